@@ -72,7 +72,7 @@ class Curve:
 def variances_in(
     optimum: Optimum, measure: Measure, cells: ExpectedCells | None = None
 ) -> TableVariances:
-    """What curves in a measure are drawn of: variances, or squared coefficients of variation.
+    """The quantity behind curves in a measure: variances, or squared coefficients of variation.
 
     NaN for tables without a value. cells: of the optimum's workload, where the measure needs them
     """
@@ -180,7 +180,7 @@ def errors_by_budget(
 def describe_curves(
     curves: Sequence[Curve], budget: Budget, record_noun: str, measure: Measure = STANDARD_ERROR
 ) -> str:
-    """What the curves are at the current budget, and what half of that would cost."""
+    """The values of the curves at the current budget, and the cost of halving them."""
     now = "; ".join(
         f"{curve.name} {_current(curve, budget, measure)}" for curve in curves[:_MOST_NAMED]
     )
@@ -215,7 +215,7 @@ def describe_wanted_value(
     record_noun: str,
     measure: Measure = STANDARD_ERROR,
 ) -> str:
-    """What a wanted accuracy would cost."""
+    """The cost of a wanted accuracy, in a sentence."""
     name = f"“{curve.name}”" if curve.table != curve.name else curve.name
     return (
         f"For a {measure.noun} of {measure.stated(wanted, record_noun, 6)} in {name} (now "

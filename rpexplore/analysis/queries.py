@@ -111,7 +111,7 @@ def query_headline(plan: QueryPlan) -> Headline:
 def expected_answers(
     queries: QueryList, expected: ExpectedCounts | None, codebook: Domain | None = None
 ) -> np.ndarray | None:
-    """What each query is expected to count, float64[n_queries].
+    """The expected count of each query, float64[n_queries].
 
     None without expected counts, where their values or the order of their attributes are not those
     of the queries, and for attributes that are not those of a codebook.
@@ -269,7 +269,7 @@ def _spare_cost(plan: QueryPlan) -> np.ndarray:
 
 
 def optimum_of(plan: QueryPlan) -> QueryOptimum:
-    """What a plan was made from, whatever its budget."""
+    """The optimum that a plan was made from, whatever its budget."""
     certificate = plan.certificate
     return QueryOptimum(
         strategy=plan.strategy,
@@ -280,7 +280,7 @@ def optimum_of(plan: QueryPlan) -> QueryOptimum:
 
 
 def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progress) -> pd.DataFrame:
-    """What the same targets cost by plainer methods, one row a method, the optimal plan first.
+    """The cost of the same targets by plainer methods, one row a method, the optimal plan first.
 
     input perturbation   every cell that some query touches is counted, and the answers added up
     hierarchy            every node of a binary tree over these cells in their order (the last

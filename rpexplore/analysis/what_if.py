@@ -61,7 +61,7 @@ class AccuracyChanges:
         return replace(self, before=before, after=after, measure=measure)
 
     def scale(self, budget: Budget) -> float:
-        """What a budget makes of values at privacy cost 1."""
+        """Values at a budget, from those at privacy cost 1."""
         return float(budget.record_privacy_cost) ** (-self.measure.power / 2)
 
 
@@ -147,7 +147,7 @@ def of_tables(changes: AccuracyChanges, budget: Budget) -> pd.DataFrame:
 
 
 def describe_changes(changes: AccuracyChanges, budget: Budget, record_noun: str) -> str:
-    """What the change does to all other tables, and to those that it is about."""
+    """The effect of the change on all other tables, and on those that it is about."""
     change, count = changes.workload_change, int(np.count_nonzero(changes.concerned))
     tables = describe_tables(changes.workload, change)
     if change.action == ADD and count < len(rows_of(changes.workload, change)):

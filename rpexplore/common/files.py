@@ -42,7 +42,7 @@ def write_whole(path: str | Path, content: str | bytes, *, mode: int = 0o666) ->
 
 @contextlib.contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Where to write what becomes the file `path` if the block ends well, as in `write_whole`."""
+    """Context manager: a path whose content becomes the file `path` if the block ends well."""
     path = Path(path)
     check_replaceable(path)
     # Remove what killed writers left behind.
@@ -105,7 +105,7 @@ def names_to_disk(folder: Path) -> None:
 
 
 def file_bytes(path: str | Path, source: str, error: type[RpexploreError]) -> bytes:
-    """What a file holds; raises `error`, which calls it by `source`, if it cannot be read."""
+    """The content of a file; raises `error`, which calls it by `source`, if it cannot be read."""
     try:
         return Path(path).read_bytes()
     except OSError as problem:

@@ -21,7 +21,7 @@ _SHARED = {
 
 
 def machine_names(path: Path) -> tuple[str, ...]:
-    """What the machine is called that a path is of: what `VARIABLE` says, then what it is.
+    """Names of the machine that a path is on: the one in `VARIABLE`, then its own.
 
     It has both names, so that setting the variable later makes no other machine of it. Raises
     `LedgerError` where the same file could be of another machine tomorrow: in a container without

@@ -36,7 +36,7 @@ def in_other_process(
     on_progress: Progress = no_progress,
     ended: RpexploreError | None = None,
 ) -> T:
-    """What function(*args) returns or raises, worked out in a process of its own.
+    """Run function(*args) in a process of its own; returns or raises what it does.
 
     Args:
         function: One that can be imported by its name.

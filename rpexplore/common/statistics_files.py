@@ -58,7 +58,7 @@ _WITHOUT_MISSING = (
 
 @dataclass(frozen=True)
 class DictionaryVariable:
-    """What the dictionary of such a file says of a variable.
+    """A variable as the dictionary of such a file describes it.
 
     kind     "text", "whole numbers", "numbers" or "dates"
     dates    of dates, which are kept as numbers: the first day, and the unit they are counted in
@@ -144,7 +144,7 @@ def _in_other_process(
 
 
 def damaged(form: str, name: str, error: type[RpexploreError]) -> RpexploreError:
-    """What is raised for a file that pyreadstat cannot read."""
+    """The error for a file that pyreadstat cannot read."""
     return error(
         f"{name} is no file of {PACKAGES[form]}, or a damaged one; save it there anew, or as CSV."
     )
@@ -167,7 +167,7 @@ def readable(form: str, name: str, error: type[RpexploreError]) -> Iterator[None
 
 
 def read_part(file: BinaryIO, form: str, **options: Any) -> tuple[Any, Any]:
-    """What pyreadstat reads of an open file: the records as a DataFrame, and the dictionary.
+    """Read an open file with pyreadstat: the records as a DataFrame, and the dictionary.
 
     User-defined missing values are read as they are. To be called in another process.
     """

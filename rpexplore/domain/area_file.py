@@ -92,7 +92,7 @@ def columns_of_file(content: bytes, filename: str) -> "tuple[dict[str, pa.Array]
 
 
 def _line(filename: str, row: int) -> str:
-    """What a row of a CSV file is called; the first line holds the names of the columns."""
+    """The name of a row of a CSV file; the first line holds the names of the columns."""
     return f"Line {row + 1:,} of {filename}"
 
 

@@ -18,7 +18,7 @@ _LARGE_FILES = "/var/tmp"  # always on a disk, while /tmp may be memory
 
 
 class _Place(NamedTuple):
-    """Where an array is in the file, and what it is."""
+    """Position, type and shape of an array in the file."""
 
     offset: int
     shape: tuple[int, ...]
@@ -112,7 +112,7 @@ class ArrayStore(MutableMapping[AttributeIndices, np.ndarray]):
 
 
 def _folder() -> str | None:
-    """Where the file lies; None for where Python puts temporary files."""
+    """The folder of the file; None for where Python puts temporary files."""
     if "TMPDIR" in os.environ or not os.access(_LARGE_FILES, os.W_OK | os.X_OK):
         return None
     return _LARGE_FILES

@@ -155,7 +155,7 @@ class FactorModel:
     spread: Mapping[int, np.ndarray]
 
     def deviation(self, j: int, k: int) -> np.ndarray:
-        """What the pair is expected to have beyond independence, in counts: float64[n_j, n_k]."""
+        """Expected counts of the pair beyond independence, float64[n_j, n_k]."""
         roots = np.sqrt(np.outer(self.shares[j], self.shares[k]))
         return self.total * roots * (self.loadings[j] @ self.loadings[k].T)
 

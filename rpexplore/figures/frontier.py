@@ -78,7 +78,7 @@ def average_against_worst(
 
 
 def _labels(rows: list[dict], bend: int, present: tuple[float, float]) -> list[_Label]:
-    """What the ends, the bend and the current plan are called; one label where two are one."""
+    """Labels of the ends, the bend and the current plan; one label where two coincide."""
     marked = [("best average", rows[0], False), ("best worst case", rows[-1], True)]
     if 0 < bend < len(rows) - 1:
         text = (

@@ -246,7 +246,7 @@ def _crosses(doubtful: np.ndarray) -> go.Scatter:
 
 
 def _hovers(cells: ReleasedCells, labels: Sequence[str]) -> list[str]:
-    """What each cell shows while it is pointed at, in row-major order as the labels."""
+    """The hover text of each cell, in row-major order as the labels."""
     texts = []
     numbers = (array.ravel().tolist() for array in (cells.value, cells.unbiased, cells.margin))
     for label, value, unbiased, margin in zip(labels, *numbers, strict=True):

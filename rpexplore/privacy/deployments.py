@@ -71,7 +71,7 @@ def describe_context(budget: Budget) -> list[str]:
 
 
 def describe_comparability(budget: Budget) -> list[str]:
-    """What of published budgets can be compared with this one, in sentences."""
+    """The published budgets that can be compared with this one, in sentences."""
     return [
         "Numbers compare only for the same privacy unit and the same neighbours. This plan "
         f"protects {budget.unit}, by adding or removing it. A promise per day or per event is "
@@ -123,7 +123,7 @@ def _rows() -> list[dict[str, Any]]:
 
 
 def _rho_beside(rho: str, epsilon: str, delta: str) -> tuple[Fraction, str]:
-    """What to put beside a ρ, and how it follows from what is stated."""
+    """The number to compare with a ρ, and how it follows from the stated parameters."""
     if rho:
         return Fraction(rho), AS_STATED
     if delta:

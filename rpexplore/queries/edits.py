@@ -193,7 +193,7 @@ def example_text(domain: Domain) -> str:
 
 
 def _change(attribute: Attribute, now: Attribute) -> str:
-    """What is different of an attribute in the codebook now."""
+    """The change of an attribute in the codebook since."""
     before, after = attribute.labels(), now.labels()
     gone = [label for label in before if label not in after]
     new = [label for label in after if label not in before]

@@ -110,7 +110,7 @@ class QueryList:
 
     @cached_property
     def cell_labels(self) -> tuple[str, ...]:
-        """What each cell is called: the labels of its values, "F, 18 to 24"."""
+        """The title of each cell: the labels of its values, "F, 18 to 24"."""
         return cell_labels(self.domain)
 
     @cached_property
@@ -135,7 +135,7 @@ class QueryList:
 
 
 def cell_labels(domain: Domain) -> tuple[str, ...]:
-    """What each cell of a domain is called: the labels of its values, "F, 18 to 24"."""
+    """The title of each cell of a domain: the labels of its values, "F, 18 to 24"."""
     labels = (attribute.labels() for attribute in domain)
     return tuple(", ".join(values) for values in product(*labels))
 

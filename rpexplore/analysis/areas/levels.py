@@ -172,7 +172,7 @@ def _checked(title: str, shares: Shares, levels: list[str]) -> Shares:
 
 
 def _shares_of(plan: AreaPlan) -> Shares:
-    """What the levels of a plan with one precision a level cost, as parts of 1."""
+    """The cost of each level of a plan with one precision a level, as parts of 1."""
     costs = [float(cost) for cost in profile_costs(plan.closure, plan.of_residual, plan.factors)]
     starts = plan.groups.starts[:-1]
     of_levels = costs @ np.maximum.reduceat(plan.precisions, starts, axis=1)

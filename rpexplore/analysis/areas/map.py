@@ -149,7 +149,7 @@ def _codes_by_level(tree: AreaTree) -> "Iterator[tuple[str, pa.Array, int]]":
 
 
 def _places(texts: "pa.Array", codes: "pa.Array") -> np.ndarray:
-    """Where each text stands among the codes, int64; −1 where it does not.
+    """The index of each text among the codes, int64; −1 for other texts.
 
     Nowhere if one of them stands there twice: the codes are then no names of areas.
     """

@@ -244,7 +244,7 @@ def _table(name: str) -> str:
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """What a type is stored as; of texts the one type that is computed with."""
+    """The storage type of a type; of texts the one type that is computed with."""
     if isinstance(kind, pa.BaseExtensionType):  # numeric of PostgreSQL is a text, say
         kind = kind.storage_type
     is_text = pa.types.is_large_string(kind) or pa.types.is_string_view(kind)

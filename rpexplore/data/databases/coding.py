@@ -115,7 +115,7 @@ def hex_digits(text: Value, engine: str) -> Value:
 
 
 def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, Value]:
-    """Whose a record is, null if nobody's, and by what theirs are ordered."""
+    """The person of a record, null if nobody's, and the order of a person's records."""
     column: Value = table[rule.column]
     kind = column.type()
     if kind.is_floating():

@@ -108,7 +108,7 @@ def packed(records: ir.Table, request: Request, words: Sequence[Word]) -> ir.Tab
 
 
 def blocks_of(request: Request) -> list[Block]:
-    """What `statement` counts by; in any order they take about as long each."""
+    """The groups that `statement` counts by; each takes about as long."""
     return blocks(request.tables, request.sizes, _BLOCK_CELLS)
 
 

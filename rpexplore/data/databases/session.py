@@ -75,14 +75,14 @@ class Session(ABC):
         return self.count(name, request, on_progress)
 
     def provenance(self, name: str) -> Provenance:
-        """What a table that is there comes from."""
+        """The origin of an existing table."""
         schema, table = parts_of(name)
         return Provenance(self.address, (f"{schema or self.schema}.{table}".lower(),))
 
     def pieces(
         self, rows: Callable[[], Iterable[Piece]], name: str, on_progress: Progress
     ) -> Generator[Piece, None, None]:
-        """What the engine gives for a statement about a table, piece by piece.
+        """The engine's result of a statement about a table, piece by piece.
 
         It runs beside, so that `on_progress` can stop it by raising whatever it wants; Ctrl-C does.
         """
@@ -150,7 +150,7 @@ def parts_of(name: str) -> tuple[str, str]:
 
 
 def file_state(path: Path) -> tuple[str, ...]:
-    """What changes with a file: its size and times; nothing of one that is not there."""
+    """The size and times of a file, which change with it; nothing for one that is not there."""
     try:
         stat = path.stat()
     except FileNotFoundError:
@@ -259,7 +259,7 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
 
 
 def error_kind(error: BaseException) -> str:
-    """What went wrong, in a word; "" for what is no error of an engine."""
+    """The kind of an engine's error, in a word; "" for any other error."""
     bases = type(error).__mro__
     if "TABLE_OR_VIEW_NOT" in str(error):
         return "missing"

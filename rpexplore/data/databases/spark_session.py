@@ -80,7 +80,7 @@ class ClusterSession(Session):
         check: Callable[[Counts], None],
         on_progress: Progress,
     ) -> Generator[Iterator[np.ndarray], None, None]:
-        """What `work` makes of each share of the records, as of `spark_areas.taken`."""
+        """The results of `work` for each share of the records, as of `spark_areas.taken`."""
         try:
             yield from self._worked_on(name, request, (), shares, work, check, on_progress)
         except UnlistedError as error:  # raised before there is anything of any share
@@ -123,7 +123,7 @@ def counts_frame(frame: Any, request: Request, unlisted: Collection[int] = ()) -
 
 
 def made_frame(spark: Any, records: Any, tasks: spark_areas.Tasks) -> Any:
-    """What is made of each share of these records, a partition each: one scan, and one exchange."""
+    """The result for each share of these records, a partition each: one scan, one exchange."""
     rows = records.mapInArrow(tasks.rows_of_part, spark_areas.COLUMNS)
     # Of each share one without records, as all are worked on, also where nobody is.
     empty = ["0 AS chunk", "0 AS width", "NULL AS places", "X'' AS counts", "id AS share"]
@@ -240,7 +240,7 @@ def open_session(connection: Connection) -> Iterator[Session]:
 
 
 def _controls(spark: Any) -> tuple[Callable[[], None], Callable[[], None]]:
-    """What marks the work of a thread, and what stops all work with this mark."""
+    """A mark for the work of a thread, and a function that stops all work with this mark."""
     mark = f"rpexplore-{uuid4()}"
     if _is_remote(spark):
         return lambda: spark.addTag(mark), lambda: spark.interruptTag(mark)

@@ -108,7 +108,7 @@ Recognised = CodebookFile | ColumnsFile | OwnFile | PackageFile | HierarchyFile
 
 
 def recognise(content: bytes, filename: str) -> Recognised:
-    """What a file with this content is.
+    """Recognise a file by its content.
 
     Raises `RpexploreError` for a file that is none of these, or cannot be used.
     """
@@ -142,7 +142,7 @@ def recognise(content: bytes, filename: str) -> Recognised:
 
 
 def recognise_path(path: Path) -> Recognised:
-    """What the file at this path is, or a folder of records there; `recognise` says what it raises.
+    """Recognise the file or folder of records at this path; raises as `recognise`.
 
     Of records it is their head alone that is read.
     """

@@ -104,7 +104,7 @@ def header_of(name: str, columns: Sequence[Column]) -> Header:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnValues:
-    """What the records hold, by column: its values in order, or why they are not listed.
+    """The values of each column of the records in order, or why they are not listed.
 
     Private; the repr shows nothing.
     """

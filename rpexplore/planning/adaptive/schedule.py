@@ -40,7 +40,7 @@ class Round:
 
     @property
     def rho(self) -> Fraction:
-        """What the round costs one record."""
+        """The round's privacy cost for one record."""
         return self.n_tables * (self.selection_rho + self.measurement_rho)
 
 
@@ -53,7 +53,7 @@ class Schedule:
 
     @property
     def rho(self) -> Fraction:
-        """What all of it costs one record."""
+        """The privacy cost of all rounds for one record."""
         return self.first_rho + sum((step.rho for step in self.rounds), Fraction())
 
 

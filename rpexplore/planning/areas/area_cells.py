@@ -22,7 +22,7 @@ _MOST_CELLS = 100_000  # that may be the extreme one of a table
 
 @dataclass(frozen=True, eq=False)
 class LossRows:
-    """What a loss looks at of the tables of all levels: the mean of their cells, or single cells.
+    """The rows that a loss looks at, of the tables of all levels: means of cells, or single cells.
 
     tables  int64[n_rows]: of `AreaWorkload.tables`
     cells   int64[n_rows, max_order]: which cell of the table, by the rows of its attributes' bases,

@@ -45,7 +45,7 @@ class Siblings:
         return of_parts if self.are_single else np.add.reduceat(of_parts, self.first)
 
     def repeated(self, of_owners: np.ndarray) -> np.ndarray:
-        """What each parent has, for each of its groups, [n_groups]."""
+        """The numbers of the parents, repeated for each of their groups, [n_groups]."""
         return of_owners if self.are_single else np.repeat(of_owners, self.sizes)
 
 

@@ -48,7 +48,7 @@ class AreaCapped(TableProblem):
 
     @cached_property
     def capped(self) -> np.ndarray:
-        """Where tables have caps, bool[n_tables, n_groups]."""
+        """Whether a table has a cap, bool[n_tables, n_groups]."""
         return np.isfinite(self.caps)
 
     @cached_property

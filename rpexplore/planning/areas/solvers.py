@@ -26,7 +26,7 @@ _LEAST_PRECISION = 1e-30  # where the largest cost of a record is 1
 
 @dataclass(frozen=True, eq=False)
 class AreaState:
-    """Where a search is.
+    """The state of a search.
 
     precisions    float64[n_profiles, n_groups], of one area of each group
     prices        float64[n_groups]: of the privacy of records in one area of each group, 0 for
@@ -47,7 +47,7 @@ class AreaState:
 
 @dataclass(frozen=True, eq=False)
 class AreaRound:
-    """What a state is worth at a privacy cost of 1, and where to go from it.
+    """The value and bound of a state at a privacy cost of 1, and the next state.
 
     value   the loss of its precisions, or at most that of `mended` ones
     bound   no precisions have a smaller loss
@@ -90,7 +90,7 @@ class AreaProblem(ABC):
 
     @abstractmethod
     def start(self) -> AreaState:
-        """Where a search begins."""
+        """The first state of a search."""
 
     @cached_property
     def measured(self) -> np.ndarray:
@@ -114,7 +114,7 @@ class AreaProblem(ABC):
         return measured & under_asked
 
     def proven(self, state: AreaState) -> float:
-        """What a state proves, which may be anybody's; not above 0 where that is nothing."""
+        """The bound that any state proves; not above 0 where that is nothing."""
         return self.visit(self.lawful(state)).bound
 
     def lawful(self, state: AreaState) -> AreaState:
@@ -155,7 +155,7 @@ class AreaProblem(ABC):
     def bound_and_ratios(
         self, loss: float, gradients: np.ndarray, prices: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """What these prices prove of a weighted sum, and what a precision is worth over its price.
+        """The bound of a weighted sum by these prices, and each precision's worth over its price.
 
         loss, gradients: of the sum, the latter float64[n_profiles, n_groups], overwritten
         """

@@ -104,7 +104,7 @@ def minimise_capped_max(
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """What the solution for one factor proves."""
+    """The solution for one factor, and what it proves."""
 
     solution: Solution
     factor: float

@@ -91,7 +91,7 @@ def minimise_conic(
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """What is to be solved; weights: float64[n_tables], that of each variance in the loss."""
+    """The conic problem; weights: float64[n_tables], that of each variance in the loss."""
 
     closure: Closure
     workload: Workload
@@ -139,7 +139,7 @@ class _Problem:
         ).sigma_squared
 
     def solution(self, classes: Classes, unit: np.ndarray) -> Solution | None:
-        """What the solver makes of it, at exactly the budget; None if it fails."""
+        """The solver's solution at exactly the budget; None if it fails."""
         proposal = self._proposal(classes, unit)
         if proposal is None:
             return None

@@ -14,7 +14,7 @@ TOLERANCE = 5e-7
 
 
 class VarianceMap(Protocol):
-    """What a solver needs to know of a workload: p and B of docs/mathematics.md §3.2."""
+    """The workload as a solver sees it: p and B of docs/mathematics.md §3.2."""
 
     @property
     def privacy_cost_factor(self) -> np.ndarray:
@@ -89,7 +89,7 @@ def report_gap(on_progress: Progress, gap: float) -> None:
 
 
 def rounding_allowance(n_tables: int) -> float:
-    """What a bound computed in floats is lowered by, relative, so that it holds exactly.
+    """The relative amount by which a bound in floats is lowered, so that it holds exactly.
 
     More than four times what a sum of n positive terms is off by, n · 2^−53: a quarter covers a
     computation elsewhere (docs/mathematics.md §6.9).

@@ -39,7 +39,7 @@ _DESCENTS = 2
 
 @dataclass(eq=False)
 class Joint:
-    """Where the joint search is: λ, z, by how much the sum may be too large (relative)."""
+    """A point of the joint search: λ, z, by how much the sum may be too large (relative)."""
 
     value_weights: np.ndarray
     reference: np.ndarray
@@ -73,7 +73,7 @@ class JointSearch:
         self.least = 1 / self.inverse_ones.sum()  # the smallest zᵀGz
 
     def state(self, value_weights: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Where the search starts, for λ and a z that may be near."""
+        """The start of the search, for λ and a z that may be near."""
         _, slope, pull = self._total_at(reference)
         direction = self._direction(reference, slope, pull)
         own = reference @ self.gram @ reference

@@ -127,7 +127,7 @@ class _Rounding:
         return at
 
     def _estimates(self, changes: Changes, most: float) -> np.ndarray:
-        """What each row with each change would be worth, nearly: float64[n_rows, n_changes].
+        """Estimated worth of each row with each change, float64[n_rows, n_changes].
 
         By Sherman and Morrison for the inverse; the worth is taken as linear.
         """
