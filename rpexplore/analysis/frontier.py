@@ -261,7 +261,6 @@ def _exchange(row: dict, measure: Measure) -> str:
 
 
 def _point_between(frontier: Frontier, worst_weight: float, on_progress: Progress) -> Point:
-    """The point at θ = worst_weight."""
     optimum, unit = frontier.best_average, frontier.unit
     solution = _solve(frontier, worst_weight, on_progress)
     total, largest = frontier.values(
@@ -306,7 +305,6 @@ def _weights(frontier: Frontier, worst_weight: float) -> tuple[np.ndarray, np.nd
 def _solve(
     frontier: Frontier, worst_weight: float, on_progress: Progress = no_progress
 ) -> Solution:
-    """The solution at θ = worst_weight."""
     workload, closure = frontier.best_average.workload, frontier.best_average.closure
     in_sum, in_largest = _weights(frontier, worst_weight)
     return minimise_max_cell_variance(

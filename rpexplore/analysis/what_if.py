@@ -260,7 +260,6 @@ def _available(values: np.ndarray) -> np.ndarray:
 
 
 def _median(values: np.ndarray) -> float:
-    """The median of those that are available."""
     return float(pd.Series(values).median())
 
 

@@ -124,7 +124,6 @@ def _given(value: Any) -> str:
 
 
 def _noun(hint: Any) -> str:
-    """An annotation in words."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         nouns = list(dict.fromkeys(map(_noun, parts)))

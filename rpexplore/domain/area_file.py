@@ -258,7 +258,6 @@ def _of_csv(content: bytes, filename: str) -> "dict[str, pa.Array]":
 
 
 def _header(text: bytes, filename: str) -> str:
-    """The first line of a CSV file."""
     try:
         return text.partition(b"\n")[0].decode("utf-8-sig").rstrip("\r")
     except UnicodeDecodeError:
@@ -276,7 +275,6 @@ def _names_in(header: str) -> list[str]:
 
 
 def _columns(table: "pa.Table", filename: str) -> "dict[str, pa.ChunkedArray]":
-    """The columns by their names, which must differ."""
     names = table.column_names
     for name in names:
         if names.count(name) > 1 or not name.strip():

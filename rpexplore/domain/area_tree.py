@@ -266,7 +266,6 @@ def _bytes_of_texts(texts: "pa.Array") -> bytes:
 
 
 def _joined_names(levels: Sequence[Level]) -> "pa.Array":
-    """The names of all areas, "" where a level has none."""
     import pyarrow as pa
 
     return pa.concat_arrays(

@@ -143,7 +143,6 @@ class Integers:
         return f"≤ {self._highest(last)}"
 
     def _highest(self, index: int) -> int:
-        """The largest number of a group."""
         return min(self.minimum + (index + 1) * self.step - 1, self.maximum)
 
 

@@ -22,6 +22,5 @@ def difference_of_cells(left: Domain, right: Domain) -> str:
 
 
 def _values(attribute: Attribute) -> object:
-    """The values of an attribute, without their labels."""
     values = attribute.values
     return values.values if isinstance(values, Categories) else values

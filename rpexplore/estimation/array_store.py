@@ -92,7 +92,6 @@ class ArrayStore(MutableMapping[AttributeIndices, np.ndarray]):
         return self._entries[key].shape
 
     def _transfer(self, array: np.ndarray, offset: int, method: str) -> None:
-        """Read or write all bytes of a contiguous array."""
         rest = array.data.cast("B")
         try:
             with self._lock:

@@ -220,7 +220,6 @@ def shaded_map(frame: pd.DataFrame, areas: AreaMap) -> go.Figure:
 
 
 def _middle(rings: list[Ring]) -> tuple[float, float]:
-    """The middle of the box around the longest ring."""
     xs, ys = zip(*max(rings, key=len), strict=True)
     return (min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2
 
@@ -248,7 +247,6 @@ def _range(errors: np.ndarray) -> tuple[float, float]:
 
 
 def _colour(share: float) -> str:
-    """The colour of a share of the scale."""
     pieces = _SCALE[:2] if share <= _SCALE[1][0] else _SCALE[1:]
     (low, below), (high, above) = pieces
     part = (share - low) / (high - low)

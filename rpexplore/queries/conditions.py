@@ -205,7 +205,6 @@ class _Reader:
 
 
 def _misplaced(token: Token, expected: str) -> WorkloadError:
-    """The refusal of a token where something else is expected."""
     if token.kind == SIGN and token.meaning == ",":
         expected = (
             "a comma can only stand in a list behind in; write numbers without separators of "

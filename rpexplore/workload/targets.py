@@ -229,7 +229,6 @@ def parse_target(text: str) -> Target:
 
 
 def _decimal_text(number: str) -> str:
-    """A typed number as Python reads it."""
     number = number.replace("−", "-")
     return _BETWEEN_DIGITS.sub("" if _IN_GROUPS.match(number) else ".", number)
 

@@ -160,7 +160,6 @@ def _levels_with_tables(plan: AreaPlan) -> dict[str, int]:
 
 
 def _checked(title: str, shares: Shares, levels: list[str]) -> Shares:
-    """The shares as parts of 1."""
     if set(shares) != set(levels) or not all(share > 0 for share in shares.values()):
         stated = ", ".join(f"{level}: {share}" for level, share in shares.items())
         raise BudgetError(

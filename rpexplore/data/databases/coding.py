@@ -182,7 +182,6 @@ def _category_text(column: Value, values: Categories, engine: str) -> Value:
 
 
 def _is_whole(number: Value) -> Value:
-    """Whether a floating point number is a whole one within ±2^53."""
     # Larger ones and NaN are never rounded: engines refuse what fits no whole number.
     near: Value = ibis.ifelse(number.abs() <= _float(_EXACT), number, _float(0.5))
     return near == near.floor()

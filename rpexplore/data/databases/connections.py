@@ -221,7 +221,6 @@ def secrets_file() -> Path:
 
 
 def _connections() -> dict[str, str]:
-    """The connections in the file of secrets, by name."""
     path = secrets_file()
     try:
         content = secret_toml(path, "The file of secrets", DataError)

@@ -223,7 +223,6 @@ class PostgresSession(SQLSession):
 
 
 def _batches(server: Any, text: str) -> Generator[pa.RecordBatch, None, None]:
-    """The rows of a statement of `counting`."""
     # Of an optional extra.
     from rpexplore.data.databases.counting import CELL, COUNT, PART
 

@@ -93,7 +93,6 @@ def first_share(record_rho: Fraction, expected_records: int) -> Fraction:
 
 
 def _round(rho: Fraction, n_tables: int) -> Round:
-    """A round that costs this much at most."""
     of_table = rho / n_tables
     selection = _rounded_down(of_table * SELECTION_SHARE)
     return Round(n_tables, selection, _rounded_down(of_table - selection))

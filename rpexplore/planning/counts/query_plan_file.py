@@ -109,7 +109,6 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
 
 
 def _integers(rows: Any) -> np.ndarray:
-    """The matrix of the strategy, int64[k, n_cells]."""
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         raise PlanError("the strategy must be a list of rows of whole numbers.")
     if len({len(row) for row in rows}) != 1:
