@@ -49,9 +49,6 @@ class Prior:
     def turned(self, values: np.ndarray) -> np.ndarray:
         return values if self.vectors is None else self.vectors.T @ values
 
-    def turned_back(self, values: np.ndarray) -> np.ndarray:
-        return values if self.vectors is None else self.vectors @ values
-
     def cell_variances(self, variances: np.ndarray) -> np.ndarray:
         return variances if self.vectors is None else self.vectors**2 @ variances
 
@@ -100,7 +97,7 @@ class AttributeFactors:
         eigenvalues = prior.eigenvalues[:, None]
         spread = eigenvalues / (1 + eigenvalues * levels)
         along = prior.turned(turned_pull) * spread
-        mean = prior.turned_back(along) @ vectors.T
+        mean = (along if prior.vectors is None else prior.vectors @ along) @ vectors.T
         means[self.own_rows] = mean * scale
         second = mean.T @ mean + (vectors * spread.sum(axis=0)) @ vectors.T
         moments[own] = scale[:, None] * second * scale

@@ -152,7 +152,23 @@ def heat_map(cells: ReleasedCells, record_noun: str, *, by_margin: bool) -> go.F
         )
     )
     if is_crossed(cells) and np.any(doubtful):
-        figure.add_trace(_crosses(doubtful))
+        # Light crosses with a dark edge, to be seen on any colour.
+        rows, columns = np.nonzero(doubtful)
+        figure.add_trace(
+            go.Scatter(
+                x=columns.tolist(),
+                y=rows.tolist(),
+                mode="markers",
+                marker={
+                    "symbol": "x",
+                    "size": 9 if doubtful.size <= 400 else 5,
+                    "color": "white",
+                    "line": {"color": "black", "width": 1},
+                },
+                name="the interval includes 0",
+                hoverinfo="skip",
+            )
+        )
     figure.update_xaxes(axes.category_axis(across.name, across.headings))
     figure.update_yaxes(axes.category_axis(down.name, down.headings, downwards=True))
     height = max(300, min(140 + 26 * len(down.labels), 620))
@@ -167,7 +183,11 @@ def _by_count(cells: ReleasedCells, record_noun: str) -> tuple[np.ndarray, dict]
     high = float(np.fmax.reduce(colours, axis=None, initial=0.0))
     zmin, zmax = low, high if high > low else low + 1.0
     if 0 < _WIDE * width < max(-low, high):
-        ticks = _decades(low, high, width)
+        # 0, and the powers of ten from about a width on, on either side.
+        first, last = math.ceil(math.log10(width)), math.floor(math.log10(max(-low, high)))
+        powers = [10.0**power for power in range(first, last + 1)]
+        ticks = [*(-power for power in powers[::-1]), 0.0, *powers]
+        ticks = [tick for tick in ticks if low <= tick <= high]
         positions = [math.asinh(tick / width) for tick in ticks]
         colours = np.arcsinh(colours / width)
         zmin, zmax = math.asinh(zmin / width), math.asinh(zmax / width)
@@ -217,32 +237,6 @@ def _colour(side: tuple, share: float) -> str:
     stops = zip(*(_NONE, *side), strict=True)
     mixed = [round(float(np.interp(share, [0, 0.5, 1], values))) for values in stops]
     return f"rgb({mixed[0]}, {mixed[1]}, {mixed[2]})"
-
-
-def _decades(low: float, high: float, width: float) -> list[float]:
-    """0, and the powers of ten from about a width on, on either side, within low and high."""
-    first, last = math.ceil(math.log10(width)), math.floor(math.log10(max(-low, high)))
-    powers = [10.0**power for power in range(first, last + 1)]
-    ticks = [*(-power for power in powers[::-1]), 0.0, *powers]
-    return [tick for tick in ticks if low <= tick <= high]
-
-
-def _crosses(doubtful: np.ndarray) -> go.Scatter:
-    """Light crosses with a dark edge, to be seen on any colour."""
-    down, across = np.nonzero(doubtful)
-    return go.Scatter(
-        x=across.tolist(),
-        y=down.tolist(),
-        mode="markers",
-        marker={
-            "symbol": "x",
-            "size": 9 if doubtful.size <= 400 else 5,
-            "color": "white",
-            "line": {"color": "black", "width": 1},
-        },
-        name="the interval includes 0",
-        hoverinfo="skip",
-    )
 
 
 def _hovers(cells: ReleasedCells, labels: Sequence[str]) -> list[str]:

@@ -80,7 +80,18 @@ class QueryList:
                 "condition."
             )
         targets = _numbers(self.targets, "The targets")
-        _check_targets(targets, names)
+        if targets.shape != (len(names),):
+            raise WorkloadError(
+                f"There are {len(names):,} queries, so there must be as many targets, got the "
+                f"shape {targets.shape}; give each query the standard error it is wanted with."
+            )
+        usable = (targets >= SMALLEST_TARGET) & (targets <= LARGEST_TARGET)  # NaN is not
+        if not usable.all():
+            query = int(np.argmin(usable))
+            raise WorkloadError(
+                f"The target of query {shown(names[query])!r} must be a standard error from "
+                f"{SMALLEST_TARGET:g} to {LARGEST_TARGET:g}, got {targets[query]!s}."
+            )
         object.__setattr__(self, "coefficients", read_only(coefficients))
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "targets", read_only(targets))
@@ -211,21 +222,6 @@ def _checked_names(names: Iterable[str], n_queries: int) -> tuple[str, ...]:
             f"The name {shown(repeated)!r} stands for two queries; give each its own name."
         )
     return tuple(names)
-
-
-def _check_targets(targets: np.ndarray, names: Sequence[str]) -> None:
-    if targets.shape != (len(names),):
-        raise WorkloadError(
-            f"There are {len(names):,} queries, so there must be as many targets, got the shape "
-            f"{targets.shape}; give each query the standard error it is wanted with."
-        )
-    usable = (targets >= SMALLEST_TARGET) & (targets <= LARGEST_TARGET)  # NaN is not
-    if not usable.all():
-        query = int(np.argmin(usable))
-        raise WorkloadError(
-            f"The target of query {shown(names[query])!r} must be a standard error from "
-            f"{SMALLEST_TARGET:g} to {LARGEST_TARGET:g}, got {targets[query]!s}."
-        )
 
 
 def terms_from_row(row: np.ndarray) -> list[list[int | float]]:

@@ -71,7 +71,11 @@ class BestMarginals(Baseline):
             of_residuals = closure.residual_weights(weights * prices)
             slopes = np.zeros(len(precisions))
             slopes[residuals] = of_residuals * sigma_squared**2
-            gradient = _downwards(slopes, sizes)
+            # Σ_{S⊆B} slopes[S] / ∏_{i∈B∖S} n_i for all B: the transpose.
+            gradient = slopes.copy()
+            for bit, size in enumerate(sizes):
+                pairs = gradient.reshape(-1, 2, 1 << bit)
+                pairs[:, 1] += pairs[:, 0] / size
             value = float(np.sum(of_residuals * sigma_squared))
             gap = reached * np.max(gradient) / value**2 - 1
             if gap <= _GAP:
@@ -81,15 +85,6 @@ class BestMarginals(Baseline):
         if gap > _MOST_GAP:
             raise UnsuitableError("only where they are found in a moment, which they are not here.")
         return LogVariances(logs, logs)
-
-
-def _downwards(of_residuals: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Σ_{S⊆B} of_residuals[S] / ∏_{i∈B∖S} n_i for all B: the transpose."""
-    sums = of_residuals.copy()
-    for bit, size in enumerate(sizes):
-        pairs = sums.reshape(-1, 2, 1 << bit)
-        pairs[:, 1] += pairs[:, 0] / size
-    return sums
 
 
 @dataclass(frozen=True)
