@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis.areas.levels import (
-    REDISTRICTING_2020,
     beside_shares_by_level,
     loss_of_shares,
 )
@@ -93,7 +92,3 @@ def test_shares_that_do_not_fit_are_refused():
     plan = rp.plan_areas(mixed, loss=rp.SumOfVariances(), budget=budget)
     with pytest.raises(WorkloadError, match="the level region are asked for different tables"):
         beside_shares_by_level(plan)
-
-
-def test_published_shares_are_whole():
-    assert sum(REDISTRICTING_2020.values()) == 4099

@@ -56,11 +56,14 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     """
     check_keys(content, _KEYS, "the adaptive rounds")
     domain = Domain.from_schema(content["domain"])
+    rounds = list_of(content, "rounds")
+    if not 1 <= len(rounds) <= _MOST_ROUNDS:
+        raise PlanError(f"there must be 1 to {_MOST_ROUNDS:,} rounds, got {len(rounds):,}.")
     return {
         "workload": tables_from_json(list_of(content, "tables"), domain),
         "budget": Budget.from_json(content["budget"]),
         "first": _first_plan(content["first_plan"], version),
-        "rounds": tuple(map(_round, _rounds(content))),
+        "rounds": tuple(map(_round, rounds)),
         "expected_records": content["expected_records"],
         "exact_privacy_cost": positive_exact(content, "privacy_cost"),
         "version": version,
@@ -75,13 +78,6 @@ def _first_plan(content: Any, version: str) -> TablePlan:
                 f"its kind must be {TablePlan.kind}, got {shown_value(content['kind'])}."
             )
         return first
-
-
-def _rounds(content: dict[str, Any]) -> list[Any]:
-    rounds = list_of(content, "rounds")
-    if not 1 <= len(rounds) <= _MOST_ROUNDS:
-        raise PlanError(f"there must be 1 to {_MOST_ROUNDS:,} rounds, got {len(rounds):,}.")
-    return rounds
 
 
 def _round(row: Any) -> Round:

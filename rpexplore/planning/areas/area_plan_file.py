@@ -63,7 +63,7 @@ _NAME_DIGITS = 16  # of a SHA-256 in the name of a file
 
 @dataclass(frozen=True)
 class AreaFiles:
-    """What the Parquet files beside a plan file hold."""
+    """The content of the Parquet files beside a plan file."""
 
     areas: bytes
     precisions: bytes
@@ -80,7 +80,7 @@ class AreaFiles:
 
 
 def name_of_file(role: str, sha256: str) -> str:
-    """What the file of a role, "areas" or "precisions", is called beside the plan file."""
+    """The name of the file of a role, "areas" or "precisions", beside the plan file."""
     return f"{role}-{sha256[:_NAME_DIGITS]}.parquet"
 
 
@@ -224,7 +224,7 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
 
 
 def _loss_rows(content: dict[str, Any], tables: Workload, closure: Closure, loss: Loss) -> LossRows:
-    """What the loss looks at, with the cells that are stated."""
+    """The rows that the loss looks at, with the stated cells."""
     listed = columns(content, "cells", ("table", "rows"))
     own = indices(listed["table"], len(tables), "table of a cell")
     cells = np.zeros((len(own), tables.members.shape[1]), dtype=np.int64)

@@ -34,7 +34,7 @@ LARGEST_GAMMA_SQUARED = Fraction(2**92)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QueryPlan(CertifiedPlan):
-    """What is measured for a list of queries, with how much noise, and what follows from it.
+    """The measurement for a list of queries, its noise, and the accuracy that follows.
 
     strategy            R: measured is R x with independent discrete Gaussian noise
     gamma_squared       exact variance parameter of that noise

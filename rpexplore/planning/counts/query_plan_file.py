@@ -79,7 +79,13 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     certificate = content["certificate"]
     check_keys(certificate, _CERTIFICATE_KEYS, "the certificate")
     rows = columns(content, "queries", _QUERY_KEYS)
-    queries = _queries(content["domain"], rows)
+    domain = Domain.from_schema(content["domain"])
+    n_cells = checked_n_cells(domain)
+    check_list_size(len(rows["name"]), n_cells)
+    definitions = zip(rows["terms"], rows["name"], strict=True)
+    coefficients = [row_from_terms(terms, n_cells, name) for terms, name in definitions]
+    targets: Any = rows["target"]
+    queries = QueryList(domain, np.array(coefficients), tuple(rows["name"]), targets)
     cell_weights = not_negative(list_of(certificate, "cell_weights"), "cell_weight")
     if len(cell_weights) != queries.n_cells:
         raise PlanError(
@@ -100,19 +106,7 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     }
 
 
-def _queries(schema: Any, rows: dict[str, list[Any]]) -> QueryList:
-    """The queries over the cells of a codebook, from the columns of a file."""
-    domain = Domain.from_schema(schema)
-    n_cells = checked_n_cells(domain)
-    check_list_size(len(rows["name"]), n_cells)
-    definitions = zip(rows["terms"], rows["name"], strict=True)
-    coefficients = [row_from_terms(terms, n_cells, name) for terms, name in definitions]
-    targets: Any = rows["target"]
-    return QueryList(domain, np.array(coefficients), tuple(rows["name"]), targets)
-
-
 def _integers(rows: Any) -> np.ndarray:
-    """The matrix of the strategy, int64[k, n_cells]."""
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         raise PlanError("the strategy must be a list of rows of whole numbers.")
     if len({len(row) for row in rows}) != 1:
