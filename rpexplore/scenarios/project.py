@@ -19,10 +19,9 @@ from rpexplore.common.json_fields import (
 )
 from rpexplore.domain.area_tree_reference import AreaTreeReference, ReadTreeFile, no_tree_file
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.scenario import NAME_LENGTH, Scenario
+from rpexplore.scenarios.scenario import FORMAT_VERSION, NAME_LENGTH, Scenario, of_version_2
 
 FORMAT = "rpexplore-project"
-FORMAT_VERSION = 1
 _KEYS = ("format", "format_version", "open", "scenarios")
 MOST_SCENARIOS = 100
 
@@ -167,6 +166,7 @@ class Project:
                 )
             if isinstance(content, dict) and content.get("format") != FORMAT:
                 return cls((Scenario.from_json(content, read_tree),))
+            content = of_version_2(content)
             check_format(content, FORMAT, FORMAT_VERSION, "project")
             check_keys(content, {*_KEYS, *({SEAL} & content.keys())}, "a project")
             # One more than there may be is enough to be refused.

@@ -7,21 +7,28 @@ derived from a `WorkloadRequest` ("all up to 3-way"), which survives a change of
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown
+from rpexplore.common.exact_numbers import exact_fraction, exact_text, shown
 from rpexplore.common.json_fields import check_format, check_keys, loads, refusing
 from rpexplore.common.names import check_text
 from rpexplore.domain.area_tree_reference import ReadTreeFile, no_tree_file
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.areas.area_plan import with_budget
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.counts.query_planner import query_optimum
 from rpexplore.planning.loss_serialization import loss_from_json
 from rpexplore.planning.losses.base import Loss, SumOfVariances
-from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import optimum, plan_tables
+from rpexplore.planning.request import AtBudget, combined, share_of_budget
+from rpexplore.planning.shares import stated_shares
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.definitions import StatedQueries
@@ -43,13 +50,14 @@ from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 
 FORMAT = "rpexplore-scenario"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 NAME_LENGTH = 60  # also of a survey
 NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
 
-_LEFT_OUT_EMPTY = ("survey", "board", "areas")  # of files
+_LEFT_OUT_EMPTY = ("survey", "board", "areas", "asks_for_tables", "shares")  # of files
+NOTHING_ASKED = "Nothing is asked for; ask for tables, or for counts of your own."
 _UNUSABLE = "This is not a usable scenario"
 
 
@@ -67,10 +75,15 @@ class Scenario:
     uniform_reference  measure attributes with ranges, groups and the like as classical
                  ResidualPlanner+ does: totals are spread evenly over the values, instead of by the
                  distribution that gives the most accurate tables
-    query_list   queries beside the tables, if there are any: about attributes of their own, so that
-                 a change of the codebook leaves them as they are
+    query_list   own counts beside the tables, if there are any: about attributes of their own, so
+                 that a change of the codebook leaves them as they are
     board        what the report tells the board beside the plan, and what it has decided
-    areas        tables for areas, if there are any: of attributes of their own, at the same budget
+    areas        tables for areas, if there are any: of attributes of their own
+    asks_for_tables  whether tables are asked for; without any, areas or own counts must be
+    shares       (kind of part, its share of the budget), 1 in all; (): the best ones. Those that
+                 were stated for other parts than there are now are out of use
+
+    All of it is one plan within the budget, of the parts `kinds`.
 
     Example:
         >>> scenario = Scenario(Domain.from_sizes({"age": 100}), name="Ages")
@@ -93,6 +106,8 @@ class Scenario:
     board: BoardNotes = field(default_factory=BoardNotes)
     survey: str = ""
     areas: AreaStudy | None = None
+    asks_for_tables: bool = True
+    shares: tuple[tuple[str, Fraction], ...] = ()
 
     def __post_init__(self) -> None:
         for noun, text, most in (
@@ -109,6 +124,13 @@ class Scenario:
                 f"Whether totals are spread evenly must be true or false, got "
                 f"{shown(self.uniform_reference)}."
             )
+        if not isinstance(self.asks_for_tables, bool):
+            raise WorkloadError(
+                f"Whether tables are asked for must be true or false, got "
+                f"{shown(self.asks_for_tables)}."
+            )
+        if self.shares:
+            stated_shares(dict(self.shares), [kind for kind, _ in self.shares])
         object.__setattr__(self, "cv_limit", checked_cv_limit(self.cv_limit))
 
     @classmethod
@@ -129,14 +151,64 @@ class Scenario:
         """The tables; raises `WorkloadError` where the request cannot be met."""
         return self.request.workload(self.domain)
 
-    def plan(self) -> TablePlan:
-        """The optimal plan; raises `RpexploreError` where there is none."""
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of parts that its plan has, in the order of a plan.
+
+        A codebook that has no attributes yet asks for no tables, where something else is asked for.
+        """
+        others = {"areas": self.areas, "counts": self.query_list}
+        beside = tuple(kind for kind, asked in others.items() if asked is not None)
+        has_tables = self.asks_for_tables and (len(self.domain) > 0 or not beside)
+        return ("tables", *beside) if has_tables else beside
+
+    @property
+    def stated_shares(self) -> dict[str, Fraction] | None:
+        """Kind -> its share of the budget as it was stated; None where the best are wanted."""
+        shares = dict(self.shares)
+        return shares if shares and set(shares) == set(self.kinds) else None
+
+    def budget_to_solve(self, kind: str) -> Budget:
+        """At what a part is planned first: its stated share, or the whole budget."""
+        shares = self.stated_shares
+        return self.budget if shares is None else share_of_budget(self.budget, shares[kind])
+
+    def plan(self) -> Plan:
+        """The plan of all that is asked for; raises `RpexploreError` where there is none."""
+        if not self.kinds:
+            raise WorkloadError(NOTHING_ASKED)
+        made = {"tables": self._tables_at, "areas": self._areas_at, "counts": self._counts_at}
+        parts = {kind: made[kind]() for kind in self.kinds}
+        return combined(parts, self.budget, self.stated_shares)
+
+    def table_plan(self) -> TablePlan:
+        """The optimal plan of its tables at the whole budget."""
         return plan_tables(
             self.workload,
             loss=self.loss,
             budget=self.budget,
             uniform_reference=self.uniform_reference,
         )
+
+    def _tables_at(self) -> AtBudget:
+        return optimum(
+            self.workload,
+            loss=self.loss,
+            budget=self.budget_to_solve("tables"),
+            uniform_reference=self.uniform_reference,
+        ).at
+
+    def _areas_at(self) -> AtBudget:
+        assert self.areas is not None
+        asked, first = self.areas, self.budget_to_solve("areas")
+        found = plan_areas(
+            asked.workload, loss=asked.loss, budget=first, uniform_levels=asked.uniform
+        )
+        return lambda budget: found if budget == first else with_budget(found, budget)
+
+    def _counts_at(self) -> AtBudget:
+        assert self.query_list is not None
+        return query_optimum(self.query_list.queries).at
 
     @property
     def misses_target(self) -> str:
@@ -265,6 +337,10 @@ class Scenario:
             content["survey"] = self.survey
         if self.areas is not None:
             content["areas"] = study_to_json(self.areas)
+        if not self.asks_for_tables:
+            content["asks_for_tables"] = False
+        if self.shares:
+            content["shares"] = {kind: exact_text(share) for kind, share in self.shares}
         return content if self.board.is_empty else content | {"board": self.board.to_json()}
 
     @classmethod
@@ -281,6 +357,7 @@ class Scenario:
         read_tree: reads the file of its areas, when they are needed
         """
         with refusing(WorkloadError, _UNUSABLE):
+            content = of_version_2(content)
             check_format(content, FORMAT, FORMAT_VERSION, "scenario")
             empty = {name for name in _LEFT_OUT_EMPTY if name not in content}
             own = [field.name for field in fields(cls) if field.name not in {"request", *empty}]
@@ -311,6 +388,22 @@ class Scenario:
                 board=BoardNotes.from_json(content.get("board", {})),
                 survey=content.get("survey", ""),
                 areas=None if areas is None else study_from_json(areas, read_tree),
+                asks_for_tables=content.get("asks_for_tables", True),
+                shares=tuple(
+                    (kind, exact_fraction(share, f"The share of {shown(kind)}"))
+                    for kind, share in content.get("shares", {}).items()
+                ),
             )
             _ = scenario.workload
         return scenario
+
+
+def of_version_2(content: Any) -> Any:
+    """The content of a scenario or project of version 1 as version 2 has it; any other as it is.
+
+    Version 1 had tables, areas and queries side by side, each at the whole budget; version 2 has
+    them as parts of one plan within it, at the best shares. Nothing else differs.
+    """
+    version = content.get("format_version") if isinstance(content, dict) else None
+    is_old = type(version) is int and version == 1
+    return content | {"format_version": FORMAT_VERSION} if is_old else content

@@ -11,7 +11,7 @@ from tests.analysis.bases import SCENARIO, dense_cell_variances
 
 @pytest.fixture(scope="session")
 def unequal_plan() -> rp.TablePlan:
-    return SCENARIO.plan()
+    return SCENARIO.table_plan()
 
 
 @pytest.fixture(scope="session")

@@ -142,7 +142,7 @@ def test_lists_have_the_most_and_the_least_accurate_cell(unequal_plan, dense_err
 
 
 def test_lists_of_marginals_have_no_such_columns():
-    plan = MARGINALS.plan()
+    plan = MARGINALS.table_plan()
     forecast = Forecast.of_plan("this", plan)
     for frame in (
         fairness.ranking(forecast),
@@ -172,9 +172,9 @@ def test_the_headline_is_about_the_least_accurate_cell(unequal_plan, dense_error
     assert top.median_error == pytest.approx(np.median(errors_at(dense_errors, "mean")), rel=1e-6)
     assert top.least_accurate_table == title_of(unequal_plan.workload, int(np.argmax(largest)))
     assert top.largest_text == "the least accurate cell of all tables"
-    assert se.headline(MARGINALS.plan()).largest_text == "a cell of the least accurate table"
+    assert se.headline(MARGINALS.table_plan()).largest_text == "a cell of the least accurate table"
     # Of one table whose cells are alike there is one number.
-    one = se.headline(MARGINALS.with_request(kind="listed", listed=(("age",),)).plan())
+    one = se.headline(MARGINALS.with_request(kind="listed", listed=(("age",),)).table_plan())
     assert one.median_text == one.largest_text == "a cell of the table"
     assert one.errors_text == f"σ = {one.largest_error:.3g}"
     listed = se.of_tables(unequal_plan)

@@ -17,7 +17,7 @@ SCENARIO = scenario(3)
 
 @pytest.fixture(scope="module")
 def plan():
-    return SCENARIO.plan()
+    return SCENARIO.table_plan()
 
 
 @pytest.fixture(scope="module")

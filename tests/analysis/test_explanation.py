@@ -20,7 +20,7 @@ DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 4})
 
 @pytest.fixture(scope="module")
 def based():
-    return bases.scenario().plan()
+    return bases.scenario().table_plan()
 
 
 def with_noise(plan, sigma_squared):

@@ -74,7 +74,7 @@ def test_words_say_which_cell_is_seen(unequal_plan):
     assert "the root mean square" in forecast.cell_text
     assert "its least accurate cell" in forecast.at_cell("largest").cell_text
     assert "its most accurate cell" in forecast.at_cell("smallest").cell_text
-    alike = Forecast.of_plan("this", MARGINALS.plan())
+    alike = Forecast.of_plan("this", MARGINALS.table_plan())
     assert not alike.cells_differ
     assert alike.cell_text == ""
     np.testing.assert_array_equal(alike.at_cell("largest").standard_errors, alike.standard_errors)

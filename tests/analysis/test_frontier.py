@@ -152,7 +152,7 @@ def test_a_plan_of_the_frontier_can_be_had_as_a_scenario(scenario, result, place
     point = result.points[place]
     made = trade.scenario_between(scenario, result, point.worst_weight)
     assert made.budget == scenario.budget
-    plan = made.plan()
+    plan = made.table_plan()
     variances = plan.mean_variances * float(BUDGET.record_privacy_cost)
     assert result.average_loss.value(variances, scenario.workload) == pytest.approx(
         point.total, rel=1e-4

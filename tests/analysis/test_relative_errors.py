@@ -237,7 +237,7 @@ def test_words():
 @pytest.fixture(scope="module")
 def based():
     """(plan of tables in many bases, expected counts by age and sex)."""
-    plan = bases.scenario().plan()
+    plan = bases.scenario().table_plan()
     counts = np.arange(14.0) * 3
     return plan, margin(bases.DOMAIN, ("age", "sex"), counts.tolist())
 

@@ -22,7 +22,7 @@ PLAIN = Scenario(DOMAIN, WorkloadRequest(order=2), name="plain", record_noun="pe
 
 def contender(scenario, plan=None):
     """A scenario with its plan and what is expected of its tables."""
-    expected, plan = scenario.expected, plan or scenario.plan()
+    expected, plan = scenario.expected, plan or scenario.table_plan()
     return Contender(scenario, plan, expected and ExpectedCells.of(expected, plan.workload))
 
 
@@ -60,8 +60,8 @@ def test_a_row_has_the_words_of_every_scenario_in_order():
 
 def test_outcomes_are_those_of_the_plans():
     other = PLAIN.replaced(name="four times", budget=rp.Budget(rho="0.4"))
-    result = comparison.outcomes([PLAIN, other], [PLAIN.plan(), other.plan()])
-    margin = 1.959964 * np.median(PLAIN.plan().standard_errors)
+    result = comparison.outcomes([PLAIN, other], [PLAIN.table_plan(), other.plan()])
+    margin = 1.959964 * np.median(PLAIN.table_plan().standard_errors)
     margins = result.loc["Median table, 95 % margin of error"]
     assert margins[0] == f"±{margin:.3g} people"
     assert "Largest ÷ smallest σ of a cell" not in differing(result)  # the budget scales all alike
@@ -71,7 +71,7 @@ def test_outcomes_are_those_of_the_plans():
 def test_tables_are_matched_by_their_attributes():
     reordered = rp.Domain.from_sizes({"region": 5, "age": 10})
     other = Scenario(reordered, WorkloadRequest(order=2), budget=rp.Budget(rho="0.4"))
-    left, right = PLAIN.plan(), other.plan()
+    left, right = PLAIN.table_plan(), other.plan()
     frame = shared_tables.table_differences(contender(PLAIN), contender(other))
     assert set(frame["table"]) == {"(total)", "age", "region", "age × region"}
     for row in frame.to_dict("records"):
@@ -155,7 +155,7 @@ def test_scenarios_that_ask_otherwise_differ_in_that(unequal_plan):
     assert row == ["single values", "age: cumulative; region: hierarchy; income: ranges"]
     assert set(result.index[result["differs"]]) == {"Aggregation"}
     assert "Aggregation" not in comparison.inputs([MARGINALS, MARGINALS]).index
-    sentence = comparison.outcomes([MARGINALS, SCENARIO], [MARGINALS.plan(), unequal_plan])
+    sentence = comparison.outcomes([MARGINALS, SCENARIO], [MARGINALS.table_plan(), unequal_plan])
     assert sentence.index[:2].tolist() == [
         "Median table (root mean square), 95 % margin of error",
         "Least accurate cell, 95 % margin of error",

@@ -178,7 +178,7 @@ def test_a_target_is_met_by_the_least_accurate_cell(unequal_plan, dense_errors):
     largest = unequal_plan.largest_standard_errors[table]
     assert unequal_plan.standard_errors[table] < between < largest
     scenario = SCENARIO.with_settings([TableSetting(("age",), target=between)])
-    missed = scenario.plan()
+    missed = scenario.table_plan()
     assert target_counts(missed).met == 0
     assert se.of_tables(missed).set_index("item").loc["age (cumulative)", "met"] is False
     solved = optimum(scenario.workload, loss=scenario.loss)
@@ -192,5 +192,5 @@ def test_a_target_is_met_by_the_least_accurate_cell(unequal_plan, dense_errors):
     assert last["met"] == "no"
     result = target_curves.outlook(solved, None, SCENARIO.budget)
     assert (result.met, result.is_least) == (0, False)
-    met = scenario.replaced(budget=smallest_budget(solved, SCENARIO.budget).budget).plan()
+    met = scenario.replaced(budget=smallest_budget(solved, SCENARIO.budget).budget).table_plan()
     assert target_counts(met).met == 1

@@ -69,7 +69,7 @@ def scenario():
 
 def test_tables_with_targets_are_told_as_typed_the_furthest_off_first():
     current = scenario()
-    plan = current.plan()
+    plan = current.table_plan()
     result = targets_met.of_targets(plan, current.request)
     assert result["table"].tolist()[0] == "(total)"
     assert sorted(result["wanted"]) == ["0.1 % of 100", *["±50 at 95 %"] * 3, "σ = 12.50"]
@@ -88,7 +88,7 @@ def test_tables_with_targets_are_told_as_typed_the_furthest_off_first():
 
 
 def test_without_a_scenario_targets_are_standard_errors():
-    plan = scenario().plan()
+    plan = scenario().table_plan()
     result = targets_met.of_targets(plan)
     assert result.index.tolist() == targets_met.of_targets(plan, scenario().request).index.tolist()
     wanted = [parse_target(text).standard_error for text in result["wanted"]]
@@ -101,7 +101,7 @@ def test_without_a_scenario_targets_are_standard_errors():
 
 def test_the_list_of_tables_has_the_words_instead_of_the_numbers():
     current = scenario()
-    plan = current.plan()
+    plan = current.table_plan()
     numbers = accuracy.of_tables(plan, ["age"])
     sentence = targets_met.of_tables(plan, ["age"], current.request)
     same = ["item", "cells", "standard_error", "margin_95", "weight"]
@@ -118,12 +118,12 @@ def test_the_list_of_tables_has_the_words_instead_of_the_numbers():
 
 def test_the_least_accurate_cell_is_what_counts():
     current = Scenario(DOMAIN).with_basis("age", rp.Prefix())
-    plan = current.plan()
+    plan = current.table_plan()
     row = plan.workload.tables.index(("age",))
     median, largest = plan.standard_errors[row], plan.largest_standard_errors[row]
     between = float(median + largest) / 2
     assert median < between < largest
-    plan = current.with_settings([TableSetting(("age",), target=between)]).plan()
+    plan = current.with_settings([TableSetting(("age",), target=between)]).table_plan()
     (outcome,) = targets_met.of_targets(plan)["outcome"]
     assert outcome == f"short by {rounded(float(largest) - between)}"
     assert targets_met.target_counts(plan).met == 0

@@ -33,7 +33,7 @@ def test_sizes_are_exact_however_large(sizes):
 
 
 def test_workload_grid_is_cut_and_says_how_many_there_are():
-    scenario, plan = Scenario(DOMAIN), Scenario(DOMAIN).plan()
+    scenario, plan = Scenario(DOMAIN), Scenario(DOMAIN).table_plan()
     grid, count = workload_grid.workload_grid(scenario, plan, most=3)
     assert (len(grid), count) == (3, 7)
     assert grid["table"].tolist() == ["(total)", "age", "sex"]
@@ -65,7 +65,7 @@ def test_a_target_is_out_of_reach_where_the_whole_budget_for_its_table_would_not
     # ρ = 0.1 for one table: σ = 1/√0.2 = 2.236 in each of its cells.
     settings = [TableSetting(("age",), target=2.2), TableSetting(("sex",), target=2.3)]
     scenario = Scenario(DOMAIN, budget=rp.Budget(rho="0.1")).with_settings(settings)
-    grid, _ = workload_grid.workload_grid(scenario, scenario.plan())
+    grid, _ = workload_grid.workload_grid(scenario, scenario.table_plan())
     age, sex = grid["outcome"].iloc[[1, 2]]
     assert re.fullmatch(r"short by [\d.]+, out of reach", age)
     assert re.fullmatch(r"short by [\d.]+", sex)
@@ -158,7 +158,7 @@ def test_a_grid_shows_targets_as_typed_and_whether_they_are_met():
             TableSetting(("sex",), target="1000 % of 1000"),
         ]
     )
-    grid, _ = workload_grid.workload_grid(scenario, scenario.plan())
+    grid, _ = workload_grid.workload_grid(scenario, scenario.table_plan())
     assert grid["target"].tolist()[:3] == ["±1000 at 95 %", "σ = 0.50", "1000 % of 1000"]
     assert grid["target"].isna().tolist() == [False, False, False, True]
     assert grid["required"].tolist() == [True, False, False, False]

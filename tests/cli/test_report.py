@@ -19,7 +19,7 @@ from tests.support.browser import needs_browser
 @pytest.fixture
 def plan(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made = SCENARIOS["up to"].plan()
+    made = SCENARIOS["up to"].table_plan()
     made.save("plan.json")
     return made
 

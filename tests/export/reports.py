@@ -49,7 +49,7 @@ class Page(HTMLParser):
 @cache
 def plan_of(name: str) -> rp.TablePlan:
     """The plan of a scenario."""
-    return SCENARIOS[name].plan()
+    return SCENARIOS[name].table_plan()
 
 
 @cache

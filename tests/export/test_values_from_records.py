@@ -30,7 +30,7 @@ def scenario_with(*from_records: str) -> Scenario:
 
 
 def texts(scenario: Scenario) -> dict[str, str]:
-    with zipfile.ZipFile(io.BytesIO(bundle(scenario.plan(), scenario))) as archive:
+    with zipfile.ZipFile(io.BytesIO(bundle(scenario.table_plan(), scenario))) as archive:
         return {name: archive.read(name).decode() for name in archive.namelist()}
 
 
@@ -49,7 +49,7 @@ def test_every_document_names_them():
 
 
 def test_the_label_does_not_cover_them_and_the_checklist_asks():
-    made = contents_of(scenario_with("sex").plan(), scenario_with("sex"))
+    made = contents_of(scenario_with("sex").table_plan(), scenario_with("sex"))
     lists = made.label.parts[-1]
     assert isinstance(lists, Beside)
     (left_out,) = (each.sentences for each in lists.lists if each.title == "Not covered")
@@ -72,7 +72,7 @@ def test_without_any_nothing_is_taken_back(scenario):
 
 def test_odd_names_end_no_comment_and_no_docstring(tmp_path):
     scenario = scenario_with(ODD)
-    plan = scenario.plan()
+    plan = scenario.table_plan()
     script = python_script(plan, scenario)
     (tmp_path / "plan.py").write_text(script, encoding="utf-8")
     made = runpy.run_path(str(tmp_path / "plan.py"), run_name="exported")

@@ -93,7 +93,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     # In a project of its own, of the same codebook; that before is kept.
     assert session.project.names == ("All tables on every level",)
     assert session.scenario.domain == session.scenario.areas.domain
-    assert sample_records_for(session.scenario.plan()).name == "municipal-register.csv.gz"
+    assert sample_records_for(session.scenario.table_plan()).name == "municipal-register.csv.gz"
     assert "project before is kept" in plain(session.texts("success"))
     assert session.metrics() == {"Areas": "2,814", "Levels": "5", "Other attributes": "3"}
     (levels,) = session.dataframe

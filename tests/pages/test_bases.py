@@ -176,7 +176,7 @@ def test_the_reference_is_optimised_unless_switched_off_and_searched_once(
     assert session.scenario.uniform_reference
     classical = session.planned
     assert classical.loss_value > optimised.loss_value / 7 * 1.001
-    assert np.allclose(classical.mean_variances, session.scenario.plan().mean_variances)
+    assert np.allclose(classical.mean_variances, session.scenario.table_plan().mean_variances)
     assert "never from records" in session.toggle(key="optimise reference").help
     session.toggle(key="optimise reference").set_value(True).run()
     assert session.planned.loss_value == pytest.approx(optimised.loss_value / 7)

@@ -87,7 +87,7 @@ def test_a_codebook_is_typed_or_comes_from_a_plan_and_an_unusable_one_leaves_it(
     assert "Line 1" in session.error[0].value
     assert session.text_area(key="typed").value == "age"
     assert session.scenario.domain.names == ("age", "sex")
-    upload(session, "plan.json", scenario.plan().text.encode())
+    upload(session, "plan.json", scenario.table_plan().text.encode())
     assert session.scenario == scenario.replaced(record_noun="records")
     assert "3 attributes, 7 tables" in plain(session.texts("success"))
     before = session.scenario

@@ -44,7 +44,7 @@ def made(monkeypatch) -> dict[str, Callable[[], str | bytes]]:
 
 
 def opened(scenario: Scenario) -> tuple[AppTest, rp.TablePlan]:
-    session, plan = AppTest.from_function(page, default_timeout=PATIENCE), scenario.plan()
+    session, plan = AppTest.from_function(page, default_timeout=PATIENCE), scenario.table_plan()
     session.session_state["project"] = Project((scenario,))
     session.session_state["the plan"] = plan
     session.run()

@@ -59,7 +59,7 @@ def registered(monkeypatch):
 
 
 def test_its_plan_is_proven_and_read_back_from_its_file(small):
-    plan = small.replaced(loss=SmallTablesFirst(2.0)).plan()
+    plan = small.replaced(loss=SmallTablesFirst(2.0)).table_plan()
     assert plan.certificate.gap < 1e-9
     verification = rp.verify(plan)
     assert verification.holds

@@ -124,7 +124,7 @@ def test_a_wanted_error_is_priced_and_comes_true(tradeoffs, small):
     session.press("Use this budget")
     assert session.scenario.budget.stated[0][0] == budget.stated[0][0]
     assert session.scenario.budget.unit == budget.unit
-    errors = session.scenario.plan().standard_errors
+    errors = session.scenario.table_plan().standard_errors
     assert 3 * (1 - 1e-3) < errors.max() <= 3
     assert "Applied" in session.success[0].value
 
@@ -135,13 +135,13 @@ def test_a_wanted_error_is_priced_and_comes_true(tradeoffs, small):
 def test_targets_and_what_they_take(tradeoffs, small):
     scenario = targeted(small)
     session = tradeoffs(scenario, TARGETS)
-    errors = scenario.plan().standard_errors
+    errors = scenario.table_plan().standard_errors
     metrics = session.metrics()
     assert metrics["Targets met now"] == f"{(errors <= 4).sum()} of 7"
     frame = session.dataframe[-1].value
     assert frame["present"].tolist() == pytest.approx(sorted(errors, reverse=True))
     session.press("Use this budget")
-    assert (session.scenario.plan().standard_errors <= 4).all()
+    assert (session.scenario.table_plan().standard_errors <= 4).all()
     assert session.metrics()["Targets met now"] == "7 of 7"
     # Another objective meets them at a smaller one, and none does at a yet smaller one.
     session.press("Undo")
@@ -150,10 +150,10 @@ def test_targets_and_what_they_take(tradeoffs, small):
     )
     session.press("Apply this budget and objective")
     assert session.scenario.loss == TARGET_LOSS
-    assert (session.scenario.plan().standard_errors <= 4).all()
+    assert (session.scenario.table_plan().standard_errors <= 4).all()
     assert [button.label for button in session.button].count("Use this budget") == 1
     less = session.scenario.budget.rho * 999 / 1000
-    plan = session.scenario.replaced(budget=rp.Budget(rho=less)).plan()
+    plan = session.scenario.replaced(budget=rp.Budget(rho=less)).table_plan()
     assert (plan.standard_errors > 4).any()
 
 
@@ -166,15 +166,15 @@ def test_the_frontier_is_drawn_and_a_plan_of_it_applied(tradeoffs, small):
     assert len(frame) == 11
     assert frame["gap"].max() <= 1e-6
     assert "all the way" in plain(session.texts("caption"))
-    first = small.plan()
+    first = small.table_plan()
     assert frame["largest"].iloc[0] == pytest.approx(first.standard_errors.max(), rel=1e-6)
-    last = small.replaced(loss=rp.MaxVariance()).plan()
+    last = small.replaced(loss=rp.MaxVariance()).table_plan()
     assert frame["largest"].iloc[-1] == pytest.approx(last.standard_errors.max(), rel=1e-6)
     point = next(box for box in session.selectbox if box.label == "A plan of the curve").value
     session.press("Apply this plan")
     assert session.project.names == ("Scenario 1",)
     assert plain([session.success[0].value]).startswith("Applied: average ")
-    plan = session.scenario.plan()
+    plan = session.scenario.table_plan()
     assert plan.standard_errors.max() == pytest.approx(frame["largest"].iloc[point], rel=1e-3)
     session.scenario = small.with_request(kind="listed", listed=(("age",),))
     assert "next to nothing to trade" in plain(without_wait(session.run()).texts("info"))
@@ -201,7 +201,7 @@ def test_what_if_tables_are_added_and_count_more(tradeoffs, small):
     session.press("Save as scenario")
     assert session.project.names == ("Scenario 1", "Scenario 1 (2)")
     assert session.scenario.note.startswith("Counting the 2 tables with age")
-    plan = session.scenario.plan()
+    plan = session.scenario.table_plan()
     assert then["age × sex"] == pytest.approx(
         plan.standard_errors[plan.workload.position(("age", "sex"))], rel=1e-9
     )
@@ -216,7 +216,7 @@ def test_what_if_tables_are_left_out(tradeoffs, small):
     ) in plain(session.texts("caption"))
     smaller = small.with_request(only=("age", "sex"))
     frame = session.dataframe[-1].value.set_index("table")
-    kept = dict(zip(smaller.workload.tables, smaller.plan().standard_errors, strict=True))
+    kept = dict(zip(smaller.workload.tables, smaller.table_plan().standard_errors, strict=True))
     assert frame.loc["age × sex", "after"] == pytest.approx(kept["age", "sex"], rel=1e-9)
     session.press("Apply")
     assert session.scenario.workload.tables == smaller.workload.tables

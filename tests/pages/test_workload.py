@@ -413,7 +413,7 @@ def test_weights_for_smooth_tables_say_what_they_cost_before_they_are_applied(ap
     effect = text[text.index("In the 3 tables, the margin of error of an unbiased cell") :]
     before, after = re.findall(r"from ±([\d.]+) to ±([\d.]+) people in the median", effect)[0]
     assert "the share of publishable cells stays at 100 %." in effect
-    unbiased = asked.plan()
+    unbiased = asked.table_plan()
     least = " × ".join(unbiased.workload.tables[int(np.argmax(unbiased.standard_errors))])
     assert re.search(rf"from ±[\d.]+ for {least} to ±[\d.]+ for .* in the least", effect)
     assert float(before) < float(after)
@@ -423,7 +423,7 @@ def test_weights_for_smooth_tables_say_what_they_cost_before_they_are_applied(ap
     assert session.scenario.request == asked.request
     session.button(key="apply smooth weights").click().run()
     assert session.scenario.request.smooth_weights == SmoothWeights(0.1, 5000)
-    margin = 1.959964 * np.median(session.scenario.plan().standard_errors[-3:])
+    margin = 1.959964 * np.median(session.scenario.table_plan().standard_errors[-3:])
     assert float(after) == pytest.approx(margin, rel=5e-3)
     assert "set the weights anew" not in plain(session.texts("caption"))
     session.scenario = session.scenario.replaced(budget=rp.Budget(rho=1))
@@ -435,7 +435,7 @@ def test_weights_for_smooth_tables_say_what_they_cost_before_they_are_applied(ap
 def test_weights_for_smooth_tables_from_a_first_release(app, small, tmp_path):
     rows = "".join(f"{i % 10},{i % 2},{i % 5}\n" for i in range(300))
     (tmp_path / "records.csv").write_text(f"age,sex,region\n{rows}")
-    first = release(small.plan(), tmp_path / "records.csv", tmp_path / "first").folder
+    first = release(small.table_plan(), tmp_path / "records.csv", tmp_path / "first").folder
     session = weights(app("workload", small))
     session.button_of("Weights for smooth tables").click().run()
     session.radio(key="smooth weights by").set_value("A first release").run()

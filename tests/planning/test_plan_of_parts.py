@@ -121,7 +121,7 @@ def test_one_part_is_its_own_plan():
     assert rp.plan(TABLES, loss=rp.SumOfVariances(), budget=BUDGET).text == part.text
     assert alone.certificate is part.certificate
     assert rp.Plan.of(alone) is alone
-    with pytest.raises(PlanError, match="and no query; use another plan"):
+    with pytest.raises(PlanError, match="a plan of own counts is needed here"):
         rp.QueryPlan.parse(part.text, "p.json")
 
 

@@ -29,7 +29,7 @@ def options(example: Example, plan: rp.TablePlan, excess: str = "keep first") ->
 @each_example
 def test_every_scenario_passes_a_dry_run(example: Example, tmp_path):
     for number, scenario in enumerate(example.project().scenarios):
-        plan, output = scenario.plan(), tmp_path / f"out{number}"
+        plan, output = scenario.table_plan(), tmp_path / f"out{number}"
         book = tmp_path / "ledger.sqlite"
         done = rp.dry_run(plan, example.records, output, ledger=book, **options(example, plan))
         assert done.findings
@@ -37,7 +37,7 @@ def test_every_scenario_passes_a_dry_run(example: Example, tmp_path):
 
 @each_example
 def test_the_first_scenario_is_released(example: Example, tmp_path):
-    plan = example.project().current.plan()
+    plan = example.project().current.table_plan()
     book = tmp_path / "ledger.sqlite"
     done = rp.release(
         plan, example.records, tmp_path / "out", ledger=book, **options(example, plan)
@@ -61,7 +61,7 @@ def test_the_first_scenario_is_released(example: Example, tmp_path):
 
 def test_patients_with_more_stays_are_refused_where_they_are_not_left_out(tmp_path):
     example = next(one for one in EXAMPLES if one.person_column)
-    three, ten = (scenario.plan() for scenario in example.project().scenarios)
+    three, ten = (scenario.table_plan() for scenario in example.project().scenarios)
     book, out = tmp_path / "ledger.sqlite", tmp_path / "out"
     with pytest.raises(DataError, match="more records than the 3"):
         rp.dry_run(three, example.records, out, ledger=book, **options(example, three, "refuse"))

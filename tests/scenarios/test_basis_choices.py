@@ -220,8 +220,8 @@ def test_uniform_references_reach_the_plan():
     made = plan_tables(
         scenario.workload, loss=scenario.loss, budget=scenario.budget, uniform_reference=True
     )
-    assert even.plan().text == made.text
-    assert even.plan().loss_value > scenario.plan().loss_value
+    assert even.table_plan().text == made.text
+    assert even.table_plan().loss_value > scenario.plan().loss_value
 
 
 @pytest.mark.parametrize("value", [1, "yes", None])
@@ -233,15 +233,15 @@ def test_uniform_reference_is_true_or_false(value):
 
 def test_a_plan_tells_whether_totals_are_even():
     scenario = SCENARIO.with_basis("age", rp.Prefix())
-    plan = scenario.plan()
+    plan = scenario.table_plan()
     assert not plan.has_uniform_reference
     assert not Scenario.of_plan(plan).uniform_reference
     assert Scenario.of_plan(plan) == scenario
-    plain = SCENARIO.replaced(uniform_reference=True).plan()  # it has no strategies
+    plain = SCENARIO.replaced(uniform_reference=True).table_plan()  # it has no strategies
     assert not plain.has_uniform_reference
-    even = scenario.replaced(uniform_reference=True).plan()
+    even = scenario.replaced(uniform_reference=True).table_plan()
     assert even.has_uniform_reference
-    assert Scenario.of_plan(even).plan().text == even.text
+    assert Scenario.of_plan(even).table_plan().text == even.text
 
 
 @given(st.data())

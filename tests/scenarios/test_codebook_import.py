@@ -76,7 +76,7 @@ def test_csv_codebooks_are_offered_where_there_can_be_one():
 
 def test_a_plan_becomes_its_inputs():
     scenario = Scenario(DOMAIN, record_noun="people")
-    content = scenario.plan().text.encode()
+    content = scenario.table_plan().text.encode()
     assert scenario_from_bytes(content, "plan.json", scenario) == scenario
     elsewhere = Scenario(rp.Domain.from_sizes({"a": 2}), record_noun="visits")
     assert scenario_from_bytes(content, "plan.json", elsewhere).record_noun == "records"
@@ -143,7 +143,7 @@ def test_values_from_records_say_so_in_the_label():
     assert domain["sex"] == Attribute("sex", Categories(("F", "M")), FOUND_IN_RECORDS)
     assert describe_attributes_from_records(domain) == "sex"
     assert unfinished(domain) == ["income"]
-    assert "found in the records" in Scenario(domain).plan().text
+    assert "found in the records" in Scenario(domain).table_plan().text
 
 
 def test_added_columns_leave_what_has_its_values():
@@ -179,7 +179,7 @@ def test_a_label_that_was_typed_is_kept():
 
 def test_an_unfinished_attribute_changes_no_plan():
     with_one = Scenario(rp.Domain((*DOMAIN.attributes, Attribute("x", TO_COMPLETE))))
-    plan = with_one.plan()
+    plan = with_one.table_plan()
     closure = plan.closure
     assert all(len(closure.attributes(residual)) <= 2 for residual in range(len(closure)))
-    assert len(plan.closure) == len(Scenario(DOMAIN).plan().closure)
+    assert len(plan.closure) == len(Scenario(DOMAIN).table_plan().closure)

@@ -27,7 +27,7 @@ each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: 
 
 
 def publishable_share(scenario: Scenario) -> float:
-    forecast = Forecast.of_plan(scenario.name, scenario.plan())
+    forecast = Forecast.of_plan(scenario.name, scenario.table_plan())
     cells = ExpectedCells.of(scenario.expected, scenario.workload)
     return by_order(forecast, cells, 0.2)["share"].iloc[-1]
 
@@ -51,10 +51,10 @@ def test_opens_finished(example: Example):
 def test_is_planned_within_a_second(example: Example):
     project = example.project()
     for scenario in project.scenarios:
-        scenario.plan()  # loads the solvers
+        scenario.table_plan()  # loads the solvers
     with at_most(2):
         for scenario in example.project().scenarios:
-            scenario.plan()
+            scenario.table_plan()
 
 
 @each_example
@@ -78,7 +78,7 @@ def test_the_smaller_labour_force_budget_just_meets_the_law():
     assert np.all(required.workload.required)
     assert everything.workload.required.sum() == len(required.workload)
     for scenario in (required, everything):
-        workload, variances = scenario.workload, scenario.plan().table_variances
+        workload, variances = scenario.workload, scenario.table_plan().table_variances
         errors = np.sqrt(variances.largest[workload.required])
         assert np.all(errors <= workload.targets[workload.required] * (1 + 1e-9))
 

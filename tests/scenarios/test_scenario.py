@@ -53,7 +53,7 @@ def test_plan_follows_from_the_scenario():
     expected = plan_tables(
         rp.Workload.all_up_to(DOMAIN, 3), loss=rp.MaxVariance(), budget=rp.Budget(rho="1/3")
     )
-    assert scenario.plan().text == expected.text
+    assert scenario.table_plan().text == expected.text
 
 
 # ---- weight and targets
@@ -173,11 +173,11 @@ def test_a_plan_tells_its_inputs(request_, same):
     domain = rp.Domain.from_sizes({"a": 2, "b": 3, "c": 4})
     loss, budget = rp.MaxVariance(), rp.Budget(rho="0.3", max_records_per_person=2)
     scenario = Scenario(domain, request_, loss, budget, "visits")
-    again = Scenario.of_plan(scenario.plan(), "visits")
+    again = Scenario.of_plan(scenario.table_plan(), "visits")
     assert set(again.workload.tables) == set(scenario.workload.tables)
     assert (again == scenario) == same
     weighted = scenario.with_settings([TableSetting(scenario.workload.tables[0], 2.0, 9.0)])
-    assert Scenario.of_plan(weighted.plan()).request.settings == weighted.request.settings
+    assert Scenario.of_plan(weighted.table_plan()).request.settings == weighted.request.settings
 
 
 @pytest.mark.parametrize(("target", "missing"), [(None, "(total)"), (5.0, "")])

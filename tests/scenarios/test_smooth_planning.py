@@ -77,7 +77,7 @@ def test_without_expected_counts_there_are_none():
 
 def test_a_recipe_has_the_weights_themselves():
     after = for_smooth_tables(scenario(WorkloadRequest("of_order", order=2)))
-    plan = after.plan()
+    plan = after.table_plan()
     request = Recipe.of(plan, after).request
     assert request.smooth_weights is None
     assert list(request.workload(DOMAIN).weights) == list(plan.workload.weights)

@@ -138,11 +138,11 @@ def test_what_most_tables_of_a_plan_have_becomes_one_group():
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(8)})
     scenario = Scenario(domain).with_group(GroupSetting((), weight=3.0, target=7.0))
     scenario = scenario.with_settings([TableSetting(("a1",), 5.0)])
-    again = Scenario.of_plan(scenario.plan())
+    again = Scenario.of_plan(scenario.table_plan())
     assert again.request == scenario.request
     # Without a target for every table, those that have one are message singly.
     some = Scenario(domain).with_group(GroupSetting(("a1",), target=7.0))
-    request = Scenario.of_plan(some.plan()).request
+    request = Scenario.of_plan(some.table_plan()).request
     assert request.groups == ()
     assert len(request.settings) == 8
 

@@ -123,9 +123,9 @@ def test_missed_targets_come_with_a_sufficient_budget():
     met = int(np.sum(plan.standard_errors <= plan.workload.targets))
     assert f"{met} of {len(plan.workload)} targets are met." in text
     (rho,) = re.findall(r"with the same objective takes ρ = ([0-9.]+)", text)
-    enough = replace(scenario, budget=rp.Budget(rho=rho)).plan()
+    enough = replace(scenario, budget=rp.Budget(rho=rho)).table_plan()
     assert np.all(enough.standard_errors <= plan.workload.targets * (1 + 1e-9))
-    little = replace(scenario, budget=rp.Budget(rho=float(rho) * 0.999)).plan()
+    little = replace(scenario, budget=rp.Budget(rho=float(rho) * 0.999)).table_plan()
     assert not np.all(little.standard_errors <= plan.workload.targets)
     assert "A plan whose objective is the targets themselves" not in text
 
@@ -146,14 +146,14 @@ def test_readings_of_the_release_are_weighed_and_rehearsed():
     # Without one it says how to make it; with the weights for smooth tables, what they do.
     other = replace(scenario, expected=expected)
     smoothed = for_smooth_tables(other)
-    text = Page(html(contents_of(smoothed.plan(), smoothed))).text
+    text = Page(html(contents_of(smoothed.table_plan(), smoothed))).text
     assert "Not made. With expected counts" in text
     assert f"{smoothed.request.smooth_weights.text}, are in effect" in text
     # From a first release it says whose figures were looked at.
     pairs = PairDependence(("1a2b",), scenario.domain.names, ((0, 1, 0.3),))
     weights = replace(smoothed.request.smooth_weights, pairs=pairs)
     second = for_smooth_tables(other, weights)
-    text = Page(html(contents_of(second.plan(), second))).text
+    text = Page(html(contents_of(second.table_plan(), second))).text
     assert f"Its weights follow from {pairs.text}: noisy figures, spent before." in text
     assert "intervals of the combined unbiased counts hold nearly" in text
     with pytest.raises(PlanError, match="The rehearsal is of another plan"):

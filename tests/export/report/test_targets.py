@@ -49,7 +49,7 @@ WITH_TARGETS = Scenario(DOMAIN).with_settings(
 
 
 def test_targets_are_shown_as_typed_and_whether_required():
-    section = targets(WITH_TARGETS.plan(), WITH_TARGETS.request)
+    section = targets(WITH_TARGETS.table_plan(), WITH_TARGETS.request)
     assert section.sentences[0].startswith(
         "2 of 3 targets are met; required: 1 of 2. This objective does"
     )
@@ -73,7 +73,7 @@ def test_targets_are_shown_as_typed_and_whether_required():
 
 
 def test_without_a_scenario_targets_are_standard_errors():
-    listed, *_ = targets(WITH_TARGETS.plan()).parts
+    listed, *_ = targets(WITH_TARGETS.table_plan()).parts
     total = rp.parse_target("±0.5").standard_error
     assert {row[0]: row[1] for row in listed.rows} == {
         "(total)": f"σ = {total!r}",
@@ -85,15 +85,15 @@ def test_without_a_scenario_targets_are_standard_errors():
 def test_a_long_list_is_cut_visibly():
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(30)})
     scenario = Scenario(domain, WorkloadRequest(order=1)).with_group(GroupSetting((), target=5))
-    listed, *_ = targets(scenario.plan(), scenario.request).parts
+    listed, *_ = targets(scenario.table_plan(), scenario.request).parts
     assert len(listed.rows) == 20
     assert "And 11 more; tables.csv has all." in listed.note
     assert "required" not in [heading for heading, _ in listed.header]
 
 
 def test_a_report_on_a_scenario_has_its_targets_as_typed():
-    assert "±0.5 at 95 %" in html(contents_of(WITH_TARGETS.plan(), WITH_TARGETS))
-    assert "±0.5 at 95 %" not in html(report(WITH_TARGETS.plan()))
+    assert "±0.5 at 95 %" in html(contents_of(WITH_TARGETS.table_plan(), WITH_TARGETS))
+    assert "±0.5 at 95 %" not in html(report(WITH_TARGETS.table_plan()))
 
 
 def test_why_the_budget_is_as_large_as_it_is():

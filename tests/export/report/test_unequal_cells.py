@@ -20,7 +20,7 @@ SCENARIO = bases.scenario().with_settings([TableSetting(("age",), target=0.01)])
 
 @pytest.fixture(scope="module")
 def plan():
-    return SCENARIO.plan()
+    return SCENARIO.table_plan()
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ def verb(text: str, name: str) -> list[str]:
 
 def test_targets_are_written_as_typed():
     scenario = SCENARIOS["units"].with_request(order=1)
-    options = verb(command_lines(scenario.plan(), scenario), "plan")
+    options = verb(command_lines(scenario.table_plan(), scenario), "plan")
     given = [option for option in options if option.startswith("--target")]
     assert given == [
         "--target=age=±50 at 95 % required",

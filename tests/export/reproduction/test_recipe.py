@@ -32,7 +32,7 @@ def test_settings_of_absent_tables_are_left_out():
     scenario = SCENARIOS["listed"].replaced(
         request=WorkloadRequest("listed", listed=request.listed, settings=request.settings + aside)
     )
-    recipe = Recipe.of(scenario.plan(), scenario)
+    recipe = Recipe.of(scenario.table_plan(), scenario)
     assert [setting.attributes for setting in recipe.settings] == [()]
 
 
@@ -42,7 +42,7 @@ def test_basis_choices_of_absent_tables_are_left_out():
         BasisChoice("region", rp.Ranges(), (("sex", "region", "one"),)),
     )
     scenario = SCENARIOS["up to"].with_request(basis_choices=basis_choice)
-    recipe = Recipe.of(scenario.plan(), scenario)
+    recipe = Recipe.of(scenario.table_plan(), scenario)
     assert recipe.request is scenario.request
     assert recipe.basis_choices == [BasisChoice("age", rp.Prefix(), (("age",),))]
 
