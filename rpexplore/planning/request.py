@@ -156,18 +156,14 @@ def plan(
         if shares_of is not None:
             of_part = share_of_budget(request.budget, shares_of[kind])
         makers[kind] = _MAKERS[kind](request, of_part, share)
-<<<<<<< HEAD
-    if shares_of is None:
-        at_whole_budget = [makers[kind](request.budget) for kind in kinds]
-        shares_of = best_shares(at_whole_budget, request.loss)
-    parts = [makers[kind](share_of_budget(request.budget, shares_of[kind])) for kind in kinds]
-    return Plan(tuple(parts), request.budget, version("rpexplore"))
-=======
-    return combined(makers, request.budget, shares_of)
+    return combined(makers, request.budget, request.loss, shares_of)
 
 
 def combined(
-    parts: Mapping[str, AtBudget], budget: Budget, shares: Mapping[str, Fraction] | None = None
+    parts: Mapping[str, AtBudget],
+    budget: Budget,
+    loss: Loss,
+    shares: Mapping[str, Fraction] | None = None,
 ) -> Plan:
     """The plan of parts that can be planned at any budget: kind -> how, in the order of a plan.
 
@@ -177,10 +173,9 @@ def combined(
     if shares is None:
         shares = dict.fromkeys(parts, Fraction(1))
         if len(parts) > 1:
-            shares = best_shares([at(budget) for at in parts.values()])
+            shares = best_shares([at(budget) for at in parts.values()], loss)
     made = [at(share_of_budget(budget, shares[kind])) for kind, at in parts.items()]
     return Plan(tuple(made), budget, version("rpexplore"))
->>>>>>> w-app
 
 
 def share_of_budget(budget: Budget, share: Fraction) -> Budget:
