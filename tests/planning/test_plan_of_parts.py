@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ContradictionError, PlanError, WorkloadError
+from rpexplore.planning.counts.query_plan import QueryPlan
 from rpexplore.planning.counts.query_planner import query_plan
+from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.request import Rounds
 from tests.support.plan_schemas import PLAN_VALIDATOR
@@ -67,7 +69,7 @@ def saved(plan, tmp_path_factory):
 
 
 def test_what_is_saved_is_what_is_loaded(plan, saved):
-    loaded = rp.load_plan(saved)
+    loaded = load_plan(saved)
     assert (loaded.text, loaded.sha256, loaded.budget) == (plan.text, plan.sha256, plan.budget)
     assert [part.kind for part in loaded.parts] == list(QUARTERS)
     assert [type(part) for part in loaded.parts] == [type(part) for part in plan.parts]
@@ -122,7 +124,7 @@ def test_one_part_is_its_own_plan():
     assert alone.certificate is part.certificate
     assert rp.Plan.of(alone) is alone
     with pytest.raises(PlanError, match="a plan of own counts is needed here"):
-        rp.QueryPlan.parse(part.text, "p.json")
+        QueryPlan.parse(part.text, "p.json")
 
 
 # ---- what is no plan
@@ -210,7 +212,7 @@ def test_files_of_version_1_are_refused_in_one_sentence(tmp_path, format_name):
     old = {"format": format_name, "format_version": 1, "library_version": "0.1.0"}
     path.write_text(json.dumps(old), "utf-8")
     with pytest.raises(PlanError) as caught:
-        rp.load_plan(path)
+        load_plan(path)
     assert str(caught.value) == (
         "old.json is not a plan file: it has plan format version 1, which rpexplore 0.1 reads, and "
         "this library reads version 2; plan anew."

@@ -11,6 +11,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
@@ -29,7 +30,7 @@ WORKLOAD = rp.Workload.of(DOMAIN, [["sex", "age", "one"], ["age", "size"], ["one
 CSV = "sex,age,one,size\nf,0,k,0.5\nf,2,k,1.5\nm,3,k,3\nf,8,k,4\nm,5,k,0\n"
 
 
-def plan_of(kind: str) -> rp.TablePlan:
+def plan_of(kind: str) -> TablePlan:
     if kind == "with bases":
         with_basis = WORKLOAD.with_bases({"age": rp.Prefix()}, tables=[["age", "size"]])
         return any_plan(with_basis.with_bases({"size": rp.Ranges()}), 3)

@@ -75,11 +75,11 @@ def beside_shares_by_level(
         >>> import rpexplore as rp
         >>> tree = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
         >>> sexes = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2}), 1)
-        >>> plan = rp.plan_areas(
+        >>> plan = rp.plan(
         ...     rp.AreaWorkload.of_levels(tree, {"region": sexes, "town": sexes}),
         ...     loss=rp.SumOfVariances(),
         ...     budget=rp.Budget(rho=1),
-        ... )
+        ... ).part("areas")
         >>> frame = beside_shares_by_level(plan, {"mostly towns": {"region": 1, "town": 4}})
         >>> frame["title"].tolist()
         ['best shares by level', 'equal shares', 'mostly towns']

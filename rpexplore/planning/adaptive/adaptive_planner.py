@@ -42,7 +42,7 @@ def adaptive_plan(workload: Workload, *, budget: Budget, expected_records: int) 
         >>> import rpexplore as rp
         >>> domain = rp.Domain.from_sizes({"age": 100, "sex": 2, "region": 16})
         >>> tables = rp.Workload.all_of_order(domain, 3)
-        >>> planned = rp.adaptive_plan(tables, budget=rp.Budget(rho="0.1"), expected_records=50_000)
+        >>> planned = adaptive_plan(tables, budget=rp.Budget(rho="0.1"), expected_records=50_000)
         >>> planned.rho <= planned.budget.rho, rp.verify(planned).holds
         (True, True)
     """
