@@ -98,6 +98,11 @@ class PartPlan(ABC):
     # ---- what it costs
 
     @property
+    def restriction(self) -> str:
+        """What holds of all plans that its bound is about, in words; "" where it is about any."""
+        return ""
+
+    @property
     def rho(self) -> Fraction:
         """ρ of the part for the privacy unit, exact."""
         return conversions.rho_from_privacy_cost(self.exact_privacy_cost)

@@ -268,9 +268,10 @@ class Plan:
             return getattr(self.parts[0], "proven", "")
         if self.certificate is None:
             return ""
-        for_targets = " (own counts for their targets)" if self.part("counts") is not None else ""
+        restrictions = "; ".join(filter(None, (part.restriction for part in self.parts)))
+        alike = f" ({restrictions})" if restrictions else ""
         return self.certificate.sentence(
-            f" that plans each part by itself{for_targets}, however it is split,"
+            f" that plans each part by itself{alike}, however it is split,"
         )
 
     @property

@@ -129,7 +129,11 @@ class TablePlan(CertifiedPlan):
                 "the plan; this file cannot prove it."
             )
         as_here = " that measures the attributes as this one does"
-        return self.certificate.sentence(as_here if self.closure.strategies else "")
+        return self.certificate.sentence(as_here if self.restriction else "")
+
+    @property
+    def restriction(self) -> str:
+        return "tables with their attributes measured as here" if self.closure.strategies else ""
 
     @property
     def has_uniform_reference(self) -> bool:

@@ -21,7 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.exact_numbers import exact_text, shown_value
 from rpexplore.common.formatting import capitalised, joined
 from rpexplore.common.json_fields import FieldError, text_of
 from rpexplore.data.coding import unknown_codes
@@ -294,6 +294,11 @@ class Release(PartReader):
             names = [name for given in attributes for name in ([given] if isinstance(given, str)
                                                                else given)]  # fmt: skip
             return self._part_with("areas").table(level, *names, within=within)
+        if within is not None:
+            raise ReleaseError(
+                f"A table within {shown_value(within)} is one in areas; name the level of its "
+                "areas, too."
+            )
         return self._part_with("tables", "rounds").table(*attributes)
 
     def counts(self, *attributes: Any) -> "pd.DataFrame":

@@ -118,7 +118,7 @@ class QuerySteps:
     def n_bytes(self, *, parquet_only: bool) -> float:
         return 3.0 * len(self.plan.text)  # the plan is in the folder, and nothing else is larger
 
-    @property
+    @cached_property
     def parts(self) -> Sequence[Part]:
         n_measured = len(self.plan.strategy.integers)
         return [Part([self.plan.attribute_indices], range(n_measured), n_measured)]

@@ -268,9 +268,10 @@ def losses_at_cost_1(kinds, loss) -> dict[str, float]:
             found[kind] = part.certificate.loss_value
             continue
         variances = part.variances
-        if loss.compares_with_targets:
-            variances = variances / COUNTS.targets**2
-        found[kind] = norm(variances, loss)
+        at_smallest = variances / (COUNTS.targets / np.min(COUNTS.targets)) ** 2
+        found[kind] = norm(
+            variances / COUNTS.targets**2 if loss.compares_with_targets else at_smallest, loss
+        )
     return found
 
 
@@ -428,3 +429,20 @@ def test_required_targets_are_met_within_the_share():
     alone = plan_tables(required, loss=loss, budget=rp.Budget(privacy_cost="1.2"))
     assert plan.part("tables").text == alone.text
     assert rp.verify(plan).holds
+
+
+def test_who_asks_less_of_a_count_gives_it_no_more_of_the_budget():
+    def share(target):
+        counts = rp.QueryList(rp.Domain((SEX,)), [[1, 0], [0, 1]], ("men", "women"), [1, target])
+        return rp.plan(rp.Request(tables=TABLES, counts=counts, budget=BUDGET)).shares["counts"]
+
+    shares = [share(target) for target in (1, 3, 10, 100)]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_a_bound_of_several_parts_says_what_holds_of_each():
+    plan = rp.plan(
+        rp.Request(tables=TABLES, areas=AREAS, counts=COUNTS, budget=BUDGET, uniform_levels=True)
+    )
+    assert "independent noise on every area and one precision a level" in plan.proven
+    assert "own counts measured as here" in plan.proven

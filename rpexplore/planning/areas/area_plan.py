@@ -165,12 +165,14 @@ class AreaPlan(CertifiedPlan):
         return self.certificate.gap
 
     @property
-    def proven(self) -> str:
+    def restriction(self) -> str:
         levels = " and one precision a level" if self.uniform else ""
-        restriction = f" with independent noise on every area{levels}"
-        if self.closure.strategies:
-            restriction += " that measures the attributes as this one does"
-        return self.certificate.sentence(restriction)
+        as_here = ", attributes measured as here" if self.closure.strategies else ""
+        return f"tables in areas with independent noise on every area{levels}{as_here}"
+
+    @property
+    def proven(self) -> str:
+        return self.certificate.sentence(f" of {self.restriction}")
 
     # ---- noise and accuracy
 

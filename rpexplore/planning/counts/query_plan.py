@@ -99,15 +99,23 @@ class QueryPlan(CertifiedPlan):
 
     # ---- what it is worth
 
-    def worth(self, loss: Loss) -> tuple[float, float] | None:
-        """Each count is one more table of one cell and weight 1 to the objective of the whole.
+    @property
+    def restriction(self) -> str:
+        return "own counts measured as here, for their targets"
 
+    def worth(self, loss: Loss) -> tuple[float, float] | None:
+        """Each count is one more table of one cell to the objective of the whole.
+
+        Its weight is 1 for the smallest target t, and (t/target)² for others: whoever asks less
+        of a count does not thereby give it more of the budget.
         What is measured is chosen for the targets, whatever the objective: the bound is of plans
         that measure the counts as this one does.
         """
         if loss.power is None:
             return None
-        scales = 1 / self.targets**2 if loss.compares_with_targets else 1.0
+        scales = (
+            1.0 if loss.compares_with_targets else np.min(self.targets) ** 2
+        ) / self.targets**2
         value = p_norm(self.variances * scales, loss.power)
         # At the whole budget, of which rounding leaves a little unused.
         return value, value * float(self.exact_privacy_cost / self.budget.privacy_cost)
