@@ -21,6 +21,8 @@ from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_c
 from rpexplore.domain.publishable import coefficients_of_variation
 from rpexplore.planning.accuracy_frame import Z_95
 from rpexplore.planning.optimum import Optimum, record_cost
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.bases import Hierarchy
@@ -203,15 +205,16 @@ class Usefulness:
 
 
 def publishable(
-    plan: TablePlan, expected: ExpectedCounts, *, cv_limit: float = CV_LIMIT
+    plan: Plan | PartPlan, expected: ExpectedCounts, *, cv_limit: float = CV_LIMIT
 ) -> Usefulness:
-    """Which cells of a plan are accurate enough to publish.
+    """Which cells of a plan's tables are accurate enough to publish.
 
     Args:
         expected: How many records each cell is expected to hold, from public sources.
         cv_limit: The largest coefficient of variation of a publishable cell: 0.2 is 20 %.
 
     Raises:
+        PlanError: If the plan has no tables.
         WorkloadError: If the counts do not fit the plan's codebook, or the limit is none.
 
     Example:
@@ -221,8 +224,9 @@ def publishable(
         >>> rp.publishable(best, rp.ExpectedCounts.of_total(5000)).share
         1.0
     """
-    cells = ExpectedCells.of(expected, plan.workload)
-    return Usefulness.of_plan(plan, cells, checked_cv_limit(cv_limit))
+    tables = TablePlan.part_of(plan)
+    cells = ExpectedCells.of(expected, tables.workload)
+    return Usefulness.of_plan(tables, cells, checked_cv_limit(cv_limit))
 
 
 def points_since(now: Usefulness, before: Usefulness) -> float:

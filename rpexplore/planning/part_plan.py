@@ -210,17 +210,18 @@ class PartPlan(ABC):
         """The part of this kind of a plan file. Raises `PlanError` if it has none."""
         from rpexplore.planning.plan import Plan
 
-        return cls._part_of(Plan.load(path), Path(path).name)
+        return cls.part_of(Plan.load(path), Path(path).name)
 
     @classmethod
     def parse(cls, text: str, source: str = "The text", *, canonical: bool = True) -> Self:
         """The part of this kind of the plan that a text holds; see `Plan.parse`."""
         from rpexplore.planning.plan import Plan
 
-        return cls._part_of(Plan.parse(text, source, canonical=canonical), source)
+        return cls.part_of(Plan.parse(text, source, canonical=canonical), source)
 
     @classmethod
-    def _part_of(cls, plan: "Plan", source: str) -> Self:
+    def part_of(cls, plan: "Plan | PartPlan", source: str = "The plan") -> Self:
+        """The part of this kind of a plan. Raises `PlanError` if it has none."""
         from rpexplore.planning.plan import TITLES
 
         part: Any = plan.part(cls.kind)

@@ -27,6 +27,8 @@ from rpexplore.estimation.seeded_numbers import SeededNumbers
 from rpexplore.estimation.smooth_tables import smooth_residuals
 from rpexplore.estimation.table_map import ContributionArrays
 from rpexplore.planning.mechanism.reconstruction import contribution
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.postprocessing.duration import search_seconds
 from rpexplore.postprocessing.nonnegative import nonnegative
@@ -39,7 +41,7 @@ _MOST_SECONDS, _GAP = 30.0, 0.01
 
 
 def rehearse_smooth_tables(
-    plan: TablePlan, expected: ExpectedCounts, *, on_progress: Progress = no_progress
+    plan: Plan | PartPlan, expected: ExpectedCounts, *, on_progress: Progress = no_progress
 ) -> SmoothRehearsal:
     """The errors of unbiased, nonnegative and smooth tables of a plan, on made-up records.
 
@@ -50,6 +52,7 @@ def rehearse_smooth_tables(
         expected: Public counts, of which the made-up records have the total and the margin.
 
     Raises:
+        PlanError: If the plan has no tables.
         WorkloadError: If the expected counts do not fit the plan's codebook.
         ReleaseError: If there are too many records or cells to be rehearsed.
     """
@@ -58,7 +61,8 @@ def rehearse_smooth_tables(
             "What is expected must be ExpectedCounts, such as ExpectedCounts.of_total(50000), got "
             f"{type(expected).__name__}."
         )
-    return _rehearsed(plan, expected, _tables(plan), on_progress)
+    tables = TablePlan.part_of(plan)
+    return _rehearsed(tables, expected, _tables(tables), on_progress)
 
 
 def describe_smooth_change(
