@@ -304,6 +304,7 @@ def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progres
         ("sum of variances", least_sum(queries.coefficients, queries.targets, on_share=on_share)),
     ):
         # Privacy cost at which each query meets its target, [n_queries].
+        n_measured = len(matrix)
         largest = np.max(np.sum(matrix**2, axis=0))
         if len(matrix) > np.count_nonzero(queries.counted_cells):
             # A triangle with the same least-squares answers.
@@ -311,9 +312,8 @@ def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progres
             matrix = np.zeros((len(triangle), queries.n_cells))
             matrix[:, queries.counted_cells] = triangle
         decoded = decoding(matrix, queries.coefficients)
-        rows.append(
-            (baseline, len(matrix), np.sum(decoded**2, axis=1) / queries.targets**2 * largest)
-        )
+        costs = np.sum(decoded**2, axis=1) / queries.targets**2 * largest
+        rows.append((baseline, n_measured, costs))
     baselines, measured, needed = zip(*rows, strict=True)
     costs = np.array([np.max(of_queries) for of_queries in needed])
     means = np.array([np.mean(of_queries) for of_queries in needed])

@@ -61,7 +61,7 @@ def test_a_row_has_the_words_of_every_scenario_in_order():
 
 def test_outcomes_are_those_of_the_plans():
     other = PLAIN.replaced(name="four times", budget=rp.Budget(rho="0.4"))
-    result = comparison.outcomes([PLAIN, other], [PLAIN.table_plan(), other.plan()])
+    result = comparison.outcomes([PLAIN, other], [PLAIN.table_plan(), other.table_plan()])
     margin = 1.959964 * np.median(PLAIN.table_plan().standard_errors)
     margins = result.loc["Median table, 95 % margin of error"]
     assert margins[0] == f"±{margin:.3g} people"
@@ -72,7 +72,7 @@ def test_outcomes_are_those_of_the_plans():
 def test_tables_are_matched_by_their_attributes():
     reordered = rp.Domain.from_sizes({"region": 5, "age": 10})
     other = Scenario(reordered, WorkloadRequest(order=2), budget=rp.Budget(rho="0.4"))
-    left, right = PLAIN.table_plan(), other.plan()
+    left, right = PLAIN.table_plan(), other.table_plan()
     frame = shared_tables.table_differences(contender(PLAIN), contender(other))
     assert set(frame["table"]) == {"(total)", "age", "region", "age × region"}
     for row in frame.to_dict("records"):

@@ -122,4 +122,4 @@ def test_the_list_of_tables_can_be_downloaded(opened):
         opened.get_by_role("link", name="Download tables.csv").click()
     assert download.value.suggested_filename == "tables.csv"
     text = Path(download.value.path()).read_text("utf-8")
-    assert text.startswith("attributes,order,cells,")
+    assert text.startswith("item,attributes,cells,")

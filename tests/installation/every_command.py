@@ -17,7 +17,6 @@ from typing import Any
 
 BUDGET = ("--rho", "0.1")
 AREAS = ("codebook.csv", "--areas", "homes.csv", "--separator", "|")
-QUERIES = ("--codebook", "codebook.csv", "--out")
 _ENTRY = {"name": "A", "curator": "B", "intended-use": "C", "region": "D", "actors": "E"}
 _ENTRY |= {"sector": "Education", "justification": "F", "author": "G"}
 ENTRY = [part for name, value in _ENTRY.items() for part in (f"--{name}", value)]
@@ -41,12 +40,12 @@ DONE = [
     ("registry", "first", "--out", "entry.yaml", *ENTRY),
     ("publish", "published", "--out", "export", "--format", "csvw", "--format", "excel"),
     ("synthesize", "first", "--rows", "50", "--out", "synthetic"),
-    ("queries", "presets"),
-    ("queries", "template", *QUERIES, "template.csv"),
-    ("queries", "plan", "--query", "old: age = 'old' @ 1", *BUDGET, *QUERIES, "queries.json"),
-    ("release", "queries.json", "records.csv", "--out", "answers"),
-    ("areas", "levels", *AREAS),
-    ("areas", "plan", *AREAS, "--up-to", "1", *BUDGET, "--out", "areas.json"),
+    ("counts", "presets"),
+    ("counts", "template", "--codebook", "codebook.csv", "--out", "template.csv"),
+    ("plan", "codebook.csv", "--count", "old: age = 'old' @ 1", *BUDGET, "--out", "counts.json"),
+    ("release", "counts.json", "records.csv", "--out", "answers"),
+    ("schema", *AREAS),
+    ("plan", *AREAS, "--up-to", "1", "--detail", "same", *BUDGET, "--out", "areas.json"),
 ]
 # The command, and the extra that it needs.
 REFUSED = [
@@ -133,7 +132,7 @@ def _write_key() -> bool:
 
 
 def _verbs(command: Any, names: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The names of all commands below one that does something: ("areas", "plan")."""
+    """The names of all commands below one that does something: ("counts", "presets")."""
     below = getattr(command, "commands", {})
     for name, verb in below.items():
         yield from _verbs(verb, (*names, name))

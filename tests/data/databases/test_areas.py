@@ -217,7 +217,7 @@ def test_a_release_in_passes_measures_what_one_of_the_same_records_in_memory_doe
     ledger, measured = tmp_path / "ledger.sqlite", []
     for source in (stored(records), FrameSource(records, name="people")):
         release = rp.release(plan, source, tmp_path / f"release {len(measured)}", ledger=ledger)
-        files = sorted((release.folder / "residuals").iterdir())
+        files = sorted((release.part("areas").folder / "residuals").iterdir())
         measured.append([pq.read_table(file) for file in files])
     assert len(AreaParts(plan).passes) == 3
     assert measured[0] == measured[1]
