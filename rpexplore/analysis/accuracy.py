@@ -217,10 +217,10 @@ def csv_of_accuracy(plan: Plan | PartPlan, *, escape_formulas: bool = False) -> 
     """
     frames = [part.accuracy() for part in plan.parts]
     for part, frame in zip(plan.parts, frames, strict=True):
-        if frame["attributes"].notna().all():
+        if frame["attributes"].notna().to_numpy().all():
             frame["attributes"] = list(texts_of_tables(part.domain, frame["attributes"]))
     frame = for_reading(worst_first(pd.concat(frames)))
-    if "required" not in frame or not bool(frame["required"].eq(True).any()):
+    if "required" not in frame or not frame["required"].eq(True).to_numpy().any():
         frame = frame.drop(columns="required", errors="ignore")
     for name in {"required", "met"} & {*frame}:
         frame[name] = [{True: "yes", False: "no"}.get(value, "") for value in frame[name]]

@@ -118,8 +118,12 @@ class QuerySteps:
     def n_bytes(self, *, parquet_only: bool) -> float:
         return 3.0 * len(self.plan.text)  # the plan is in the folder, and nothing else is larger
 
-    @cached_property
+    @property
     def parts(self) -> Sequence[Part]:
+        return self._parts
+
+    @cached_property
+    def _parts(self) -> list[Part]:  # whose tables are compared by identity
         n_measured = len(self.plan.strategy.integers)
         return [Part([self.plan.attribute_indices], range(n_measured), n_measured)]
 
