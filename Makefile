@@ -83,7 +83,7 @@ lint: $(VENV)/.installed-dev  ## check style, formatting and types
 sample: $(VENV)/.installed-app  ## generate the sample data again
 	@$(BIN)/python sample_data/generate.py
 
-pictures: $(VENV)/.installed-dev  ## take the screenshots of the guide again
+pictures: $(VENV)/.installed-dev  ## take the screenshots of the documentation again
 	@mkdir -p tests/browser/screenshots
 	@RPEXPLORE_SCREENSHOTS=tests/browser/screenshots $(BIN)/python -m pytest -q \
 		tests/browser/test_story.py -k "finished_release or areas"

@@ -21,8 +21,8 @@ with right:
     planned = plan() if kind_input("Plan to hand over") != ADAPTIVE else adaptive_plan_of_scenario()
     if planned is not None:
         with left:
-            take_along(planned)
-        commands(planned)
+            take_along(planned.alone)
+        commands(planned.alone)
     if current().query_list is not None:
         st.page_link("pages/queries.py", label="Your list of queries has its plan on Queries")
     if study() is not None:

@@ -69,6 +69,7 @@ from rpexplore.privacy.budget import Budget as Budget
 from rpexplore.queries.query_list import QueryList as QueryList
 from rpexplore.releases.approval import ApprovalDemand as ApprovalDemand
 from rpexplore.releases.areas.area_release import AreaRelease as AreaRelease
+from rpexplore.releases.finished_release import Release as Release
 from rpexplore.releases.ledger.ledger import Ledger as Ledger
 from rpexplore.releases.marginal_estimate import Answer as Answer
 from rpexplore.releases.query_release import QueryRelease as QueryRelease

@@ -1,5 +1,6 @@
 """What holds for all tests: marks by folder, and how many examples Hypothesis tries."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +14,9 @@ TESTS = Path(__file__).parent
 # Marks of all tests in a folder, so that parts can be chosen: `pytest -m "not browser"`.
 MARKS = {"browser": "browser", "data/databases": "engines", "statistical": "statistical"}
 
-# Examples per test, as a multiple of the number that the test names: a third while one works and
+# Examples per test, as a multiple of the number that the test names: a sixth while one works and
 # before every change, the whole and more by night.
-SCALES = {"ci": 1 / 3, "nightly": 10.0}
+SCALES = {"ci": 1 / 6, "nightly": 10.0}
 FEWEST = 5
 PROFILE = os.environ.get("RPEXPLORE_TEST_PROFILE", "ci")
 
@@ -38,6 +39,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if hasattr(test, "hypothesis") and test not in scaled:
             scaled.add(test)
             scale_examples(test)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What is imported and collected stays: it need not be gone through again for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

@@ -15,17 +15,15 @@ PACKAGE = ROOT / "rpexplore"
 # What a package may import beside its own modules, `common` and `errors`.
 _BELOW_WORKLOAD = {"domain"}
 _BELOW_PLANNING = {"workload", "privacy", *_BELOW_WORKLOAD}
-_BELOW_QUERIES = {
-    "planning",
-    "planning.losses",
-    "planning.mechanism",
-    "planning.solvers",
-    "planning.adaptive",
-    "planning.areas",
+_PLANNERS = {"planning", "planning.losses", "planning.mechanism", "planning.solvers"}
+_PARTS = {"planning.adaptive", "planning.areas", "planning.counts"}
+_BELOW_SCENARIOS = {
+    "queries",
     "planning.baselines",
+    *_PLANNERS,
+    *_PARTS,
     *_BELOW_PLANNING,
 }
-_BELOW_SCENARIOS = {"queries", *_BELOW_QUERIES}
 _BELOW_ANALYSIS = {"scenarios", *_BELOW_SCENARIOS}
 _BELOW_EXPORT = {"analysis", "figures", *_BELOW_ANALYSIS}
 MAY_IMPORT = {
@@ -35,29 +33,12 @@ MAY_IMPORT = {
     "planning.losses": _BELOW_PLANNING,
     "planning.mechanism": {"planning.losses", *_BELOW_PLANNING},
     "planning.solvers": {"planning.losses", "planning.mechanism", *_BELOW_PLANNING},
-    "planning": {"planning.losses", "planning.mechanism", "planning.solvers", *_BELOW_PLANNING},
-    "planning.adaptive": {
-        "planning",
-        "planning.losses",
-        "planning.mechanism",
-        "planning.solvers",
-        *_BELOW_PLANNING,
-    },
-    "planning.areas": {
-        "planning",
-        "planning.losses",
-        "planning.mechanism",
-        "planning.solvers",
-        *_BELOW_PLANNING,
-    },
-    "planning.baselines": {
-        "planning",
-        "planning.losses",
-        "planning.mechanism",
-        "planning.solvers",
-        *_BELOW_PLANNING,
-    },
-    "queries": _BELOW_QUERIES,
+    "planning": {"queries", *_PLANNERS, *_PARTS, *_BELOW_PLANNING},
+    "planning.adaptive": {*_PLANNERS, *_BELOW_PLANNING},
+    "planning.areas": {*_PLANNERS, *_BELOW_PLANNING},
+    "planning.counts": {"queries", *_PLANNERS, *_BELOW_PLANNING},
+    "planning.baselines": {*_PLANNERS, *_BELOW_PLANNING},
+    "queries": {"workload", *_BELOW_WORKLOAD},
     "scenarios": _BELOW_SCENARIOS,
     "analysis": _BELOW_ANALYSIS,
     "figures": {"analysis", "privacy"},

@@ -44,7 +44,13 @@ def listed() -> dict[str, dict[str, str]]:
     return labels
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize(
+    "key",
+    [
+        "redistricting",
+        *(pytest.param(key, marks=pytest.mark.nightly) for key in KEYS if key != "redistricting"),
+    ],
+)
 def test_generator_writes_the_files_that_are_here(tmp_path, monkeypatch, key):
     monkeypatch.syspath_prepend(str(SAMPLE))
     importlib.import_module(key.replace("-", "_")).write(tmp_path)

@@ -194,7 +194,8 @@ def readable(frame: pd.DataFrame) -> pd.DataFrame:
         if name in frame:
             frame[name] = [texts.get(value, "") for value in frame[name]]
     same = {"weight": 1, "required": ""}  # for all items: says nothing
-    return frame.drop(columns=[name for name in same if set(frame.get(name, ())) == {same[name]}])
+    says_nothing = [name for name in same if name in frame and set(frame[name]) == {same[name]}]
+    return frame.drop(columns=says_nothing)
 
 
 def standard_error_alone(budget: Budget) -> float:
@@ -219,7 +220,7 @@ def csv_of_accuracy(plan: Plan | PartPlan, *, escape_formulas: bool = False) -> 
         if frame["attributes"].notna().all():
             frame["attributes"] = list(texts_of_tables(part.domain, frame["attributes"]))
     frame = for_reading(worst_first(pd.concat(frames)))
-    if not np.any(frame.get("required", False)):
+    if "required" not in frame or not np.any(frame["required"]):
         frame = frame.drop(columns="required", errors="ignore")
     for name in {"required", "met"} & {*frame}:
         frame[name] = [{True: "yes", False: "no"}.get(value, "") for value in frame[name]]

@@ -221,7 +221,7 @@ def compare(plan: Plan | PartPlan, *, on_progress: Progress = no_progress) -> Co
     strategies of HDMM (docs/mathematics.md §16).
 
     Args:
-        plan: A plan of tables.
+        plan: A plan with tables.
         on_progress: Called with what is being done and the share that is done; what it raises ends
             the comparison.
 
@@ -236,13 +236,14 @@ def compare(plan: Plan | PartPlan, *, on_progress: Progress = no_progress) -> Co
         >>> round(float(compared["times_budget"]["cells"]), 1)
         29.2
     """
-    if not isinstance(plan, TablePlan):
+    tables: TablePlan | None = plan.part("tables")
+    if tables is None:
         raise PlanError(
             "What is compared with plainer mechanisms is the accuracy of a plan of tables, which "
             f"is known beforehand; got {plan.kind_text}. Give a plan of `rpexplore plan` that is "
             "not adaptive."
         )
-    if not plan.loss.is_available:
+    if not tables.loss.is_available:
         raise PlanError(
             "The plan's objective is an expression that this file does not hold; make the plan "
             "again to compare it."
@@ -252,8 +253,8 @@ def compare(plan: Plan | PartPlan, *, on_progress: Progress = no_progress) -> Co
     for done, baseline in enumerate((*BASELINES, *LAPLACE_BASELINES)):
         on_progress(f"Comparing with {baseline.title}", done / n_all)
         at_one = baseline in LAPLACE_BASELINES
-        rows.append(_at_budget(baseline, plan, at_one=at_one))
-    return Comparison(plan, tuple(rows[: len(BASELINES)]), tuple(rows[len(BASELINES) :]))
+        rows.append(_at_budget(baseline, tables, at_one=at_one))
+    return Comparison(tables, tuple(rows[: len(BASELINES)]), tuple(rows[len(BASELINES) :]))
 
 
 def _at_budget(baseline: Baseline, plan: TablePlan, *, at_one: bool = False) -> BaselineError:

@@ -61,7 +61,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "the table more accurate, at the expense of others.",
         "Weights for smooth tables": "Weights for a release that will be read as model-based "
         "estimates: larger for tables of many cells, much smaller for three or more attributes. "
-        "Of tables up to 2-way, the total and those of few cells become less accurate.",
+        "In plans up to 2-way, the total and tables of few cells become less accurate.",
         "Target": "The accuracy that you want for a table: a standard error, a margin of error, "
         "or a share of an expected count.",
         "Required": "A required target has to be met before anything else is made more accurate.",
@@ -124,9 +124,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Plan": {
         "Plan": "The noise of every measurement, fixed before any record is read, with everything "
         "that follows: the accuracy of every table, the cost, the proof.",
-        "Residual": "What a table adds to the tables within it, such as the interaction of age "
-        "and sex. Each residual is measured once, with noise, and all tables are computed from "
-        "these measurements.",
+        "Residual": "The part that a table adds to the tables within it, such as the interaction "
+        "of age and sex. Each residual is measured once, with noise, and all tables are computed "
+        "from these measurements.",
         "Optimality": "Proven within x %: no Gaussian noise of the same cost makes the objective "
         "smaller by more than that. Anybody can check the proof from the plan file.",
         "Binding targets": "The targets that decide the smallest sufficient budget: only wider "

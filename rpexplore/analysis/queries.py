@@ -78,17 +78,18 @@ def of_queries(plan: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
     conditions = stated.conditions
     if len(stated) <= _MOST_CONDITIONS:
         conditions = stated.all_conditions
-    errors = plan.standard_errors.tolist()
+    frame = plan.accuracy()
+    errors = frame["standard_error"]
     return pd.DataFrame(
         {
-            "query": stated.queries.names,
+            "query": frame["item"],
             "condition": [condition or "" for condition in conditions],
             "wanted": [target.text for target in stated.targets],
             "standard_error": errors,
-            "margin_95": plan.margins_of_error(),
+            "margin_95": frame["margin_95"],
             "outcome": list(map(describe_outcome, stated.targets, errors)),
-            "ratio": plan.standard_errors / plan.targets,
-            "share": plan.certificate.shadow_prices,
+            "ratio": errors / frame["target"],
+            "share": frame["shadow_price"],
         }
     )
 
@@ -165,11 +166,11 @@ class CountUsefulness:
 
     def describe(self) -> str:
         """How many are publishable, in a sentence."""
-        return (
-            f"{self.publishable:,} of {plural(self.queries, 'query')} "
-            f"{'is' if self.publishable == 1 else 'are'} publishable, with a coefficient of "
-            f"variation of at most {100 * self.cv_limit:g} %."
-        )
+        limit = f"with a coefficient of variation of at most {100 * self.cv_limit:g} %"
+        if self.queries == 1:
+            return f"The one query is {'' if self.publishable else 'not '}publishable, {limit}."
+        verb = "is" if self.publishable == 1 else "are"
+        return f"{self.publishable:,} of {self.queries:,} queries {verb} publishable, {limit}."
 
 
 def with_usefulness(frame: pd.DataFrame, expected: np.ndarray | None) -> pd.DataFrame:
@@ -265,6 +266,17 @@ def _spare_cost(plan: QueryPlan) -> np.ndarray:
 
 
 # ---- baselines
+
+
+def optimum_of(plan: QueryPlan) -> QueryOptimum:
+    """What a plan was made from, whatever its budget."""
+    certificate = plan.certificate
+    return QueryOptimum(
+        strategy=plan.strategy,
+        lower_bound=certificate.lower_bound * float(plan.budget.record_privacy_cost),
+        shadow_prices=certificate.shadow_prices,
+        cell_weights=plan.cell_weights,
+    )
 
 
 def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progress) -> pd.DataFrame:

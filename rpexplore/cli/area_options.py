@@ -53,6 +53,20 @@ ChosenDetail = Annotated[
         "hispanic and voting_age, for the latter also quarters)."
     ),
 ]
+AnswerLevel = Annotated[
+    str | None,
+    Option(
+        "--level",
+        metavar="LEVEL",
+        help="From tables in areas: the query answered for every area of this level.",
+    ),
+]
+AnswerWithin = Annotated[
+    str | None,
+    Option(
+        "--within", metavar="CODE", help="With --level: only for the areas that lie in this one."
+    ),
+]
 Level = Annotated[
     list[str] | None,
     Option(

@@ -22,13 +22,17 @@ if TYPE_CHECKING:
 _MOST_SUMS = 20  # rows shown as text
 
 
-def holds_areas(folder: Path) -> bool:
-    """Whether a folder is a release of tables in areas; `ReleaseError` if it is no release."""
+def parts_in(folder: Path) -> list[str]:
+    """The kinds of parts that a release holds; none of another folder of results.
+
+    Raises `ReleaseError` if it is neither.
+    """
     from rpexplore.releases.finished_release import FORMAT, Release
     from rpexplore.releases.manifest import read_manifest
 
-    is_release = read_manifest(folder).get("format") == FORMAT[0]
-    return is_release and Release.load(folder).part("areas") is not None
+    if read_manifest(folder).get("format") != FORMAT[0]:
+        return []
+    return [part.kind for part in Release.load(folder).parts]
 
 
 def load_areas(folder: Path, option: str) -> "AreaRelease":
@@ -42,7 +46,7 @@ def load_areas(folder: Path, option: str) -> "AreaRelease":
             f"{str(folder)!r} holds whole counts, which are biased and have no exact errors; name "
             "the release that they were made of."
         )
-    if not holds_areas(folder):
+    if "areas" not in parts_in(folder):
         raise ReleaseError(
             f"{option} goes with a release of tables in areas, and {str(folder)!r} holds none; "
             f"leave {option} out, or name the folder of such a release."
@@ -53,13 +57,13 @@ def load_areas(folder: Path, option: str) -> "AreaRelease":
 def planned_sums(plan: "Plan | PartPlan", areas: Path) -> "pd.DataFrame":
     """How accurate each table of a plan is for lists of areas, the least accurate first."""
     from rpexplore.domain.named_areas import lists_of_areas
-    from rpexplore.planning.areas.area_plan import AreaPlan
 
-    if not isinstance(plan, AreaPlan):
+    part = plan.part("areas")
+    if part is None:
         raise RpexploreError(
             f"--areas goes with a plan for areas, and this is {plan.kind_text}; leave it out."
         )
-    return plan.accuracy_of_sums(lists_of_areas(plan.workload.tree, areas))
+    return part.accuracy_of_sums(lists_of_areas(part.workload.tree, areas))
 
 
 def planned_sum_table(rows: "pd.DataFrame", count: int | None) -> str:
@@ -113,7 +117,6 @@ def answer_sums(
     """
     from rpexplore.cli.facts import row_facts
     from rpexplore.common.csv_text import csv_of_frame
-    from rpexplore.common.formatting import describe_numbers
     from rpexplore.domain.named_areas import lists_of_areas, typed_area
     from rpexplore.postprocessing.areas.released_sums import sums_of_areas
 
@@ -136,21 +139,77 @@ def answer_sums(
         if csv is not None:
             write_new(csv, csv_of_frame(sums, escape_formulas=escape_formulas), force)
     first = sums.head(_MOST_SUMS)
-    of_cell = list(first.columns[:-4])
-    columns = {name: first[name].astype(str).tolist() for name in of_cell}
-    columns["value"] = [f"{value:,.2f}" for value in first["value"]]
-    columns["standard error"] = describe_numbers(first["standard_error"])
-    columns["95 % interval"] = [
-        f"{low:,.2f} to {high:,.2f}"
-        for low, high in zip(first["lower_95"], first["upper_95"], strict=True)
-    ]
-    text = text_table(columns, "<" * len(of_cell) + ">>>")
+    text = answers_table(first)
     if len(sums) > len(first):
         text += f"\n… and {len(sums) - len(first):,} more rows: --csv FILE writes all."
     if csv is not None:
         text += f"\n\nAll {len(sums):,} rows are in {csv}."
     facts = {"attributes": list(attributes), "sums": row_facts(sums), "csv": csv and str(csv)}
     say_result(as_json, facts, text)
+
+
+def answer_on_level(
+    folder: Path,
+    level: str,
+    within: str | None,
+    where: Sequence[str],
+    *,
+    csv: Path | None,
+    escape_formulas: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Print the answer of each area of a level to a query, which names values."""
+    from rpexplore.cli import inputs
+    from rpexplore.cli.facts import row_facts
+    from rpexplore.common.csv_text import csv_of_frame
+    from rpexplore.domain.named_areas import typed_area
+    from rpexplore.domain.value_selection import product_query
+    from rpexplore.planning.areas.area_sums import area_number
+    from rpexplore.postprocessing.areas.area_results import AreaResults
+
+    if csv is not None:
+        refuse_existing(csv, force)
+    with progress("Reading the release"):
+        results = AreaResults(load_areas(folder, "--level"))
+        tree, domain = results.tree, results.plan.domain
+        if level not in tree.levels:
+            raise RpexploreError(
+                f"There is no level {level!r}; the levels are {', '.join(tree.levels)}."
+            )
+        number = tree.levels.index(level)
+        top = 0 if within is None else area_number(tree, typed_area(within))
+        if int(tree.level_of[top]) > number:
+            raise RpexploreError(
+                f"The area {within!r} has no areas on the level {level!r}, which is above it."
+            )
+        example = "the values that count, such as age=18..24"
+        query = product_query(domain, inputs.texts_by_attribute(domain, where, "A=VALUES", example))
+        answers = results.side_by_side(number, results.within(top, number)).answers(where=query)
+        if csv is not None:
+            write_new(csv, csv_of_frame(answers, escape_formulas=escape_formulas), force)
+    first = answers.head(_MOST_SUMS)
+    text = answers_table(first)
+    if len(answers) > len(first):
+        text += f"\n… and {len(answers) - len(first):,} more rows: --csv FILE writes all."
+    facts = {"question": list(where), "answers": row_facts(answers), "csv": csv and str(csv)}
+    say_result(as_json, facts, text)
+
+
+def answers_table(rows: "pd.DataFrame") -> str:
+    """Answers as a text table: what each is about, its value, standard error and interval."""
+    from rpexplore.common.formatting import describe_numbers
+    from rpexplore.domain.result_schema import Schema
+
+    schema = Schema.of(rows)
+    columns = {one.name: rows[one.name].astype(str).tolist() for one in schema.labels}
+    columns["value"] = [f"{value:,.2f}" for value in rows[schema.name("value")]]
+    columns["standard error"] = describe_numbers(rows[schema.name("error")])
+    columns["95 % interval"] = [
+        f"{low:,.2f} to {high:,.2f}"
+        for low, high in zip(rows[schema.name("lower")], rows[schema.name("upper")], strict=True)
+    ]
+    return text_table(columns, "<" * len(schema.labels) + ">>>")
 
 
 def write_whole_counts(

@@ -160,7 +160,9 @@ def items_of(plan: Plan | PartPlan) -> str:
 
 def plan_text(plan: Plan | PartPlan, count: int | None) -> str:
     """What a plan promises, with the first `count` of the items of each part; for reading."""
-    return "\n\n".join(part_text(part, count) for part in plan.parts)
+    plan = Plan.of(plan)
+    texts = (f"{plan.part_title(part)}\n{part_text(part, count)}" for part in plan.parts)
+    return "\n\n".join((plan.summary, *texts)).strip("\n")
 
 
 def part_text(part: Any, count: int | None) -> str:

@@ -348,7 +348,8 @@ Yes = Annotated[bool, _flag("--yes", "Do not ask before the run.")]
 
 ReleaseFolder = Annotated[Path, _argument("RELEASE", _A_RELEASE)]
 AnyResults = Annotated[
-    Path, _argument("RELEASE", "The folder of a release, or of combined or processed tables.")
+    Path,
+    _argument("RELEASE", "The folder of a release of any kind, or of what was made of one."),
 ]
 WorkbookCvLimit = Annotated[float, _option("X", _WORKBOOK_CV_LIMIT)]
 LeaveEmpty = Annotated[bool, _flag("--leave-empty", "Leave cells that are not publishable empty.")]

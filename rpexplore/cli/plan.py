@@ -134,9 +134,9 @@ def plan(
     from rpexplore.cli.facts import plan_facts
     from rpexplore.cli.publishable import (
         expected_from_options,
-        publishable_facts,
-        publishable_text,
+        usefulness_facts,
         usefulness_of,
+        usefulness_text,
     )
     from rpexplore.planning.request import plan as made_for
 
@@ -213,16 +213,12 @@ def plan(
         made.save(out)
     warning = _warning(made)
     useful = usefulness_of(made, wanted)
-    choice = None
-    if adaptive:
-        from rpexplore.analysis.adaptive import when_to_choose
-
-        choice = when_to_choose(useful if useful is not None else None)  # pyright: ignore[reportArgumentType]
+    choice = _when_to_choose(useful) if adaptive else None
     facts = {
         "plan": str(out),
         **plan_facts(made),
-        **({"publishable_if_unbiased": publishable_facts(useful), "choice": choice} if adaptive
-           else {"publishable": publishable_facts(useful)}),
+        **usefulness_facts(made, useful),
+        **({"choice": choice} if adaptive else {}),
         "why": reason,
         "weights": None if weights is None else weights.text,
         "warning": warning,
@@ -235,16 +231,22 @@ def plan(
         )
         if asked.guessed
         else None,
-        "\n".join(choice) if choice else None,
         reason,
         str(made),
         *(text for _, text in beside.values()),
-        None if adaptive else publishable_text(useful),
+        usefulness_text(made, useful),
         _saved(made, out),
         next_steps(weights, from_release),
         warning,
     ]
     say_result(as_json, facts, "\n\n".join(filter(None, texts)))
+
+
+def _when_to_choose(useful: dict[str, Any]) -> tuple[str, ...]:
+    """When to choose adaptive tables, in sentences."""
+    from rpexplore.analysis.adaptive import when_to_choose
+
+    return tuple(when_to_choose(useful["rounds"]))
 
 
 def _saved(made: "Plan", out: Path) -> str:

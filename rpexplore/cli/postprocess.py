@@ -1,7 +1,11 @@
 """The verbs that work on releases and cost no privacy."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from rpexplore.cli import area_options, inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say_result
+from rpexplore.common.exact_numbers import shown_few
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.errors import RpexploreError
 
@@ -13,6 +17,8 @@ def answer(
     where: options.Where = None,
     areas: area_options.ListsOfAreas = None,
     area: area_options.OneArea = None,
+    level: area_options.AnswerLevel = None,
+    within: area_options.AnswerWithin = None,
     csv: area_options.SumsOut = None,
     escape_formulas: options.EscapeFormulas = False,
     force: options.Force = False,
@@ -26,17 +32,33 @@ def answer(
 
     From a release of tables in areas: with --areas sums over lists of areas, of the table of the
     attributes that are named (sex age), or totals. With --area the same of one area, or the query
-    about it that names values (sex=Female).
+    about it that names values (sex=Female); with --level the query about each area of a level. A
+    count of your own is answered by its name.
     """
-    from rpexplore.cli.area_releases import answer_sums, holds_areas, tables_of_area
+    from rpexplore.cli.area_releases import answer_on_level, answer_sums, tables_of_area
     from rpexplore.common.formatting import rounded
     from rpexplore.domain.value_selection import product_query
-    from rpexplore.postprocessing.combination_folder import load_unbiased
+    from rpexplore.postprocessing.results import load_any_results
 
-    if area is not None and areas is not None:
+    if sum(option is not None for option in (area, areas, level)) > 1:
         raise RpexploreError(
-            "Give --area CODE for one area, or --areas FILE for lists of them, not both."
+            "Give --area CODE for one area, --areas FILE for lists of them, or --level LEVEL for "
+            "all of a level: one of these."
         )
+    if within is not None and level is None:
+        raise RpexploreError("--within goes with --level; for the area itself give --area CODE.")
+    if level is not None:
+        answer_on_level(
+            release_folder,
+            level,
+            within,
+            where or [],
+            csv=csv,
+            escape_formulas=escape_formulas,
+            force=force,
+            as_json=as_json,
+        )
+        return
     lists = area if areas is None else areas
     values_of_area = area is not None and any("=" in text for text in where or [])
     if lists is not None and not values_of_area:
@@ -53,19 +75,20 @@ def answer(
     if csv is not None:
         raise RpexploreError("--csv goes with tables in areas; leave it out for a single answer.")
     with progress("Reading the release"):
-        if area is not None:
-            release, domain = tables_of_area(release_folder, area)
-        elif holds_areas(release_folder):
-            raise RpexploreError(
-                f"{str(release_folder)!r} holds tables in areas; give --area CODE for one of them, "
-                "or --areas FILE with lists of areas to add up."
-            )
+        results = load_any_results(release_folder)
+        counts = results.own_counts
+        if area is None and counts is not None and _names_a_count(counts, where or []):
+            (name,) = where or []
+            result = counts.answer(name)
         else:
-            release = load_unbiased(release_folder)
-            domain = release.domain
-        example = "the values that count, such as age=18..24"
-        texts = inputs.texts_by_attribute(domain, where or [], "A=VALUES", example)
-        result = release.answer(where=product_query(domain, texts))
+            if area is not None:
+                release, domain = tables_of_area(release_folder, area)
+            else:
+                release = _tables_of(results)
+                domain = release.domain
+            example = "the values that count, such as age=18..24"
+            texts = inputs.texts_by_attribute(domain, where or [], "A=VALUES", example)
+            result = release.answer(where=product_query(domain, texts))
     names = ("value", "standard_error", "lower_95", "upper_95")
     facts = {name: getattr(result, name) for name in names}
     text = (
@@ -74,6 +97,30 @@ def answer(
         f"95 % interval    {result.lower_95:,.2f} to {result.upper_95:,.2f}"
     )
     say_result(as_json, {"question": where or [], **facts}, text)
+
+
+def _names_a_count(counts: Any, where: Sequence[str]) -> bool:
+    """Whether a question is the name of an own count."""
+    return len(where) == 1 and where[0] in counts.plan.queries.names
+
+
+def _tables_of(results: Any) -> Any:
+    """The unbiased tables of results; where there are none, the error names what is there."""
+    try:
+        return results.unbiased_tables()
+    except RpexploreError as error:
+        remedies = []
+        if results.area_levels:
+            remedies.append(
+                "give --area CODE for one area, --level LEVEL for all of a level, or --areas FILE "
+                "with lists of areas to add up"
+            )
+        if (counts := results.own_counts) is not None:
+            names = shown_few(list(counts.plan.queries.names))
+            remedies.append(f"name one of the counts: {names}")
+        if not remedies:
+            raise
+        raise RpexploreError(f"{error} Or {'; or '.join(remedies)}.") from None
 
 
 def combine(
@@ -140,7 +187,8 @@ def postprocess(
     The result is biased, and labelled so in every file; the unbiased answers stand beside, with
     their intervals. Its README.md says which of them to publish for which use. Costs no privacy.
 
-    Of a release of tables in areas: --nonnegative --round, counts that also add up over areas.
+    Of tables in areas: --nonnegative --round, counts that also add up over areas; where tables
+    without areas are released as well, these are processed, and areas with --known-totals.
     """
     from rpexplore.analysis.results.shrinkage import (
         describe_farthest,
@@ -149,7 +197,7 @@ def postprocess(
         farthest_group,
         median_kept,
     )
-    from rpexplore.cli.area_releases import holds_areas, write_whole_counts
+    from rpexplore.cli.area_releases import parts_in, write_whole_counts
     from rpexplore.common.formatting import capitalised, describe_share, plural
     from rpexplore.domain.provenance import formulas_warning
     from rpexplore.postprocessing.combination_folder import load_unbiased
@@ -162,7 +210,8 @@ def postprocess(
             "Give one of --nonnegative and --smooth; smooth tables have no cell below 0 either."
         )
     check_new(out)
-    if known_totals is not None or holds_areas(release):
+    parts = parts_in(release)
+    if known_totals is not None or ("areas" in parts and "tables" not in parts):
         write_whole_counts(
             release,
             out,
@@ -225,7 +274,7 @@ def workbook(
     """
     from rpexplore.common.formatting import plural
     from rpexplore.postprocessing.publication import Publication
-    from rpexplore.postprocessing.results import load_results
+    from rpexplore.postprocessing.results import load_any_results
     from rpexplore.postprocessing.workbook import write_workbook
 
     if out.suffix.lower() != ".xlsx":
@@ -233,7 +282,7 @@ def workbook(
     publication = Publication(cv_limit, leave_empty)
     refuse_existing(out, force)
     with progress("Reading the tables") as on_progress:
-        results = load_results(release)
+        results = load_any_results(release)
         sheets = write_workbook(results, out, publication=publication, on_progress=on_progress)
     count = len({sheet.position for sheet in sheets})
     facts = {"workbook": str(out), "table_count": count, "sheets": [sheet.name for sheet in sheets]}

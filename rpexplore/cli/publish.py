@@ -6,6 +6,8 @@ from typing import Annotated
 from rpexplore.cli import options
 from rpexplore.cli.commands import Option
 from rpexplore.cli.console import progress, say_result
+from rpexplore.common.formatting import joined
+from rpexplore.postprocessing.formats.writers import NAMES
 
 ExportFolder = Annotated[
     Path, Option("--out", metavar="FOLDER", help="A new folder for the export.")
@@ -15,7 +17,7 @@ Formats = Annotated[
     Option(
         "--format",
         metavar="NAME",
-        help="frictionless (else), csvw, croissant, dcat, sdmx, r or excel. Repeat it for more.",
+        help=f"{NAMES[0]} (else), {joined(NAMES[1:], ' or ')}. Repeat it for more.",
     ),
 ]
 Title = Annotated[str, Option("--title", metavar="TEXT", help="What to call the publication.")]
@@ -30,7 +32,7 @@ Period = Annotated[
     Option("--period", metavar="PERIOD", help="When the records are of, for sdmx: 2026, 2026-Q1."),
 ]
 
-# It imports what it needs itself, so that no other verb waits for it.
+# The verb imports what it needs itself, so that no other waits for it.
 
 
 def publish(

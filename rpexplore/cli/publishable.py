@@ -1,5 +1,6 @@
 """Expected counts on the command line, and the publishable shares that follow from them."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rpexplore.analysis.areas.usefulness import AreaUsefulness
+    from rpexplore.analysis.queries import CountUsefulness
     from rpexplore.analysis.usefulness import Usefulness
     from rpexplore.domain.domain import Domain
     from rpexplore.planning.part_plan import PartPlan
@@ -59,89 +61,91 @@ def expected_from_options(
 def totals_from_option(plan: "Plan | PartPlan", file: Path | None) -> dict[int, float] | None:
     """Publicly known totals of areas, by their numbers; None without --expected-areas."""
     from rpexplore.domain.named_areas import totals_of_areas
-    from rpexplore.planning.areas.area_plan import AreaPlan
 
     if file is None:
         return None
-    if not isinstance(plan, AreaPlan):
+    areas = plan.part("areas")
+    if areas is None:
         raise RpexploreError(
             f"--expected-areas goes with a plan for areas, and this is {plan.kind_text}; leave it "
             "out."
         )
-    return {**totals_of_areas(plan.workload.tree, file)}
+    return {**totals_of_areas(areas.workload.tree, file)}
 
 
 def usefulness_of(
     plan: "Plan | PartPlan",
     wanted: tuple[ExpectedCounts, float] | None,
     totals: dict[int, float] | None = None,
-) -> "Usefulness | AreaUsefulness | None":
-    """What of a plan is publishable; None without expected counts.
-
-    Of an adaptive plan, of which that is not known: of unbiased tables at the same budget.
-    """
-    from rpexplore.analysis.adaptive import unbiased_alternative
-    from rpexplore.analysis.areas.usefulness import publishable_in_areas
-    from rpexplore.analysis.usefulness import publishable
-    from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-    from rpexplore.planning.areas.area_plan import AreaPlan
-    from rpexplore.planning.table_plan import TablePlan
-
-    if wanted is None:
-        return None
-    expected, limit = wanted
-    if isinstance(plan, AdaptivePlan):
-        plan = unbiased_alternative(plan)
-    if isinstance(plan, AreaPlan):
-        return publishable_in_areas(plan, expected, cv_limit=limit, totals=totals)
-    if not isinstance(plan, TablePlan):
-        raise RpexploreError(
-            f"Publishable shares are those of tables, and this is {plan.kind_text}."
-        )
-    return publishable(plan, expected, cv_limit=limit)
-
-
-def usefulness_facts(
-    plan: "Plan | PartPlan", useful: "Usefulness | AreaUsefulness | None"
 ) -> dict[str, Any]:
-    """What `usefulness_of` a plan found, in plain values, under a name that says of what."""
-    from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+    """What of each part of a plan is publishable, by kind; None without expected counts.
 
-    adaptive = isinstance(plan, AdaptivePlan)
-    return {"publishable_if_unbiased" if adaptive else "publishable": publishable_facts(useful)}
+    Of adaptive tables, of which that is not known: of unbiased tables at the same budget.
+    """
+    if wanted is None:
+        return {part.kind: None for part in plan.parts}
+    return {part.kind: _USEFULNESS[part.kind](part, *wanted, totals) for part in plan.parts}
 
 
-def usefulness_text(plan: "Plan | PartPlan", useful: "Usefulness | AreaUsefulness | None") -> str:
+def usefulness_facts(plan: "Plan", useful: dict[str, Any]) -> dict[str, Any]:
+    """What `usefulness_of` a plan found, in plain values, under a name that says of what.
+
+    Of several parts by kind.
+    """
+    facts = {kind: found and _FACTS[kind](found) for kind, found in useful.items()}
+    if len(facts) > 1:
+        return {"publishable": facts}
+    ((kind, found),) = facts.items()
+    return {"publishable_if_unbiased" if kind == "rounds" else "publishable": found}
+
+
+def usefulness_text(plan: "Plan", useful: dict[str, Any]) -> str:
     """What `usefulness_of` a plan found, for reading."""
-    from rpexplore.analysis.adaptive import when_to_choose
-    from rpexplore.analysis.usefulness import Usefulness
-    from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+    texts = [
+        _TEXTS[kind](found)
+        for kind, found in useful.items()
+        if found is not None or kind == "rounds"  # whether to choose it is said in any case
+    ]
+    return "\n\n".join(texts)
 
-    if isinstance(plan, AdaptivePlan):
-        return "\n".join(when_to_choose(useful if isinstance(useful, Usefulness) else None))
-    return publishable_text(useful)
+
+# ---- by kind of part
 
 
-def publishable_facts(useful: "Usefulness | AreaUsefulness | None") -> dict[str, Any] | None:
-    """Publishable shares in plain values; None without expected counts."""
-    from rpexplore.analysis.areas.usefulness import AreaUsefulness
+def _of_tables(part: Any, expected: ExpectedCounts, limit: float, _: Any) -> "Usefulness":
+    from rpexplore.analysis.usefulness import publishable
 
-    if useful is None:
-        return None
-    if isinstance(useful, AreaUsefulness):
-        return {
-            "expected_counts": useful.expected_text,
-            "cv_limit": useful.cv_limit,
-            "share": useful.share,
-            "cell_count": useful.n_cells,
-            "by_level": row_facts(useful.by_level),
-            "by_table": row_facts(useful.of_tables),
-        }
-    share = None if np.isnan(useful.share) else useful.share
+    return publishable(part, expected, cv_limit=limit)
+
+
+def _of_areas(
+    part: Any, expected: ExpectedCounts, limit: float, totals: dict[int, float] | None
+) -> "AreaUsefulness":
+    from rpexplore.analysis.areas.usefulness import publishable_in_areas
+
+    return publishable_in_areas(part, expected, cv_limit=limit, totals=totals)
+
+
+def _of_counts(part: Any, expected: ExpectedCounts, limit: float, _: Any) -> "CountUsefulness":
+    from rpexplore.analysis.queries import CountUsefulness
+
+    useful = CountUsefulness.of(part, expected, limit)
+    if isinstance(useful, str):
+        raise WorkloadError(f"What is publishable is not known: {useful}")
+    return useful
+
+
+def _of_rounds(part: Any, expected: ExpectedCounts, limit: float, _: Any) -> "Usefulness":
+    from rpexplore.analysis.adaptive import unbiased_alternative
+
+    return _of_tables(unbiased_alternative(part), expected, limit, _)
+
+
+def _facts_of_tables(useful: "Usefulness") -> dict[str, Any]:
     return {
         "expected_counts": useful.cells.expected.text,
         "cv_limit": useful.cv_limit,
-        "share": share,
+        "share": None if np.isnan(useful.share) else useful.share,
         "cell_count": int(useful.n_cells),
         "tables_in_full": useful.whole,
         "tables_in_part": useful.partly,
@@ -151,25 +155,29 @@ def publishable_facts(useful: "Usefulness | AreaUsefulness | None") -> dict[str,
     }
 
 
-def publishable_text(useful: "Usefulness | AreaUsefulness | None") -> str:
-    """The publishable share by number of attributes, by level of a hierarchy, and in all."""
-    from rpexplore.analysis.areas.usefulness import AreaUsefulness
+def _facts_of_areas(useful: "AreaUsefulness") -> dict[str, Any]:
+    return {
+        "expected_counts": useful.expected_text,
+        "cv_limit": useful.cv_limit,
+        "share": useful.share,
+        "cell_count": useful.n_cells,
+        "by_level": row_facts(useful.by_level),
+        "by_table": row_facts(useful.of_tables),
+    }
 
-    if useful is None:
-        return ""
-    if isinstance(useful, AreaUsefulness):
-        rows = useful.by_level
-        table = text_table(
-            {
-                "level": rows["level"].tolist(),
-                "tables": [f"{count:,}" for count in rows["tables"]],
-                "in full": [f"{count:,}" for count in rows["in_full"]],
-                "cells": [f"{count:,}" for count in rows["cells"]],
-                "records in the median area": [rounded(count, 3) for count in rows["median_count"]],
-                "publishable": [describe_share(share) for share in rows["share"]],
-            }
-        )
-        return "\n\n".join((f"Expected counts: {useful.expected_text}.", table, useful.describe()))
+
+def _facts_of_counts(useful: "CountUsefulness") -> dict[str, Any]:
+    return {
+        "expected_counts": useful.expected_text,
+        "cv_limit": useful.cv_limit,
+        "share": useful.share,
+        "query_count": useful.queries,
+        "publishable_count": useful.publishable,
+    }
+
+
+def _text_of_tables(useful: "Usefulness") -> str:
+    """The publishable share by number of attributes, by level of a hierarchy, and in all."""
     by_order, by_level = useful.by_order(), useful.by_level()
     levels = (by_level["attribute"] + ", " + by_level["level"]).tolist()
     parts = [
@@ -180,6 +188,44 @@ def publishable_text(useful: "Usefulness | AreaUsefulness | None") -> str:
         useful.cells.left_out_text,
     ]
     return "\n\n".join(filter(None, parts))
+
+
+def _text_of_areas(useful: "AreaUsefulness") -> str:
+    rows = useful.by_level
+    table = text_table(
+        {
+            "level": rows["level"].tolist(),
+            "tables": [f"{count:,}" for count in rows["tables"]],
+            "in full": [f"{count:,}" for count in rows["in_full"]],
+            "cells": [f"{count:,}" for count in rows["cells"]],
+            "records in the median area": [rounded(count, 3) for count in rows["median_count"]],
+            "publishable": [describe_share(share) for share in rows["share"]],
+        }
+    )
+    return "\n\n".join((f"Expected counts: {useful.expected_text}.", table, useful.describe()))
+
+
+def _text_of_counts(useful: "CountUsefulness") -> str:
+    return f"Expected counts: {useful.expected_text}.\n\n{useful.describe()}"
+
+
+def _text_of_rounds(useful: "Usefulness | None") -> str:
+    from rpexplore.analysis.adaptive import when_to_choose
+
+    return "\n".join(when_to_choose(useful))
+
+
+_USEFULNESS: dict[str, Callable[..., Any]] = {
+    "tables": _of_tables, "areas": _of_areas, "counts": _of_counts, "rounds": _of_rounds,
+}  # fmt: skip
+_FACTS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "tables": _facts_of_tables, "areas": _facts_of_areas, "counts": _facts_of_counts,
+    "rounds": _facts_of_tables,
+}  # fmt: skip
+_TEXTS: dict[str, Callable[[Any], str]] = {
+    "tables": _text_of_tables, "areas": _text_of_areas, "counts": _text_of_counts,
+    "rounds": _text_of_rounds,
+}  # fmt: skip
 
 
 def _table(heading: str, names: list[str], rows: "pd.DataFrame") -> str:

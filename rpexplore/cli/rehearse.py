@@ -34,25 +34,24 @@ def rehearse(
     from rpexplore.cli.publishable import expected_from_options
     from rpexplore.common.formatting import describe_share
     from rpexplore.domain.readings import READINGS
-    from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
     from rpexplore.planning.plan import load_plan
-    from rpexplore.planning.table_plan import TablePlan
 
     with progress("Reading the plan") as on_progress:
         loaded = load_plan(plan_file)
-        if isinstance(loaded, AdaptivePlan):
+        tables, rounds = loaded.part("tables"), loaded.part("rounds")
+        if tables is None and rounds is not None:
             wanted = _needed(expected_from_options(loaded.domain, expected_count, expected, None))
-            adaptive = rehearsed_adaptively(loaded, wanted, on_progress)
+            adaptive = rehearsed_adaptively(rounds, wanted, on_progress)
             say_result(as_json, *adaptive_rehearsal(adaptive, record_noun))
             return
-        if not isinstance(loaded, TablePlan):
+        if tables is None:
             raise RpexploreError(
                 f"{plan_file.name} is {loaded.kind_text}, and smooth tables are those of plans of "
                 "tables; give one of `rpexplore plan`, or see with `rpexplore show` what this one "
                 "promises."
             )
         wanted = expected_from_options(loaded.domain, expected_count, expected, None)
-        rehearsal = rehearsed(loaded, wanted, on_progress)
+        rehearsal = rehearsed(tables, wanted, on_progress)
     frame = rehearsal.frame.dropna(axis="columns")
     shown = [reading for reading in READINGS if reading in frame]
     table = text_table(

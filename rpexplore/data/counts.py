@@ -39,6 +39,11 @@ class Counts:
         left = tuple(axis for axis, index in enumerate(table) if index not in wanted)
         return self.tables[table].sum(axis=left, dtype=np.int64)
 
+    @property
+    def n_cells(self) -> int:
+        """How many numbers are in memory."""
+        return sum(table.size for table in self.tables.values())
+
     @cached_property
     def _by_size(self) -> list[tuple[int, ...]]:
         """The tables, the smallest first."""

@@ -19,7 +19,6 @@ from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.json_fields import refusing
 from rpexplore.domain.area_file import tree_of_file
 from rpexplore.domain.area_tree import AreaTree
-from rpexplore.domain.codebook import attributes_from_schema
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.json_schemas import has_name, schema_in_json
 from rpexplore.errors import DomainError
@@ -75,7 +74,7 @@ class AreaCodebook:
     @classmethod
     def _of(cls, content: bytes, filename: str, beside: Callable[[str], bytes]) -> "AreaCodebook":
         text = utf8_text(content, f"The codebook {filename}", DomainError)
-        fields = fields_of_codebook(text, filename)
+        fields, stated = fields_of_codebook(text, filename), schema_in_json(text, filename).schema
         of_areas = [field for field in fields if has_areas(field)]
         if len(of_areas) != 1:
             names = ", ".join(repr(field["name"]) for field in of_areas) or "none"
@@ -90,7 +89,7 @@ class AreaCodebook:
         if not others:
             raise DomainError(f"{filename} has no attribute beside the areas; add one.")
         with refusing(DomainError, filename):
-            domain = Domain(tuple(attributes_from_schema({"fields": others})))
+            domain = Domain.from_schema({**stated, "fields": others})
         return cls(field["name"], tree, domain)
 
 

@@ -132,7 +132,7 @@ def _attribute_from_field(field: Any, number: int) -> Attribute:
 def _values_from_field(field: dict[str, Any]) -> Values:
     if "areas" in field:
         raise DomainError(
-            "its values are areas in areas; tables in these are planned by `rpexplore areas plan`, "
+            "its values are areas in areas; tables in these are planned by `rpexplore plan`, "
             "or in Python with AreaCodebook.load. Leave the field out for other tables."
         )
     constraints = field.get("constraints", {})

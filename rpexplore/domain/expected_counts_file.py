@@ -24,12 +24,13 @@ from rpexplore.domain.expected_counts import (
     checked_count,
     checked_number,
 )
+from rpexplore.domain.result_schema import RELEASED
 from rpexplore.domain.value_selection import index_by_value
 from rpexplore.errors import WorkloadError
 
 COUNT_COLUMNS = ("count", "value")  # the second is what a release's tables call it
 # What else a release's tables have for each cell, and what an attribute of that name is called.
-_ESTIMATES = {"value", "standard_error", "lower_95", "upper_95"}
+_FIGURES = {column.name for column in RELEASED}
 _ATTRIBUTE, _LABEL = " (attribute)", " label"
 
 
@@ -150,7 +151,7 @@ def _is_passed_over(title: str, header: Sequence[str], domain: Domain) -> bool:
     if f"{title}{_ATTRIBUTE}" in header:
         return True
     labels = title.endswith(_LABEL) and title.removesuffix(_LABEL) in header
-    return (labels or title in _ESTIMATES) and title not in domain
+    return (labels or title in _FIGURES) and title not in domain
 
 
 def _describe_cell(attributes: Sequence[Attribute], cell: Sequence[int]) -> str:

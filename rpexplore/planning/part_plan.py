@@ -129,7 +129,7 @@ class PartPlan(ABC):
 
     @abstractmethod
     def to_text(self) -> str:
-        """The canonical JSON object that the plan file has for it (docs/formats.md)."""
+        """The canonical JSON object that the plan file has for it (docs/plan-files.md)."""
 
     @classmethod
     @abstractmethod

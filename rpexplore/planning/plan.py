@@ -74,7 +74,7 @@ _GET_AGAIN = "Get the plan again from whoever made it, or plan anew."
 _FORMAT_OF_PLANS = re.compile(rb'"format"\s*:\s*"rpexplore-(?:(?:query|area|adaptive)-)?plan"')
 _OLD_FORMATS = ("rpexplore-plan", "rpexplore-query-plan", "rpexplore-area-plan",
                 "rpexplore-adaptive-plan")  # fmt: skip
-_LAST_OF_VERSION_1 = "0.1"  # of this library
+LAST_OF_VERSION_1 = "0.1"  # of this library: it reads files and folders of format version 1
 
 
 def part_class(kind: str) -> type[PartPlan]:
@@ -257,7 +257,7 @@ class Plan:
     def certificate(self) -> Certificate | None:
         """How good all parts together are proven to be by the objective; None where nothing is.
 
-        With several parts it bounds every split of the budget (docs/mathematics.md, Shares).
+        With several parts it bounds every split of the budget (docs/mathematics.md §18).
         """
         return certificate_of_parts(self.parts)
 
@@ -273,6 +273,16 @@ class Plan:
             f" that plans each part by itself{for_targets}, however it is split,"
         )
 
+    @property
+    def loss_value(self) -> float | None:
+        """The loss of all parts together; `certificate` bounds how far it is from the best."""
+        return None if self.certificate is None else self.certificate.loss_value
+
+    @property
+    def tables(self) -> "pd.DataFrame":
+        """What `accuracy` gives."""
+        return self.accuracy()
+
     def accuracy(self) -> "pd.DataFrame":
         """One row a table (and level) or count of every part: cells, standard errors, targets."""
         import pandas as pd  # half of the time that importing this package would take
@@ -284,14 +294,25 @@ class Plan:
         """The plan in some lines, for a terminal."""
         if len(self.parts) == 1:
             return str(self.parts[0])
+        texts = (f"{self.part_title(part)}\n{part}" for part in self.parts)
+        return "\n\n".join((self.summary, *texts))
+
+    @property
+    def summary(self) -> str:
+        """What is promised for all parts together, in a few lines; "" for a single part."""
+        if len(self.parts) == 1:
+            return ""
         lines = [f"Plan for {joined([plural(part.n_items, part.item) for part in self.parts])}"]
         lines += self.privacy_lines
         if self.proven:
             lines.append(f"  Proven     {self.proven}")
-        for part in self.parts:
-            share = rounded(100 * self.shares[part.kind], 3)
-            lines += ["", f"{TITLES[part.kind]}, {share} % of the budget", str(part)]
         return "\n".join(lines)
+
+    def part_title(self, part: PartPlan) -> str:
+        """What stands above a part: "Own counts, 22.7 % of the budget"; "" for a single one."""
+        if len(self.parts) == 1:
+            return ""
+        return f"{TITLES[part.kind]}, {rounded(100 * self.shares[part.kind], 3)} % of the budget"
 
     def __repr__(self) -> str:
         items = joined([plural(part.n_items, part.item) for part in self.parts])
@@ -301,7 +322,7 @@ class Plan:
 
     @cached_property
     def text(self) -> str:
-        """The canonical JSON text of its file (docs/formats.md)."""
+        """The canonical JSON text of its file (docs/plan-files.md)."""
         head = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -417,12 +438,27 @@ class Plan:
             ) from None
 
 
+def is_plan_of_version_1(path: str | Path) -> bool:
+    """Whether a file is a plan of format version 1; not if it cannot be read."""
+    try:
+        return _is_of_version_1(loads(Path(path).read_text("utf-8")))
+    except (OSError, ValueError, FieldError):
+        return False
+
+
+def _is_of_version_1(content: Any) -> bool:
+    return (
+        isinstance(content, dict)
+        and type(content.get("format_version")) is int
+        and content["format_version"] == 1
+        and content.get("format") in _OLD_FORMATS
+    )
+
+
 def _refuse_version_1(content: Any) -> None:
-    if not isinstance(content, dict) or content.get("format_version") != 1:
-        return
-    if content.get("format") in _OLD_FORMATS:
+    if _is_of_version_1(content):
         raise FieldError(
-            f"it has plan format version 1, which rpexplore {_LAST_OF_VERSION_1} reads, and this "
+            f"it has plan format version 1, which rpexplore {LAST_OF_VERSION_1} reads, and this "
             f"library reads version {FORMAT_VERSION}; plan anew."
         )
 

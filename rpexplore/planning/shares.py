@@ -5,7 +5,7 @@ combine as those of tables within a part do: they are added (p = 1), the largest
 in between as a p-norm. Minimising ‖(L_i / c_i)‖_p subject to Σ c_i = c gives, by Lagrange,
 
     c_i ∝ L_i^{p/(p+1)}:  c_i ∝ √L_i for sums, c_i ∝ L_i for the largest error,
-    and the value (Σ L_i^{p/(p+1)})^{(p+1)/p} / c.                 (docs/mathematics.md, Shares)
+    and the value (Σ L_i^{p/(p+1)})^{(p+1)/p} / c.                 (docs/mathematics.md §18)
 
 With lower bounds of the parts in place of their losses the same value bounds every plan that
 measures the parts by themselves, however it splits the budget.

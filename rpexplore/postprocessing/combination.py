@@ -25,8 +25,8 @@ from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import refuse_unlike
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from rpexplore.postprocessing.same_records import ReleaseId, refuse_other_records
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import manifest_sha256
-from rpexplore.releases.table_release import TableRelease
 
 _MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
 _CHANCE = 1e-6  # that other counts are alike: less is no chance
@@ -34,7 +34,7 @@ _ALIKE = 0.01  # variances, relative: people round them
 
 
 def combine(
-    *parts: TableRelease | Estimates,
+    *parts: PartReader,
     noisy: Iterable[NoisyMarginal] = (),
     ledger: str | Path | None = None,
 ) -> Estimates:
@@ -43,8 +43,8 @@ def combine(
     Spends nothing; what the parts spent adds up. All parts are in memory at once, 8 bytes a number.
 
     Args:
-        parts: Releases and combined ones, all of the same records: nothing in them can show it, the
-            caller answers for it.
+        parts: Releases with tables and combined ones, all of the same records: nothing in them can
+            show it, the caller answers for it.
         noisy: Noisy marginals of these records from elsewhere.
         ledger: Where the runs are booked; those that it knows by different records are refused.
 
@@ -56,9 +56,10 @@ def combine(
     marginals = list(noisy)
     if not parts and not marginals:
         raise ReleaseError("There is nothing to combine; name a release.")
+    parts = tuple(part.unbiased_tables() for part in parts)
     if ledger is not None:
         refuse_other_records(ledger, [each for part in parts for each in _release_ids(part)])
-    estimates = [part if isinstance(part, Estimates) else Estimates.of(part) for part in parts]
+    estimates = [Estimates.of(part) for part in parts]
     for marginal in marginals:
         _refuse_own_table(estimates, marginal)
     estimates += [marginal.estimates() for marginal in marginals]
@@ -171,13 +172,13 @@ def _refuse_different_domains(left: Estimates, right: Estimates) -> None:
         )
 
 
-def _release_ids(part: TableRelease | Estimates) -> list[ReleaseId]:
+def _release_ids(part: PartReader) -> list[ReleaseId]:
     """What the releases in a part are known by."""
-    if isinstance(part, TableRelease):
+    if not part.made_of:
         folder = text_of_path(part.home.resolve())
         return [ReleaseId(part.manifest["plan_sha256"], manifest_sha256(part.home), folder)]
     return [
         ReleaseId(source.plan_sha256, source.sha256, source.name)
-        for source in part.sources
+        for source in part.made_of
         if source.is_release
     ]

@@ -25,7 +25,7 @@ from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.estimation.array_store import ArrayStore
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.measurement_source import MeasurementSource
+from rpexplore.postprocessing.measurement_source import MeasurementSource, sources_as_worded
 from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
@@ -33,8 +33,8 @@ from rpexplore.postprocessing.synthetic.records import KIND as SYNTHETIC
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
 from rpexplore.releases.atomic_folder import check_room
-from rpexplore.releases.finished_release import FORMAT as RELEASE
 from rpexplore.releases.finished_release import Release
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import (
     check_facts,
     check_listed,
@@ -104,6 +104,7 @@ def load_combined(folder: str | Path) -> Estimates:
             raise KeyError
         sources = tuple(MeasurementSource.from_json(source) for source in manifest["sources"])
         estimates = _read_estimates(folder, sources)
+        facts = {**_facts_of(estimates), "sources": sources_as_worded(manifest["sources"])}
     except ReleaseError:
         raise
     except (
@@ -117,23 +118,24 @@ def load_combined(folder: str | Path) -> Estimates:
     ):
         raise not_as_written(folder, _NOUN, f"{_ESTIMATES} has not what it must have") from None
     files = {_ESTIMATES: None, _CONTRIBUTIONS: None, **files_of_tables(estimates.table_names)}
-    check_facts(folder, manifest, _facts_of(estimates), _NOUN)
+    check_facts(folder, manifest, facts, _NOUN)
     check_listed(folder, manifest, files, _NOUN)
     return estimates
 
 
-def load_measured(folder: str | Path) -> TableRelease | Estimates:
-    """`load_unbiased`, or all that an adaptive release measured: for what is biased in any case."""
-    folder = Path(folder)
-    if read_manifest(folder).get("format") == RELEASE[0]:
-        release = Release.load(folder)
-        if release.part("tables") is None and (rounds := release.part("rounds")) is not None:
-            return Estimates.of_adaptive(rounds)
-    return load_unbiased(folder)
-
-
 def load_unbiased(folder: str | Path) -> TableRelease | Estimates:
     """What a folder holds, a release of tables or combined ones; `ReleaseError` if neither."""
+    return _load(folder).unbiased_tables()
+
+
+def load_measured(folder: str | Path) -> TableRelease | Estimates:
+    """`load_unbiased`, or all that an adaptive release measured: for what is biased in any case."""
+    tables = _load(folder).measured_tables()
+    return Estimates.of(tables) if tables.is_biased else tables
+
+
+def _load(folder: str | Path) -> PartReader:
+    """A release or combined tables; `ReleaseError` for what was made of them, or anything else."""
     folder = Path(folder)
     kind = read_manifest(folder).get("format")
     if kind in (PROCESSED[0], SYNTHETIC[0]):
@@ -145,15 +147,7 @@ def load_unbiased(folder: str | Path) -> TableRelease | Estimates:
             f"{str(folder)!r} holds {held}, and unbiased tables are needed; name the release that "
             f"they were made of ({names})."
         )
-    if kind == KIND[0]:
-        return load_combined(folder)
-    release = Release.load(folder)
-    if (tables := release.part("tables")) is not None:
-        return tables
-    raise ReleaseError(
-        f"{str(folder)!r} holds {release.plan.contents}, and unbiased tables are needed; name a "
-        "release that has some."
-    )
+    return load_combined(folder) if kind == KIND[0] else Release.load(folder)
 
 
 def _facts_of(estimates: Estimates) -> dict[str, Any]:

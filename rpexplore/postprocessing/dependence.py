@@ -20,13 +20,14 @@ from rpexplore.postprocessing.combination_folder import load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.smooth import measured_residuals
 from rpexplore.privacy.budget import Budget
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.pair_dependence import PairDependence
 from rpexplore.workload.smooth_weights import SmoothWeights
 
 
 def weights_from_release(
-    release: TableRelease | Estimates | str | Path,
+    release: PartReader | str | Path,
     domain: Domain,
     budget: Budget,
     *,
@@ -52,16 +53,16 @@ def weights_from_release(
         workload = weights.weighted(rp.Workload.all_up_to(domain, 3))
         second = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
     """
-    if not isinstance(release, TableRelease | Estimates):
+    if isinstance(release, str | Path):
         on_progress("Reading the release", 0.0)
         release = load_unbiased(release)
-    own = release.plan.workload.domain if isinstance(release, TableRelease) else release.domain
-    if difference := difference_of_cells(own, domain):
+    tables: TableRelease | Estimates = release.unbiased_tables()
+    if difference := difference_of_cells(tables.domain, domain):
         raise WorkloadError(
             f"The release and the codebook {difference}; plan with the codebook of the release, "
             "as only then both releases can be combined."
         )
-    estimates = release if isinstance(release, Estimates) else Estimates.of(release)
+    estimates = Estimates.of(tables)
     # Pairs and what they are made of: larger tables change them next to nothing.
     measured = measured_residuals(estimates, largest_order=2)
     pairs = PairDependence(

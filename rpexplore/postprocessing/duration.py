@@ -100,7 +100,7 @@ def search_seconds(shapes: Sequence[Sequence[int]], speed: Speed | None = None) 
 
 def smooth_seconds(source: TableRelease | Estimates) -> float:
     """About how long smooth tables take, their writing included; within a factor of three."""
-    return writing_seconds(source) + smoothing_seconds(source, measured_residuals(source))
+    return writing_seconds(source) + smoothing_seconds(source, source.residuals)
 
 
 def smoothing_seconds(
@@ -121,14 +121,6 @@ def smoothing_seconds(
 def writing_seconds(source: TableRelease | Estimates) -> float:
     """About how long it takes to compute and write all tables."""
     return _SECONDS_PER_TABLE * len(source.table_names) + _SECONDS_PER_CELL * source.n_cells
-
-
-def measured_residuals(source: TableRelease | Estimates) -> list[AttributeIndices]:
-    """The attributes of everything that was measured."""
-    if isinstance(source, Estimates):
-        return list(source.contributions)
-    closure = source.plan.closure
-    return [closure.attributes(position) for position in range(len(closure))]
 
 
 def _maximal_shapes(source: TableRelease | Estimates) -> list[tuple[int, ...]]:

@@ -8,15 +8,17 @@ axis, plus noise that is independent of that of all others. One release measures
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
+from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.estimation.array_store import ArrayStore
 from rpexplore.estimation.table_map import subsets
@@ -32,6 +34,7 @@ from rpexplore.postprocessing.measurement_source import (
 )
 from rpexplore.postprocessing.stored_arrays import read_arrays
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
+from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import measured_shape
 from rpexplore.releases.residual_files import residual_files
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimates:
+class Estimates(PartReader):
     """What is known of every residual within some tables, with its accuracy. Noisy figures only.
 
     tables         the tables that there are, by number of attributes, then lexicographically
@@ -57,6 +60,8 @@ class Estimates:
     Raises `ReleaseError` if a residual of a table is missing, has no positive variance or not the
     domain's shape, or if nothing was measured at all.
     """
+
+    kind: ClassVar[str] = "combined"
 
     domain: Domain
     tables: tuple[AttributeIndices, ...]
@@ -104,8 +109,20 @@ class Estimates:
         object.__setattr__(self, "sources", tuple(self.sources))
 
     @classmethod
-    def of(cls, release: TableRelease) -> "Estimates":
-        """All that a release measured; what exceeds 128 MB lies in a temporary file."""
+    def of(cls, results: PartReader) -> "Estimates":
+        """All that was measured for tables; what exceeds 128 MB lies in a temporary file.
+
+        Raises `ReleaseError` if there are no tables.
+        """
+        if isinstance(results, cls):
+            return results
+        part: Any = results.measured_tables()
+        makers = {"tables": cls.of_tables, "rounds": cls.of_adaptive}
+        return makers[part.kind](part)
+
+    @classmethod
+    def of_tables(cls, release: TableRelease) -> "Estimates":
+        """All that a release of tables measured."""
         plan, closure = release.plan, release.plan.closure
         residuals = [closure.attributes(position) for position in range(len(closure))]
         shapes = [measured_shape(closure, position) for position in range(len(closure))]
@@ -184,6 +201,36 @@ class Estimates:
         sizes = self.domain.sizes.astype(float)
         return float(sum(np.prod(sizes[list(table)]) for table in self.tables))
 
+    @property
+    def made_of(self) -> Sequence[MeasurementSource]:
+        return self.sources
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        sizes = self.domain.sizes.tolist()
+        return [
+            Item.of_table(
+                position,
+                names,
+                prod(sizes[attribute] for attribute in self.tables[position]),
+                partial(self.cells, names),
+            )
+            for position, names in enumerate(self.table_names)
+        ]
+
+    def unbiased_tables(self) -> "Estimates":
+        return self
+
+    @property
+    def queries(self) -> Sequence[Sequence[None]]:
+        """What the cells of each table count, by axis: single values."""
+        return [[None] * len(table) for table in self.tables]
+
+    @property
+    def residuals(self) -> Sequence[AttributeIndices]:
+        """The attributes of everything that was measured."""
+        return list(self.contributions)
+
     def has(self, attributes: AttributeSet) -> bool:
         """Whether a table holds these attributes together."""
         return _several(self.domain, self.domain.positions(attributes)) in self.contributions
@@ -207,7 +254,7 @@ class Estimates:
     def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
         """`cells` as a DataFrame, by names or by one collection of names."""
         names = [self.domain.names[index] for index in query_attributes(self.domain, attributes)]
-        return self.cells(names).to_pandas()
+        return frame_of(self.cells(names))
 
     counts = table
 

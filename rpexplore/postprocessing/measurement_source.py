@@ -92,6 +92,10 @@ class MeasurementSource:
             "run": self.run,
         }
 
+    def as_worded(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """`to_json`, with the privacy unit in the words of what `from_json` has read."""
+        return {**self.to_json(), "privacy_unit": text_of(content, "privacy_unit")}
+
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "MeasurementSource":
         """Raises `KeyError`, `TypeError` or `RpexploreError` for what `to_json` does not write."""
@@ -106,6 +110,11 @@ class MeasurementSource:
             text_of(content, "records_per_person"),
             text_of(content, "run"),
         )
+
+
+def sources_as_worded(content: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What a manifest must say of its sources to say nothing else than these; worded as there."""
+    return [MeasurementSource.from_json(source).as_worded(source) for source in content]
 
 
 @dataclass(frozen=True)

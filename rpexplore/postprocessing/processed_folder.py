@@ -26,6 +26,16 @@ from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.formatting import data_size
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.readings import READINGS
+from rpexplore.domain.result_schema import (
+    INTERVAL_ROLES,
+    MODEL_ERROR,
+    PROCESSED_VALUE,
+    UNBIASED_VALUE,
+    VALUE_IS,
+    Column,
+    Schema,
+    apart_from,
+)
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.smooth_tables import SmoothTables
 from rpexplore.estimation.table_map import subsets
@@ -45,23 +55,22 @@ from rpexplore.postprocessing.publication import SmoothingGain
 from rpexplore.postprocessing.rounding import rounded as whole_numbers
 from rpexplore.postprocessing.shrinkage_file import write_shrinkage
 from rpexplore.postprocessing.smooth import smooth
-from rpexplore.postprocessing.table_queries import queries_of_tables
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.feasibility import computer_memory
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import now, save_manifest
-from rpexplore.releases.table_cells import ESTIMATES
+from rpexplore.releases.table_cells import constant_text
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.query_matrix import QueryMatrix
 
 _BYTES_PER_CELL = 330  # about, as CSV and Parquet together
-_OF_PROCESSED = ("model_error", "unbiased_value", "value_is")  # columns beside the released ones
 _MEMORY_PER_CELL = 50  # bytes, while nonnegative tables are searched for; measured
 _SEARCHED = 0.7  # share of the work that is done when the tables are nonnegative, or smooth
 
 
 def postprocess(
-    source: TableRelease | Estimates,
+    source: PartReader,
     output: str | Path,
     *,
     method: Method | None = None,
@@ -73,6 +82,7 @@ def postprocess(
     """Make tables nonnegative or whole; costs no privacy, as only what was released is looked at.
 
     Args:
+        source: A release with tables, its tables, or combined ones.
         output: The folder to write, which must not exist yet.
         method: "nonnegative": no cell is below 0; all tables still agree, and the total is kept.
             "smooth": each measurement counts only as far as it is more than noise
@@ -93,13 +103,14 @@ def postprocess(
             nothing can be written, or nonnegative tables would need more memory than there is.
     """
     _check(method, rounded, gap)
+    released: TableRelease | Estimates = source.unbiased_tables()
     output = Path(output)
     check_new(output)
-    check_room(_BYTES_PER_CELL * source.n_cells, output)
+    check_room(_BYTES_PER_CELL * released.n_cells, output)
     if method == "nonnegative":
-        _check_memory(source.n_cells)
+        _check_memory(released.n_cells)
     on_progress("Reading what was measured", 0.0)
-    estimates = source if isinstance(source, Estimates) else Estimates.of(source)
+    estimates = Estimates.of(released)
     projection, smooth_tables = None, None
     on_searched = part_of_progress(on_progress, 0.0, _SEARCHED)
     if method == "nonnegative":
@@ -115,7 +126,7 @@ def postprocess(
         # Here, where it is done once: threads that write tables would each begin with it.
         smooth_tables.rehearse_errors(part_of_progress(on_searched, 0.5, 1.0))
     label = label_of(method, rounded)
-    tables, matrices = source.table_names, queries_of_tables(source)
+    tables, matrices = released.table_names, released.queries
     processed = smooth_tables if projection is None else projection
     gains: dict[AttributeIndices, SmoothingGain] = {}
     groups = GroupDistances(estimates.domain)
@@ -123,19 +134,17 @@ def postprocess(
     def cells(position: int) -> pa.Table:
         attributes = estimates.domain.positions(tables[position])
         counts = _processed_counts(estimates, processed, attributes, rounded)
-        columns = {"value": answers(counts, matrices[position]).ravel()}
-        if isinstance(source, TableRelease):
-            unbiased = source.cells(position)
-        else:
-            unbiased = source.cells(tables[position])
+        columns = {PROCESSED_VALUE: answers(counts, matrices[position]).ravel()}
+        unbiased = released.items[position].read()
         if smooth_tables is not None:
             errors = _model_errors(smooth_tables, attributes, matrices[position])
-            columns["model_error"] = errors
-            released = [np.asarray(unbiased[name]) for name in ESTIMATES]
-            gain = SmoothingGain.of(released[1], errors)
+            columns[MODEL_ERROR] = errors
+            figures = Schema.of(unbiased)
+            noisy = [np.asarray(unbiased[figures.name(role)]) for role in INTERVAL_ROLES]
+            gain = SmoothingGain.of(noisy[1], errors)
             if gain is not None:
                 gains[_of_several_values(estimates.domain, attributes)] = gain
-            groups.add(position, attributes, matrices[position], [columns["value"], *released])
+            groups.add(position, attributes, matrices[position], [columns[PROCESSED_VALUE], *noisy])
         return with_unbiased(columns, unbiased, label)
 
     on_written = part_of_progress(on_progress, _SEARCHED if method else 0.0, 1.0)
@@ -236,25 +245,27 @@ def _model_errors(
     return smooth_tables.standard_errors(table).ravel()
 
 
-def with_unbiased(processed: Mapping[str, np.ndarray], unbiased: pa.Table, label: str) -> pa.Table:
+def with_unbiased(
+    processed: Mapping[Column, np.ndarray], unbiased: pa.Table, label: str
+) -> pa.Table:
     """The processed columns before the unbiased answers, and what they are behind all.
 
     processed: a number for each cell, or one for all; NaN becomes an empty cell
     """
-    # By position: an attribute may bear any name, and the last columns are the estimates.
-    n_labels = unbiased.num_columns - len(ESTIMATES)
-    names = [
-        f"{name} (attribute)" if name in _OF_PROCESSED else name
-        for name in unbiased.column_names[:n_labels]
-    ]
-    columns, shape = unbiased.columns, (unbiased.num_rows,)
+    shape, schema = (unbiased.num_rows,), Schema.of(unbiased)
     before = [
         pa.array(np.broadcast_to(numbers, shape), from_pandas=True)
         for numbers in processed.values()
     ]
-    labels = pa.DictionaryArray.from_arrays(np.zeros(shape, dtype=np.int32), pa.array([label]))
-    cells = pa.table(
-        [*columns[:n_labels], *before, *columns[n_labels:], labels],
-        names=[*names, *processed, "unbiased_value", *ESTIMATES[1:], "value_is"],
-    )
-    return cells.replace_schema_metadata({"rpexplore": label})
+    # What was released as the value is the unbiased one here; the rest keeps its name.
+    beside = [UNBIASED_VALUE if one.role == "value" else one for one in schema.figures]
+    figures = (*processed, *beside, VALUE_IS)
+    arrays = [
+        *(unbiased[column.name] for column in schema.labels),
+        *before,
+        *(unbiased[column.name] for column in schema.figures),
+        constant_text(label, unbiased.num_rows),
+    ]
+    columns = (*apart_from(schema.labels, figures), *figures)
+    fields = [column.field(array.type) for column, array in zip(columns, arrays, strict=True)]
+    return pa.table(arrays, schema=pa.schema(fields, metadata={"rpexplore": label}))

@@ -2,30 +2,36 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeAlias, get_args
 
 import pyarrow as pa
+import pyarrow.parquet
 
 from rpexplore.domain.domain import AttributeSet
+from rpexplore.domain.result_schema import PROCESSED, SMOOTH, frame_of
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.mechanism.marginal_noise import Where
-from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
+from rpexplore.postprocessing.measurement_source import (
+    MeasurementSource,
+    guarantee,
+    sources_as_worded,
+)
 from rpexplore.postprocessing.shrinkage_file import (
     SHRINKAGE_FILES,
     read_shrinkage,
     read_shrinkage_by_group,
 )
+from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import (
     check_facts,
     check_listed,
     checked_folder,
     not_as_written,
 )
-from rpexplore.releases.stored_columns import read_columns
-from rpexplore.releases.table_cells import ESTIMATE_COLUMNS
+from rpexplore.releases.stored_tables import read_rows
 from rpexplore.releases.table_files import files_of_tables
 
 if TYPE_CHECKING:
@@ -63,8 +69,10 @@ def label_of(method: Method | None, rounded: bool) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProcessedTables:
+class ProcessedTables(PartReader):
     """The tables of a folder that `processed_folder.postprocess` has written."""
+
+    kind: ClassVar[str] = "processed"
 
     folder: Path
     manifest: Mapping[str, Any]
@@ -84,7 +92,7 @@ class ProcessedTables:
                 "gap": float(manifest["gap"]) if method == "nonnegative" else None,
                 "rounds": int(manifest["rounds"]) if method == "nonnegative" else None,
                 "guarantee": guarantee(sources),
-                "sources": [source.to_json() for source in sources],
+                "sources": sources_as_worded(manifest["sources"]),
             }
             files: dict[str, list[str] | None] = {**files_of_tables(loaded.table_names)}
             if method == "smooth":
@@ -101,7 +109,7 @@ class ProcessedTables:
         return self.manifest["label"]
 
     @property
-    def kind(self) -> str:
+    def steps(self) -> str:
         """The label without what it says of intervals."""
         return kind_of(self.manifest["method"], self.manifest["rounded"])
 
@@ -138,12 +146,36 @@ class ProcessedTables:
                 f"There is no processed table of ({' × '.join(names) or 'total'}); what was "
                 "processed cannot be summed any further. Ask for a table that is there."
             )
-        columns = {"unbiased_value": pa.float64(), **ESTIMATE_COLUMNS}
-        model_error = {"model_error": pa.float64()} if self.is_smooth else {}
-        path = self.folder / entry["path"]
-        return read_columns(path, columns, or_empty=model_error).to_pandas()
+        return frame_of(self._cells(entry["path"]))
 
     counts = table
+
+    def _cells(self, path: str) -> pa.Table:
+        return read_rows(self.folder / path, SMOOTH if self.is_smooth else PROCESSED)
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        return [
+            Item.of_table(
+                position,
+                tuple(entry["attributes"]),
+                pyarrow.parquet.read_metadata(self.folder / entry["path"]).num_rows,
+                partial(self._cells, entry["path"]),
+            )
+            for position, entry in enumerate(self._entries.values())
+        ]
+
+    @property
+    def made_of(self) -> Sequence[MeasurementSource]:
+        return [MeasurementSource.from_json(source) for source in self.manifest["sources"]]
+
+    @property
+    def is_biased(self) -> bool:
+        return True
+
+    @property
+    def has_unbiased(self) -> bool:
+        return self.is_biased
 
     @property
     def is_smooth(self) -> bool:

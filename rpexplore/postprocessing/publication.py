@@ -8,9 +8,8 @@ import pandas as pd
 from rpexplore.common.formatting import describe_share, plural, rounded
 from rpexplore.domain.expected_counts import CV_LIMIT, checked_cv_limit
 from rpexplore.domain.publishable import are_publishable_as_estimated, coefficients_of_variation
-from rpexplore.domain.readings import SMOOTH_COVERAGE
+from rpexplore.domain.result_schema import CV, PUBLISHABLE, Role, Schema, apart_from
 
-CV_COLUMN, PUBLISHABLE_COLUMN = "cv", "publishable"
 CV_MEANING = (
     "The coefficient of variation: the standard error over the size of the noisy count. It is that "
     "of the released estimate, not of the true count, which nobody may know."
@@ -19,23 +18,6 @@ SMOOTH_CV_MEANING = (
     "The coefficient of variation: the model-based error over the smooth count, as in small area "
     "estimation. It is right as far as the model is. Cells without a model-based error, of tables "
     "with ranges, groups or other sums, have none and are not marked as publishable."
-)
-MODEL_ERROR_MEANING = (
-    "The root mean squared error of the smooth count if the model holds; not guaranteed. The "
-    "smooth count ± 1.96 times it, no lower than 0, is a model-based 95 % interval. Empty where "
-    f"a table has ranges, groups or other sums. {SMOOTH_COVERAGE}"
-)
-STANDARD_ERROR_MEANING = "Of the privacy noise alone; errors that were in the records come on top."
-INTERVAL_MEANING = (
-    "From lower_95 to upper_95: contains the true count 95 % of the time (about that where "
-    "the standard error is below 2, because noise on counts comes in whole steps)."
-)
-ADAPTIVE_ERROR_MEANING = (
-    "The root mean squared error of the estimate if the model holds; not guaranteed."
-)
-ADAPTIVE_INTERVAL_MEANING = (
-    "From lower_95 to upper_95: contains the true count in about 95 % of the cells if the model "
-    "holds."
 )
 SMOOTHING_GAINS_MEANING = (
     "Whether the model-based error is smaller than the standard error of the unbiased counts by "
@@ -47,8 +29,7 @@ NO_GAIN = "Smoothing gains next to nothing here: publish the unbiased counts."
 # Of the standard error. Model-based errors are no larger than that, so that what gains nothing has
 # nearly the same.
 _SMALLEST_GAIN = 0.05
-_ADAPTIVE = ("model_error", "lower_95", "upper_95", "value_is")  # the last columns
-_LEFT_EMPTY = ["value", "lower_95", "upper_95", CV_COLUMN]
+_LEFT_EMPTY: tuple[Role, ...] = ("value", "estimate", "model_error", "lower", "upper", "cv")
 
 
 @dataclass(frozen=True)
@@ -73,24 +54,26 @@ class Publication:
         In smooth tables they stand behind the model-based error, of which they are made.
         An attribute of that name is told apart. A cell whose count is 0 has no `cv`.
         """
-        publishable, smooth = self.publishable(frame), are_smooth(frame)
-        cv = coefficients_of_variation(*_errors_and_estimates(frame))
-        taken = {name: f"{name} (attribute)" for name in (CV_COLUMN, PUBLISHABLE_COLUMN)}
-        table = frame.rename(columns=taken)
-        behind = table.columns.tolist().index("model_error" if smooth else "upper_95") + 1
-        table.insert(behind, CV_COLUMN, np.where(np.isfinite(cv), cv, np.nan))
-        table.insert(behind + 1, PUBLISHABLE_COLUMN, np.where(publishable, "yes", "no"))
+        publishable, schema = self.publishable(frame), Schema.of(frame)
+        cv = coefficients_of_variation(*_errors_and_counts(frame))
+        added = (CV, PUBLISHABLE)
+        labels = apart_from(schema.labels, (*schema.figures, *added))
+        named = dict(zip([one.name for one in schema.labels], labels, strict=True))
+        table = frame.rename(columns={old: new.name for old, new in named.items()})
+        columns = [named.get(column.name, column) for column in schema.columns]
+        after = schema.name("model_error" if schema.is_smooth else schema.last_of_interval)
+        behind = table.columns.tolist().index(after) + 1
+        table.insert(behind, CV.name, np.where(np.isfinite(cv), cv, np.nan))
+        table.insert(behind + 1, PUBLISHABLE.name, np.where(publishable, "yes", "no"))
+        columns[behind:behind] = added
+        schema = Schema(tuple(columns))
         if self.leave_empty:
-            # Of tables that are not processed, columns called like these are attributes.
-            has_unbiased = _are_processed(frame) and not are_adaptive(frame)
-            more = ["unbiased_value"] if has_unbiased else []
-            more += ["model_error"] if smooth else []
-            table.loc[~publishable, _LEFT_EMPTY + more] = np.nan
-        return table
+            table.loc[~publishable, schema.names(*_LEFT_EMPTY)] = np.nan
+        return schema.marked(table)
 
     def publishable(self, frame: pd.DataFrame) -> np.ndarray:
         """Whether each cell is publishable, bool: smooth cells by their model-based error."""
-        return are_publishable_as_estimated(*_errors_and_estimates(frame), self.cv_limit)
+        return are_publishable_as_estimated(*_errors_and_counts(frame), self.cv_limit)
 
     def hides(self, estimate: float, standard_error: float) -> bool:
         """Whether a noisy count is left empty."""
@@ -118,23 +101,9 @@ class Publication:
         return f"{text}."
 
 
-def are_smooth(frame: pd.DataFrame) -> bool:
-    """Whether a table of results has smooth counts with their model-based error."""
-    return _are_processed(frame) and "model_error" in frame
-
-
-def are_adaptive(frame: pd.DataFrame) -> bool:
-    """Whether a table is that of an adaptive release: no unbiased counts beside its estimates.
-
-    With what `Publication.table` inserts or without it.
-    """
-    columns = [name for name in frame.columns if name not in (CV_COLUMN, PUBLISHABLE_COLUMN)]
-    return tuple(columns[-len(_ADAPTIVE) :]) == _ADAPTIVE
-
-
 def has_errors(frame: pd.DataFrame) -> bool:
     """Whether errors are known by which cells are publishable: not of sums of smooth counts."""
-    errors, _ = _errors_and_estimates(frame)
+    errors, _ = _errors_and_counts(frame)
     return bool(np.isfinite(errors).any())
 
 
@@ -160,9 +129,10 @@ class SmoothingGain:
     @classmethod
     def of_table(cls, frame: pd.DataFrame) -> "SmoothingGain | None":
         """Of a table of results; None unless it has smooth counts beside unbiased ones."""
-        if not are_smooth(frame) or are_adaptive(frame):
+        schema = Schema.of(frame)
+        if not (schema.is_smooth and schema.has_unbiased):
             return None
-        return cls.of(frame["standard_error"].to_numpy(), frame["model_error"].to_numpy())
+        return cls.of(*(frame[schema.name(role)].to_numpy() for role in ("error", "model_error")))
 
     @property
     def is_gain(self) -> bool:
@@ -188,15 +158,7 @@ class SmoothingGain:
         )
 
 
-def _errors_and_estimates(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """The errors that CVs are made of, and the counts that they belong to."""
-    error, estimate = "standard_error", "value"
-    if are_smooth(frame):
-        error = "model_error"
-    elif _are_processed(frame):
-        estimate = "unbiased_value"
-    return frame[error].to_numpy(dtype=float), frame[estimate].to_numpy(dtype=float)
-
-
-def _are_processed(frame: pd.DataFrame) -> bool:
-    return frame.columns[-1] == "value_is"
+def _errors_and_counts(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """The errors that CVs are made of, and the figures that they belong to."""
+    error, count = Schema.of(frame).error_and_count
+    return frame[error].to_numpy(dtype=float), frame[count].to_numpy(dtype=float)

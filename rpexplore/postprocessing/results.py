@@ -1,25 +1,25 @@
 """Results: tables to be looked at, be they released, combined, processed or estimated."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from math import prod
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard
-
-import pyarrow.parquet
+from typing import Any, TypeAlias
 
 from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.areas.area_counts import KIND as WHOLE_AREA_COUNTS
 from rpexplore.postprocessing.areas.area_counts import AreaCounts
 from rpexplore.postprocessing.areas.area_results import AreaResults, AreaTables
 from rpexplore.postprocessing.combination_folder import KIND as COMBINED
 from rpexplore.postprocessing.combination_folder import load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.finished_release import FORMAT as RELEASE
 from rpexplore.releases.finished_release import Release
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_release import TableRelease
 
@@ -27,8 +27,21 @@ Results: TypeAlias = TableRelease | Estimates | ProcessedTables | AdaptiveReleas
 """Tables from one source: their label, domain and table_names, table, counts and answer."""
 
 
+AnyResults: TypeAlias = PartReader
+"""What a folder of figures holds, table by table, whatever its kind."""
+
 ShownTables: TypeAlias = Results | AreaTables
 """What can be shown table by table: those, or tables of areas."""
+
+
+def load_any_results(folder: str | Path) -> AnyResults:
+    """What a folder holds: a release of any kind, or tables that were made of one.
+
+    Raises `ReleaseError` if it is neither, or a file was changed since it was written.
+    """
+    folder = Path(folder)
+    load = _LOADERS.get(str(read_manifest(folder).get("format")))
+    return load_unbiased(folder) if load is None else load(folder)
 
 
 def load_results(folder: str | Path) -> Results:
@@ -68,40 +81,9 @@ def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaRe
     return AreaResults(AreaRelease.load(release), whole)
 
 
-def is_biased(results: ShownTables) -> bool:
-    """Whether the counts were processed or estimated, so that they are not right on average."""
-    if isinstance(results, AreaTables):
-        return results.is_biased
-    return isinstance(results, ProcessedTables | AdaptiveRelease)
-
-
-def is_smooth(results: ShownTables) -> bool:
-    """Whether the counts are best guesses by a model, with a model-based error."""
-    if isinstance(results, ProcessedTables):
-        return results.is_smooth
-    return is_adaptive(results)
-
-
-def is_adaptive(results: ShownTables) -> TypeGuard[AdaptiveRelease]:
-    """Whether the counts are those of an adaptive release: no unbiased ones beside them."""
-    return isinstance(results, AdaptiveRelease)
-
-
-def cell_counts(results: Results) -> list[int]:
-    """How many rows each of the tables has, in the order of `table_names`."""
-    if isinstance(results, TableRelease | AdaptiveRelease):
-        return list(map(int, results.plan.workload.exact_cells))
-    if isinstance(results, Estimates):
-        sizes = results.domain.sizes.tolist()
-        return [prod(sizes[attribute] for attribute in table) for table in results.tables]
-    return [pyarrow.parquet.read_metadata(path).num_rows for path in results.table_files]
-
-
-def guarantee_of(results: Results) -> str:
-    """What holds for all that the tables were made from, in words."""
-    if isinstance(results, Estimates):
-        return results.guarantee
-    return results.manifest["guarantee"]
+def sources_of(results: PartReader) -> Sequence[MeasurementSource]:
+    """What results were made of: a release is a source itself."""
+    return results.made_of or [MeasurementSource.of(results)]  # pyright: ignore[reportArgumentType]
 
 
 def attributes_in_tables(results: ShownTables) -> tuple[str, ...]:
@@ -137,3 +119,11 @@ def in_column_order(results: ShownTables, attributes: Collection[str]) -> tuple[
 def has_counts(results: ShownTables, attributes: Collection[str]) -> bool:
     """Whether there are counts of these attributes together: a table, or within one."""
     return set(attributes) <= set(attributes_in_tables(results)) and results.has(attributes)
+
+
+# Format of a folder -> what opens it, where that is not `load_unbiased`.
+_LOADERS: Mapping[str, Callable[[Path], Any]] = {
+    PROCESSED[0]: ProcessedTables.load,
+    WHOLE_AREA_COUNTS[0]: load_area_results,
+    RELEASE[0]: Release.load,
+}

@@ -19,18 +19,13 @@ import pandas as pd
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.files import whole_file
 from rpexplore.common.formatting import plural
+from rpexplore.domain.result_schema import Column, Role, Schema
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.adaptive_bounds import BOUND, describe_bounds
-from rpexplore.postprocessing.publication import CV_COLUMN, Publication, SmoothingGain
-from rpexplore.postprocessing.results import (
-    Results,
-    cell_counts,
-    is_adaptive,
-    is_smooth,
-    load_results,
-)
-from rpexplore.postprocessing.workbook_label import label_of_workbook
-from rpexplore.releases.table_files import table_path
+from rpexplore.postprocessing.publication import Publication, SmoothingGain
+from rpexplore.postprocessing.results import AnyResults, load_any_results
+from rpexplore.postprocessing.workbook_label import SMOOTHING_GAINS, label_of_workbook
+from rpexplore.releases.adaptive.bound_texts import BOUND
+from rpexplore.releases.items import Item
 
 if TYPE_CHECKING:
     from xlsxwriter.format import Format
@@ -47,16 +42,23 @@ _NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\']|[^ -\U0010ffff]")
 _WIDTHS = (28, 90, 34, 12, 12, 16)  # of the first sheet's columns, in characters
 _WIDTH = 16
 _LIST_HEADS = ("File", "Attributes", "Sheet", "Cells")
+_FLAGS = {True: "yes", False: "no"}
 _USUAL = Publication()
 _PATTERN = "#,##0.0"  # how numbers are shown; all their digits are there
-_PATTERNS = {"standard_error": "#,##0.00", "model_error": "#,##0.00", CV_COLUMN: "0.0%"}
+_PATTERNS: Mapping[Role, str] = {
+    "error": "#,##0.00",
+    "model_error": "#,##0.00",
+    "margin": "#,##0.00",
+    "target": "#,##0.00",
+    "cv": "0.0%",
+}
 
 
 @dataclass(frozen=True)
 class Sheet:
     """One sheet: a table, or a part of one that has too many rows.
 
-    position     of the table in `table_names`
+    position     of the table in `items`
     start, stop  the rows of the table that are on it
     """
 
@@ -67,7 +69,7 @@ class Sheet:
 
 
 def write_workbook(
-    results: Results,
+    results: AnyResults,
     output: str | Path,
     *,
     tables: Iterable[Sequence[str]] | None = None,
@@ -80,7 +82,7 @@ def write_workbook(
     more rows than a sheet can have is on several, which the list says.
 
     Args:
-        tables: The attributes of those to write, as in `results.table_names`; all if left out.
+        tables: The attributes of those to write, on all levels of areas; all if left out.
         publication: Which cells are marked as publishable, and what becomes of the others.
 
     Returns:
@@ -94,9 +96,9 @@ def write_workbook(
     from xlsxwriter import Workbook  # which no other verb waits for
     from xlsxwriter.exceptions import FileCreateError
 
-    counts = cell_counts(results)
-    positions = _positions(results, tables)
-    sheets = _sheets(results, positions, counts)
+    items = results.items
+    positions = _positions(items, tables)
+    sheets = _sheets(items, positions)
     n_written, n_cells = 0, sum(sheet.stop - sheet.start for sheet in sheets)
     with whole_file(output) as part:
         # Rows wait in files beside it: whatever stops the writing, they are cleared with it.
@@ -105,9 +107,11 @@ def write_workbook(
         look_of = _looks(workbook.add_format)
         publishable: list[int] = []  # cells of each sheet
         gains: list[str] = []  # of each sheet's table, "" where it is not known
+        columns: dict[Column, None] = {}  # of all tables
         for position in positions:
-            released = results.table(results.table_names[position])
+            released = items[position].frame
             frame = publication.table(released)
+            columns |= dict.fromkeys(Schema.of(frame).figures)
             accurate = publication.publishable(released)
             gain = SmoothingGain.of_table(released)
             for sheet in (sheet for sheet in sheets if sheet.position == position):
@@ -115,16 +119,15 @@ def write_workbook(
                 _write_cells(workbook.add_worksheet(sheet.name), rows, look_of)
                 publishable.append(int(np.sum(accurate[sheet.start : sheet.stop])))
                 gains.append("" if gain is None else gain.text)
-            n_written += counts[position]
+            n_written += items[position].n_rows
             on_progress("Writing the workbook", n_written / n_cells)
-        label = label_of_workbook(results, publication, sum(publishable), n_cells)
+        label = label_of_workbook(results, list(columns), publication, sum(publishable), n_cells)
         facts: dict[str, Sequence[int | str]] = {"Publishable": publishable}
-        if is_adaptive(results):
-            bounds = describe_bounds(results)
-            facts[BOUND] = [bounds[sheet.position] for sheet in sheets]
-        elif is_smooth(results):
-            facts["Smoothing gains"] = gains
-        _write_contents(contents, workbook.add_format, label, results.table_names, sheets, facts)
+        if any(item.bound for item in items):
+            facts[BOUND] = [items[sheet.position].bound for sheet in sheets]
+        if any(gains):
+            facts[SMOOTHING_GAINS] = gains
+        _write_contents(contents, workbook.add_format, label, items, sheets, facts)
         try:
             workbook.close()
         except FileCreateError as error:
@@ -136,7 +139,7 @@ def workbook_bytes(folder: Path, publication: Publication = _USUAL) -> bytes:
     """The file that `write_workbook` writes of all tables in a folder, for a download."""
     with TemporaryDirectory() as temporary:
         path = Path(temporary) / "tables.xlsx"
-        write_workbook(load_results(folder), path, publication=publication)
+        write_workbook(load_any_results(folder), path, publication=publication)
         return path.read_bytes()
 
 
@@ -150,34 +153,34 @@ def check_size(n_tables: int, n_cells: int) -> None:
             )
 
 
-def _positions(results: Results, tables: Iterable[Sequence[str]] | None) -> list[int]:
-    """The places of some tables in `table_names`."""
+def _positions(items: Sequence[Item], tables: Iterable[Sequence[str]] | None) -> list[int]:
+    """The places of some tables in the list of all."""
     if tables is None:
-        return list(range(len(results.table_names)))
-    position_of = {frozenset(names): i for i, names in enumerate(results.table_names)}
-    positions = []
+        return list(range(len(items)))
+    positions_of: dict[frozenset[str], list[int]] = {}
+    for position, item in enumerate(items):
+        positions_of.setdefault(frozenset(item.attributes), []).append(position)
+    positions: set[int] = set()
     for table in tables:
-        position = position_of.get(frozenset(table))
-        if position is None:
+        if frozenset(table) not in positions_of:
             raise ReleaseError(
                 f"There is no table of ({' × '.join(table) or 'total'}) here; choose one of those "
                 "that were released."
             )
-        positions.append(position)
-    return sorted(set(positions))
+        positions |= set(positions_of[frozenset(table)])
+    return sorted(positions)
 
 
-def _sheets(results: Results, positions: Sequence[int], counts: Sequence[int]) -> list[Sheet]:
-    check_size(len(positions), sum(counts[position] for position in positions))
+def _sheets(items: Sequence[Item], positions: Sequence[int]) -> list[Sheet]:
+    check_size(len(positions), sum(items[position].n_rows for position in positions))
     sheets = []
     for position in positions:
-        starts = range(0, counts[position], SHEET_ROWS - 1)
-        title = " × ".join(results.table_names[position]) or "total"
+        n_rows = items[position].n_rows
+        starts = range(0, n_rows, SHEET_ROWS - 1)
         for number, start in enumerate(starts, start=1):
             part = f".{number}" if len(starts) > 1 else ""
-            name = _sheet_name(f"{position:04d}{part} {title}")
-            stop = min(start + SHEET_ROWS - 1, counts[position])
-            sheets.append(Sheet(name, position, start, stop))
+            name = _sheet_name(f"{position:04d}{part} {items[position].title}")
+            sheets.append(Sheet(name, position, start, min(start + SHEET_ROWS - 1, n_rows)))
     return sheets
 
 
@@ -189,18 +192,18 @@ def _sheet_name(text: str) -> str:
     return cut.strip()
 
 
-def _looks(add_format: Callable[[dict[str, Any]], "Format"]) -> Callable[[str], "Format"]:
-    """The format of numbers in a column, by its name; each is made once for a workbook."""
+def _looks(add_format: Callable[[dict[str, Any]], "Format"]) -> Callable[[Role], "Format"]:
+    """The format of numbers in a column, by its role; each is made once for a workbook."""
     patterns = {_PATTERN, *_PATTERNS.values()}
     made = {pattern: add_format({"num_format": pattern}) for pattern in sorted(patterns)}
-    return lambda column: made[_PATTERNS.get(column, _PATTERN)]
+    return lambda role: made[_PATTERNS.get(role, _PATTERN)]
 
 
 def _write_contents(
     sheet: "Worksheet",
     add_format: Callable[[dict[str, Any]], "Format"],
     label: Iterable[tuple[str, str]],
-    table_names: Sequence[Sequence[str]],
+    items: Sequence[Item],
     sheets: Sequence[Sheet],
     facts: Mapping[str, Sequence[int | str]],
 ) -> None:
@@ -225,9 +228,9 @@ def _write_contents(
     parts = Counter(listed.position for listed in sheets)
     for position, listed in enumerate(sheets):
         row += 1
-        names = table_names[listed.position]
-        _text(sheet, row, 0, Path(table_path(listed.position, names)).name)
-        _text(sheet, row, 1, _title(names, listed, parts[listed.position]))
+        item = items[listed.position]
+        _text(sheet, row, 0, item.name)
+        _text(sheet, row, 1, _title(item, listed, parts[listed.position]))
         link = f"internal:'{listed.name}'!A1"
         _done(sheet.write_url(row, 2, link, link_look, listed.name), listed.name)
         _number(sheet, row, 3, listed.stop - listed.start)
@@ -239,28 +242,26 @@ def _write_contents(
                 _text(sheet, row, column, fact)
 
 
-def _title(names: Sequence[str], sheet: Sheet, n_parts: int) -> str:
+def _title(item: Item, sheet: Sheet, n_parts: int) -> str:
     """ "age × sex", "total", "region, part 1 of 2"."""
     part = f", part {sheet.start // (SHEET_ROWS - 1) + 1} of {n_parts}" if n_parts > 1 else ""
-    return (" × ".join(names) or "total") + part
+    return item.title + part
 
 
 def _write_cells(
-    sheet: "Worksheet", frame: pd.DataFrame, look_of: Callable[[str], "Format"]
+    sheet: "Worksheet", frame: pd.DataFrame, look_of: Callable[[Role], "Format"]
 ) -> None:
     """Column heads, and one row a cell."""
     sheet.freeze_panes(1, 0)
     sheet.set_column(0, len(frame.columns) - 1, _WIDTH)
-    looks = [
-        look_of(name) if pd.api.types.is_float_dtype(kind) else None
-        for name, kind in frame.dtypes.items()
-    ]
-    for column, name in enumerate(frame.columns):
-        _text(sheet, 0, column, name)
+    columns = Schema.of(frame).columns
+    looks = [look_of(column.role) if column.is_number else None for column in columns]
+    for position, column in enumerate(columns):
+        _text(sheet, 0, position, column.name)
     for row, values in enumerate(frame.itertuples(index=False, name=None), start=1):
         for column, (value, look) in enumerate(zip(values, looks, strict=True)):
             if look is None:
-                _text(sheet, row, column, str(value))
+                _text(sheet, row, column, _FLAGS.get(value, str(value)))
             elif not math.isnan(value):
                 _number(sheet, row, column, value, look)
 

@@ -1,67 +1,72 @@
 """The privacy label of a workbook: what is promised, and how to read its numbers."""
 
+from collections.abc import Sequence
+
 from rpexplore.common.formatting import capitalised
-from rpexplore.postprocessing.adaptive_bounds import BOUND, BOUND_MEANING
+from rpexplore.domain.result_schema import Column, Role, Schema
 from rpexplore.postprocessing.publication import (
-    ADAPTIVE_ERROR_MEANING,
-    ADAPTIVE_INTERVAL_MEANING,
     CV_MEANING,
-    INTERVAL_MEANING,
-    MODEL_ERROR_MEANING,
     SMOOTH_CV_MEANING,
     SMOOTHING_GAINS_MEANING,
-    STANDARD_ERROR_MEANING,
     Publication,
 )
-from rpexplore.postprocessing.results import (
-    Results,
-    guarantee_of,
-    is_adaptive,
-    is_biased,
-    is_smooth,
-)
+from rpexplore.postprocessing.results import AnyResults
+from rpexplore.releases.adaptive.bound_texts import BOUND, BOUND_MEANING
+
+SMOOTHING_GAINS = "Smoothing gains"
 
 _UNBIASED = "Noisy counts. Not rounded; may be negative."
 _PROCESSED = (
     "The counts after post-processing; beside them the unbiased noisy counts, with their own "
     "standard error and interval."
 )
-_ADAPTIVE = "Estimates by a model, from measurements that were selected while they were made."
-_ERRORS = [("Standard error", STANDARD_ERROR_MEANING), ("95 % interval", INTERVAL_MEANING)]
-_SMOOTH_ERRORS = [
-    ("Model error", MODEL_ERROR_MEANING),
-    ("Smoothing gains", SMOOTHING_GAINS_MEANING),
-]
-_ADAPTIVE_ERRORS = [
-    ("Model error", ADAPTIVE_ERROR_MEANING),
-    ("95 % interval", ADAPTIVE_INTERVAL_MEANING),
-    (BOUND, BOUND_MEANING),
-]
+_ESTIMATED = "Estimates by a model, from measurements that were selected while they were made."
+# What columns of these roles are called in the label, in this order.
+_TERMS: dict[Role, str] = {
+    "model_error": "Model error",
+    "error": "Standard error",
+    "upper": "95 % interval",
+    "margin": "95 % margin",
+    "target": "Target",
+}
 
 
 def label_of_workbook(
-    results: Results, publication: Publication, n_publishable: int, n_cells: int
+    results: AnyResults,
+    columns: Sequence[Column],
+    publication: Publication,
+    n_publishable: int,
+    n_cells: int,
 ) -> list[tuple[str, str]]:
-    """Terms and what there is to say of them."""
-    if is_adaptive(results):
-        reading, errors = _ADAPTIVE, _ADAPTIVE_ERRORS
-    elif is_smooth(results):
-        reading, errors = _PROCESSED, [*_SMOOTH_ERRORS, *_ERRORS]
-    else:
-        reading, errors = (_PROCESSED if is_biased(results) else _UNBIASED), _ERRORS
-    smooth = is_smooth(results)
+    """Terms and what there is to say of them.
+
+    columns: all that are on some sheet, but those of labels
+    """
+    schema = Schema(tuple(columns))
+    meanings: dict[Role, str] = {}
+    for column in columns:  # parts of a release may mean something else by a role
+        if column.meaning not in meanings.setdefault(column.role, ""):
+            meanings[column.role] = f"{meanings[column.role]} {column.meaning}".strip()
+    terms = [(_TERMS[role], meanings[role]) for role in _TERMS if role in meanings]
+    if schema.is_smooth and schema.has_unbiased:
+        terms.insert(1, (SMOOTHING_GAINS, SMOOTHING_GAINS_MEANING))
+    if any(item.bound for item in results.items):
+        terms.append((BOUND, BOUND_MEANING))
+    values = dict.fromkeys(f"{_reading(one)} {capitalised(one.label)}." for one in results.readers)
+    smooth = dict.fromkeys(one.is_smooth for one in results.readers)
+    cvs = [SMOOTH_CV_MEANING if one else CV_MEANING for one in smooth]
+    rules = [f"{publication.rule(smooth=one)}." for one in smooth]
     return [
-        ("Guarantee", guarantee_of(results)),
-        ("Values", f"{reading} {capitalised(results.label)}."),
-        ("CV", SMOOTH_CV_MEANING if smooth else CV_MEANING),
-        (
-            "Publishable",
-            f"{publication.rule(smooth=smooth)}. {publication.describe(n_publishable, n_cells)}",
-        ),
-        *errors,
-        (
-            "Adding up",
-            "The errors of different cells go together, so a sum of cells has another standard "
-            "error than theirs suggest; where there is a smaller table, use its cell.",
-        ),
+        ("Guarantee", results.guarantee),
+        ("Values", " ".join(values)),
+        ("CV", " ".join(cvs)),
+        ("Publishable", " ".join([*rules, publication.describe(n_publishable, n_cells)])),
+        *terms,
+        ("Adding up", results.adding_up),
     ]
+
+
+def _reading(part: AnyResults) -> str:
+    if part.has_unbiased:
+        return _PROCESSED
+    return _ESTIMATED if part.is_smooth else _UNBIASED

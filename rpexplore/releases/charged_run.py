@@ -22,7 +22,8 @@ from rpexplore.data.source import COUNTING
 from rpexplore.domain.provenance import formulas_warning
 from rpexplore.errors import ApprovalError, DataError, LedgerError, ReleaseError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.plan import LAST_OF_VERSION_1, Plan, is_plan_of_version_1
+from rpexplore.releases import measurement
 from rpexplore.releases.approval import check_approvals
 from rpexplore.releases.approval_files import read_approvals, write_approvals
 from rpexplore.releases.atomic_folder import (
@@ -40,6 +41,7 @@ from rpexplore.releases.manifest import manifest_sha256, now
 from rpexplore.releases.measurement_file import (
     BOOKED,
     NOTE,
+    PLAN,
     RUN_FOLDER,
     BookingNote,
     read_booking,
@@ -120,7 +122,7 @@ class ChargedRun:
                 "them again."
             )
         on_progress(COUNTING, 0.0)
-        booked, n_parts = self.steps.booked_share, len(self.counts)
+        booked, n_parts, n_kept = self.steps.booked_share, len(self.counts), 0
         unknown_names = set(options.unknown_values) - set(self._plan.domain.names)
         if unknown_names:
             self._plan.domain.position(min(unknown_names))  # which says what is there
@@ -134,7 +136,14 @@ class ChargedRun:
                     "may be empty (the option --empty)."
                 )
             steps.check_countable(counts)
-            of_part.refuse_others(self.counts[0])
+            for before in self.counts[:place]:
+                of_part.refuse_others(before)
+            # No more is in memory than one part may take; what is beyond is counted again.
+            n_kept += counts.n_cells
+            if place and n_kept > measurement.PART_CELLS:
+                n_kept -= counts.n_cells
+                of_part.forget()
+            del counts
 
     @property
     def origin(self) -> Mapping[str, Any]:
@@ -305,6 +314,7 @@ def _booked_before(account: Account, plan: Plan, output: Path) -> LedgerEntry | 
     entry = booked_run(output)
     if entry is None:
         return None
+    refuse_run_of_version_1(output)
     if plan.sha256 != entry.plan_sha256 or entry not in account.entries:
         raise ReleaseError(
             f"A run into {str(output)!r} was booked and stopped; run the same plan (SHA-256 "
@@ -312,6 +322,16 @@ def _booked_before(account: Account, plan: Plan, output: Path) -> LedgerEntry | 
             "costs nothing further, or choose another folder."
         )
     return entry
+
+
+def refuse_run_of_version_1(output: Path) -> None:
+    """Raise `ReleaseError` if the unfinished run into this folder is of format version 1."""
+    if is_plan_of_version_1(unfinished_folder(output) / PLAN):
+        raise ReleaseError(
+            f"The run into {str(output)!r} that was stopped is of format version 1, which "
+            f"rpexplore {LAST_OF_VERSION_1} runs again or finishes at no further cost, and this "
+            "library does not; use that version for it, or choose another folder."
+        )
 
 
 def _refuse_other_approvals(entry: LedgerEntry, approvals: Sequence[Approval]) -> None:

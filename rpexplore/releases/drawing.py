@@ -64,6 +64,8 @@ def _write_parts(charged_run: ChargedRun, draft: Draft, on_progress: Progress) -
             end += piece.n_measured
             if end > draft.n_measured:
                 left.append(piece)
+        if not left and steps is not charged_run.steps.rounds:
+            counts.forget()
         with closing(counts.measured(left, on_measured)) as measured:
             for piece, numbers in zip(left, measured, strict=True):
                 wanted = draft.n_measured + piece.n_measured

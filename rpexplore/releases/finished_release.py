@@ -14,20 +14,21 @@ has the measurements that everything is computed from (`measurement_file`).
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.formatting import joined
+from rpexplore.common.formatting import capitalised, joined
 from rpexplore.common.json_fields import FieldError, text_of
 from rpexplore.data.coding import unknown_codes
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import ApprovalError, DataError, DomainError, ReleaseError
 from rpexplore.planning.part_plan import PartPlan
-from rpexplore.planning.plan import TITLES, Plan
+from rpexplore.planning.plan import LAST_OF_VERSION_1, TITLES, Plan
 from rpexplore.releases.approval_files import (
     APPROVALS,
     facts_in_folder,
@@ -37,6 +38,7 @@ from rpexplore.releases.approval_files import (
     readme_section,
 )
 from rpexplore.releases.atomic_folder import MANIFEST
+from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import (
     README,
     TableFiles,
@@ -44,6 +46,7 @@ from rpexplore.releases.manifest import (
     check_listed,
     checked_folder,
     file_entry,
+    in_release,
     not_as_written,
     now,
     read_manifest,
@@ -78,10 +81,10 @@ _STATED = (*_TEXTS, "unknown_values", "plan_sha256", "rho", "max_records_per_per
 _IMPOSSIBLE = (
     ApprovalError, DataError, DomainError, FieldError, TypeError, AttributeError, KeyError,
 )  # fmt: skip
-_OLD_FORMATS = {
+_OLD_FORMATS = (
     "rpexplore-release", "rpexplore-query-release", "rpexplore-area-release",
     "rpexplore-adaptive-release",
-}  # fmt: skip
+)  # fmt: skip
 
 PlanKind = TypeVar("PlanKind", bound=PartPlan)
 
@@ -95,7 +98,7 @@ class WrittenPart:
 
 
 @dataclass(frozen=True, eq=False)
-class PartRelease(Generic[PlanKind]):
+class PartRelease(PartReader, Generic[PlanKind]):
     """What a finished release publishes of one part of its plan. Holds noisy figures only.
 
     folder    of the part: that of the release, or one in it
@@ -125,7 +128,7 @@ class PartRelease(Generic[PlanKind]):
         part: Any = release.part(cls.kind)
         if part is None:
             raise ReleaseError(
-                f"The release {str(folder)!r} holds {release.plan.contents}, and no "
+                f"The release {str(folder)!r} holds {release.held}, and no "
                 f"{TITLES[cls.kind].lower()}; name another one."
             )
         return part
@@ -142,7 +145,7 @@ class PartRelease(Generic[PlanKind]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(PartReader):
     """A finished release: its folder, plan and manifest, and what each part publishes.
 
     Example:
@@ -198,6 +201,10 @@ class Release:
             for part in self.plan.parts
         )
 
+    @property
+    def readers(self) -> "Sequence[PartRelease[Any]]":
+        return self.parts
+
     def part(self, kind: str) -> Any:
         """What the part of a kind publishes; None if there is none."""
         return next((part for part in self.parts if part.kind == kind), None)
@@ -206,6 +213,69 @@ class Release:
     def remark(self) -> str:
         """What must be known of its figures at once, in sentences; "" for nothing."""
         return " ".join(filter(None, [part.remark for part in self.parts]))
+
+    @property
+    def held(self) -> str:
+        """The parts that it has, for a sentence: "tables in areas and own counts"."""
+        return joined([TITLES[part.kind].lower() for part in self.plan.parts])
+
+    @property
+    def home(self) -> Path:
+        """Its folder, as of its parts."""
+        return self.folder
+
+    # ---- all parts as one list of tables
+
+    @property
+    def domain(self) -> Domain:
+        return self.plan.domain
+
+    @property
+    def figures(self) -> str:
+        return capitalised(joined([part.figures.lower() for part in self.parts]))
+
+    @property
+    def label(self) -> str:
+        return "; ".join(dict.fromkeys(part.label for part in self.parts))
+
+    @property
+    def is_biased(self) -> bool:
+        return any(part.is_biased for part in self.parts)
+
+    @property
+    def adding_up(self) -> str:
+        return " ".join(dict.fromkeys(part.adding_up for part in self.parts))
+
+    @property
+    def area_levels(self) -> Sequence[str]:
+        return [level for part in self.parts for level in part.area_levels]
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        """The tables of all parts; where there are several, names begin with the part's kind."""
+        if len(self.parts) == 1:
+            (part,) = self.parts
+            return [replace(item, file=in_release(part.kind, item.file)) for item in part.items]
+        return [item.of_part(part.kind) for part in self.parts for item in part.items]
+
+    def unbiased_tables(self) -> Any:
+        return (self.part("tables") or self.parts[0]).unbiased_tables()
+
+    def area_tables(self) -> Any:
+        part = self.part("areas")
+        return super().area_tables() if part is None else part
+
+    def measured_tables(self) -> Any:
+        return (self.part("tables") or self.part("rounds") or self.parts[0]).measured_tables()
+
+    @property
+    def own_counts(self) -> Any:
+        return self.part("counts")
+
+    def bound_of(self, attributes: Collection[str], record_noun: str = "records") -> str:
+        return " ".join(
+            filter(None, [part.bound_of(attributes, record_noun) for part in self.parts])
+        )
 
     def table(
         self, *attributes: Any, level: str | None = None, within: Any = None
@@ -226,6 +296,10 @@ class Release:
             return self._part_with("areas").table(level, *names, within=within)
         return self._part_with("tables", "rounds").table(*attributes)
 
+    def counts(self, *attributes: Any) -> "pd.DataFrame":
+        """Any marginal within a table, by single values; see `TableRelease.counts`."""
+        return self._part_with("tables", "rounds").counts(*attributes)
+
     def answer(self, *attributes: Any, where: "Where | None" = None) -> "Answer":
         """The noisy answer to a product query on a table; see `TableRelease.answer`."""
         return self._part_with("tables", "rounds").answer(*attributes, where=where)
@@ -241,7 +315,8 @@ class Release:
                 return part
         wanted = joined([TITLES[kind].lower() for kind in kinds], " or ")
         raise ReleaseError(
-            f"The release {str(self.folder)!r} holds {self.plan.contents}, and no {wanted}."
+            f"The release {str(self.folder)!r} holds {self.held}, and no {wanted}; name a release "
+            "that has some."
         )
 
     def __repr__(self) -> str:
@@ -251,11 +326,6 @@ class Release:
 def part_folder(folder: Path, kind: str) -> Path:
     """The folder of a part of a release: tables lie in the release's own."""
     return folder if kind == "tables" else folder / kind
-
-
-def in_release(kind: str, path: str) -> str:
-    """Where a file of a part lies in the folder of the release."""
-    return path if kind == "tables" else f"{kind}/{path}"
 
 
 def write_manifest(
@@ -309,6 +379,7 @@ def _refuse_version_1(folder: Path) -> None:
     manifest = read_manifest(folder)
     if manifest.get("format") in _OLD_FORMATS and manifest.get("format_version") == 1:
         raise ReleaseError(
-            f"{str(folder)!r} is a release of format version 1, which rpexplore 0.1 reads, and "
-            f"this library reads version {FORMAT[1]}; use that version for it."
+            f"{str(folder)!r} is a release of format version 1, which rpexplore "
+            f"{LAST_OF_VERSION_1} reads, and this library reads version {FORMAT[1]}; use that "
+            "version for it."
         )

@@ -32,11 +32,16 @@ CONFIDENCE = 0.95  # of the intervals in all files of a release
 README = "README.md"
 
 _IN_ALL = ("format", "format_version", "interval_confidence", "versions", "files", "sha256")
-_SENTENCES = {"guarantee", "privacy_unit"}
+_SENTENCES = {"guarantee", "label", "privacy_unit"}
 _IN_ENTRY = {"path", "bytes", "sha256"}
 
 TableFiles = Mapping[str, Sequence[str] | None]
 """Files of a folder, and the attributes of the table in each; None where there is none."""
+
+
+def in_release(kind: str, path: str) -> str:
+    """Where a file of a part of a plan lies in the folder of the release."""
+    return path if kind == "tables" else f"{kind}/{path}"
 
 
 def without_csv(paths: Iterable[str]) -> list[str]:
@@ -119,12 +124,14 @@ def checked_folder(
             raise not_as_written(folder, noun, reason)
         reason = f"its {MANIFEST} does not hold what it must"
         check_keys(manifest, (*_IN_ALL, *facts), MANIFEST)
+        for program in dict(manifest["versions"]):
+            text_of(manifest["versions"], program)
         entries = {text_of(entry, "path"): entry for entry in list_of(manifest, "files")}
         if len(entries) < len(manifest["files"]):
             raise not_as_written(folder, noun, f"its {MANIFEST} lists a file twice")
         for entry in entries.values():
             check_keys(entry, _IN_ENTRY | (entry.keys() & {"attributes"}), "a file")
-    except (FieldError, KeyError, TypeError, ValueError, OSError):
+    except (FieldError, AttributeError, KeyError, TypeError, ValueError, OSError):
         raise not_as_written(folder, noun, reason) from None
     check_facts(folder, manifest, {"interval_confidence": CONFIDENCE}, noun)
     _check_files(folder, entries)

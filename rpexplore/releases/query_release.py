@@ -6,6 +6,7 @@ measurements.parquet    what was measured, one whole number a row of the plan's 
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,22 +17,26 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from rpexplore.common.concurrency import Progress
+from rpexplore.common.exact_numbers import shown_few
 from rpexplore.data.counts import Counts
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.result_schema import OWN_COUNT, OWN_COUNTS, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.counts.query_plan import QueryPlan
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
+from rpexplore.releases.items import Item
 from rpexplore.releases.manifest import CONFIDENCE, TableFiles, file_entry, without_csv
+from rpexplore.releases.marginal_estimate import Answer
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.readme import query_readme
-from rpexplore.releases.stored_columns import LARGEST_ESTIMATE, read_columns
+from rpexplore.releases.stored_columns import read_columns
+from rpexplore.releases.stored_tables import read_rows, write_rows
 from rpexplore.releases.table_cells import for_csv
 
 _ANSWERS, _MEASUREMENTS = "answers", "measurements.parquet"
 _FILES = (f"{_ANSWERS}.csv", f"{_ANSWERS}.parquet", _MEASUREMENTS)
-_NUMBERS = ("answer", "standard_error", "margin_95")
-_ANSWER_COLUMNS = {"name": pa.string(), **dict.fromkeys(_NUMBERS, pa.float64())}
 _MOST_MEASURED = 2**61  # in absolute value, without noise
 
 
@@ -45,11 +50,54 @@ class QueryRelease(PartRelease[QueryPlan]):
         return dict.fromkeys(_FILES)
 
     @property
+    def figures(self) -> str:
+        return "Noisy counts"
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes that the counts are about."""
+        return self.plan.domain
+
+    @property
+    def why_no_tables(self) -> str:
+        return (
+            "nothing is made of own counts, which are what was asked for. `rpexplore answer`, "
+            "`publish` and `workbook` take them."
+        )
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        return [Item((OWN_COUNT,), _ANSWERS, self.plan.n_items, self.cells, file=_ANSWERS)]
+
+    @property
+    def adding_up(self) -> str:
+        return (
+            "The errors of different counts go together, so a sum of them has another standard "
+            "error than theirs suggest; make the sum a count of its own."
+        )
+
+    @property
     def answers(self) -> pd.DataFrame:
         """One row a query: name, answer, standard_error, margin_95, target, met."""
-        path = self.folder / f"{_ANSWERS}.parquet"
-        stored = read_columns(path, _ANSWER_COLUMNS, self.plan.n_items, largest=LARGEST_ESTIMATE)
-        return stored.to_pandas()
+        return frame_of(self.cells())
+
+    def cells(self) -> pa.Table:
+        """The same as Arrow."""
+        return read_rows(self.folder / f"{_ANSWERS}.parquet", OWN_COUNTS, self.plan.n_items)
+
+    def answer(self, name: str) -> Answer:
+        """The noisy answer to one query, by its name.
+
+        Raises `ReleaseError` if there is none of that name.
+        """
+        rows = self.answers
+        found = rows.loc[rows["name"] == name]
+        if len(found) != 1:
+            raise ReleaseError(
+                f"There is no count {name!r}; the release has "
+                f"{shown_few(list(self.plan.queries.names))}."
+            )
+        return Answer(float(found["answer"].iloc[0]), float(found["standard_error"].iloc[0]))
 
     @property
     def measurements(self) -> np.ndarray:
@@ -106,20 +154,23 @@ class QuerySteps:
         """The answers D (R x + noise) = W x + D·noise, and what was measured."""
         plan = self.plan
         numbers = measured.read(0, len(plan.strategy.integers))
-        rows = pa.table(
-            {
-                "name": list(plan.queries.names),
-                "answer": plan.strategy.decoding @ numbers,
-                "standard_error": plan.standard_errors,
-                "margin_95": plan.margins_of_error(CONFIDENCE),
-                "target": plan.targets,
-                "met": plan.met,
-            }
-        )
+        # In the order of `OWN_COUNTS`.
+        columns = [
+            pa.array(list(plan.queries.names)),
+            pa.array(plan.strategy.decoding @ numbers),
+            pa.array(plan.standard_errors),
+            pa.array(plan.margins_of_error(CONFIDENCE)),
+            pa.array(plan.targets),
+            pa.array(plan.met),
+        ]
+        fields = [
+            column.field(values.type) for column, values in zip(OWN_COUNTS, columns, strict=True)
+        ]
+        rows = pa.table(columns, schema=pa.schema(fields))
         if not note.parquet_only:
             as_csv = for_csv(rows, escape_formulas=note.escape_formulas)
             pyarrow.csv.write_csv(as_csv, folder / f"{_ANSWERS}.csv")
-        pyarrow.parquet.write_table(rows, folder / f"{_ANSWERS}.parquet")
+        write_rows(folder / f"{_ANSWERS}.parquet", [rows])
         pyarrow.parquet.write_table(pa.table({"measured": numbers}), folder / _MEASUREMENTS)
         names = without_csv(_FILES) if note.parquet_only else _FILES
         files = [file_entry(folder, name) for name in names]

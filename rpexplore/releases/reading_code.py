@@ -6,7 +6,6 @@ makes it publishable.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -15,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.domain.expected_counts import CV_LIMIT
+from rpexplore.domain.result_schema import Schema
 from rpexplore.releases.stored_columns import not_what_was_written
-from rpexplore.releases.table_files import table_path
 
 _NAME_LENGTH = 32  # of variables in SAS
 _LEAST_BYTES = 8  # of a text in SAS
@@ -26,44 +25,63 @@ _TAKEN = {"_n_", "_error_", "_all_", "_character_", "_numeric_", "cv", "publisha
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table's file. n_bytes: of its longest text in UTF-8; None for numbers."""
+    """A column of a table's file.
+
+    n_bytes  of its longest text in UTF-8; None for numbers
+    is_flag  whether it holds true and false
+    """
 
     name: str
     n_bytes: int | None
+    is_flag: bool = False
 
 
 @dataclass(frozen=True)
 class TableFile:
     """A table of a folder of results, as programs find it there.
 
-    path     of its Parquet and CSV file within the folder, without ending
-    has_csv  whether it has a CSV file
+    path          of its Parquet and CSV file within the folder, without ending; or of a folder of
+                  Parquet files, of a table in areas
+    error, count  the columns that CVs are made of
+    has_csv       whether it has a CSV file
+    is_folder     whether it is a folder
     """
 
     path: str
     columns: tuple[TableColumn, ...]
+    error: str = "standard_error"
+    count: str = "value"
     has_csv: bool = True
+    is_folder: bool = False
 
     @classmethod
-    def of(cls, folder: Path, position: int, names: Sequence[str]) -> "TableFile":
-        """The table at a position in a folder's list of tables, with these attributes.
+    def of(cls, folder: Path, path: str) -> "TableFile":
+        """The table in a folder of results with this path, without ending.
 
         Raises `ReleaseError` if its file cannot be read.
         """
-        path = table_path(position, names)
         as_parquet = folder / f"{path}.parquet"
         try:
-            with pyarrow.parquet.ParquetFile(as_parquet) as file:
+            is_folder = (folder / path).is_dir()
+            first = min((folder / path).glob("*.parquet")) if is_folder else as_parquet
+            with pyarrow.parquet.ParquetFile(first) as file:
+                schema = Schema.of(file.schema_arrow)
                 columns = [
                     TableColumn(
-                        field.name,
-                        None if pa.types.is_floating(field.type) else _n_bytes(file, field.name),
+                        column.name,
+                        None if column.is_number else _n_bytes(file, column.name),
+                        column.role == "flag",
                     )
-                    for field in file.schema_arrow
+                    for column in schema.columns
                 ]
-        except (OSError, pa.ArrowException):
+        except (OSError, ValueError, pa.ArrowException):
             raise not_what_was_written(as_parquet, "it cannot be read any more") from None
-        return cls(path, tuple(columns), (folder / f"{path}.csv").is_file())
+        has_csv = (folder / f"{path}.csv").is_file()
+        return cls(path, tuple(columns), *schema.error_and_count, has_csv, is_folder)
+
+    @property
+    def _parquet(self) -> str:
+        return self.path if self.is_folder else f"{self.path}.parquet"
 
     def code(self, cv_limit: float = CV_LIMIT) -> dict[str, str]:
         """Name of a language -> lines that read the table, to be run in the folder.
@@ -75,15 +93,6 @@ class TableFile:
         if self.has_csv:  # they do not read Parquet
             code |= {"SAS": self._sas(limit), "Stata": self._stata(limit)}
         return code
-
-    @property
-    def _error_and_estimate(self) -> tuple[str, str]:
-        """The column of errors that CVs are made of, and that of the counts they belong to."""
-        if self.columns[-1].name != "value_is":
-            return "standard_error", "value"
-        if "model_error" in [column.name for column in self.columns]:
-            return "model_error", "value"
-        return "standard_error", "unbiased_value"
 
     @property
     def _added(self) -> list[str]:
@@ -98,11 +107,12 @@ class TableFile:
         return added
 
     def _python(self, limit: str) -> str:
-        (cv, publishable), (error, estimate) = self._added, self._error_and_estimate
+        cv, publishable = self._added
+        error, estimate = self.error, self.count
         return (
             "import pandas as pd\n"
             "\n"
-            f'table = pd.read_parquet("{self.path}.parquet")\n'
+            f'table = pd.read_parquet("{self._parquet}")\n'
             f'table["{cv}"] = table["{error}"] / table["{estimate}"].abs()\n'
             f'table["{publishable}"] = (table["{estimate}"] > 0) & '
             f'(table["{cv}"] <= {limit})\n'
@@ -110,8 +120,12 @@ class TableFile:
         )
 
     def _r(self, limit: str) -> str:
-        (cv, publishable), (error, estimate) = self._added, self._error_and_estimate
-        kinds = ["numeric" if column.n_bytes is None else "character" for column in self.columns]
+        cv, publishable = self._added
+        error, estimate = self.error, self.count
+        kinds = [
+            "logical" if one.is_flag else "numeric" if one.n_bytes is None else "character"
+            for one in self.columns
+        ]
         listed = ",\n    ".join(f'rep("{kind}", {len(list(run))})' for kind, run in groupby(kinds))
         read = (
             f'table <- read.csv("{self.path}.csv", check.names = FALSE, encoding = "UTF-8",\n'
@@ -119,7 +133,10 @@ class TableFile:
             f"    {listed}))\n"
         )
         if not self.has_csv:
-            read = f'table <- as.data.frame(arrow::read_parquet("{self.path}.parquet"))\n'
+            read = f'table <- as.data.frame(arrow::read_parquet("{self._parquet}"))\n'
+            if self.is_folder:
+                opened = f'dplyr::collect(arrow::open_dataset("{self._parquet}"))'
+                read = f"table <- as.data.frame({opened})\n"
         return (
             f"{read}"
             f"table${cv} <- table${error} / abs(table${estimate})\n"
@@ -129,7 +146,7 @@ class TableFile:
         )
 
     def _sas(self, limit: str) -> str:
-        error, estimate = self._error_and_estimate
+        error, estimate = self.error, self.count
         inputs, labels = [], []
         for column, variable in zip(self.columns, self._variables, strict=True):
             # CSV files may have one byte more: an apostrophe before what could be a formula.
@@ -154,7 +171,8 @@ class TableFile:
         )
 
     def _stata(self, limit: str) -> str:
-        (cv, publishable), (error, estimate) = self._added, self._error_and_estimate
+        cv, publishable = self._added
+        error, estimate = self.error, self.count
         texts = [i for i, column in enumerate(self.columns, start=1) if column.n_bytes is not None]
         kept = f"stringcols({' '.join(map(str, texts))}) " if texts else ""
         return (
@@ -186,6 +204,8 @@ def _n_bytes(file: pyarrow.parquet.ParquetFile, column: str) -> int:
     longest = 0
     for batch in file.iter_batches(columns=[column]):
         values = batch.column(0)
+        if pa.types.is_boolean(values.type):
+            return len("false")
         texts = values.dictionary if pa.types.is_dictionary(values.type) else values
         longest = max([longest, *(len(text.encode()) for text in texts.to_pylist())])
     return longest

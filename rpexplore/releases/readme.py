@@ -9,6 +9,7 @@ from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.formatting import plural
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.expected_counts import CV_LIMIT
+from rpexplore.domain.result_schema import OWN_COUNTS, RELEASED, Column
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts.query_plan import QueryPlan
@@ -19,6 +20,7 @@ from rpexplore.releases.adaptive.outcomes import RoundOutcome
 from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.releases.reading_code import TableFile
 from rpexplore.releases.residual_files import residual_files
+from rpexplore.releases.table_files import table_path
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
 
@@ -32,8 +34,9 @@ def table_readme(folder: Path, plan: TablePlan) -> str:
     return _render(
         "tables.md.j2",
         plan,
+        figures=_explained(RELEASED),
         limit=f"{100 * CV_LIMIT:g} %",
-        example=TableFile.of(folder, example, workload.tables[example]),
+        example=TableFile.of(folder, table_path(example, workload.tables[example])),
         basis_lines=_basis_lines(workload),
         residuals=residuals[0] if len(residuals) == 1 else "residuals/",
         has_custom_basis=any(not basis.counts_records for _, basis in workload.attribute_bases),
@@ -48,6 +51,7 @@ def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
         files="`counts/answers.parquet` holds"
         if note.parquet_only
         else "`counts/answers.csv` and `counts/answers.parquet` hold the same,",
+        figures=_explained(OWN_COUNTS),
         queries_over_cells=f"{plural(len(plan.queries), 'query')} over the "
         f"{plural(plan.queries.n_cells, 'cell')}",
         attributes=" × ".join(f"`{name}`" for name in plan.domain.names),
@@ -97,6 +101,15 @@ def release_readme(plan: Plan, note: MeasurementNote, sections: Sequence[str]) -
 
 def _render(template: str, plan: Plan | PartPlan, **more: object) -> str:
     return text_from_template("rpexplore.releases", template, plan=plan, **more)
+
+
+def _explained(columns: Sequence[Column]) -> list[tuple[str, str]]:
+    """What columns mean beside codes and values, those of one meaning together."""
+    names: dict[str, list[str]] = {}
+    for column in columns:
+        if column.role not in ("code", "value"):
+            names.setdefault(column.meaning, []).append(f"`{column.name}`")
+    return [(", ".join(named), meaning) for meaning, named in names.items()]
 
 
 def _basis_lines(workload: Workload) -> list[str]:

@@ -15,6 +15,7 @@ from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
 from rpexplore.domain.publishable import are_publishable
+from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.reconstruction import answers, contribution, marginal
@@ -105,7 +106,7 @@ def rehearse(
     answers_expected = answers(counts, matrices)
     return MadeUpTable(
         workload.tables[position],
-        table_of_cells(labels, values, variances).to_pandas(),
+        frame_of(table_of_cells(labels, values, variances)),
         answers_expected,
         are_publishable(np.sqrt(variances), answers_expected, cv_limit),
         cv_limit,

@@ -33,6 +33,7 @@ from rpexplore.releases.atomic_folder import (
 from rpexplore.releases.charged_run import (
     ChargedRun,
     note_finished,
+    refuse_run_of_version_1,
 )
 from rpexplore.releases.drawing import draft_of, write_measured
 from rpexplore.releases.finished_release import Release
@@ -255,6 +256,7 @@ def resume(
         return finished
     try:
         with resumed_folder(output, NOTE) as folder:
+            refuse_run_of_version_1(output)
             on_progress("Checking what was drawn", 0.0)
             note = read_note(folder)
             plan, book = load_plan(folder / PLAN), Ledger(ledger or note.ledger)

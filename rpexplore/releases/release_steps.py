@@ -29,6 +29,8 @@ from rpexplore.releases.query_release import QuerySteps
 from rpexplore.releases.table_release import TableSteps
 
 _MEASURING = "Measuring with noise"
+# Of all records (), of those with each value of an attribute (its name,), and by area (None).
+_Totals = dict[tuple[str, ...] | None, bytes]
 
 
 @dataclass(frozen=True)
@@ -223,7 +225,7 @@ class PartCounts:
         }
         self._kept: Counts | None = None
         self._kept_tables: Sequence[Sequence[int]] = ()
-        self._totals: list[bytes] = []
+        self._totals: _Totals = {}
 
     def first(self, on_progress: Progress) -> Counts:
         """Those of the first part; what the others must agree with."""
@@ -231,27 +233,28 @@ class PartCounts:
         self._kept_tables = self._parts[0].tables
         return self._kept
 
+    def forget(self) -> None:
+        """Free the memory of what was counted; it is counted again where it is needed."""
+        self._take_kept()
+
     def refuse_others(self, others: "PartCounts") -> None:
         """Raise `DataError` unless what was counted first, here and there, is of the same records.
 
         Of persons who have more records than are counted, a database may keep others for other
         columns; then only the number of records is compared.
         """
-        own, other = self._named_totals(), others._named_totals()
+        own, other = self._first_totals(), others._first_totals()
         rule = self._options.person_rule
         drops = rule is not None and rule.excess != "refuse"
         shared = {()} if drops else own.keys() & other.keys()
         if any(own[names] != other[names] for names in shared):
             raise self._changed()
 
-    def _named_totals(self) -> dict[tuple[str, ...], bytes]:
-        """How many records have each value of each attribute; those of all under ()."""
-        assert self._kept is not None
-        domain = self._plan.domain
-        totals: dict[tuple[str, ...], bytes] = {(): self._kept.counts(()).tobytes()}
-        for index in self._plan.attribute_indices:
-            totals[domain.names[index],] = self._kept.counts((index,)).tobytes()
-        return totals
+    def _first_totals(self) -> _Totals:
+        """`_totals_of` what was counted first, which outlive its counts."""
+        if not self._totals and self._kept is not None:
+            self._totals = self._totals_of(self._kept)
+        return self._totals
 
     def measured(
         self, parts: Sequence[Part], on_progress: Progress
@@ -277,8 +280,10 @@ class PartCounts:
                 yield _with_progress(pieces, part.n_measured, on_measured)
 
     def again(self, part: Part, on_progress: Progress) -> Counts:
-        """The counts of a part that was measured, once more; kept if it says so."""
-        return self._of(part, on_progress)
+        """The counts of a part that was measured, once more and for the last time."""
+        counts = self._of(part, on_progress)
+        self.forget()
+        return counts
 
     def _measured_in_tasks(
         self, shares: AreaShares, work: Work, on_progress: Progress
@@ -287,7 +292,7 @@ class PartCounts:
         first, source = self._parts[0], self._source
         assert isinstance(source, DatabaseSource)
         assert first.areas is not None
-        self._take_kept()
+        self.forget()
 
         def check(counts: Counts) -> None:
             if self._totals_of(counts) != self._totals:
@@ -324,9 +329,8 @@ class PartCounts:
 
     def _take_kept(self) -> Counts | None:
         """What was counted last, which is in memory no longer than it is used."""
+        self._first_totals()
         counts, self._kept = self._kept, None
-        if counts is not None and not self._totals:
-            self._totals = self._totals_of(counts)
         return counts
 
     def _count(self, part: Part, on_progress: Progress) -> Counts:
@@ -346,13 +350,15 @@ class PartCounts:
         if self._source.fingerprint() != self._fingerprint:
             raise self._changed()
 
-    def _totals_of(self, counts: Counts) -> list[bytes]:
+    def _totals_of(self, counts: Counts) -> _Totals:
         """What all parts have to agree on: how many records have each value of each attribute."""
-        indices = list(self._plan.attribute_indices)
+        domain = self._plan.domain
+        totals: _Totals = {(): counts.counts(()).tobytes()}
+        for index in self._plan.attribute_indices:
+            totals[domain.names[index],] = counts.counts((index,)).tobytes()
         if (areas := self._parts[0].areas) is not None:  # and in areas down to the subtrees
-            indices.append(len(self._plan.domain) + len(areas.cuts) - 1)
-        sums = [counts.counts(()), *(counts.counts((index,)) for index in indices)]
-        return [each.tobytes() for each in sums]
+            totals[None] = counts.counts((len(domain) + len(areas.cuts) - 1,)).tobytes()
+        return totals
 
     def _changed(self) -> DataError:
         return DataError(

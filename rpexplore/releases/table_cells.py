@@ -1,4 +1,4 @@
-"""The cells of a noisy table as rows: labels, value, standard error, interval."""
+"""The cells of a table as rows: what each counts, and the figures of a `result_schema`."""
 
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
@@ -13,22 +13,21 @@ import pyarrow.compute as pc
 from rpexplore.common.csv_text import FORMULA_SIGNS, without_formula
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.result_schema import RELEASED, Column, apart_from
 from rpexplore.releases.manifest import CONFIDENCE
 from rpexplore.workload.bases import Basis, Identity
 from rpexplore.workload.query_matrix import query_matrix
 
-ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
-ESTIMATE_COLUMNS: dict[str, pa.DataType] = dict.fromkeys(ESTIMATES, pa.float64())
+Labels = list[tuple[Column, pa.Array]]
+"""The columns that say what the cells along one axis count, and their contents."""
 
-Labels = list[tuple[str, pa.Array]]
-"""Name and contents of the columns that say what the cells along one axis count."""
-
+TEXT = pa.dictionary(pa.int32(), pa.string())  # the type of all columns of texts
 _ROWS_AT_ONCE = 1 << 20
 _FORMULA = rf"\A([{re.escape(FORMULA_SIGNS)}])"
 
 
 def table_of_cells(labels: Sequence[Labels], values: np.ndarray, variances: np.ndarray) -> pa.Table:
-    """One row a cell, row-major: attribute values and labels, value, standard error, interval.
+    """One row a cell, row-major: attribute values and labels, and the columns `RELEASED`.
 
     labels: for each axis of `values`, its `label_columns`.
     """
@@ -36,10 +35,17 @@ def table_of_cells(labels: Sequence[Labels], values: np.ndarray, variances: np.n
 
 
 def pieces_of_cells(
-    labels: Sequence[Labels], values: np.ndarray, variances: np.ndarray
+    labels: Sequence[Labels],
+    values: np.ndarray,
+    variances: np.ndarray,
+    figures: Sequence[Column] = RELEASED,
+    note: str = "",
 ) -> Iterator[pa.Table]:
-    """`table_of_cells` in pieces of a million rows, one after another; at least one."""
-    names = column_names(labels)
+    """`table_of_cells` in pieces of a million rows, one after another; at least one.
+
+    figures: the columns beside the labels; note: what was done to all values, if one is for that
+    """
+    schema = schema_of_cells([column for named in labels for column, _ in named], figures)
     every_value = values.reshape(-1)
     for start in range(0, max(values.size, 1), _ROWS_AT_ONCE):
         stop = min(start + _ROWS_AT_ONCE, values.size)
@@ -49,9 +55,46 @@ def pieces_of_cells(
             columns += [pa.DictionaryArray.from_arrays(code, texts) for _, texts in named]
         piece, are_alike = every_value[start:stop], not any(variances.strides)
         error = np.sqrt(variances.flat[:1] if are_alike else variances[tuple(codes)])
-        margin = normal_quantile(CONFIDENCE) * error
-        numbers = (piece, np.broadcast_to(error, piece.shape), piece - margin, piece + margin)
-        yield pa.table([*columns, *map(pa.array, numbers)], names=[*names, *ESTIMATES])
+        yield pa.table([*columns, *arrays_of_figures(figures, piece, error, note)], schema=schema)
+
+
+def schema_of_cells(labels: Sequence[Column], figures: Sequence[Column]) -> pa.Schema:
+    """The columns of a table: texts by a dictionary, then numbers, and what was done to them."""
+    return pa.schema(
+        [
+            column.field(pa.float64() if column.is_number else TEXT)
+            for column in (*apart_from(labels, figures), *figures)
+        ]
+    )
+
+
+def arrays_of_figures(
+    figures: Sequence[Column], values: np.ndarray, errors: np.ndarray, note: str = ""
+) -> list[pa.Array]:
+    """The figures of cells by their roles: values, their errors, and intervals around them.
+
+    errors: a number for each value, or one for all; note: what was done to all values
+    """
+    margins = normal_quantile(CONFIDENCE) * errors
+    numbers = {
+        "value": values,
+        "error": errors,
+        "model_error": errors,
+        "margin": margins,
+        "lower": values - margins,
+        "upper": values + margins,
+    }
+    return [
+        constant_text(note, values.shape[0])
+        if column.role == "note"
+        else pa.array(np.broadcast_to(numbers[column.role], values.shape))
+        for column in figures
+    ]
+
+
+def constant_text(text: str, n_rows: int) -> pa.Array:
+    """A column with the same text in all rows."""
+    return pa.DictionaryArray.from_arrays(np.zeros(n_rows, dtype=np.int32), pa.array([text]))
 
 
 def _codes(start: int, stop: int, shape: Sequence[int]) -> list[np.ndarray]:
@@ -64,27 +107,20 @@ def _codes(start: int, stop: int, shape: Sequence[int]) -> list[np.ndarray]:
     return codes[::-1]
 
 
-def column_names(labels: Sequence[Labels]) -> list[str]:
-    """The names of the label columns, apart from each other and from those of the estimates."""
-    names: list[str] = []
-    for named in labels:
-        for name, _ in named:
-            while name in names or name in ESTIMATES:
-                name += " (attribute)"
-            names.append(name)
-    return names
-
-
 def label_columns(attribute: Attribute, basis: Basis | None = None) -> Labels:
-    """Names and contents of the columns that say what a cell counts, one row a query."""
+    """The columns that say what a cell counts, and their contents, one row a query."""
+    name, title = attribute.name, attribute.label or attribute.name
+    code = Column(name, "code", f"{title}: what a row counts.", attribute=name)
     values = attribute.values
     basis = basis or Identity()
     labels = attribute.labels() if basis.is_identity else query_matrix(basis, attribute).labels()
     if basis.ends_with_values and isinstance(values, Categories) and values.labels != values.values:
         # The single values come last; groups above them have no code but their name.
         codes = [*labels[: len(labels) - values.size], *values.values]
-        return [(attribute.name, pa.array(codes)), (f"{attribute.name} label", pa.array(labels))]
-    return [(attribute.name, pa.array(labels))]
+        meaning = f"{title}: what its codes are called."
+        label = Column(f"{name} label", "label", meaning, attribute=name)
+        return [(code, pa.array(codes)), (label, pa.array(labels))]
+    return [(code, pa.array(labels))]
 
 
 def for_csv(rows: pa.Table, *, escape_formulas: bool) -> pa.Table:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
 
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.table_plan import TablePlan
@@ -21,6 +20,7 @@ from rpexplore.releases.manifest import file_entry
 from rpexplore.releases.measurement import LARGE
 from rpexplore.releases.measurement_file import Measured, MeasuredFile
 from rpexplore.releases.residual_files import residual_files, write_residuals
+from rpexplore.releases.stored_tables import table_writer
 from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells
 
 BYTES_PER_CELL, BYTES_PER_CELL_IN_PARQUET = 125, 60  # or fewer: as CSV and Parquet, Parquet alone
@@ -28,9 +28,6 @@ BYTES_PER_CELL, BYTES_PER_CELL_IN_PARQUET = 125, 60  # or fewer: as CSV and Parq
 _TABLES = "tables"
 _WRITTEN = "run/written-{}.jsonl"  # in the folder of the run, for the part that begins there
 _BYTES_BETWEEN_NOTES = 1 << 23  # of files that are written: fewer are written anew in no time
-
-# Columns without two numbers alike.
-_DIFFERENT = {"value", "model_error", "unbiased_value", "lower_95", "upper_95"}
 
 
 class TableWriter:
@@ -173,17 +170,8 @@ def write_table(
         with_csv: Whether there is a CSV file.
     """
     path, first = table_path(position, attributes), next(pieces)
-    repeated: Any = [name for name in first.schema.names if name not in _DIFFERENT]
     with ExitStack() as files:
-        parquet_writer = files.enter_context(
-            pyarrow.parquet.ParquetWriter(
-                # Least and largest labels, which nobody looks for, would take a third of the time.
-                folder / f"{path}.parquet",
-                first.schema,
-                use_dictionary=repeated,
-                write_statistics=False,
-            )
-        )
+        parquet_writer = files.enter_context(table_writer(folder / f"{path}.parquet", first.schema))
         csv_writer = None
         if with_csv:
             file = files.enter_context((folder / f"{path}.csv").open("wb"))

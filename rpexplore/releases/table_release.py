@@ -12,7 +12,7 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,19 +23,21 @@ import pyarrow as pa
 from rpexplore.common.concurrency import Progress, in_order
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.domain.result_schema import RELEASED, frame_of
 from rpexplore.planning.mechanism.marginal_noise import Where, query_attributes, residuals_within
-from rpexplore.planning.mechanism.reconstruction import contribution
+from rpexplore.planning.mechanism.reconstruction import contribution, query_matrices
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases import measurement
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
+from rpexplore.releases.items import Item
 from rpexplore.releases.manifest import TableFiles
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.readme import table_readme
 from rpexplore.releases.residual_files import StoredResiduals, residual_files
-from rpexplore.releases.stored_columns import LARGEST_ESTIMATE, read_columns
-from rpexplore.releases.table_cells import ESTIMATE_COLUMNS, label_columns
+from rpexplore.releases.stored_tables import read_rows
+from rpexplore.releases.table_cells import label_columns
 from rpexplore.releases.table_files import (
     BYTES_PER_CELL,
     BYTES_PER_CELL_IN_PARQUET,
@@ -43,12 +45,14 @@ from rpexplore.releases.table_files import (
     files_of_tables,
     table_path,
 )
+from rpexplore.workload.query_matrix import QueryMatrix
 
 
 class TableRelease(PartRelease[TablePlan]):
     """The tables of a finished release. Holds noisy figures only."""
 
     kind = "tables"
+    is_adaptive: ClassVar[bool] = False  # as of `Estimates`
 
     @classmethod
     def files_of(cls, plan: TablePlan) -> TableFiles:
@@ -59,15 +63,36 @@ class TableRelease(PartRelease[TablePlan]):
         """The attributes that the tables are about."""
         return self.plan.workload.domain
 
-    @property
-    def label(self) -> str:
-        """How the tables came about, in words that go with them."""
-        return "unbiased; as released"
-
     @cached_property
     def table_names(self) -> tuple[tuple[str, ...], ...]:
         """The attributes of each released table, in the domain's order."""
         return tuple(self.plan.workload.tables)
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        cells = self.plan.workload.exact_cells
+        return [
+            Item.of_table(position, names, int(cells[position]), partial(self.cells, position))
+            for position, names in enumerate(self.table_names)
+        ]
+
+    def unbiased_tables(self) -> "TableRelease":
+        return self
+
+    @cached_property
+    def queries(self) -> Sequence[Sequence[QueryMatrix | None]]:
+        """What the cells of each table count, by axis: sums by a basis; None: single values."""
+        workload, matrices = self.plan.workload, query_matrices(self.plan.workload)
+        return [
+            [matrices[index] for index in workload.attribute_basis_index[position, :order]]
+            for position, order in enumerate(workload.orders)
+        ]
+
+    @property
+    def residuals(self) -> Sequence[AttributeIndices]:
+        """The attributes of everything that was measured."""
+        closure = self.plan.closure
+        return [closure.attributes(position) for position in range(len(closure))]
 
     @property
     def n_cells(self) -> float:
@@ -87,20 +112,20 @@ class TableRelease(PartRelease[TablePlan]):
         `table(["age", "sex"])` are the same.
         """
         position = self.plan.workload.find(query_attributes(self.domain, attributes))
-        return self.counts(*attributes) if position is None else self.cells(position).to_pandas()
+        return self.counts(*attributes) if position is None else frame_of(self.cells(position))
 
     def cells(self, position: int) -> pa.Table:
         """The table at a position of the workload as it was released, one row a cell."""
         workload = self.plan.workload
         path = self.folder / f"{table_path(position, workload.tables[position])}.parquet"
         n_rows = int(workload.exact_cells[position])
-        return read_columns(path, ESTIMATE_COLUMNS, n_rows, largest=LARGEST_ESTIMATE)
+        return read_rows(path, RELEASED, n_rows)
 
     def counts(self, *attributes: AttributeSet) -> pd.DataFrame:
         """Any marginal within a released table, by single values, whatever the bases."""
         indices = query_attributes(self.domain, attributes)
         labels = [label_columns(self.domain.attributes[index]) for index in indices]
-        return self._estimate(indices).cells(labels).to_pandas()
+        return frame_of(self._estimate(indices).cells(labels))
 
     def answer(self, *attributes: AttributeSet, where: Where | None = None) -> Answer:
         """The noisy answer to a product query on a table: a range, a subtotal, a difference.

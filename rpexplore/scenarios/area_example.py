@@ -6,8 +6,7 @@ from pathlib import Path
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.domain.area_tree import AreaTree
-from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
@@ -41,11 +40,12 @@ def sample_project() -> Project:
     )
 
 
-def sample_records_for(plan: PartPlan) -> Path | None:
+def sample_records_for(plan: Plan) -> Path | None:
     """The records of the country, if the plan is for its codebook, and for its areas if for any."""
     if plan.domain.names != ATTRIBUTES or plan.domain != sample_areas().domain:
         return None
-    is_for_others = isinstance(plan, AreaPlan) and not is_sample(plan.workload.tree)
+    areas = plan.part("areas")
+    is_for_others = areas is not None and not is_sample(areas.workload.tree)
     return None if is_for_others else sample_data_folder() / RECORDS
 
 

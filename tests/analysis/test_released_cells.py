@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -12,8 +11,11 @@ import rpexplore as rp
 from rpexplore.analysis.results.released_cells import ReleasedCells, describe_margin
 from rpexplore.analysis.results.released_grid import MARGIN, describe_margins, released_grid
 from rpexplore.analysis.results.subtotals import describe_sum, vector_of
+from rpexplore.domain.result_schema import PROCESSED, RELEASED, SMOOTH, Schema, frame_of
 from rpexplore.errors import WorkloadError
+from rpexplore.releases.stored_tables import parquet_of
 from rpexplore.releases.table_cells import label_columns, table_of_cells
+from tests.support.results import names_of, with_roles
 from tests.support.strategies import domains
 
 ATTRIBUTES = (
@@ -26,9 +28,7 @@ NAMES = [attribute.name for attribute in ATTRIBUTES]
 
 def rows(attributes, values, variances) -> pd.DataFrame:
     """As a release folder has them."""
-    return table_of_cells(
-        [label_columns(each) for each in attributes], values, variances
-    ).to_pandas()
+    return frame_of(table_of_cells([label_columns(each) for each in attributes], values, variances))
 
 
 def made(values=None, error=2.0) -> pd.DataFrame:
@@ -38,10 +38,10 @@ def made(values=None, error=2.0) -> pd.DataFrame:
 
 
 def as_processed(frame: pd.DataFrame, values) -> pd.DataFrame:
-    place = frame.columns.get_loc("value")
+    place, labels = frame.columns.get_loc("value"), Schema.of(frame).labels
     frame = frame.rename(columns={"value": "unbiased_value"})
     frame.insert(place, "value", values)
-    return frame.assign(value_is="rounded; biased")
+    return with_roles(frame.assign(value_is="rounded; biased"), PROCESSED, labels)
 
 
 @given(domains(max_attributes=3, max_size=4), st.randoms())
@@ -78,7 +78,7 @@ def test_a_grid_has_codes_before_the_labels_of_its_rows():
 def test_the_total_has_no_axes():
     cells = ReleasedCells.of(rows((), np.array(7.0), np.array(4.0)), [])
     assert (cells.axes, float(cells.value), float(cells.standard_error)) == ((), 7.0, 2.0)
-    assert list(cells.frame.columns) == ["value", "standard_error", "lower_95", "upper_95"]
+    assert list(cells.frame.columns) == names_of(RELEASED)
 
 
 def test_rows_that_are_not_all_cells_are_refused():
@@ -123,9 +123,7 @@ def test_processed_counts_keep_the_unbiased_ones_and_their_label():
     np.testing.assert_array_equal(cells.unbiased.ravel(), frame["value"])
     np.testing.assert_array_equal(cells.lower.ravel(), frame["lower_95"])
     result = cells.frame
-    assert list(result.columns[-6:]) == [
-        *("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
-    ]
+    assert Schema.of(result).figures == PROCESSED
     assert set(result["value_is"]) == {"rounded; biased"}
     # No error is known of them: the margin of the unbiased counts, 1.96 × 2, is said once.
     attributes = (rp.Attribute("a", rp.Integers(0, 2)),)
@@ -156,6 +154,7 @@ def test_smooth_counts_have_the_margin_of_the_model_and_are_publishable_by_it():
     errors = np.full(len(frame), 10.0)
     errors[0], errors[1] = np.nan, 21.0
     frame.insert(frame.columns.get_loc("unbiased_value"), "model_error", errors)
+    frame = with_roles(frame, SMOOTH, Schema.of(made()).labels)
     cells = ReleasedCells.of(frame, NAMES)
     assert cells.is_smooth
     assert cells.publishable(0.2).ravel().tolist() == [False, False, *[True] * 22]
@@ -166,7 +165,7 @@ def test_smooth_counts_have_the_margin_of_the_model_and_are_publishable_by_it():
     low = ReleasedCells.of(frame.assign(value=15.0), NAMES).at({"age": 0}).along(part_names)
     texts = released_grid(low).iloc[:, 1].tolist()
     assert texts == ["15", "15 [0–56.2]", "15 [0–34.6]", "15 [0–34.6]"]
-    pd.testing.assert_frame_equal(cells.frame[frame.columns[-7:]], frame[frame.columns[-7:]])
+    pd.testing.assert_frame_equal(cells.frame[names_of(SMOOTH)], frame[names_of(SMOOTH)])
     empty = cells.suppressed(0.2).frame
     assert empty["model_error"].isna().tolist() == empty["value"].isna().tolist()
     assert part.describe_bars("people").startswith("Smooth (biased) counts of people by value")
@@ -216,8 +215,10 @@ def test_labels_may_be_read_back_from_a_file(tmp_path):
     shuffled = pd.Categorical(frame["value (attribute)"], categories=["d", "b", "a", "c"])
     cells = ReleasedCells.of(frame.assign(**{"value (attribute)": shuffled}), NAMES)
     assert cells.axes[2].labels == ("a", "b", "c", "d")
-    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "a.parquet")
-    again = ReleasedCells.of(pq.read_table(tmp_path / "a.parquet").to_pandas(), NAMES)
+    (tmp_path / "a.parquet").write_bytes(parquet_of(frame))
+    read = frame_of(pq.read_table(tmp_path / "a.parquet"))
+    assert Schema.of(read) == Schema.of(frame)
+    again = ReleasedCells.of(read, NAMES)
     np.testing.assert_array_equal(again.value, cells.value)
 
 

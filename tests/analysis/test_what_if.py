@@ -255,16 +255,23 @@ def test_changes_in_words(change, sentence):
 # ---- tables that ask otherwise than by single values
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+CHANGES_OF_ANY = [
+    WorkloadChange(LEAVE_OUT, ("region",)),
+    WorkloadChange(LEAVE_OUT, (), 1),
+    WorkloadChange(LEAVE_OUT, (), 2),
+    WorkloadChange(BOOST, ("age",), factor=4.0),
+    WorkloadChange(ADD, (), 3),
+]
+# Every change for one loss, and one change for every loss.
+BY_DAY = [*((change, LOSSES[0]) for change in CHANGES_OF_ANY), (CHANGES_OF_ANY[4], LOSSES[2])]
+BY_NIGHT = [
+    (change, loss) for change in CHANGES_OF_ANY for loss in LOSSES if (change, loss) not in BY_DAY
+]
+
+
 @pytest.mark.parametrize(
-    "workload_change",
-    [
-        WorkloadChange(LEAVE_OUT, ("region",)),
-        WorkloadChange(LEAVE_OUT, (), 1),
-        WorkloadChange(LEAVE_OUT, (), 2),
-        WorkloadChange(BOOST, ("age",), factor=4.0),
-        WorkloadChange(ADD, (), 3),
-    ],
+    ("workload_change", "loss"),
+    [*BY_DAY, *(pytest.param(*each, marks=pytest.mark.nightly) for each in BY_NIGHT)],
     ids=str,
 )
 def test_moves_of_tables_asked_in_any_way(workload_change, loss):

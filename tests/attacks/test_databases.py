@@ -1,6 +1,5 @@
 """Runs on databases: their passwords are told nowhere, and a stop while counting costs nothing."""
 
-import os
 import signal
 import time
 from pathlib import Path
@@ -19,7 +18,6 @@ from tests.cli.program import Program, started
 from tests.data.databases.servers import Server, in_duckdb
 from tests.support.processor_time import PATIENCE
 
-NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 RECORDS = pa.table({"sex": [0, 1, 1, 0], "age": [0, 1, 2, 2]})
 REPORT = """
 from rpexplore.data.databases.session import Session
@@ -88,7 +86,21 @@ def slow(request, tmp_path) -> Connection:
     return server.connection
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM] if NIGHTLY else [signal.SIGINT])
+@pytest.mark.parametrize(
+    ("slow", "number"),
+    [
+        ("postgresql", signal.SIGINT),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in [
+                ("postgresql", signal.SIGTERM),
+                ("duckdb", signal.SIGINT),
+                ("duckdb", signal.SIGTERM),
+            ]
+        ),
+    ],
+    indirect=["slow"],
+)
 def test_a_run_stopped_while_it_counts_is_not_booked(number, slow, program, monkeypatch):
     monkeypatch.setenv("RECORDS", slow.url)
     process = started(*on("slow"), patch=REPORT)

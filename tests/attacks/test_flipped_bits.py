@@ -100,13 +100,13 @@ def folders(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("good")
     (folder / "records.csv").write_text("a,b\n0,0\n1,2\n")
     released = rp.release(PLAN, folder / "records.csv", folder / "release")
-    assert isinstance(released, TableRelease)
+    tables = released.part("tables")
     queries = rp.query_plan(QUERIES, budget=rp.Budget(rho="1/2"))
     rp.release(queries, folder / "records.csv", folder / "queries")
-    write_combined(combine(released), folder / "combined")
-    postprocess(released, folder / "processed", method="nonnegative")
-    synthesize(released, folder / "synthetic", rows=20, never=[{"a": "0", "b": "0"}])
-    postprocess(released, folder / "smooth", method="smooth", rounded=True)
+    write_combined(combine(tables), folder / "combined")
+    postprocess(tables, folder / "processed", method="nonnegative")
+    synthesize(tables, folder / "synthetic", rows=20, never=[{"a": "0", "b": "0"}])
+    postprocess(tables, folder / "smooth", method="smooth", rounded=True)
     return folder
 
 
@@ -131,11 +131,12 @@ def test_of_every_file_of_a_folder(kind, folders):
 
 @pytest.mark.parametrize("kind", LOADED)
 def test_of_a_manifest_that_was_edited_and_sealed_anew(kind, folders, tmp_path):
-    """What nobody can check may say otherwise: times, versions, names, what bounded persons."""
+    """What nobody can check may say otherwise: times, versions, names, words for people."""
     copy, chooser = shutil.copytree(folders / kind, tmp_path / kind), random.Random(kind)
     content = json.loads((copy / "manifest.json").read_text())
     unproven = {"versions", "finished", "created", "run", "records_per_person", "sources", "gap"}
     unproven |= {"rounds", "sha256"}
+    unproven |= {"guarantee", "label", "noise", "postprocessing", "privacy_unit"}
     for changed in edited(content, chooser, FLIPS // 2):
         text = sealed_text(changed) if isinstance(changed, dict) else json.dumps(changed)
         (copy / "manifest.json").write_bytes(text.encode(errors="replace"))

@@ -15,11 +15,9 @@ from pyarrow.csv import read_csv
 
 import rpexplore as rp
 from rpexplore.data.databases.source import DatabaseSource
-from rpexplore.planning.planner import plan_tables
 from rpexplore.queries.builders import marginal_queries
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
-from rpexplore.releases.release_steps import steps_of
 from tests.data.databases.servers import Server, in_duckdb
 from tests.support.ledgers import database_ledger
 from tests.support.stopped_runs import killed_at_line, lines_of
@@ -30,26 +28,23 @@ NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 NIGHTLY_ADAPTIVE = pytest.param("adaptive", marks=pytest.mark.nightly)  # longer than others
 
 
-@pytest.fixture(scope="module", params=["tables", "queries", "areas", NIGHTLY_ADAPTIVE])
+@pytest.fixture(scope="module", params=["tables", "queries", "areas", "parts", NIGHTLY_ADAPTIVE])
 def plan(request, tmp_path_factory) -> Path:
-    """A plan file."""
+    """A plan file: of one part, or ("parts") of all but adaptive tables."""
     domain = rp.Domain.from_sizes({"age": 4, "sex": 2, "region": 3})
-    if request.param == "tables":
-        made = plan_tables(
-            rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
-        )
-    elif request.param == "queries":
-        made = rp.query_plan(marginal_queries(domain, 2), budget=rp.Budget(rho=1))
-    elif request.param == "adaptive":
-        triples = rp.Workload.all_of_order(domain, 3)
-        made = rp.adaptive_plan(triples, budget=rp.Budget(rho=1), expected_records=2_000)
-    else:
-        tree = rp.AreaTree.from_columns({"region": ["0", "1", "2"]})
-        tables = rp.Workload.of(rp.Domain(domain.attributes[:2]), [("age", "sex")])
-        asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
-        made = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    tree = rp.AreaTree.from_columns({"region": ["0", "1", "2"]})
+    in_areas = rp.Workload.of(rp.Domain(domain.attributes[:2]), [("age", "sex")])
+    parts = {
+        "tables": rp.Workload.all_up_to(domain, 2),
+        "areas": rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, in_areas)),
+        "counts": marginal_queries(domain, 2),
+        "rounds": rp.Rounds(rp.Workload.all_of_order(domain, 3), 2_000),
+    }
+    of_param = {"queries": ["counts"], "adaptive": ["rounds"], "parts": list(parts)[:3]}
+    kinds = of_param.get(request.param, [request.param])
+    request = rp.Request(**{kind: parts[kind] for kind in kinds}, budget=rp.Budget(rho=1))
     path = tmp_path_factory.mktemp("plan") / "plan.json"
-    made.save(path)
+    rp.plan(request).save(path)
     return path
 
 
@@ -97,6 +92,9 @@ def ledger_in(request, monkeypatch) -> Callable[[Path], Path | str]:
         ("tables", "duckdb", "file"),
         ("tables", "postgresql", "file"),
         ("queries", "file", "file"),
+        ("parts", "file", "file"),
+        pytest.param("parts", "duckdb", "file", marks=pytest.mark.nightly),
+        pytest.param("parts", "postgresql", "file", marks=pytest.mark.nightly),
         pytest.param("areas", "postgresql", "file", marks=pytest.mark.nightly),
         pytest.param("queries", "duckdb", "file", marks=pytest.mark.nightly),
         pytest.param("queries", "postgresql", "file", marks=pytest.mark.nightly),
@@ -104,7 +102,6 @@ def ledger_in(request, monkeypatch) -> Callable[[Path], Path | str]:
     indirect=True,
 )
 def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, ledger_in, tmp_path):
-    kind = steps_of(rp.load_plan(plan)).release_kind
     folder = tmp_path / "whole"
     data, n_points = store(folder)
     ledger = ledger_in(folder)
@@ -125,7 +122,7 @@ def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, ledger
         charged = states()
         assert len(charged) <= 1
         if output.exists():
-            assert kind.load(output)
+            assert rp.Release.load(output)
         seen.add(charged[0] if charged else "free")
         if can_be_resumed(output):
             seen.add("drawn")
@@ -133,7 +130,7 @@ def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, ledger
         elif not output.exists():
             rp.release(rp.load_plan(plan), data, output, ledger=ledger)
         assert states() == ["finished"], (point, charged)
-        assert kind.load(output)
+        assert rp.Release.load(output)
         left = {path.name for path in folder.iterdir()} - before - {"release", FILENAME}
         # A ledger that was being made is cleared away by the next one, after a minute; a folder of
         # DuckDB's that nothing was put into, after a day.

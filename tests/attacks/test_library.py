@@ -8,7 +8,6 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ArgumentError, RpexploreError
-from rpexplore.planning.planner import plan_tables
 
 ODD = [None, 3, -1, "x", b"x", [], ["x"], [None], [[]], {}, {"x": None}, 1j, float("nan"), object()]
 
@@ -61,7 +60,7 @@ def test_odd_arguments_are_answered_by_an_error_of_the_library(tmp_path, monkeyp
             lambda: rp.Domain.load(None),
             r"Domain.load\(…\): path must be a text or a path, got N",
         ),
-        (lambda: plan_tables(None, loss=rp.MaxVariance()), "missing a required argument: 'budget'"),
+        (lambda: rp.dry_run(None, "records.csv"), "missing a required argument: 'output'"),
         (lambda: rp.combine(noisy="x"), "noisy must be a list, each part a NoisyMarginal"),
     ],
 )
@@ -73,5 +72,8 @@ def test_the_argument_is_named(call, message):
 def test_what_may_hold_records_is_not_shown():
     records = pd.DataFrame({"age": [4711, 4712]})
     with pytest.raises(ArgumentError, match="a value of type DataFrame") as caught:
+        rp.combine(records)  # pyright: ignore[reportArgumentType]
+    assert "4711" not in str(caught.value)
+    with pytest.raises(rp.errors.PlanError, match="got DataFrame") as caught:
         rp.release(records, "records.csv", "out")  # pyright: ignore[reportArgumentType]
     assert "4711" not in str(caught.value)

@@ -65,7 +65,7 @@ STOPS: dict[str, Callable[[subprocess.Popen], None]] = {
     "SIGHUP to all": to_all(signal.SIGHUP),
     "killed": lambda program: program.kill(),
 }
-STOPS_BY_DAY = {"Ctrl-C twice": 1, "SIGHUP to all": 1}
+STOPS_BY_DAY = {"Ctrl-C twice": 1}
 STOPS_BY_NIGHT = dict.fromkeys(STOPS, 10)
 
 

@@ -16,7 +16,6 @@ import rpexplore as rp
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
-from rpexplore.releases.release_steps import steps_of
 from tests.attacks.test_killed_runs import plan as plan
 from tests.attacks.test_killed_runs import records
 from tests.support.ledgers import database_ledger
@@ -41,10 +40,10 @@ def states(data: Path) -> list[str]:
 
 def finish(plan: Path, data: Path, output: Path) -> str:
     """Check what a run has left, run it again or finish it, and say how far it had come."""
-    kind, charged = steps_of(rp.load_plan(plan)).release_kind, states(data)
+    charged = states(data)
     assert len(charged) <= 1
     if output.exists():
-        assert kind.load(output)
+        assert rp.Release.load(output)
     come = charged[0] if charged else "free"
     if can_be_resumed(output):
         come = "drawn"
@@ -52,7 +51,7 @@ def finish(plan: Path, data: Path, output: Path) -> str:
     elif not output.exists():
         rp.release(rp.load_plan(plan), data, output)
     assert states(data) == ["finished"], charged
-    assert kind.load(output)
+    assert rp.Release.load(output)
     kept = {"records.csv", "release", FILENAME}
     left = {path.name for path in data.parent.iterdir()} - kept
     # A ledger that was being made is cleared away by the next one, after a minute.
@@ -149,12 +148,12 @@ def test_a_ledger_that_cannot_grow_is_told_with_what_was_charged(plan, tmp_path)
 @pytest.mark.parametrize(
     ("plan", "kind_of_ledger"),
     [
-        *((kind, "file") for kind in ("tables", "queries", "areas")),
+        *((kind, "file") for kind in ("tables", "queries", "areas", "parts")),
         ("tables", "postgresql"),
         pytest.param("adaptive", "file", marks=pytest.mark.nightly),
         *(
             pytest.param(kind, "postgresql", marks=pytest.mark.nightly)
-            for kind in ("queries", "areas", "adaptive")
+            for kind in ("queries", "areas", "parts", "adaptive")
         ),
     ],
     indirect=["plan"],
@@ -176,5 +175,4 @@ def test_of_many_writers_all_are_charged_and_one_has_the_folder(
     account, rho = ledger.account(data), rp.load_plan(plan).record_rho
     assert [entry.state for entry in account.entries] == ["finished"] * (WRITERS + 1)
     assert account.spent_record_rho == (WRITERS + 1) * rho
-    kind = steps_of(rp.load_plan(plan)).release_kind
-    assert all(kind.load(output) for output in [*ways, tmp_path / "one"])
+    assert all(rp.Release.load(output) for output in [*ways, tmp_path / "one"])

@@ -88,7 +88,7 @@ def run_release(page: Page, scenario: str) -> None:
 
 
 def picture(page: Page, name: str) -> None:
-    """A screenshot for the guide, where RPEXPLORE_SCREENSHOTS names a folder for them."""
+    """A screenshot for docs, where RPEXPLORE_SCREENSHOTS names a folder for them."""
     folder = os.environ.get("RPEXPLORE_SCREENSHOTS")
     if folder:
         if not page.url.startswith("file:"):  # a report is no page of the app

@@ -1,8 +1,10 @@
 """The script and the command line that the app gives along with a plan for areas make that plan."""
 
 import shlex
+import sys
 from dataclasses import replace
 from io import BytesIO
+from pathlib import Path
 from zipfile import ZipFile
 
 import pandas as pd
@@ -10,10 +12,12 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.export.area_bundle import area_bundle
-from rpexplore.export.reproduction.area_script import area_command, area_script
+from rpexplore.export.bundle import bundle
+from rpexplore.export.reproduction.command_line import make_command
+from rpexplore.export.reproduction.script import python_script
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.scenarios.scenario import Scenario
 
 CODEBOOK = str(sample_data_folder() / "municipal-register.json")
 BUDGET = rp.Budget(epsilon="1", delta="1e-6", max_records_per_person=2)
@@ -51,37 +55,50 @@ def _required(study):
 
 
 @pytest.mark.parametrize("change", [_less, _targets, _cells, _required])
-def test_script_and_command_make_the_same_plan(begun, change, run):
+def test_script_and_command_make_the_same_plan(begun, change, run, monkeypatch):
     study = change(begun)
     plan = plan_areas(study.workload, loss=study.loss, budget=BUDGET, uniform_levels=study.uniform)
-    verb, *words = shlex.split(area_command(study, BUDGET).replace("\\\n", ""))
+    scenario = Scenario(study.domain, budget=BUDGET, areas=study)
+    verb, *words = shlex.split(make_command(plan, scenario).replace("\\\n", ""))
     assert verb == "rpexplore"
     run.done(*words)
-    assert rp.load_plan("plan.json").text == plan.text
-    exec(area_script(study, BUDGET).replace("plan.json", "again.json"), {})  # noqa: S102 (is tested)
+    assert rp.load_plan("made.json").text == plan.text
+    monkeypatch.setattr(sys, "argv", ["plan.py", "--save", "again.json"])
+    exec(python_script(plan, scenario), {"__name__": "__main__"})  # noqa: S102 (is tested)
     assert rp.load_plan("again.json").text == plan.text
-    files = area_bundle(plan, study)
-    assert files == area_bundle(plan, study)
-    lines = ZipFile(BytesIO(files)).read("commands.txt").decode()
-    assert area_command(study, BUDGET) in lines
-    *_, verify, release, counts = [line for line in lines.splitlines() if line.startswith("rpe")]
+    files = bundle(plan, scenario)
+    assert files == bundle(plan, scenario)
+    with ZipFile(BytesIO(files)) as archive:
+        archive.extractall(".")
+        assert {"plan.json", "report.html", "area_tables.csv", *plan.companions} <= {
+            *archive.namelist()
+        }
+    lines = Path("commands.txt").read_text("utf-8")
+    assert make_command(plan, scenario) in lines
+    assert all(f"#   {name} " in lines for name in archive.namelist())
+    verbs = [line for line in lines.splitlines() if line.startswith("rpe")]
+    verify, _, report, release, counts = verbs
     run.done(*verify.split()[1:])
+    run.done(*shlex.split(report)[1:])
+    assert Path("made.html").read_bytes() == Path("report.html").read_bytes()
     # The last two are understood, and fail at what is not there.
     assert "PATH/TO/records.csv" in run(*release.split()[1:]).stderr
-    assert "areas-release" in run(*counts.split()[1:]).stderr
+    assert "release" in run(*counts.split()[1:]).stderr
 
 
 def test_tables_that_options_cannot_say_have_no_command(begun):
     other = begun.with_weights({("county", ("sex",)): 2.0})
-    assert area_command(other, BUDGET) == ""
-    assert "weights=[" in area_script(other, BUDGET)
+    plan = plan_areas(other.workload, loss=other.loss, budget=BUDGET)
+    scenario = Scenario(other.domain, budget=BUDGET, areas=other)
+    assert make_command(plan, scenario) == ""
+    assert "weights=[" in python_script(plan, scenario)
 
 
 @pytest.mark.parametrize(("loss", "met"), [("sum", 2), ("max", 4), ("required", 4)])
 def test_plan_and_show_say_which_targets_are_met(loss, met, run):
     asked = ("--table", "sex", "--target", "sex=14 required", "--level", "district=none")
     options = (*asked, "--rho", "0.01", "--loss", loss, "--out", "p.json")
-    made = run.done("areas", "plan", CODEBOOK, *options)
+    made = run.done("plan", CODEBOOK, *options)
     errors = rp.AreaPlan.load("p.json").accuracy()["largest_standard_error"]
     assert (errors <= 14).sum() == met
     for text in (made, run.done("show", "p.json", "--csv", "tables.csv", "--force")):

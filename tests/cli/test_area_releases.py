@@ -82,6 +82,45 @@ def test_sums_over_areas_are_answered_from_the_release(released):
     assert "N" in released.done("answer", "out", "--area", "N")
 
 
+def test_a_query_is_answered_for_every_area_of_a_level(released):
+    of_towns = rp.AreaRelease.load("out").table("town", "sex")
+    men = of_towns[of_towns["sex"] == "M"]
+    answers = released.json("answer", "out", "sex=M", "--level", "town")["answers"]
+    for name in ("value", "standard_error", "lower_95", "upper_95"):
+        assert [row[name] for row in answers] == pytest.approx(men[name].tolist())
+    # Everybody: the cells of a town add up, and so does nothing of their errors.
+    totals = released.json(
+        "answer", "out", "--level", "town", "--within", "N", "--csv", "towns.csv"
+    )["answers"]
+    expected = rp.AreaRelease.load("out").table("town", within="N")
+    assert [row["standard_error"] for row in totals] == pytest.approx(
+        expected["standard_error"].tolist()
+    )
+    assert pd.read_csv("towns.csv")["value"].tolist() == pytest.approx(expected["value"].tolist())
+    text = released.done("answer", "out", "--level", "state")
+    assert len(text.splitlines()) == 2 + 2
+    assert "no level 'block'" in released.refused("answer", "out", "--level", "block")
+    assert "has no areas on the level 'state'" in released.refused(
+        "answer", "out", "--level", "state", "--within", "N > 2"
+    )
+    assert "--within goes with --level" in released.refused("answer", "out", "--within", "N")
+
+
+def test_areas_are_exported_and_written_to_a_workbook_like_tables(released):
+    said = released.json("publish", "out", "--out", "export", "--format", "csvw")
+    assert "tables/2_town_0001_sex.csv" in said["files"]
+    rows = pd.read_csv("export/tables/2_town_0001_sex.csv")
+    of_towns = rp.AreaRelease.load("out").table("town", "sex")
+    assert rows["value"].tolist() == pytest.approx(of_towns["value"].tolist(), abs=1e-5)
+    sheets = released.json("workbook", "out", "--out", "areas.xlsx")["sheets"]
+    assert [sheet.split(" ", 1)[1] for sheet in sheets] == [
+        f"{level}_ {table}" for level in ("all", "state", "town") for table in ("total", "sex")
+    ]
+    cells = pd.read_excel("areas.xlsx", sheets[-1])
+    assert cells["value"].tolist() == pytest.approx(of_towns["value"].tolist())
+    assert set(cells["publishable"]) <= {"yes", "no"}
+
+
 @pytest.mark.parametrize(
     ("content", "more", "message"),
     [
@@ -152,11 +191,14 @@ def test_a_plan_for_areas_has_a_report(released):
 
 def test_what_is_not_for_areas_says_what_is(released):
     for words, remedy in (
-        (("answer", "out", "sex=F", "town=1"), "give --area CODE for one of them"),
-        (("answer", "out", "--area", "N", "--areas", "lists.csv"), "not both"),
+        (("answer", "out", "sex=F", "town=1"), "give --area CODE for one area"),
+        (
+            ("answer", "out", "--area", "N", "--areas", "lists.csv"),
+            "--level LEVEL for all of a level",
+        ),
         (("answer", "out", "sex=F", "--area", "1"), "2 areas have it"),
         (("synthesize", "out", "--out", "made"), "is not made of tables in areas"),
-        (("compare", "plan.json"), "`rpexplore areas plan --compare` compares plans for areas"),
         (("rehearse", "plan.json"), "give one of `rpexplore plan`"),
     ):
         assert remedy in released.refused(*words)
+    assert "equal shares" in released.done("compare", "plan.json")

@@ -1,6 +1,7 @@
 """The command line: plans for areas, made, shown, verified and refused."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from rpexplore.planning.areas.level_tables import with_weight
 CODES = "home\n1|1\n1|2\n2|1\n2|2\n2|3\n3\n"
 AREAS = ("--areas", "homes.csv", "--separator", "|", "--level-names", "part,town")
 RHO = ("--rho", "0.5")
+PLAN = ("plan", "codebook.csv", *AREAS, "--detail", "same")
 
 
 @pytest.fixture
@@ -22,11 +24,8 @@ def homes(run):
 
 def test_a_plan_for_areas_is_made_shown_and_verified(homes):
     asked = ("--up-to", "2", "--level", "town=1", "--level", "all=none")
-    text = homes.done(
-        "areas", "plan", "codebook.csv", *AREAS, *asked, *RHO, "--out", "p.json", "--compare"
-    )
-    plan = rp.load_plan("p.json")
-    assert isinstance(plan, rp.AreaPlan)
+    text = homes.done(*PLAN, *asked, *RHO, "--out", "p.json", "--compare")
+    plan = rp.AreaPlan.load("p.json")
     assert f"SHA-256 {plan.sha256}" in text
     assert all(name in text for name in plan.files.by_name)
     assert "equal shares" in text
@@ -58,19 +57,19 @@ def test_a_plan_for_areas_is_made_shown_and_verified(homes):
 
 
 def test_levels_are_those_of_the_file(homes):
-    facts = homes.json("areas", "levels", "codebook.csv", *AREAS)
+    facts = homes.json("schema", "codebook.csv", *AREAS)["areas"]
     assert facts["areas"] == 9
     assert facts["levels"][1] == {
         "level": "part", "areas": 3, "undivided": 1,
         "fewest_parts": 2.0, "median_parts": 2.5, "most_parts": 3.0,
     }  # fmt: skip
     assert facts["note"].startswith("1 area lies on the coarsest level and has no parts, such as 3")
-    text = homes.done("areas", "levels", str(sample_data_folder() / "municipal-register.json"))
+    text = homes.done("schema", str(sample_data_folder() / "municipal-register.json"))
     assert text.strip().endswith("2,814 areas")  # and no note
 
 
 def test_weights_of_levels_and_losses_count(homes):
-    common = ("areas", "plan", "codebook.csv", *AREAS, "--table", "sex", *RHO)
+    common = (*PLAN, "--table", "sex", *RHO)
     losses = {}
     for name, more in {
         "even": (),
@@ -84,15 +83,16 @@ def test_weights_of_levels_and_losses_count(homes):
         losses[f"{name} towns"] = float(towns["standard_error"].iloc[0]) ** 2
     assert losses["towns towns"] < losses["even towns"]
     assert losses["even"] < losses["uniform"]
-    assert json.loads(Path("max.json").read_text())["loss"]["kind"] == "max_variance"
+    (part,) = json.loads(Path("max.json").read_text())["parts"]
+    assert part["loss"]["kind"] == "max_variance"
 
 
 def test_lists_of_areas_have_tables_of_their_own(homes):
     Path("lists.csv").write_text("list,code\nlarge,1|1\nlarge,3\nunused,1|1\n", "utf-8")
-    common = ("areas", "plan", "codebook.csv", *AREAS, "--up-to", "2", "--level", "town=none", *RHO)
+    common = (*PLAN, "--up-to", "2", "--level", "town=none", *RHO)
     lists = ("--lists", "lists.csv", "--level", "large=1", "--level-weight", "large=3")
     homes.done(*common, *lists, "--out", "p.json")
-    plan = rp.load_plan("p.json")
+    plan = rp.AreaPlan.load("p.json")
     domain = rp.Domain.load("codebook.csv")
     tables, ones = (rp.Workload.all_up_to(domain, order) for order in (2, 1))
     asked = rp.AreaWorkload.of_levels(plan.workload.tree, {"all": tables, "part": tables})
@@ -112,7 +112,7 @@ def test_lists_of_areas_have_tables_of_their_own(homes):
 
 def test_attributes_may_be_in_other_bases(homes):
     asked = ("--up-to", "1", "--basis", "age=prefix", *RHO, "--compare", "--out", "p.json")
-    facts = homes.json("areas", "plan", "codebook.csv", *AREAS, *asked)
+    facts = homes.json(*PLAN, *asked)
     assert len(facts["beside_shares_by_level"]) == 2
     plan = rp.AreaPlan.load("p.json")
     position = plan.workload.tables.position(["age"])
@@ -123,12 +123,14 @@ def test_attributes_may_be_in_other_bases(homes):
 
 
 def test_the_smallest_budget_for_targets_is_found(homes):
-    asked = ("areas", "plan", "codebook.csv", *AREAS, "--table", "sex", "--target", "sex=10")
-    facts = homes.json(*asked, "--minimum-budget", "--records-per-person", "2", "--out", "p.json")
+    asked = (*PLAN, "--table", "sex", "--target", "sex=10")
+    facts = homes.json(
+        *asked, "--minimum-budget", "targets", "--records-per-person", "2", "--out", "p.json"
+    )
     plan = rp.AreaPlan.load("p.json")
     assert 0.99 < plan.accuracy()["largest_standard_error"].max() / 10 <= 1
     assert facts["unit"] == "one person with at most 2 records"
-    everywhere = (*asked, "--table", "total", "--minimum-budget", "--out")
+    everywhere = (*asked, "--table", "total", "--minimum-budget", "targets", "--out")
     assert "has none; give it a target, such as 20" in homes.refused(*everywhere, "r.json")
     homes.done(*everywhere, "r.json", "--target", "30")
     targets = rp.AreaPlan.load("r.json").accuracy().groupby("attributes")["target"]
@@ -136,14 +138,14 @@ def test_the_smallest_budget_for_targets_is_found(homes):
     assert "names no table" in homes.refused(
         *everywhere, "q.json", "--target", "30", "--target", "40"
     )
-    for more in (("--loss", "max"), ("--delta", "1e-6"), ("--rho", "1")):
-        refused = homes.refused(*asked, "--minimum-budget", *more, "--out", "q.json")
+    for more in (("--loss", "max"), ("--rho", "1")):
+        refused = homes.refused(*asked, "--minimum-budget", "targets", *more, "--out", "q.json")
         assert f"leave {more[0]} out" in refused
 
 
 def test_redistricting_tables_are_found_in_a_codebook(homes):
     book = str(sample_data_folder() / "redistricting.json")
-    common = ("areas", "plan", book, *AREAS, *RHO, "--out", "p.json", "--force")
+    common = ("plan", book, *AREAS, "--detail", "same", *RHO, "--out", "p.json", "--force")
     assert homes.json(*common, "--detail", "pl94-171")["table_count"] == 5 * 9
     assert homes.json(*common, "--detail", "pl94-171-quarters")["table_count"] == 6 * 9
     assert homes.json(*common, "--detail", "totals")["table_count"] == 9
@@ -167,19 +169,87 @@ def test_redistricting_tables_are_found_in_a_codebook(homes):
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(homes, more, message):
-    arguments = ("areas", "plan", "codebook.csv", *AREAS, *more, *RHO, "--out", "p.json")
+    arguments = (*PLAN, *more, *RHO, "--out", "p.json")
     assert message in homes.refused(*arguments)
     assert "p.json" not in homes.files()
 
 
-def test_codebooks_with_and_without_areas_are_told_apart(homes):
+def test_areas_are_those_of_the_codebook_or_of_a_file(homes):
     book = str(sample_data_folder() / "municipal-register.json")
     asked = ("--up-to", "1", *RHO, "--out", "p.json")
-    assert "planned by `rpexplore areas plan`" in homes.refused("plan", book, *asked)
-    assert "go with --areas FILE" in homes.refused(
-        "areas", "plan", book, "--lengths", "1,2", *asked
-    )
+    # Without a word of areas, the tables are national.
+    homes.done("plan", book, *asked)
+    assert [part.kind for part in rp.load_plan("p.json").parts] == ["tables"]
     Path("sizes.json").write_text('{"age": 3}')
-    assert "one attribute with" in homes.refused("areas", "plan", "sizes.json", *asked)
-    bad = ("areas", "plan", "codebook.csv", "--areas", "homes.csv", "--lengths", "a")
-    assert "--lengths must be whole numbers" in homes.refused(*bad, *asked)
+    without = ("plan", "sizes.json", *asked, "--force")
+    assert "go with --areas FILE" in homes.refused(*without, "--lengths", "1,2")
+    assert "name a file of areas with --areas" in homes.refused(*without, "--detail", "same")
+    bad = ("plan", "codebook.csv", "--areas", "homes.csv", "--lengths", "a")
+    assert "--lengths must be whole numbers" in homes.refused(*bad, *asked, "--force")
+
+
+def test_a_table_that_names_a_level_is_in_each_of_its_areas(homes):
+    asked = ("--table", "town,sex", "--table", "part,age,sex", "--weight", "town,sex=2")
+    common = ("plan", "codebook.csv", *AREAS, "--up-to", "1", *RHO)
+    facts = homes.json(*common, *asked, "--target", "part,age,sex=7", "--out", "p.json")
+    plan = rp.load_plan("p.json")
+    assert [part.kind for part in plan.parts] == ["tables", "areas"]
+    frame = plan.part("areas").accuracy().set_index("level")
+    assert frame["attributes"].to_dict() == {"part": ("age", "sex"), "town": ("sex",)}
+    assert frame["weight"].to_dict() == {"part": 1, "town": 2}
+    assert frame["target"]["part"] == 7
+    assert Fraction(facts["rho"]) <= Fraction(1, 2)
+    for more, message in (
+        (("--table", "part,town,sex"), "names the levels part and town"),
+        (("--table", "town,sex", "--weight", "town,age=2"), "is about a table that is not asked"),
+        (("--table", "town,sex", "--level", "town=1"), "Say which tables areas have in one way"),
+        (("--table", "village,sex"), "'village'"),
+    ):
+        assert message in homes.refused(*common, *more, "--out", "q.json")
+
+
+def test_all_that_a_survey_asks_for_is_one_plan_one_booking_and_one_folder(homes):
+    Path("request.toml").write_text(
+        """codebook = "codebook.csv"
+areas = "homes.csv"
+separator = "|"
+level-names = "part,town"
+up-to = 1
+table = ["town,sex"]
+count = ["women: sex = 'Female' @ 20", "old: age = 'old' @ 9"]
+"""
+    )
+    homes.done("plan", "--request", "request.toml", *RHO, "--out", "p.json")
+    plan = rp.load_plan("p.json")
+    assert [part.kind for part in plan.parts] == ["tables", "areas", "counts"]
+    stated = ("--share", "tables=1/2", "--share", "areas=1/4", "--share", "counts=1/4")
+    homes.done("plan", "--request", "request.toml", *RHO, *stated, "--out", "half.json")
+    half = rp.load_plan("half.json")
+    assert [part.budget.rho for part in half.parts] == [Fraction(1, 4), *[Fraction(1, 8)] * 2]
+    assert plan.certificate.loss_value < half.certificate.loss_value
+    assert "sum to exactly 1" in homes.refused(
+        "plan", "--request", "request.toml", *RHO, *stated[:2], "--share", "areas=1/3",
+        "--share", "counts=1/3", "--out", "q.json",
+    )  # fmt: skip
+    rows = Path("records.csv").read_text("utf-8").splitlines()
+    places = ["1|1", "1|2", "2|1", "2|2", "2|3"]
+    with_places = [
+        f"{row},{place.partition('|')[0]},{place}"
+        for row, place in zip(rows[1:], places * len(rows), strict=False)
+    ]
+    Path("records.csv").write_text("\n".join([f"{rows[0]},part,town", *with_places]), "utf-8")
+    homes.done("release", "p.json", "records.csv", "--out", "out")
+    assert len(homes.json("ledger", "records.csv")["runs"]) == 1
+    release = rp.Release.load("out")
+    assert release.answers["name"].tolist() == ["women", "old"]
+    assert len(release.table("sex", level="town")) == 10
+    assert len(release.table("sex")) == 2
+    for verb in (
+        ("verify", "p.json"),
+        ("report", "p.json", "--out", "report.html"),
+        ("publish", "out", "--out", "published"),
+        ("workbook", "out", "--out", "out.xlsx"),
+        ("answer", "out", "sex=Female"),
+        ("compare", "p.json"),
+    ):
+        homes.done(*verb)

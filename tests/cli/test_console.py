@@ -142,7 +142,10 @@ module.{function} = endless
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, signal.SIGHUP, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)],
+)
 def test_a_signal_leaves_nothing_behind(number, planned):
     """Two real programs are stopped, one while it plans, one after it has booked its run."""
     before = planned.files()

@@ -262,7 +262,7 @@ def test_attributes_have_other_bases(planned_with_bases):
     workload = Workload.all_up_to(domain, 2).with_bases({"age": Prefix(), "region": own})
     workload = workload.with_bases({"region": Ranges()}, tables=["region"])
     budget = Budget(rho="0.1")
-    assert loaded.text == planner.plan(workload, loss=SumOfVariances(), budget=budget).text
+    assert loaded.text == planner.plan_tables(workload, loss=SumOfVariances(), budget=budget).text
     assert "is not a matrix" in planned_with_bases.refused(
         "plan", "codebook.csv", "--up-to", "1", *BUDGET, "--basis", "region=custom:mine.npy",
         "--out", "other.json",
@@ -275,7 +275,7 @@ def test_totals_are_spread_evenly_on_demand(planned_with_bases):
         "plan", "codebook.csv", "--up-to", "1", *options, *BUDGET, "--out", "even.json"
     )
     workload = Workload.all_up_to(Domain.load("codebook.csv"), 1).with_bases({"age": Prefix()})
-    even = planner.plan(
+    even = planner.plan_tables(
         workload, loss=SumOfVariances(), budget=Budget(rho="0.1"), uniform_reference=True
     )
     assert Path("even.json").read_text("utf-8") == even.text

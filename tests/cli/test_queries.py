@@ -23,8 +23,8 @@ from rpexplore.releases.table_release import TableRelease
 from tests.cli.program import Program
 from tests.support.plan_texts import laid_out, other_layouts
 
-QUERY = ("--query", 'women: sex = "Female" @ 5', "--query", 'old: age = "old" ± 20')
-LIST = ("queries", "plan", "--codebook", "codebook.csv")
+QUERY = ("--count", 'women: sex = "Female" @ 5', "--count", 'old: age = "old" ± 20')
+LIST = ("plan", "codebook.csv")
 
 
 @pytest.fixture
@@ -85,36 +85,36 @@ def test_queries_are_read_from_files(run, file):
         csv.writer(written).writerows(
             [["name", "target", *cells], ["women", 5, 1, 0, 1, 0], ["old", "", 0, 0, 1, 1]]
         )
-    about = [] if file == "list.txt" else ["--attributes", "sex,age"]
-    target = ["--target", "±20"]
-    run.done(*LIST, *about, "--queries", file, *target, "--rho", "0.1", "--out", "file.json")
+    about = [] if file == "list.txt" else ["--counts-of", "sex,age"]
+    target = ["--count-target", "±20"]
+    run.done(*LIST, *about, "--counts", file, *target, "--rho", "0.1", "--out", "file.json")
     run.done(*LIST, *QUERY, "--rho", "0.1", "--out", "typed.json")
     assert Path("file.json").read_bytes() == Path("typed.json").read_bytes()
 
 
 def test_a_csv_file_of_conditions_is_about_the_attributes_that_they_name(run):
     Path("list.csv").write_text('condition,target\n"age=""old""",5\n', "utf-8")
-    run.done(*LIST, "--queries", "list.csv", "--rho", "1", "--out", "queries.json")
+    run.done(*LIST, "--counts", "list.csv", "--rho", "1", "--out", "queries.json")
     assert QueryPlan.load("queries.json").queries.n_cells == 2
     Path("list.csv").write_text("condition,target\ntotal,5\n", "utf-8")
-    run.done(*LIST, "--queries", "list.csv", "--rho", "1", "--out", "total.json")
+    run.done(*LIST, "--counts", "list.csv", "--rho", "1", "--out", "total.json")
     assert QueryPlan.load("total.json").queries.names == ("total",)
-    unknown = [*LIST, "--query", "height > 5 ± 5", "--rho", "1", "--out", "other.json"]
-    assert "--attributes A,B says which" in run.refused(*unknown)
+    unknown = [*LIST, "--count", "height > 5 ± 5", "--rho", "1", "--out", "other.json"]
+    assert "--counts-of A,B says which" in run.refused(*unknown)
 
 
 def test_a_template_can_be_planned_as_it_is(run):
     run.done(
-        "queries", "template", "--codebook", "codebook.csv", "--attributes", "region,sex",
+        "counts", "template", "--codebook", "codebook.csv", "--attributes", "region,sex",
         "--out", "template.csv",
     )  # fmt: skip
     header = Path("template.csv").read_text("utf-8").splitlines()[0]
     assert header.startswith("name,target,")
     assert '"Female, North"' in header
-    about = ["--attributes", "sex,region", "--queries", "template.csv"]
+    about = ["--counts-of", "sex,region", "--counts", "template.csv"]
     run.done(*LIST, *about, "--rho", "1", "--out", "queries.json")
     assert len(QueryPlan.load("queries.json").queries) == 1 + 2 + 3
-    again = ["queries", "template", "--codebook", "codebook.csv", "--out", "template.csv"]
+    again = ["counts", "template", "--codebook", "codebook.csv", "--out", "template.csv"]
     assert "exists already" in run.refused(*again)
     assert "must end in .csv, got 't.json'" in run.refused(*again[:-1], "t.json")
     assert run.json(*again, "--force")["attributes"] == ["age", "sex", "region"]
@@ -123,24 +123,26 @@ def test_a_template_can_be_planned_as_it_is(run):
 def test_presets_are_named_as_in_their_module(run):
     names = [name for name, _ in named_presets()]
     assert [getattr(presets, name.name) for name in names] == list(presets.PRESETS)
-    facts = run.json("queries", "presets")["presets"]
+    facts = run.json("counts", "presets")["presets"]
     assert [fact["name"] for fact in facts] == [name.value for name in names]
     assert facts[0]["cell_count"] == 252
-    text = run.done("queries", "presets")
+    text = run.done("counts", "presets")
     assert all(f"{name.value}: " in text for name in names)
 
 
-def test_a_preset_is_planned(run):
-    made = ["queries", "plan", "--preset", "identity-plus-sum", "--out", "queries.json"]
-    facts = run.json(*made, "--minimum-budget")
+def test_a_preset_is_planned_with_its_own_targets(run):
+    Path("cells.json").write_text('{"cell": 64}')
+    made = ["plan", "cells.json", "--preset", "identity-plus-sum", "--out", "queries.json"]
+    facts = run.json(*made, "--minimum-budget", "targets")
     # Its smallest privacy cost is 2n/(n + 1).
     assert Fraction(facts["rho"]) == pytest.approx(64 / 65, rel=2e-3)
     assert facts["targets_met"] == facts["query_count"] == 65
-    assert "of its own" in run.refused(*made, "--target", "5", "--rho", "1", "--force")
+    refused = run.refused(*made, "--count-target", "5", "--rho", "1", "--force")
+    assert "are about counts of your own" in refused
 
 
 def test_a_preset_is_fitted_to_a_codebook_and_what_is_guessed_is_told(run):
-    made = ["queries", "plan", "--preset", "age-pyramid", "--codebook", "codebook.csv"]
+    made = ["plan", "codebook.csv", "--preset", "age-pyramid"]
     rest = ["--rho", "1", "--out", "queries.json", "--force"]
     text = run.done(*made, *rest, "--role", "geography=")
     assert "Guessed from names and sizes" in text
@@ -155,7 +157,7 @@ def test_a_preset_is_fitted_to_a_codebook_and_what_is_guessed_is_told(run):
     assert "the role 'sex' has no categories; each value is asked." in uncategorised
     # A category is corrected for one value.
     Path("race.csv").write_text("attribute,value,label\nrace,w,White\nrace,x,Blended\n", "utf-8")
-    made = ["queries", "plan", "--preset", "redistricting", "--codebook", "race.csv"]
+    made = ["plan", "race.csv", "--preset", "redistricting"]
     text = run.done(*made, *rest, "--category", "race:x=Two or more races")
     assert "Race: race, w = White alone, x = Two or more races" in text
     for wrong, why in (
@@ -168,8 +170,8 @@ def test_a_preset_is_fitted_to_a_codebook_and_what_is_guessed_is_told(run):
 
 
 def test_queries_of_ones_own_stand_before_those_of_a_preset(run):
-    made = ["queries", "plan", "--preset", "age-pyramid", "--codebook", "codebook.csv"]
-    own = ["--role", "geography=", "--query", "women: sex = 'Female' @ 5"]
+    made = ["plan", "codebook.csv", "--preset", "age-pyramid"]
+    own = ["--role", "geography=", "--count", "women: sex = 'Female' @ 5"]
     run.done(*made, *own, "--rho", "1", "--out", "queries.json")
     plan = QueryPlan.load("queries.json")
     assert plan.queries.names[:2] == ("women", "age young × sex Female")
@@ -180,7 +182,7 @@ def test_queries_of_ones_own_stand_before_those_of_a_preset(run):
 @pytest.mark.parametrize("unit", [[], ["--delta", "1e-9"]])
 @pytest.mark.parametrize("persons", [[], ["--records-per-person", "3"]])
 def test_enough_is_the_smallest_budget_that_meets_all_targets(run, unit, persons):
-    run.done(*LIST, *QUERY, "--minimum-budget", *unit, *persons, "--out", "queries.json")
+    run.done(*LIST, *QUERY, "--minimum-budget", "targets", *unit, *persons, "--out", "queries.json")
     plan = QueryPlan.load("queries.json")
     assert np.all(plan.met)
     assert set(dict(plan.budget.stated)) == ({"epsilon", "delta"} if unit else {"rho"})
@@ -195,16 +197,16 @@ def test_enough_is_the_smallest_budget_that_meets_all_targets(run, unit, persons
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "Give the queries in one way"),
-        ([*QUERY, "--queries", "none.txt"], "Give the queries in one way"),
-        (["--queries", "none.txt"], "'none.txt' cannot be read"),
-        (["--queries", "none.csv"], "'none.csv' cannot be read"),
-        (["--query", "all: @ 5", "--attributes", "age,height"], "'height'"),
-        (["--query", "height > 3 @ 5"], "'height'"),
-        (["--query", 'age = "old"'], "needs a target"),
-        (["--query", 'age = "old" @ 5', "--query", 'age = "old" @ 6'], "given before"),
-        (["--query", 'age = "old"', "--target", "wide"], "must be written like"),
-        ([*QUERY, "--attributes", "sex"], "'age'"),
+        ([], "Say which tables"),
+        ([*QUERY, "--counts", "none.txt"], "Give counts of your own in one way"),
+        (["--counts", "none.txt"], "'none.txt' cannot be read"),
+        (["--counts", "none.csv"], "'none.csv' cannot be read"),
+        (["--count", "all: @ 5", "--counts-of", "age,height"], "'height'"),
+        (["--count", "height > 3 @ 5"], "'height'"),
+        (["--count", 'age = "old"'], "needs a target"),
+        (["--count", 'age = "old" @ 5', "--count", 'age = "old" @ 6'], "given before"),
+        (["--count", 'age = "old"', "--count-target", "wide"], "must be written like"),
+        ([*QUERY, "--counts-of", "sex"], "'age'"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(run, options, message):
@@ -218,19 +220,17 @@ def test_what_cannot_be_planned_is_refused(run, options, message):
     [
         ([], "Give the budget in one way"),
         (
-            ["--rho", "0.1", "--minimum-budget"],
+            ["--rho", "0.1", "--minimum-budget", "targets"],
             "budget finds the budget; leave --rho out",
         ),
-        (["--minimum-budget", "--epsilon", "1", "--delta", "1e-9"], "leave --epsilon out"),
+        (
+            ["--minimum-budget", "targets", "--epsilon", "1", "--delta", "1e-9"],
+            "leave --epsilon out",
+        ),
     ],
 )
 def test_budgets_are_given_in_one_way(run, options, message):
     assert message in run.refused(*LIST, *QUERY, *options, "--out", "queries.json")
-
-
-def test_it_must_be_said_what_queries_are_about(run):
-    plan = ["queries", "plan", *QUERY, "--rho", "1", "--out", "queries.json"]
-    assert "Say what the queries are about" in run.refused(*plan)
 
 
 def test_plans_are_overwritten_only_by_force(planned):
@@ -243,9 +243,9 @@ def test_plans_are_overwritten_only_by_force(planned):
 
 
 def test_the_group_tells_its_verbs(run):
-    text = run.done("queries")
-    assert text == run.done("queries", "--help")
-    for verb in ("plan", "presets", "template"):
+    text = run.done("counts")
+    assert text == run.done("counts", "--help")
+    for verb in ("presets", "template"):
         assert re.search(rf"^  {verb} .*\.$", text, re.MULTILINE)
     assert "..." not in text.partition("Commands:")[2]
 
@@ -284,7 +284,7 @@ def test_verify_and_show_tell_a_plan_that_claims_too_much(planned):
     assert text.count("ok  ") == 3
     assert planned.json("verify", "queries.json")["holds"] is True
     content = json.loads(Path("queries.json").read_text("utf-8"))
-    content["gamma_squared"] = "1"
+    content["parts"][0]["gamma_squared"] = "1"
     Path("broken.json").write_text(laid_out(content), "utf-8")
     result = planned("verify", "broken.json")
     assert result.exit_code == 1
@@ -300,17 +300,28 @@ def test_the_format_says_which_kind_of_plan_it_is(planned):
     # Also where the keys have been put in another order.
     text = Path("queries.json").read_text("utf-8")
     Path("sorted.json").write_text(json.dumps(json.loads(text), sort_keys=True), "utf-8")
-    assert isinstance(load_plan("sorted.json", canonical=False), QueryPlan)
+    assert load_plan("sorted.json", canonical=False).parts[0].kind == "counts"
     Path("other.json").write_text('{"domain": 1, "format": "another"}', "utf-8")
     Path("bytes.json").write_bytes(b"\xff\xfe")
-    assert isinstance(load_plan("queries.json"), QueryPlan)
+    assert load_plan("queries.json").parts[0].kind == "counts"
     for name in ("other.json", "bytes.json", "none.json", "codebook.csv"):
         with pytest.raises(PlanError):
             load_plan(name)
         assert "plan" in planned.refused("show", name)
-    message = planned.refused("report", "queries.json", "--out", "report.html")
-    assert "reports are made on plans of tables" in message
-    assert "report.html" not in planned.files()
+
+
+def test_own_counts_are_reported_and_compared(planned):
+    plan = QueryPlan.load("queries.json")
+    counts = ("--expected-count", "100")
+    planned.done("report", "queries.json", "--out", "report.html", *counts)
+    assert plan.proven in Path("report.html").read_text("utf-8")
+    compared = planned.json("compare", "queries.json")["baselines"]
+    assert compared[0]["baseline"] == "optimal plan"
+    # Evenly over 4 cells: half are women, half are old.
+    publishable = int(np.count_nonzero(plan.standard_errors <= 0.2 * 50))
+    assert f"{publishable} of 2 queries" in planned.done("show", "queries.json", *counts)
+    facts = planned.json("show", "queries.json", *counts)["publishable"]
+    assert facts["publishable_count"] == publishable
 
 
 # ---- release
@@ -343,9 +354,7 @@ def test_tables_and_queries_share_the_ledger(planned):
     listed = planned.json("ledger", "records.csv")["runs"]
     assert [Path(run["output"]).name for run in listed] == ["tables", "answers"]
     TableRelease.load("tables")
-    assert "holds the answers to a list of queries" in planned.refused(
-        "answer", "answers", "age=old"
-    )
+    assert "holds 2 noisy answers" in planned.refused("answer", "answers", "age=old")
 
 
 def test_release_asks_where_somebody_can_answer(planned, monkeypatch):

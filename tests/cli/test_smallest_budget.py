@@ -1,6 +1,7 @@
 """--minimum-budget: the smallest budget that meets targets, from the command line."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -27,9 +28,17 @@ def largest_ratio(plan: TablePlan, required: bool = False) -> float:
     return float(np.nanmax(ratios[plan.workload.required] if required else ratios))
 
 
-@pytest.mark.parametrize("unit", [[], ["--delta", "1e-9"]])
-@pytest.mark.parametrize("persons", [[], ["--records-per-person", "2"]])
-@pytest.mark.parametrize("arguments", [[], ["--basis", "region=ranges", "--basis", "age=prefix"]])
+UNIT = ["--delta", "1e-9"]
+PERSONS = ["--records-per-person", "2"]
+BASES = ["--basis", "region=ranges", "--basis", "age=prefix"]
+BY_DAY = [([], [], BASES), (UNIT, PERSONS, [])]
+BY_NIGHT = [each for each in product([[], UNIT], [[], PERSONS], [[], BASES]) if each not in BY_DAY]
+
+
+@pytest.mark.parametrize(
+    ("unit", "persons", "arguments"),
+    [*BY_DAY, *(pytest.param(*each, marks=pytest.mark.nightly) for each in BY_NIGHT)],
+)
 def test_where_every_table_has_a_target_all_are_just_met(run, unit, persons, arguments):
     more = [*EACH, *BOTH, *arguments, *persons]
     plan = planned(run, *more, "--minimum-budget", "targets", *unit)

@@ -29,7 +29,9 @@ developmentMode = true
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGHUP]
+)
 def test_app_answers_this_machine_only_and_stops_on_a_signal(number, tmp_path):
     (tmp_path / ".streamlit").mkdir()
     (tmp_path / ".streamlit/config.toml").write_text(OPEN_SETTINGS, "utf-8")

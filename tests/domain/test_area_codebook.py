@@ -38,6 +38,14 @@ def test_a_codebook_names_its_areas(tmp_path):
     assert codebook.domain.names == ("sex",)
 
 
+def test_what_the_codebook_states_to_be_impossible_stays_with_it(tmp_path):
+    path = written(tmp_path)
+    content = json.loads(path.read_text("utf-8")) | {"impossible": [{"sex": "F"}]}
+    path.write_text(json.dumps(content), "utf-8")
+    (combination,) = rp.AreaCodebook.load(path).domain.impossible
+    assert combination.selections == (("sex", "F"),)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

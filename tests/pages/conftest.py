@@ -20,6 +20,7 @@ from pages.components.shared.session import kept_name
 from rpexplore.common.limits import Limits
 from rpexplore.common.server_settings import ServerSettings, server_settings
 from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.data.files import offered
 from rpexplore.planning.optimum import Optimum
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
@@ -203,6 +204,7 @@ def app(tmp_path, monkeypatch) -> Callable[..., App]:
         BidiComponentManager, "discover_and_register_components", lambda *_, **__: None
     )
     monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(offered, "_SECONDS", PATIENCE)  # however busy the machine is
 
     def make(
         page: str = "codebook", scenario: Scenario | None = None, *, key: str | None = None

@@ -12,7 +12,6 @@ from pages.components.results.source import FOLDER
 from rpexplore.analysis.adaptive import NOTHING_PROMISED, measured_when, when_to_choose
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.postprocessing.adaptive_bounds import describe_bounds
 from rpexplore.postprocessing.combination_folder import load_measured
 from rpexplore.postprocessing.synthetic.records_folder import synthesize
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
@@ -72,7 +71,7 @@ def test_an_adaptive_plan_is_run_once_and_its_tables_are_looked_at(app, scenario
     headings = {name: column.heading for name, column in columns_of(listed).items()}
     assert headings["value"] == "estimated count (biased)"
     assert headings["lower_95"] == "95 % interval from (if the model holds)"
-    said = dict(zip(done.table_names, describe_bounds(done, "people"), strict=True))
+    said = dict(zip(done.table_names, done.describe_bounds("people"), strict=True))
     smallest_first = sorted(bounds, key=lambda at: inf if isnan(bounds[at]) else bounds[at])
     assert by_table["bound"].tolist() == [said[table] for table in smallest_first]
     assert len(selected) == len(done.selections)

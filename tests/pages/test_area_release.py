@@ -51,7 +51,9 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     assert "**Targets:** none set" in facts
     finish(session.press("Spend"))
     assert not session.exception
-    assert plain(session.texts("success")).startswith("Finished: 12 noisy tables. This run was")
+    assert plain(session.texts("success")).startswith(
+        "Finished: 12 noisy tables in areas. This run was"
+    )
     done = rp.AreaRelease.load(output)
     assert done.plan.sha256 == plan.sha256
     total = done.table("town")

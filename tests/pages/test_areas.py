@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import sys
 import time
 
 import numpy as np
@@ -13,7 +14,7 @@ from pages.components.areas import study as areas
 from pages.components.shared.background import task_name
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain import area_tree_reference
-from rpexplore.export.area_bundle import area_bundle, area_report_html
+from rpexplore.export.bundle import bundle, report_html
 from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.area_example import sample_records_for
@@ -85,7 +86,7 @@ def towns(app):
     return session
 
 
-def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path):
+def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path, monkeypatch):
     session = app("codebook")
     session.text_input(key="survey").set_value("Mine").run()
     session.open("areas").press("Open the sample country")
@@ -132,20 +133,23 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     )
 
     show(session, "Release")
-    script, then = session.code  # a table is left out on one level: no options say that
-    assert "\nrpexplore release plan.json " in then.value
-    assert "--" not in script.value
+    script, commands = session.code
+    assert "\nrpexplore release plan.json " in commands.value
+    # A table is left out on one level: no options say that.
+    assert "rpexplore areas plan" not in commands.value
+    assert "Run the Python script instead" in plain(session.texts("caption"))
     folder = sample_data_folder()
     lines = script.value.replace("municipal-register.json", str(folder / "municipal-register.json"))
-    exec(lines.replace("plan.json", str(tmp_path / "plan.json")), {})  # noqa: S102
+    monkeypatch.setattr(sys, "argv", ["plan.py", "--save", str(tmp_path / "plan.json")])
+    exec(lines, {"__name__": "__main__"})  # noqa: S102
     again = rp.load_plan(tmp_path / "plan.json")
     assert again.text == plan.text
     scenario = session.session_state["project"].current
-    assert area_bundle(plan, scenario.areas)[:2] == b"PK"
+    assert bundle(plan, scenario)[:2] == b"PK"
     # The report is of the areas' own records, not of those of a scenario's other codebook.
     other = scenario.replaced(domain=rp.Domain.from_sizes({"age": 2}))
     for begun, survey in ((scenario, "Municipal register"), (other, "Municipal-register")):
-        assert re.findall("<h1[^>]*>(.*?)</h1>", area_report_html(plan, begun)) == [survey]
+        assert re.findall("<h1[^>]*>(.*?)</h1>", report_html(plan, begun)) == [survey]
 
 
 def test_areas_are_a_part_of_the_scenario(towns, app):

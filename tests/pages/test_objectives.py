@@ -44,7 +44,11 @@ def test_every_objective_gives_a_plan_with_the_options_that_were_chosen(app, wit
     assert session.planned.largest_standard_errors.max() > near
 
 
-@pytest.mark.parametrize("loss", [rp.SumWithinTargets(), rp.PNorm(3.0)], ids=lambda loss: loss.kind)
+@pytest.mark.parametrize(
+    "loss",
+    [rp.SumWithinTargets(), pytest.param(rp.PNorm(3.0), marks=pytest.mark.nightly)],
+    ids=lambda loss: loss.kind,
+)
 def test_every_page_is_drawn(app, with_required, loss):
     session = app("workload", with_required.replaced(loss=loss))
     for page in session.pages():

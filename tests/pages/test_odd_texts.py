@@ -1,6 +1,6 @@
 """Odd texts in every field for text or numbers of every page: a sentence at most, no traceback.
 
-Some in `make test`, every text in every field in `make test-all`.
+Some of one scene of each page in `make test`, every text in every field in `make test-all`.
 """
 
 import os
@@ -164,7 +164,18 @@ def enter(session: App, keys: list[str], text: str, buttons: tuple[str, ...]) ->
             check(session.press(label), text)
 
 
-@pytest.mark.parametrize("scene", SCENES)
+def by_day() -> set[str]:
+    """The last scene of each page."""
+    return set({page: scene for scene, (page, *_) in SCENES.items()}.values())
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        scene if scene in by_day() else pytest.param(scene, marks=pytest.mark.nightly)
+        for scene in SCENES
+    ],
+)
 def test_an_odd_text_gives_a_sentence_at_most(scene, app, with_counts):
     page, prepare, buttons = SCENES[scene]
 

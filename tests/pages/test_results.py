@@ -28,6 +28,7 @@ from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.reading_code import TableFile
 from rpexplore.releases.release import release
+from rpexplore.releases.table_files import table_path
 from rpexplore.releases.table_release import TableRelease
 from tests.pages.conftest import check_charts, plain
 
@@ -139,13 +140,17 @@ def test_a_release_of_a_query_list_is_opened_with_its_answers(app, tmp_path):
     session.text_input(key="results folder").set_value(str(tmp_path / "answers")).run()
     shown = session.dataframe[0].value
     pd.testing.assert_frame_equal(shown, done.answers, check_dtype=False)
-    assert [button.label for button in session.get("download_button")] == ["Download answers.csv"]
+    assert [button.label for button in session.get("download_button")] == [
+        "Download answers.csv",
+        "Download all tables as an Excel workbook",
+        "Download answers-frictionless.zip",
+    ]
     markdown = plain(session.texts("markdown"))
     assert "2 noisy answers with ρ = 0.5" in markdown
     assert plan.proven in markdown
     assert plan.guarantee in markdown
     assert "Post-processing" not in session.texts("subheader")
-    (tmp_path / "answers" / "answers.csv").write_text("x")
+    (tmp_path / "answers" / "counts" / "answers.csv").write_text("x")
     session = app("results")
     session.text_input(key="results folder").set_value(str(tmp_path / "answers")).run()
     assert "was changed" in plain(session.texts("error"))
@@ -464,5 +469,5 @@ def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_
 def test_a_table_comes_with_the_lines_that_read_it(app, released, kind):
     session = look(opened(app, released[kind]), ["age", "sex"])
     position = ALL.position(["age", "sex"])
-    code = TableFile.of(released[kind], position, ("age", "sex")).code()
+    code = TableFile.of(released[kind], table_path(position, ("age", "sex"))).code()
     assert [block.value for block in session.code] == [lines.rstrip() for lines in code.values()]

@@ -7,30 +7,35 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.planning.losses.custom import UnavailableLoss
-from tests.planning.test_plan_file_duals import LOSSES, OWN, PLANS
+from tests.planning.test_plan_file_duals import LOSS_OF, LOSSES, OWN, PLANS
 from tests.planning.test_verification import change_sigma_squared, claim, failed, scaled
 from tests.support.plan_texts import content_of, laid_out
 
-DUAL = {
-    name: plan
-    for name, plan in PLANS.items()
-    if not isinstance(plan.loss, rp.SumOfVariances | rp.MaxVariance)
-}
-KNOWN = {name: plan for name, plan in DUAL.items() if plan.loss != OWN}
-LIMITED = {
-    name: plan
-    for name, plan in DUAL.items()
-    if isinstance(plan.loss, rp.SumWithinTargets | rp.MaxWithinTargets | rp.SumWithBoundedMax)
-}
+DUAL = [
+    name
+    for name, loss in LOSS_OF.items()
+    if not isinstance(loss, rp.SumOfVariances | rp.MaxVariance)
+]
+KNOWN = [name for name in DUAL if LOSS_OF[name] != OWN]
+LIMITED = [
+    name
+    for name in DUAL
+    if isinstance(LOSS_OF[name], rp.SumWithinTargets | rp.MaxWithinTargets | rp.SumWithBoundedMax)
+]
 
 
-@pytest.mark.parametrize("plan", DUAL.values(), ids=DUAL)
+@pytest.fixture
+def plan(request) -> rp.TablePlan:
+    return PLANS[request.param]
+
+
+@pytest.mark.parametrize("plan", DUAL, indirect=True)
 def test_honest_plans_hold(plan):
     for held in (plan, rp.TablePlan.parse(plan.text)):
         verification = rp.verify(held)
         assert verification.holds, str(verification)
         names = [check.name for check in verification.checks]
-        limited = plan in LIMITED.values()
+        limited = plan in [PLANS[name] for name in LIMITED]
         first = "limit" if isinstance(plan.loss, rp.SumWithBoundedMax) else "required"
         assert names == [
             "privacy cost",
@@ -77,10 +82,9 @@ TAMPERED = {
 
 
 @pytest.mark.parametrize(("tamper", "check"), TAMPERED.values(), ids=TAMPERED)
-@pytest.mark.parametrize("plan", KNOWN.values(), ids=KNOWN)
+@pytest.mark.parametrize("plan", KNOWN, indirect=True)
 def test_tampered_claims_are_found(plan, tamper, check):
     content = content_of(plan.text)
-    assert failed(content) == set()
     tamper(content)
     broken = failed(content)
     assert broken is None or broken, "accepted"
@@ -90,7 +94,7 @@ def test_tampered_claims_are_found(plan, tamper, check):
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])
-@pytest.mark.parametrize("plan", LIMITED.values(), ids=LIMITED)
+@pytest.mark.parametrize("plan", LIMITED, indirect=True)
 def test_any_dual_weights_prove_no_more_than_is_true(plan, factor):
     """Of a loss with limits, dual weights other than the best ones prove a smaller bound."""
     for table in range(len(plan.workload)):
@@ -152,7 +156,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=lambda loss: loss["kind"])
-@pytest.mark.parametrize("plan", KNOWN.values(), ids=KNOWN)
+@pytest.mark.parametrize("plan", KNOWN, indirect=True)
 def test_a_plan_is_not_that_of_another_loss(plan, other):
     content = content_of(plan.text)
     if content["loss"] != other:
@@ -191,7 +195,7 @@ def test_of_an_own_loss_what_can_be_checked_is():
 
 
 def test_a_claim_made_more_modest_is_still_true():
-    for plan in KNOWN.values():
-        content = content_of(plan.text)
+    for name in KNOWN:
+        content = content_of(PLANS[name].text)
         claim(content, lower_bound=0.5)
         assert failed(content) == set()

@@ -253,7 +253,8 @@ def test_arguments_of_another_kind_are_named(plan, wrong):
 
 
 def test_representation_is_short(plan):
-    assert repr(plan) == "<Plan for 3 tables, ρ = 0.5>"
+    assert repr(plan) == "<TablePlan for 3 tables, ρ = 0.5>"
+    assert repr(plan.alone) == "<Plan for 3 tables, ρ = 0.5>"
 
 
 def test_what_is_printed_starts_with_the_stated_delta_and_tells_of_targets():

@@ -16,6 +16,7 @@ from tests.support.plan_texts import (
     changed,
     compact,
     content_of,
+    flat,
     laid_out,
     other_layouts,
     sealed_like,
@@ -175,7 +176,8 @@ def test_missing_parts_are_refused_and_invalid(plan, path):
 # (path, value, what the message says beyond the file's name)
 UNUSABLE = [
     (("format",), "other-plan", r'"format" must be "rpexplore-plan"'),
-    (("format_version",), 2, r"format version 2, .* reads version 1; use the library version"),
+    (("format_version",), 3, r"format version 3, .* reads version 2; use the library version"),
+    (("format_version",), 1, r"format version 1, which rpexplore 0\.1 reads, .* plan anew"),
     (("format_version",), "1", r"format version '1'"),
     (("format_version",), True, r"format version true"),
     (("library_version",), 3, r""),
@@ -279,7 +281,7 @@ def test_residuals_missing_or_extra(plan, change, count):
 
 
 def test_a_single_valued_attribute_is_no_residual(plan):
-    content = json.loads(plan.text)
+    content = flat(json.loads(plan.text))
     assert [attributes for attributes, _ in content["tables"]] == [[], [0], [0, 1], [2, 3]]
     assert len(content["residuals"]) == 5, "total, sex, age, income, sex × age"
 

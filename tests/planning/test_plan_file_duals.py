@@ -1,6 +1,7 @@
 """Plan files with required targets, and with losses that dual weights prove."""
 
 import json
+from functools import partial
 
 import cvxpy
 import numpy as np
@@ -14,6 +15,7 @@ from rpexplore.planning.losses.custom import UnavailableLoss
 from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.planner import plan_tables
 from tests.support.capped_optimum import workloads_with_required
+from tests.support.made import Made
 from tests.support.plan_schemas import PLAN_SCHEMA, PLAN_VALIDATOR, check_part_is_needed
 from tests.support.plan_texts import (
     changed,
@@ -51,13 +53,17 @@ LOSSES = [
     rp.SumOfVariances("cells"),
     rp.MaxVariance("target"),
 ]
-PLANS = {
-    f"{type(loss).__name__}{suffix}": make_plan(loss, with_bases=bool(suffix))
-    for loss in LOSSES
-    for suffix in ("", " with bases")
+LOSS_OF = {
+    f"{type(loss).__name__}{suffix}": loss for loss in LOSSES for suffix in ("", " with bases")
 }
-AVERAGE, WITH_BASES = PLANS["SumWithinTargets"], PLANS["SumWithinTargets with bases"]
-BOUNDED, SUM = PLANS["SumWithBoundedMax"], PLANS["SumOfVariances"]
+PLANS = Made(
+    {
+        name: partial(make_plan, loss, with_bases=name.endswith(" with bases"))
+        for name, loss in LOSS_OF.items()
+    }
+)
+AVERAGE, WITH_BASES = "SumWithinTargets", "SumWithinTargets with bases"
+BOUNDED, SUM = "SumWithBoundedMax", "SumOfVariances"
 
 
 @pytest.fixture(params=PLANS)
@@ -67,9 +73,10 @@ def plan(request) -> rp.TablePlan:
 
 def test_the_schema_has_every_loss():
     kinds = [
-        loss["properties"]["kind"]["const"] for loss in PLAN_SCHEMA["properties"]["loss"]["oneOf"]
+        loss["properties"]["kind"]["const"]
+        for loss in PLAN_SCHEMA["$defs"]["tables"]["properties"]["loss"]["oneOf"]
     ]
-    written = [json.loads(plan.text)["loss"]["kind"] for plan in PLANS.values()]
+    written = [json.loads(plan.text)["parts"][0]["loss"]["kind"] for plan in PLANS.values()]
     assert len(kinds) == len(LOSSES)
     assert set(kinds) == set(written)
 
@@ -88,8 +95,7 @@ def test_text_plan_text(plan):
 
 
 def test_canonical_text(plan):
-    content = json.loads(plan.text)
-    PLAN_VALIDATOR.validate(content)
+    PLAN_VALIDATOR.validate(json.loads(plan.text))
     for text in other_layouts(plan.text).values():
         with pytest.raises(PlanError, match="byte for byte"):
             rp.TablePlan.parse(text)
@@ -156,7 +162,7 @@ MISSING = [
 
 @pytest.mark.parametrize("path", MISSING, ids=lambda path: ".".join(map(str, path)))
 def test_missing_parts_are_refused_and_invalid(path):
-    check_part_is_needed(WITH_BASES.text, path)
+    check_part_is_needed(PLANS[WITH_BASES].text, path)
 
 
 # (plan, path, value, what the message says, whether the schema can say so as well)
@@ -183,7 +189,7 @@ UNUSABLE = [
     (SUM, ("loss",), {"kind": "sum_within_targets", "weighting": "cells"}, "dual_weight", False),
     (AVERAGE, ("loss",), {"kind": "custom", "name": " "}, "named by a text", True),
     (AVERAGE, ("loss",), {"kind": "custom", "name": 3}, "named by a text", True),
-    (PLANS["PNorm"], ("loss", "p"), 0.5, "p must be a number from 1", True),
+    ("PNorm", ("loss", "p"), 0.5, "p must be a number from 1", True),
     (AVERAGE, ("tables", 1, "largest_variance"), lambda v: 2 * v, "one variance", False),
     (AVERAGE, ("tables", 1, "smallest_variance"), lambda v: v / 2, "one variance", False),
     (
@@ -196,9 +202,9 @@ UNUSABLE = [
 ]
 
 
-@pytest.mark.parametrize(("plan", "path", "value", "message", "in_schema"), UNUSABLE)
-def test_unusable_parts_are_refused(plan, path, value, message, in_schema):
-    content = changed(plan.text, path, value)
+@pytest.mark.parametrize(("name", "path", "value", "message", "in_schema"), UNUSABLE)
+def test_unusable_parts_are_refused(name, path, value, message, in_schema):
+    content = changed(PLANS[name].text, path, value)
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: .*" + message):
         rp.TablePlan.parse(laid_out(content), "p.json")
     assert PLAN_VALIDATOR.is_valid(compact(content)) != in_schema
@@ -206,9 +212,10 @@ def test_unusable_parts_are_refused(plan, path, value, message, in_schema):
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
 def test_numbers_json_does_not_know_are_refused(number):
+    average, bounded = PLANS[AVERAGE], PLANS[BOUNDED]
     for plan, key, value in (
-        (AVERAGE, "dual_weight", content_of(AVERAGE.text)["tables"][3]["dual_weight"]),
-        (BOUNDED, "limit", BOUNDED.certificate.limit),
+        (average, "dual_weight", content_of(average.text)["tables"][3]["dual_weight"]),
+        (bounded, "limit", bounded.certificate.limit),
     ):
         line = f'"{key}":{value!r}'
         assert line in plan.text

@@ -1,6 +1,7 @@
 """Verification: honest plans pass, and every tampered claim is found."""
 
 from fractions import Fraction
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -12,6 +13,7 @@ import rpexplore as rp
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import PlanError
 from rpexplore.planning.planner import plan_tables
+from tests.support.made import Made
 from tests.support.plan_texts import content_of, laid_out
 from tests.support.strategies import budgets, domains, losses, workloads, workloads_with_bases
 
@@ -47,12 +49,12 @@ def make_plan(loss):
     return plan_tables(workload, loss=loss, budget=rp.Budget(rho=1, max_records_per_person=2))
 
 
-PLANS = {
-    type(loss).__name__ + (loss.relative_to if isinstance(loss, rp.MaxVariance) else ""): make_plan(
-        loss
-    )
-    for loss in (rp.SumOfVariances("cells"), rp.MaxVariance(), rp.MaxVariance("target"))
-}
+PLANS = Made(
+    {
+        type(loss).__name__ + getattr(loss, "relative_to", ""): partial(make_plan, loss)
+        for loss in (rp.SumOfVariances("cells"), rp.MaxVariance(), rp.MaxVariance("target"))
+    }
+)
 
 
 @pytest.fixture(params=PLANS)
@@ -285,7 +287,12 @@ def make_asked(loss) -> rp.TablePlan:
     return plan_tables(workload, loss=loss, budget=rp.Budget(rho=1))
 
 
-ASKED = {"sum": make_asked(rp.SumOfVariances()), "max": make_asked(rp.MaxVariance("target"))}
+ASKED = Made(
+    {
+        "sum": lambda: make_asked(rp.SumOfVariances()),
+        "max": lambda: make_asked(rp.MaxVariance("target")),
+    }
+)
 
 
 @pytest.fixture(params=ASKED)
@@ -371,10 +378,13 @@ TAMPERED_ASKED = {
 }
 
 
+def test_honest_claims_about_strategies_are_found_right(based):
+    assert failed(content_of(based.text)) == set()
+
+
 @pytest.mark.parametrize(("tamper", "checks"), TAMPERED_ASKED.values(), ids=TAMPERED_ASKED)
 def test_tampered_claims_about_strategies_are_found(based, tamper, checks):
     content = content_of(based.text)
-    assert failed(content) == set()
     tamper(content)
     for strategy in content["strategies"]:
         strategy["matrix"] = [[round(entry) for entry in row] for row in strategy["matrix"]]

@@ -4,7 +4,6 @@ import pandas as pd
 import pytest
 
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.adaptive_bounds import BOUND, describe_bounds
 from rpexplore.postprocessing.combination_folder import load_measured, load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.publication import Publication
@@ -13,14 +12,18 @@ from rpexplore.postprocessing.synthetic.comparison import MEASURED, NO_DIFFERENC
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.postprocessing.synthetic.records_folder import synthesize
 from rpexplore.postprocessing.workbook import write_workbook
+from rpexplore.releases.adaptive.bound_texts import BOUND
 from rpexplore.releases.release import release
 from tests.releases.adaptive.adaptive_run import PLAN, write_records
 
 
 def test_records_are_made_of_all_that_was_measured(tmp_path):
     write_records(tmp_path / "records.csv")
-    done = release(PLAN, tmp_path / "records.csv", tmp_path / "out")
-    with pytest.raises(ReleaseError, match="biased, and unbiased tables are needed"):
+    done = release(PLAN, tmp_path / "records.csv", tmp_path / "out").part("rounds")
+    with pytest.raises(
+        ReleaseError,
+        match="3 estimated tables, and unbiased tables are needed: adaptive estimates are biased",
+    ):
         load_unbiased(tmp_path / "out")
     estimates = load_measured(tmp_path / "out")
     assert isinstance(estimates, Estimates)
@@ -43,13 +46,13 @@ def test_records_are_made_of_all_that_was_measured(tmp_path):
 
 def test_a_workbook_has_the_bound_of_each_table(tmp_path):
     write_records(tmp_path / "records.csv")
-    done = release(PLAN, tmp_path / "records.csv", tmp_path / "out")
+    done = release(PLAN, tmp_path / "records.csv", tmp_path / "out").part("rounds")
     publication = Publication(leave_empty=True)
     write_workbook(load_results(tmp_path / "out"), tmp_path / "x.xlsx", publication=publication)
     label = pd.read_excel(tmp_path / "x.xlsx", header=None, dtype=str)
     (row,) = label.index[label[0] == "File"]
     listed = label.loc[row + 1 :].set_axis(label.loc[row].tolist(), axis=1)
-    assert listed[BOUND].tolist() == describe_bounds(done)
+    assert listed[BOUND].tolist() == done.describe_bounds()
     assert label[1].str.contains("adaptive, biased", case=False).any()
     (sheet,) = [name for name in listed["Sheet"] if name.endswith("region") and "age" not in name]
     cells = pd.read_excel(tmp_path / "x.xlsx", sheet)

@@ -15,6 +15,7 @@ from rpexplore.cli.commands import command
 from rpexplore.cli.console import Verbs
 from rpexplore.cli.postprocess import postprocess as postprocess_verb
 from rpexplore.domain.readings import READINGS
+from rpexplore.domain.result_schema import PROCESSED, SMOOTH, Schema, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination import combine
@@ -27,6 +28,7 @@ from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
 from tests.support.generalised import basis_matrix
+from tests.support.results import names_of
 
 DOMAIN = rp.Domain(
     (
@@ -73,7 +75,7 @@ def with_bases(tmp_path_factory) -> TableRelease:
 def tables_of(folder, manifest):
     """{attributes: rows} of a processed folder."""
     return {
-        tuple(entry["attributes"]): pq.read_table(folder / entry["path"]).to_pandas()
+        tuple(entry["attributes"]): frame_of(pq.read_table(folder / entry["path"]))
         for entry in manifest["files"]
         if "attributes" in entry and entry["path"].endswith(".parquet")
     }
@@ -91,18 +93,15 @@ def test_the_unbiased_answers_stand_beside(pure, tmp_path, method, rounded):
     assert set(frames) == set(PURE.tables)
     for table, rows in frames.items():
         unbiased = pure.table(table)
-        n_labels = len(unbiased.columns) - 4
+        n_labels = len(Schema.of(unbiased).labels)
         labels = rows.columns[:n_labels].tolist()
         assert [name.removesuffix(" (attribute)") for name in labels] == unbiased.columns[
             :n_labels
         ].tolist()
         for name, original in zip(labels, unbiased.columns, strict=False):
             assert rows[name].tolist() == unbiased[original].tolist()
-        error = ["model_error"] if method == "smooth" else []
-        assert rows.columns[n_labels:].tolist() == [
-            *("value", *error, "unbiased_value"),
-            *("standard_error", "lower_95", "upper_95", "value_is"),
-        ]
+        assert Schema.of(rows).figures == (SMOOTH if method == "smooth" else PROCESSED)
+        assert rows.columns[n_labels:].tolist() == names_of(Schema.of(rows).figures)
         assert rows["unbiased_value"].equals(unbiased["value"])
         for name in ("standard_error", "lower_95", "upper_95"):
             assert rows[name].equals(unbiased[name])

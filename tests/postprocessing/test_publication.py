@@ -4,36 +4,39 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rpexplore.domain.result_schema import ADAPTIVE, PROCESSED, RELEASED, SMOOTH, Schema
 from rpexplore.errors import WorkloadError
 from rpexplore.postprocessing.publication import (
     Publication,
     SmoothingGain,
-    are_adaptive,
     has_errors,
 )
+from tests.support.results import with_roles
 
 # CVs of 10, 20, 21, 10 and 100 %, and none where the count is 0; −100 is not above 0.
 COUNTS, ERRORS = [100, 50, 100, -100, 5, 0], [10, 10, 21, 10, 5, 1]
 ANSWERS = ["yes", "yes", "no", "no", "no", "no"]
 
 
-def released() -> pd.DataFrame:
+def released(name: str = "cv") -> pd.DataFrame:
+    """name: of the attribute"""
     values, errors = np.array(COUNTS, dtype=float), np.array(ERRORS, dtype=float)
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
-            "cv": list("abcdef"),
+            name: list("abcdef"),
             "value": values,
             "standard_error": errors,
             "lower_95": values - 2 * errors,
             "upper_95": values + 2 * errors,
         }
     )
+    return with_roles(frame, RELEASED)
 
 
 def processed() -> pd.DataFrame:
     frame = released().rename(columns={"value": "unbiased_value"})
     frame.insert(1, "value", 1000.0)
-    return frame.assign(value_is="rounded; biased")
+    return with_roles(frame.assign(value_is="rounded; biased"), PROCESSED)
 
 
 def smooth() -> pd.DataFrame:
@@ -41,13 +44,13 @@ def smooth() -> pd.DataFrame:
     frame = released().rename(columns={"standard_error": "model_error"})
     frame.insert(3, "unbiased_value", 1000.0)
     frame.insert(4, "standard_error", 700.0)
-    return frame.assign(value_is="smooth; biased")
+    return with_roles(frame.assign(value_is="smooth; biased"), SMOOTH)
 
 
 def adaptive() -> pd.DataFrame:
     """Estimates of an adaptive release, with nothing unbiased beside them."""
     frame = released().rename(columns={"standard_error": "model_error"})
-    return frame.assign(value_is="estimated; biased")
+    return with_roles(frame.assign(value_is="estimated; biased"), ADAPTIVE)
 
 
 @pytest.mark.parametrize("made", [released, processed, smooth, adaptive])
@@ -61,7 +64,10 @@ def test_cells_up_to_the_limit_and_above_0_are_publishable(made):
     assert table.columns[behind : behind + 2].tolist() == ["cv", "publishable"]
     assert table["publishable"].tolist() == ANSWERS
     assert table["cv"].tolist() == pytest.approx([0.1, 0.2, 0.21, 0.1, 1, np.nan], nan_ok=True)
-    assert are_adaptive(frame) == are_adaptive(table) == (made is adaptive)
+    of_frame, of_table = Schema.of(frame), Schema.of(table)
+    assert [one.name for one in of_table.columns] == table.columns.tolist()
+    assert of_frame.has_unbiased == of_table.has_unbiased == (made in (processed, smooth))
+    assert of_table.labels[0].attribute == "cv"
     kept = table.drop(columns=["cv", "publishable"])
     assert kept.iloc[:, n_labels:].equals(frame.iloc[:, n_labels:])
     # 21 % and 100 % are within 100 %; what is not above 0 is not publishable at any limit.
@@ -92,7 +98,7 @@ def test_smooth_cells_without_a_model_based_error_are_not_publishable():
 
 
 def test_an_attribute_called_as_a_processed_count_keeps_its_labels():
-    frame = released().rename(columns={"cv": "unbiased_value"})
+    frame = released("unbiased_value")
     table = Publication(0.2, leave_empty=True).table(frame)
     assert table["unbiased_value"].tolist() == list("abcdef")
     assert table["value"].isna().tolist() == [answer == "no" for answer in ANSWERS]

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain.result_schema import PROCESSED, Schema
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination import combine
@@ -19,13 +20,13 @@ from rpexplore.postprocessing.results import (
     attributes_in_tables,
     has_counts,
     in_column_order,
-    is_biased,
     load_results,
     source_folder,
 )
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.bases import Prefix
+from tests.support.results import names_of
 from tests.support.sealed import edit_manifest
 
 DOMAIN = rp.Domain(
@@ -64,7 +65,7 @@ def test_tables_are_those_that_were_written(folders, kind):
     loaded = load_results(folders[kind])
     assert set(loaded.table_names) == {("region",), ("age", "sex"), ("sex", "region")}
     assert set(attributes_in_tables(loaded)) == {"age", "sex", "region"}
-    assert is_biased(loaded) == (kind == "processed")
+    assert loaded.is_biased == (kind == "processed")
     manifest = json.loads((folders[kind] / "manifest.json").read_text())
     assert loaded.label == manifest.get("label", "unbiased; as released")
     for table in loaded.table_names:
@@ -119,9 +120,8 @@ def test_processed_tables_hold_nothing_but_themselves(folders):
     with pytest.raises(ReleaseError, match=r"holds processed tables, .* name the release"):
         load_unbiased(folders["processed"])
     table = loaded.table(["sex", "age"])
-    assert list(table.columns[-6:]) == [
-        *("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
-    ]
+    assert Schema.of(table).figures == PROCESSED
+    assert list(table.columns) == ["age", "sex", "sex label", *names_of(PROCESSED)]
     unbiased = TableRelease.load(folders["first"]).table(["age", "sex"])
     assert table["unbiased_value"].equals(unbiased["value"])
     assert set(table["value_is"]) == {loaded.label}
@@ -156,7 +156,7 @@ def test_a_folder_that_is_none_is_refused(folders, tmp_path):
     with pytest.raises(ReleaseError, match="not a finished release"):
         load_results(tmp_path)
     (tmp_path / "manifest.json").write_text('{"format": "rpexplore-query-release"}')
-    with pytest.raises(ReleaseError, match="answers to a list of queries"):
+    with pytest.raises(ReleaseError, match="not hold a release that can be read here"):
         load_results(tmp_path)
     with pytest.raises(ReleaseError, match="does not hold processed tables"):
         ProcessedTables.load(folders["first"])
@@ -170,7 +170,6 @@ def test_a_folder_that_is_none_is_refused(folders, tmp_path):
         lambda manifest: manifest.update(label="exact"),
         lambda manifest: manifest.update(rounded=True),
         lambda manifest: manifest.update(gap="small"),
-        lambda manifest: manifest.update(guarantee="None."),
         lambda manifest: manifest["sources"][0].update(rho="1/100"),
         lambda manifest: manifest["sources"][0].update(unknown_values=3),
         lambda manifest: manifest["files"][0].update(attributes=["age", "sex"]),

@@ -16,7 +16,6 @@ from rpexplore.postprocessing import workbook
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.publication import Publication, SmoothingGain
-from rpexplore.postprocessing.results import cell_counts, guarantee_of, is_smooth
 from rpexplore.postprocessing.workbook import CONTENTS, check_size, workbook_bytes, write_workbook
 from rpexplore.releases.release import release
 from rpexplore.releases.table_files import table_path
@@ -42,7 +41,9 @@ def released(tmp_path_factory) -> TableRelease:
     plan = plan_tables(
         rp.Workload.all_up_to(DOMAIN, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10")
     )
-    return release(plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger")
+    return release(
+        plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger"
+    ).part("tables")
 
 
 def read(file: Path | io.BytesIO):
@@ -86,7 +87,9 @@ def test_every_table_is_a_sheet_that_holds_what_was_released(results, tmp_path):
     assert book.sheetnames == [CONTENTS, *(sheet.name for sheet in sheets)]
     assert len({name.lower() for name in book.sheetnames}) == len(book.sheetnames) == 12
     assert max(len(name.encode("utf-16-le")) for name in book.sheetnames) <= 2 * 31
-    assert cell_counts(results) == [len(results.table(table)) for table in results.table_names]
+    assert [item.n_rows for item in results.items] == [
+        len(results.table(table)) for table in results.table_names
+    ]
     for sheet, table in zip(sheets, results.table_names, strict=True):
         check_cells(book[sheet.name], results.table(table))
 
@@ -96,13 +99,15 @@ def test_the_first_sheet_has_the_label_and_a_link_to_every_table(results, tmp_pa
     first = read(tmp_path / "x.xlsx")[CONTENTS]
     rows = rows_of(first)
     facts = {row[0]: row[1] for row in rows}
-    assert facts["Guarantee"] == guarantee_of(results)
+    assert facts["Guarantee"] == results.guarantee
     assert results.label.lower() in facts["Values"].lower()
     assert facts["Values"].lower().count("unbiased;") <= 1
-    assert ("Model error" in facts) == is_smooth(results)
+    assert ("Model error" in facts) == results.is_smooth
     start = next(i for i, row in enumerate(rows) if row[0] == "File") + 1
     listed = rows[start:]
-    for row, sheet, count in zip(listed, sheets, cell_counts(results), strict=True):
+    for row, sheet, count in zip(
+        listed, sheets, [item.n_rows for item in results.items], strict=True
+    ):
         names = results.table_names[sheet.position]
         publishable = int(Publication().publishable(results.table(names)).sum())
         file = Path(table_path(sheet.position, names)).name
@@ -111,7 +116,7 @@ def test_the_first_sheet_has_the_label_and_a_link_to_every_table(results, tmp_pa
         assert row == (file, " × ".join(names) or "total", sheet.name, count, publishable, *gains)
         assert sheet.name.startswith(file[:4])
     assert (
-        f"{sum(row[4] for row in listed):,} of {sum(cell_counts(results)):,}"
+        f"{sum(row[4] for row in listed):,} of {sum([item.n_rows for item in results.items]):,}"
         in facts["Publishable"]
     )
     links = [first.cell(start + i + 1, 3).hyperlink.location for i in range(len(listed))]
@@ -145,7 +150,7 @@ def test_cells_that_are_not_publishable_are_left_empty_if_wanted(results, tmp_pa
             empty += not is_publishable
     assert empty > 0
     facts = {row[0]: row[1] for row in rows_of(book[CONTENTS])}
-    rule = publication.rule(smooth=is_smooth(results))
+    rule = publication.rule(smooth=results.is_smooth)
     assert facts["Publishable"].startswith(f"{rule}. ")
     assert facts["Publishable"].endswith("; the others are left empty.")
 

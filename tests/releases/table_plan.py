@@ -1,5 +1,7 @@
 """The plans and the records that most tests of releases run, and what they look at."""
 
+import hashlib
+import re
 import sqlite3
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from rpexplore import (
     Workload,
 )
 from rpexplore.planning.counts.query_planner import query_plan
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger.ledger import Ledger
@@ -40,6 +44,15 @@ QUERY_PLAN = query_plan(QUERIES, budget=Budget(rho="1/2"))
 PLANS = {"tables": PLAN, "queries": QUERY_PLAN}
 CSV = "sex,age,one,notes\nf,0,k,x\nf,2,k,x\nm,3,k,x\nf,8,k,x\nm,5,k,x\n"
 SECRET = "s3cr3t-value"
+
+
+def tampered(plan: PartPlan | Plan, pattern: str, written: str) -> Plan:
+    """The plan of a text that says otherwise wherever it has a pattern, with the seal of that."""
+    text = re.sub(pattern, written, plan.text)
+    assert text != plan.text
+    unsealed, _, _ = text.rpartition(',\n"sha256"')
+    seal = hashlib.sha256(f"{unsealed}\n}}\n".encode()).hexdigest()
+    return Plan.parse(f'{unsealed},\n"sha256":"{seal}"\n}}\n')
 
 
 def no_noise(size, gamma_squared):

@@ -12,7 +12,6 @@ from rpexplore.planning.approval import Approval
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.release_steps import steps_of
 from tests.releases.adaptive import adaptive_run
 from tests.releases.areas import area_plans
 from tests.releases.table_plan import CSV, PLAN, QUERY_PLAN, ledger_rows
@@ -82,7 +81,7 @@ def test_a_plan_of_any_kind_is_run_once_it_is_approved(planned, keys, demand, tm
     findings = rp.dry_run(plan, data, tmp_path / "out", approvals=[alice, bob]).findings
     assert any(finding.startswith("alice@x, 20") for finding in findings)
     rp.release(plan, data, tmp_path / "out", approvals=[alice, bob])
-    done = steps_of(plan).release_kind.load(tmp_path / "out")
+    done = rp.Release.load(tmp_path / "out")
     assert done.manifest["approvals"] == {
         "demanded": 2,
         "given": [

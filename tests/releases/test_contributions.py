@@ -20,7 +20,7 @@ from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases import contributions
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.measurement import measured_cells
-from rpexplore.releases.measurement_file import MeasuredFile
+from rpexplore.releases.measurement_file import Measured, MeasuredFile
 from tests.support.generalised import any_plan, workloads_with_bases
 
 
@@ -29,7 +29,7 @@ def measured_in(folder: Path, plan: TablePlan, seed: int) -> MeasuredFile:
     n_cells = int(measured_cells(plan.closure).sum())
     numbers = np.random.default_rng(seed).integers(-(10**7), 10**7, n_cells)
     numbers.astype("<i8").tofile(folder / "run" / "measured.int64")
-    return MeasuredFile(folder, plan.closure)
+    return MeasuredFile(Measured(folder), plan.closure)
 
 
 def alone(plan: TablePlan, measured: MeasuredFile, table: int) -> np.ndarray:
@@ -84,7 +84,7 @@ def test_tables_alike_that_follow_each_other_are_read_together(tmp_path):
             reads.append(len(residuals))
             return super().stacked(residuals)
 
-    tables = Contributions(plan, Counted(tmp_path, measured.closure))
+    tables = Contributions(plan, Counted(Measured(tmp_path), measured.closure))
     for table in range(len(plan.workload)):
         tables.answers(table)
     assert sorted(reads) == [1, 5, 10, 10]

@@ -49,10 +49,12 @@ def copy(folders, kind, tmp_path):
 CHANGES = {
     "rho": lambda m: m.update(rho="1/2"),
     "another rho, the same number": lambda m: m.update(rho="1.0"),
-    "guarantee": lambda m: m.update(guarantee=m["guarantee"].replace("ρ = 1", "ρ = 0.1")),
-    "unit": lambda m: m.update(privacy_unit="one person with at most 3 records"),
-    "noise": lambda m: m.update(noise="none"),
-    "post-processing": lambda m: m.update(postprocessing="rounded"),
+    "records of a person": lambda m: m.update(max_records_per_person=3),
+    "one record": lambda m: m.update(max_records_per_person=1),
+    "guarantee": lambda m: m.update(guarantee=1),
+    "unit": lambda m: m.update(privacy_unit=None),
+    "noise": lambda m: m.update(noise=["none"]),
+    "post-processing": lambda m: m.pop("postprocessing"),
     "plan": lambda m: m.update(plan_sha256="0" * 64),
     "confidence": lambda m: m.update(interval_confidence=0.5),
     "category": lambda m: m["unknown_values"].update(a="7"),
@@ -78,6 +80,17 @@ def test_a_manifest_that_says_otherwise_is_refused(kind, copy, change):
     edit_manifest(copy, change)
     with pytest.raises(ReleaseError, match=r"^[^\n]*(use the original folder|missing or)"):
         kind.load(copy)
+
+
+SENTENCES = ("guarantee", "privacy_unit", "noise", "postprocessing", "records_per_person")
+
+
+def test_sentences_may_be_worded_otherwise_and_are_kept(kind, copy):
+    """As another version of the library words them: what is compared are numbers."""
+    edit_manifest(copy, lambda m: m.update({name: f"Of {name}." for name in SENTENCES}))
+    loaded = kind.load(copy)
+    assert [loaded.manifest[name] for name in SENTENCES] == [f"Of {name}." for name in SENTENCES]
+    assert loaded.plan.rho == PLANS[kind].rho
 
 
 def test_a_manifest_in_another_layout_is_refused(kind, copy):

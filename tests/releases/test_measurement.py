@@ -205,7 +205,13 @@ def test_every_residual_has_noise_of_its_own():
     assert len(np.unique(np.abs(cells))) > len(cells) // 2
 
 
-@pytest.mark.parametrize("table", [(), ("a0",), ("a1",), ("a0", "a1")])
+@pytest.mark.parametrize(
+    "table",
+    [
+        ("a0", "a1"),
+        *(pytest.param(table, marks=pytest.mark.nightly) for table in [(), ("a0",), ("a1",)]),
+    ],
+)
 def test_the_variance_of_the_noise_is_gamma_squared(table):
     """Mean square over 10^6 cells: a deviation is 0.14 %, so 1 % more or less is rejected.
 

@@ -17,6 +17,7 @@ from rpexplore.planning.planner import plan_tables
 from rpexplore.releases import measurement
 from rpexplore.releases.measurement import measured_cells
 from rpexplore.releases.release import release
+from rpexplore.releases.table_release import TableSteps
 from tests.releases.table_plan import draw_by, entries, runs
 from tests.support.generalised import any_plan, workloads_with_bases
 from tests.support.stopped_runs import killed
@@ -48,7 +49,7 @@ def test_parts_hold_every_residual_once_in_order_and_few_cells(workload, most, s
     plan = any_plan(workload, seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measurement, "PART_CELLS", most)
-        parts = plan.parts
+        parts = TableSteps(plan).parts
     closure = plan.closure
     assert [residual for part in parts for residual in part.items] == list(range(len(closure)))
     for part in parts:
@@ -75,7 +76,7 @@ def test_parts_change_no_number_and_each_is_counted_once(data, output, monkeypat
     monkeypatch.setattr(FileSource, "count", counting)
     monkeypatch.setattr(PART_CELLS, 30)
     release(PLAN, data, output.with_name("parts"))
-    assert len(counted) == len(PLAN.parts) > 5
+    assert len(counted) == len(TableSteps(PLAN).parts) > 5
     first, second = (output.with_name(name) for name in ("release", "parts"))
     files = {path.relative_to(first) for path in first.rglob("*.*")}
     assert len(files) == 2 * len(PLAN.workload) + 4
@@ -138,7 +139,7 @@ def stopped(data, output, monkeypatch) -> Path:
 
 @pytest.mark.parametrize("what", ["nothing", "records", "options", "numbers", "shorter", "parts"])
 def test_only_what_was_drawn_of_the_same_records_is_kept(what, stopped, data, output, monkeypatch):
-    n_measured = sum(part.n_measured for part in PLAN.parts)
+    n_measured = sum(part.n_measured for part in TableSteps(PLAN).parts)
     kept = json.loads((stopped / "run" / "draft.json").read_text())["n_measured"]
     assert 0 < kept < n_measured
     options, numbers = {}, stopped / "run" / "measured.int64"

@@ -19,37 +19,38 @@ from tests.releases.table_plan import QUERY_PLAN as PLAN
 
 def test_the_folder_holds_everything_and_hashes_tell_changes(data, output):
     done = release(PLAN, data, output)
-    names = ["README.md", "answers.csv", "answers.parquet", "manifest.json"]
-    assert entries(output) == [*names, "measurements.parquet", "plan.json"]
+    assert entries(output) == ["README.md", "counts", "manifest.json", "plan.json"]
+    answers = ["answers.csv", "answers.parquet", "measurements.parquet"]
+    assert entries(output / "counts") == answers
+    names = ["README.md", "plan.json", *(f"counts/{name}" for name in answers)]
     assert output.stat().st_mode & 0o777 == data.parent.stat().st_mode & 0o777
     assert (output / "plan.json").read_text() == PLAN.text
     manifest = json.loads((output / "manifest.json").read_text())
     assert manifest == done.manifest
     assert manifest["rho"] == rpexplore.common.exact_numbers.exact_text(PLAN.rho)
-    assert {entry["path"] for entry in manifest["files"]} == {*entries(output)} - {"manifest.json"}
+    assert sorted(entry["path"] for entry in manifest["files"]) == sorted(names)
     readme = (output / "README.md").read_text()
     assert "3 queries over the 6 cells of\n`sex` × `age`" in readme
     assert "zCDP" in readme
-    for name in entries(output):
-        if name != "manifest.json":
-            file = output / name
-            content = file.read_bytes()
-            file.write_bytes(content + b" ")
-            with pytest.raises(ReleaseError, match="was changed"):
-                QueryRelease.load(output)
-            file.write_bytes(content)
+    for name in names:
+        file = output / name
+        content = file.read_bytes()
+        file.write_bytes(content + b" ")
+        with pytest.raises(ReleaseError, match="was changed"):
+            QueryRelease.load(output)
+        file.write_bytes(content)
     QueryRelease.load(output)
 
 
 def test_releases_of_tables_and_of_queries_are_told_apart(data, output):
     release(PLAN, data, output)
-    with pytest.raises(ReleaseError, match="'rpexplore-query-release'"):
+    with pytest.raises(ReleaseError, match="holds own counts, and no tables; name"):
         TableRelease.load(output)
     tables = rpexplore.plan(
         Workload.all_up_to(QUERIES.domain, 1), loss=SumOfVariances(), budget=Budget(rho=1)
     )
     release(tables, data, output.with_name("tables"))
-    with pytest.raises(ReleaseError, match="'rpexplore-release'"):
+    with pytest.raises(ReleaseError, match="holds tables, and no own counts; name"):
         QueryRelease.load(output.with_name("tables"))
     with pytest.raises(ReleaseError, match="not a finished release"):
         QueryRelease.load(data.parent)
@@ -66,12 +67,13 @@ def test_nothing_private_is_logged_printed_or_stored(tmp_path, output, caplog, c
     release(planned, data, output, on_progress=lambda doing, share: shown.append(doing))
     captured = capfd.readouterr()
     texts = [captured.out, captured.err, *shown, *(r.getMessage() for r in caplog.records)]
-    texts += [(output / name).read_text() for name in ("README.md", "plan.json", "answers.csv")]
+    texts += [(output / name).read_text() for name in ("README.md", "plan.json")]
+    texts.append((output / "counts" / "answers.csv").read_text())
     digits_by_chance = {"files": [], "run": "", "sha256": ""}
     texts.append(
         json.dumps({**json.loads((output / "manifest.json").read_text()), **digits_by_chance})
     )
-    for path in output.glob("*.parquet"):
+    for path in output.rglob("*.parquet"):
         assert b"secrets" not in path.read_bytes()
         assert set(pq.ParquetFile(path).metadata.metadata or {}) <= {b"ARROW:schema"}
     for word in (SECRET, "41353", "41357", "secrets"):

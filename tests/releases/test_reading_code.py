@@ -11,13 +11,17 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain.result_schema import RELEASED, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.publication import Publication
 from rpexplore.releases.reading_code import TableColumn, TableFile
 from rpexplore.releases.release import release
+from rpexplore.releases.stored_tables import parquet_of
+from rpexplore.releases.table_files import table_path
 from rpexplore.releases.table_release import TableRelease
+from tests.support.results import names_of, with_roles
 
 DOMAIN = rp.Domain(
     (
@@ -37,7 +41,8 @@ def released(tmp_path_factory) -> TableRelease:
     plan = plan_tables(
         rp.Workload.all_up_to(DOMAIN, 3), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
     )
-    return release(plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger")
+    release(plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger")
+    return TableRelease.load(folder / "out")
 
 
 @pytest.fixture(scope="module", params=["released", "smooth"])
@@ -62,7 +67,7 @@ def check_rows(read: pd.DataFrame, frame: pd.DataFrame, *, off: float = 0.0) -> 
         else:
             assert read[name].astype(str).tolist() == frame[name].astype(str).tolist()
     publication = Publication(0.3)
-    frame = read[frame.columns.tolist()]
+    frame = Schema.of(frame).marked(read[frame.columns.tolist()])
     cv = publication.table(frame)["cv"].to_numpy()
     assert read["cv"].to_numpy(dtype=float) == pytest.approx(cv, rel=1e-10)
     assert read["publishable"].astype(bool).tolist() == publication.publishable(frame).tolist()
@@ -70,7 +75,7 @@ def check_rows(read: pd.DataFrame, frame: pd.DataFrame, *, off: float = 0.0) -> 
 
 def all_files(results):
     for position, names in enumerate(results.table_names):
-        yield TableFile.of(results.folder, position, names), results.table(names)
+        yield TableFile.of(results.folder, table_path(position, names)), results.table(names)
 
 
 def test_the_lines_of_python_read_every_table(results, tmp_path, monkeypatch):
@@ -103,7 +108,8 @@ def test_the_lines_of_r_read_every_table(results, tmp_path):
 def test_the_cv_of_nonnegative_tables_is_that_of_the_unbiased_counts():
     names = ("value", "unbiased_value", "standard_error", "lower_95", "upper_95")
     columns = [TableColumn("a", 1), *(TableColumn(name, None) for name in names)]
-    file = TableFile("tables/0001_a", (*columns, TableColumn("value_is", 9)))
+    columns.append(TableColumn("value_is", 9))
+    file = TableFile("tables/0001_a", tuple(columns), count="unbiased_value")
     made = {
         "Python": 'table["standard_error"] / table["unbiased_value"].abs()',
         "R": "table$standard_error / abs(table$unbiased_value)",
@@ -118,7 +124,8 @@ def test_the_cv_of_nonnegative_tables_is_that_of_the_unbiased_counts():
 def test_cells_without_an_error_are_not_publishable():
     names = ("value", "model_error", "unbiased_value", "standard_error", "lower_95", "upper_95")
     columns = [TableColumn("a", 1), *(TableColumn(name, None) for name in names)]
-    code = TableFile("tables/0001_a", (*columns, TableColumn("value_is", 9))).code(0.3)
+    columns.append(TableColumn("value_is", 9))
+    code = TableFile("tables/0001_a", tuple(columns), error="model_error").code(0.3)
     # A missing number is below all others in SAS, and makes NA of a comparison in R.
     assert "publishable = (value > 0 and not missing(cv) and cv <= 0.3);" in code["SAS"]
     assert "table$publishable <- table$value > 0 & table$cv <= 0.3 & !is.na(table$cv)" in code["R"]
@@ -126,7 +133,7 @@ def test_cells_without_an_error_are_not_publishable():
 
 def test_sas_is_told_a_name_and_a_length_for_every_column(released):
     position = released.table_names.index(DOMAIN.names[:1] + DOMAIN.names[2:])
-    file = TableFile.of(released.folder, position, released.table_names[position])
+    file = TableFile.of(released.folder, table_path(position, released.table_names[position]))
     code = file.code()["SAS"]
     lines = re.search(r"input\n(.*?);", code, re.DOTALL)[1].split("\n")
     # Codes of at most 4 bytes, é being two; "North, and on" has 13, and one more may come before.
@@ -135,10 +142,7 @@ def test_sas_is_told_a_name_and_a_length_for_every_column(released):
         "r_gion_label :$14.",
         "the_same_long_name_up_to_its_las :$8.",
         "the_same_long_name_up_to_its_l_2 :$8.",
-        "value",
-        "standard_error",
-        "lower_95",
-        "upper_95",
+        *names_of(RELEASED),
     ]
     assert "r_gion_label = 'région label'" in code
     assert f'infile "{file.path}.csv" dsd firstobs=2' in code
@@ -146,7 +150,7 @@ def test_sas_is_told_a_name_and_a_length_for_every_column(released):
 
 def test_an_attribute_called_like_a_number_is_kept_apart(released):
     position = released.table_names.index(("value",))
-    file = TableFile.of(released.folder, position, ("value",))
+    file = TableFile.of(released.folder, table_path(position, ("value",)))
     assert "    value_attribute :$8.\n    value\n" in file.code()["SAS"]
 
 
@@ -157,10 +161,10 @@ def test_attributes_called_as_what_is_added_are_kept(tmp_path, monkeypatch):
         | {"value": [10.0, 2.0], "standard_error": 1.0, "lower_95": [8.0, 0.0], "upper_95": 12.0}
     )
     path = tmp_path / "tables" / "0000_cv.parquet"
-    frame.to_parquet(path)
-    assert list(TableFile.of(tmp_path, 0, ["cv"]).code()) == ["Python", "R"]
+    path.write_bytes(parquet_of(with_roles(frame, RELEASED)))
+    assert list(TableFile.of(tmp_path, table_path(0, ["cv"])).code()) == ["Python", "R"]
     path.with_suffix(".csv").touch()
-    code = TableFile.of(tmp_path, 0, ["cv"]).code(0.3)
+    code = TableFile.of(tmp_path, table_path(0, ["cv"])).code(0.3)
     (tmp_path / "lines.py").write_text(code["Python"], encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     read = runpy.run_path(str(tmp_path / "lines.py"))["table"]
@@ -174,9 +178,9 @@ def test_attributes_called_as_what_is_added_are_kept(tmp_path, monkeypatch):
 
 def test_stata_keeps_labels_as_text(released):
     position = released.table_names.index(DOMAIN.names[:2])
-    code = TableFile.of(released.folder, position, DOMAIN.names[:2]).code()["Stata"]
+    code = TableFile.of(released.folder, table_path(position, DOMAIN.names[:2])).code()["Stata"]
     assert "stringcols(1 2 3) asdouble" in code  # a code, its label, and a number that is a label
-    total = TableFile.of(released.folder, 0, ()).code()["Stata"]
+    total = TableFile.of(released.folder, table_path(0, ())).code()["Stata"]
     assert "stringcols" not in total
 
 
@@ -191,4 +195,4 @@ def test_the_readme_shows_the_lines_for_a_table(released):
 
 def test_a_table_that_is_gone_is_said(tmp_path):
     with pytest.raises(ReleaseError, match=r"0001_value\.parquet.*cannot be read any more"):
-        TableFile.of(tmp_path, 1, ("value",))
+        TableFile.of(tmp_path, table_path(1, ("value",)))

@@ -20,6 +20,7 @@ from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.table_release import TableRelease
 from tests.releases.table_plan import PLAN, draw_by, entries, no_noise, runs
+from tests.support.processor_time import PATIENCE
 
 
 def test_a_run_is_on_disk_before_the_first_noise(planned, data, output, monkeypatch):
@@ -92,7 +93,7 @@ def test_what_fails_before_the_booking_is_not_said_to_be_charged(data, output, m
 KILLED = """
 import os, signal, sys
 import rpexplore.releases.measurement as module
-from rpexplore.planning.table_plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.releases.release import release
 calls = []
 discrete_gaussian = module.discrete_gaussian
@@ -109,7 +110,9 @@ release(Plan.load(sys.argv[1]), sys.argv[2], sys.argv[3])
 def test_a_killed_run_stays_charged_and_leaves_nothing_that_looks_finished(data, output, tmp_path):
     PLAN.save(tmp_path / "plan.json")
     arguments = [str(tmp_path / "plan.json"), str(data), str(output)]
-    killed = subprocess.run([sys.executable, "-c", KILLED, *arguments], timeout=60, check=False)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, *arguments], timeout=PATIENCE, check=False
+    )
     assert killed.returncode == -signal.SIGKILL
     assert [run.state for run in runs(data)] == ["started"]
     (left,) = output.parent.iterdir()
@@ -180,7 +183,7 @@ def test_of_two_runs_racing_for_the_last_of_the_limit_one_wins(data, output, mon
         lambda: release(PLAN, data, output),
         lambda: release(PLAN, data, output.with_name("two")),
     )
-    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["LedgerError", "TableRelease"]
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["LedgerError", "Release"]
     assert len(drawn) == len(PLAN.closure)  # the loser drew none
     assert len(runs(data)) == 1
     assert len(entries(output.parent)) == 1
@@ -201,13 +204,13 @@ def test_of_two_first_caps_one_is_noted_and_the_other_refused(data, output, monk
         lambda: release(PLAN, data, output, limit_rho=1),
         lambda: release(PLAN, data, output.with_name("two"), limit_rho=2),
     )
-    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["LedgerError", "TableRelease"]
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["LedgerError", "Release"]
 
 
 def test_of_two_runs_to_one_output_one_is_refused_before_it_pays(data, output, monkeypatch):
     outcomes = race(monkeypatch, *[lambda: release(PLAN, data, output)] * 2)
     assert sorted(type(outcome).__name__ for outcome in outcomes) == [
-        "TableRelease",
+        "Release",
         "ReleaseError",
     ]
     assert [run.state for run in runs(data)] == ["finished"]

@@ -62,13 +62,13 @@ def huge(table, index):
 
 
 TABLE = "tables/0001_a.parquet"
-QUERIES = "QueryRelease"
+QUERIES, MEASURED = "QueryRelease", "counts/measurements.parquet"
 FILES = [
     ("TableRelease", "residuals.parquet", "measured", lambda f: TableRelease.load(f).counts("a")),
     ("TableRelease", "residuals.parquet", "measured", lambda f: Estimates.of(TableRelease.load(f))),
     ("TableRelease", TABLE, "value", lambda f: TableRelease.load(f).table("a")),
-    (QUERIES, "answers.parquet", "answer", lambda f: QueryRelease.load(f).answers),
-    (QUERIES, "measurements.parquet", "measured", lambda f: QueryRelease.load(f).measurements),
+    (QUERIES, "counts/answers.parquet", "answer", lambda f: QueryRelease.load(f).answers),
+    (QUERIES, MEASURED, "measured", lambda f: QueryRelease.load(f).measurements),
     ("Processed", TABLE, "value", lambda f: ProcessedTables.load(f).table("a")),
     ("Smooth", TABLE, "model_error", lambda f: ProcessedTables.load(f).table("a")),
 ]

@@ -26,12 +26,14 @@ from rpexplore import (
     Windows,
     Workload,
 )
+from rpexplore.domain.result_schema import RELEASED, Schema
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.release import release
 from rpexplore.releases.table_files import table_path
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.query_matrix import query_matrix
+from tests.support.results import names_of
 
 ODD_NAMES = (
     "../../x",
@@ -127,6 +129,7 @@ def test_the_manifest_says_what_was_promised(done):
         "finished",
         "plan_sha256",
         "rho",
+        "max_records_per_person",
         "privacy_unit",
         "guarantee",
         "noise",
@@ -354,9 +357,9 @@ def test_odd_names_stay_inside_and_apart(tmp_path):
     for position, table in enumerate(done.plan.workload.tables):
         cells = done.table(table)
         assert cells.columns.is_unique
-        assert len(cells.columns) == len(table) + 4
-        assert cells.columns.tolist()[-4:] == ["value", "standard_error", "lower_95", "upper_95"]
-        assert all(cells[name].dtype == float for name in cells.columns[-4:])
+        assert len(cells.columns) == len(table) + len(RELEASED)
+        assert Schema.of(cells).figures == RELEASED
+        assert all(cells[name].dtype == float for name in names_of(RELEASED))
         assert cells.equals(cells.astype(done.counts(table).dtypes))
         for column, name in zip(cells.columns, table, strict=False):
             assert column.startswith(name)

@@ -123,7 +123,7 @@ def test_a_damaged_project_is_said_to_be_damaged():
         "[]",
         "{}",
         "null",
-        broken(lambda content: content.update(format_version=2)),
+        broken(lambda content: content.update(format_version=3)),
         broken(lambda content: content.update(scenarios=[])),
         broken(lambda content: content.update(open=2)),
         broken(lambda content: content.update(open="0")),

@@ -336,7 +336,7 @@ def without(*path):
         Scenario(DOMAIN).text().replace('"note": ""', '"note": "", "note": ""'),
         Scenario(DOMAIN).text().replace("up_to", "any"),
         Scenario(DOMAIN).text().replace('"order": 2', '"order": -1'),
-        Scenario(DOMAIN).text().replace('"format_version": 1', '"format_version": 2'),
+        Scenario(DOMAIN).text().replace('"format_version": 2', '"format_version": 3'),
     ],
 )
 def test_unusable_files_are_refused_in_one_sentence(text):

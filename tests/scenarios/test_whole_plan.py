@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import rpexplore as rp
-from rpexplore.errors import WorkloadError
+from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
@@ -57,7 +57,7 @@ def test_shares_stated_for_other_parts_are_out_of_use():
 
 @pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(0)])
 def test_shares_that_are_not_the_whole_are_refused(share: Fraction):
-    with pytest.raises(rp.PlanError, match="sum to exactly 1"):
+    with pytest.raises(PlanError, match="sum to exactly 1"):
         replace(BOTH, shares=(("tables", share), ("counts", Fraction(1, 4))))
 
 

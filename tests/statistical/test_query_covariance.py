@@ -5,7 +5,6 @@ and the noise scale that are in it, with nothing of the library's decoding. Of 4
 alarms are below 1e-11 in all.
 """
 
-import json
 from fractions import Fraction
 
 import numpy as np
@@ -25,6 +24,7 @@ from tests.statistical.linear_release import (
     pair_deviations,
 )
 from tests.support.exact_counts import counts_of
+from tests.support.plan_texts import content_of
 from tests.support.query_lists import query_list, ranges
 
 SAMPLER = "rpexplore.releases.query_release.discrete_gaussian"
@@ -71,7 +71,7 @@ def errors(release) -> np.ndarray:
 
 def dense_covariance(plan: QueryPlan) -> np.ndarray:
     """W (RᵀR)⁺ Wᵀ γ², from the file: [queries, queries]."""
-    content = json.loads(plan.text)
+    content = content_of(plan.text)
     matrix = np.array(content["strategy"], dtype=float)
     decoding = query_matrix() @ np.linalg.pinv(matrix)
     return decoding @ decoding.T * float(Fraction(content["gamma_squared"]))

@@ -14,7 +14,7 @@ import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.counts import Counts
-from rpexplore.planning import planner
+from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.measurement import measure_residual
@@ -55,7 +55,7 @@ def plan_for_releases() -> TablePlan:
     workload = Workload.all_up_to(Domain.from_sizes(SIZES), 2)
     weights = np.random.default_rng(11).uniform(0.2, 5, len(workload))
     workload = Workload.of(workload.domain, workload.tables, weights=weights.tolist())
-    return planner.plan(workload, loss=SumOfVariances("cells"), budget=Budget(rho="0.001"))
+    return plan_tables(workload, loss=SumOfVariances("cells"), budget=Budget(rho="0.001"))
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,17 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from tests.support.plan_texts import changed, compact, laid_out
+from tests.support.plan_texts import changed, compact, laid_out, nested
 
-
-def _schema(package: str, name: str) -> dict:
-    return json.loads(resources.files(package).joinpath(f"schemas/{name}").read_text())
-
-
-PLAN_SCHEMA = _schema("rpexplore.planning", "plan-1.json")
+PLAN_SCHEMA = json.loads(
+    resources.files("rpexplore.planning").joinpath("schemas/plan-2.json").read_text()
+)
 PLAN_VALIDATOR = Draft202012Validator(PLAN_SCHEMA)
+
+
+def is_valid(content: dict) -> bool:
+    """Whether the schema takes what a file of one part would hold, given as one object."""
+    return PLAN_VALIDATOR.is_valid(nested(content))
 
 
 def check_part_is_needed(text: str, path: tuple) -> None:

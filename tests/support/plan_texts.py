@@ -1,6 +1,7 @@
 """Plan files of changed content, laid out as docs and schema say, without the library's writer.
 
-Content has an object for each table and each residual; `compact` makes of it what a file holds.
+Content is what a plan of one part holds, its head and its part as one object; it has an object for
+each table and each residual. `compact` makes of it what a file holds.
 """
 
 import copy
@@ -18,10 +19,26 @@ _SECTIONS = (
 )  # fmt: skip
 
 
+_HEAD = ("format", "format_version", "library_version")
+_IN_BOTH = ("budget", "privacy_cost")  # of a plan of one part, and of the part
+
+
 def content_of(text: str) -> dict[str, Any]:
     """The content of a plan file; attributes of tables and residuals are numbers in the domain."""
-    content = json.loads(text)
-    if "classes" not in content:  # a list of queries
+    return unfolded(flat(json.loads(text)))
+
+
+def flat(file: dict[str, Any]) -> dict[str, Any]:
+    """What a file of one part holds, head and part as one object."""
+    (part,) = file["parts"]
+    assert all(part[key] == file[key] for key in _IN_BOTH if key in file)
+    seal = {key: file[key] for key in file if key == "sha256"}
+    return {**{key: file[key] for key in _HEAD if key in file}, **part, **seal}
+
+
+def unfolded(content: dict[str, Any]) -> dict[str, Any]:
+    """Flat content with an object for each table and each residual."""
+    if "classes" not in content:  # own counts, say
         return content
     classes, scales = content.pop("classes"), content.pop("noise_scales")
     residuals = _residuals(content["domain"], [attributes for attributes, _ in content["tables"]])
@@ -63,7 +80,17 @@ def compact(content: dict[str, Any]) -> dict[str, Any]:
             compacted["noise_scales"], compacted[key] = _distinct(scales)
         else:
             compacted[key] = rows
-    return compacted
+    return nested(compacted)
+
+
+def nested(content: dict[str, Any]) -> dict[str, Any]:
+    """What a file of one part holds, of its head and its part as one object."""
+    if "parts" in content:
+        return content
+    head = {key: content[key] for key in (*_HEAD, *_IN_BOTH) if key in content}
+    seal = {key: content[key] for key in content if key == "sha256"}
+    part = {key: value for key, value in content.items() if key not in (*_HEAD, "sha256")}
+    return {**head, "parts": [part], **seal}
 
 
 def _distinct(values: list[Any]) -> tuple[list[Any], list[int]]:
@@ -83,6 +110,7 @@ def laid_out_compact(content: dict[str, Any]) -> str:
 
     Keys and numbers stand as the content has them.
     """
+    content = nested(content)
     rest = {key: value for key, value in content.items() if key != "sha256"}
     seal = hashlib.sha256(_lines(rest).encode()).hexdigest()
     return _lines(rest | {"sha256": seal} if "sha256" in content else rest)
@@ -100,13 +128,20 @@ def unsealed(text: str) -> str:
 
 def _lines(content: dict[str, Any]) -> str:
     """One key a line; rows of lists, and of matrices, on lines of their own."""
-    lines = [
-        f'"{key}":{_rows(map(_row, value)) if key in _SECTIONS and value else _dumps(value)}'
-        if isinstance(value, list)
-        else f'"{key}":{_dumps(value)}'
-        for key, value in content.items()
-    ]
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    return _object(content) + "\n"
+
+
+def _object(content: dict[str, Any]) -> str:
+    lines = []
+    for key, value in content.items():
+        text = _dumps(value)
+        if isinstance(value, list) and value:
+            if key == "parts" and all(isinstance(part, dict) for part in value):
+                text = _rows(map(_object, value))
+            elif key in _SECTIONS:
+                text = _rows(map(_row, value))
+        lines.append(f'"{key}":{text}')
+    return "{\n" + ",\n".join(lines) + "\n}"
 
 
 def _row(value: Any) -> str:
@@ -150,14 +185,15 @@ def other_layouts(text: str) -> dict[str, str]:
     """Texts with the same content that are not byte for byte the same, by what is other."""
     content = json.loads(text)
     tables = copy.deepcopy(content)
-    first = next(key for key in _SECTIONS if content.get(key))
-    tables[first][0] = dict(reversed(tables[first][0].items()))
+    part = tables["parts"][0]
+    first = next(key for key in _SECTIONS if part.get(key))
+    part[first][0] = dict(reversed(part[first][0].items()))
     return {
         "indented": json.dumps(content, indent=4, ensure_ascii=False),
         "on one line": _dumps(content),
         "keys in another order": _lines(dict(reversed(content.items()))),
         "keys of a row in another order": _lines(tables),
-        "one space more": text.replace('"format_version":1', '"format_version": 1', 1),
+        "one space more": text.replace('"format_version":2', '"format_version": 2', 1),
         "a space at the end": text + " ",
         "no final newline": text.removesuffix("\n"),
         "two final newlines": text + "\n",

@@ -25,10 +25,14 @@ def slowness() -> float:
     return max(1.0, (time.process_time() - start) / KNOWN_SECONDS)
 
 
+def is_slow(took: float, most: float) -> bool:
+    """Whether so much processor time is more than this, where limits are set."""
+    return took > most and took > most * slowness()
+
+
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
     """Fails if what is done in it takes more processor time, where limits are set."""
     start = time.process_time()
     yield
-    took = time.process_time() - start
-    assert took < seconds or took < seconds * slowness()
+    assert not is_slow(time.process_time() - start, seconds)

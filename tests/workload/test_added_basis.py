@@ -109,7 +109,7 @@ def test_files_and_texts_name_it(workload):
 def test_each_basis_is_exported_and_has_its_fields_in_the_schema_of_plans(kind):
     basis = BASES[kind]
     assert getattr(rp, basis.__name__) is basis
-    schema = resources.files("rpexplore.planning").joinpath("schemas/plan-1.json").read_text()
+    schema = resources.files("rpexplore.planning").joinpath("schemas/plan-2.json").read_text()
     forms = [form["properties"] for form in json.loads(schema)["$defs"]["basis"]["oneOf"]]
     (properties,) = [
         form for form in forms if kind in form["kind"].get("enum", [form["kind"].get("const")])

@@ -26,6 +26,7 @@ from rpexplore import (
 )
 from rpexplore.errors import DomainError, WorkloadError
 from tests.support.generalised import basis_matrix, workloads_with_bases
+from tests.support.processor_time import PATIENCE
 from tests.support.strategies import domains, workloads
 
 SIZES = {"age": 100, "sex": 2, "region": 16, "one": 1}
@@ -250,7 +251,7 @@ def test_too_many_tables_are_refused_before_they_are_made():
         env={"OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-500:]

@@ -21,7 +21,7 @@ def hand_over_view(opened: AreaStudy) -> None:
     if planned is not None:
         st.markdown(OWN_RELEASE)
         say_without_whole_counts(planned)
-        take_along(planned, opened)
+        take_along(planned)
 
 
 def say_without_whole_counts(planned: AreaPlan) -> None:

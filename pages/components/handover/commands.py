@@ -3,8 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.session import escaped
-from rpexplore.planning.part_plan import PartPlan
-from rpexplore.planning.table_plan import TablePlan
+from rpexplore.planning.plan import Plan
 
 COMMANDS = """\
 # Check what the plan claims: privacy cost, variances, and how close it is to the best one.
@@ -21,7 +20,7 @@ rpexplore release {plan} data.csv --out folder
 """
 
 
-def commands(planned: PartPlan) -> None:
+def commands(planned: Plan) -> None:
     """The plan in a sentence, and the commands that check and run it beside the records."""
     st.subheader("Run it where the records are")
     st.markdown(
@@ -31,9 +30,8 @@ def commands(planned: PartPlan) -> None:
             "computer: no records come to this server."
         )
     )
-    name = "plan.json" if isinstance(planned, TablePlan) else "adaptive-plan.json"
-    st.code(COMMANDS.format(plan=name), language="bash", wrap_lines=True)
-    if isinstance(planned, TablePlan):
+    st.code(COMMANDS.format(plan="plan.json"), language="bash", wrap_lines=True)
+    if planned.kind == "tables":
         st.caption(
             "Or in their own app (“rpexplore app”): the plan file is dropped on the page Codebook, "
             "and run on the page Release."

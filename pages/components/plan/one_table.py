@@ -9,6 +9,7 @@ from rpexplore.analysis.cell_accuracy import table_to_see
 from rpexplore.analysis.explanation import describe_former, explanation
 from rpexplore.analysis.results.released_cells import ReleasedCells
 from rpexplore.analysis.results.released_grid import released_grid
+from rpexplore.domain.result_schema import Schema
 from rpexplore.figures.chart import Chart, Column, columns_of
 from rpexplore.figures.released_cells import (
     MOST_BARS,
@@ -82,10 +83,14 @@ def _seen(planned: TablePlan, table: int) -> None:
 
 def _draw(made_up: MadeUpTable) -> None:
     shown, alt = made_up.shown, "A made-up table, as a release of this plan would look"
-    columns = {name: Column(name, "name") for name in shown.columns[:-4]}
-    columns["value"] = Column("value", "estimate")
-    columns["lower_95"] = Column("from", "estimate")
-    columns["upper_95"] = Column("to (95 %)", "estimate")
+    heads = {"value": "value", "lower": "from", "upper": "to (95 %)"}
+    columns = {
+        column.name: Column(heads[column.role], "estimate")
+        if column.role in heads
+        else Column(column.name, "name")
+        for column in Schema.of(shown).columns
+        if column.names_cells or column.role in heads
+    }
     order = sorted(range(len(made_up.attributes)), key=lambda axis: -made_up.expected.shape[axis])
     if 1 <= len(order) <= 2:
         names = [made_up.attributes[axis] for axis in order]

@@ -12,6 +12,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.readings import READINGS
 from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS, SmoothRehearsal
 from rpexplore.figures.chart import COLUMNS, Column
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import rehearse_smooth_tables
 
@@ -40,7 +41,7 @@ def smooth_rehearsal(planned: TablePlan) -> None:
         _show(rehearsal)
 
 
-def last_rehearsal(planned: TablePlan, expected: ExpectedCounts | None) -> SmoothRehearsal | None:
+def last_rehearsal(planned: Plan, expected: ExpectedCounts | None) -> SmoothRehearsal | None:
     """The rehearsal of a plan, if this session has made it."""
     key, rehearsal = st.session_state.get(FOUND, (None, None))
     return rehearsal if key == (planned, expected) else None

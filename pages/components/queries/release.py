@@ -10,9 +10,9 @@ from rpexplore.planning.counts.query_plan import QueryPlan
 
 def release(planned: QueryPlan) -> None:
     """The run of the list, or the plan file and the command that runs it elsewhere."""
-    if not run_in_place_of_form(QueryPlan):
+    if not run_in_place_of_form("counts"):
         last_release()
         st.markdown(OWN_RELEASE)
-        run_form(planned)
+        run_form(planned.alone)
     with st.expander("Run it where the records are"):
         hand_over(planned)

@@ -8,13 +8,13 @@ import streamlit as st
 from pages.components.shared.editors import revision
 from pages.components.shared.session import attempt, bound, change, current, show_messages
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.table_plan import TablePlan
+from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.board_notes import SECTIONS, TEXT_LENGTH, BoardNotes
 
 HERE = "board"
 
 
-def board_notes_input(planned: TablePlan) -> None:
+def board_notes_input(planned: Plan) -> None:
     """Comments, questions and decision, kept with the scenario and printed in its report."""
     notes = current().board
     shown = st.expander("Notes for the board", key="board notes", on_change="rerun")

@@ -13,7 +13,6 @@ from rpexplore.analysis.targets_met import target_counts
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.formatting import joined
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.ledger_overlaps import describe_charge
 from rpexplore.scenarios.scenario import Scenario
@@ -22,7 +21,7 @@ HERE = "confirmation"
 ASKED, TYPED = "confirmation asked", "confirmed name"
 
 
-def ask(plan: Plan | PartPlan) -> None:
+def ask(plan: Plan) -> None:
     """Have the dialog of this plan open from the next run of the page on."""
     if st.session_state.get(ASKED) != plan.sha256:  # a second click leaves what is typed
         st.session_state.update({ASKED: plan.sha256, TYPED: ""})
@@ -111,18 +110,20 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
     }
 
 
-def usefulness_facts(plan: Plan | PartPlan, scenario: Scenario) -> dict[str, str]:
+def usefulness_facts(plan: Plan, scenario: Scenario) -> dict[str, str]:
     """How many targets are missed and, of tables, how much is publishable, by label.
 
-    Of an adaptive plan, that nothing is promised.
+    Of adaptive tables, that nothing is promised.
     """
-    if plan.kind == "rounds":
-        return {"Accuracy": NOTHING_PROMISED}
-    counts = target_counts(plan)
-    missed = f"{counts.targets - counts.met:,} of {counts.targets:,} missed"
-    facts = {"Targets": missed if counts.targets else "none set"}
-    if plan.kind == "tables":
-        facts["Publishable share"] = _publishable_share(plan, scenario)
+    facts = {"Accuracy": NOTHING_PROMISED} if plan.part("rounds") is not None else {}
+    promised = [target_counts(part) for part in plan.parts if part.kind != "rounds"]
+    if promised:
+        n_targets = sum(counts.targets for counts in promised)
+        n_missed = n_targets - sum(counts.met for counts in promised)
+        missed = f"{n_missed:,} of {n_targets:,} missed"
+        facts["Targets"] = missed if n_targets else "none set"
+    if (tables := plan.part("tables")) is not None:
+        facts["Publishable share"] = _publishable_share(tables, scenario)
     return facts
 
 

@@ -35,8 +35,6 @@ from rpexplore.common.webapp_files import is_sample_data
 from rpexplore.data.source import Source
 from rpexplore.domain.provenance import texts_like_formulas
 from rpexplore.errors import LedgerError, RpexploreError
-from rpexplore.planning.counts.query_plan import QueryPlan
-from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
@@ -96,9 +94,10 @@ def parquet_only_input() -> bool:
     )
 
 
-def escape_formulas_input(planned: Plan | PartPlan) -> bool:
+def escape_formulas_input(planned: Plan) -> bool:
     """Whether to escape formulas in CSV files; asked where there is a text that looks like one."""
-    names = planned.queries.names if isinstance(planned, QueryPlan) else ()
+    counts = planned.part("counts")
+    names = counts.queries.names if counts is not None else ()
     texts = [*filter(begins_formula, names), *texts_like_formulas(planned.domain)]
     return bool(texts) and st.checkbox(
         "Escape formulas in CSV files",

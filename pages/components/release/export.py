@@ -1,4 +1,4 @@
-"""Everything one takes away with a plan of tables, from the page where it leaves the app."""
+"""Everything one takes away with a plan, from the page where it leaves the app."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,25 +20,22 @@ from rpexplore.export import bundle
 from rpexplore.export.report import pdf
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.script import python_script
-from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.planning.table_plan import TablePlan
+from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 
 MANY = 10_000  # tables, whose report takes seconds
 
 
-def take_along(planned: TablePlan | AdaptivePlan) -> None:
-    """The notes for the board and all files of a plan; of an adaptive one its file."""
-    if isinstance(planned, TablePlan):
+def take_along(planned: Plan) -> None:
+    """The notes for the board, which are on tables of known accuracy, and all files of a plan."""
+    if planned.part("tables") is not None:
         board_notes_input(planned)
-        export_section(planned, current())
-    else:
-        download("adaptive-plan.json", planned.text)
+    export_section(planned, current())
 
 
-def export_section(planned: TablePlan, scenario: Scenario) -> None:
+def export_section(planned: Plan, scenario: Scenario) -> None:
     """One button for all of it, and one for each piece. All are made on demand."""
-    domain = planned.workload.domain
+    domain = planned.domain
     st.subheader("Take the plan with you")
     st.markdown(
         "For those who approve, check or run it. Nothing of it was made from records"
@@ -49,7 +46,7 @@ def export_section(planned: TablePlan, scenario: Scenario) -> None:
     rehearsed = ", and what the rehearsal of smooth tables found" if rehearsal else ""
     approvals = given_approvals(planned)
     key = (planned, scenario, rehearsal, approvals)
-    slow = key if len(planned.workload) > MANY else None
+    slow = key if planned.n_items > MANY else None
     piece(
         bundle.FILENAME,
         "Report, plan and single files, as below but without the PDF; the scenario as a file that "

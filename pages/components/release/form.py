@@ -9,7 +9,7 @@ import streamlit as st
 from pages.components.shared.session import escaped
 from rpexplore.data.source import Source
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 
 T = TypeVar("T")
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 class ReleaseForm:
     """The plan and the records of a release; incomplete once an input of it cannot be used."""
 
-    planned: PartPlan
+    planned: Plan
     data: Source
     is_complete: bool = True
 

@@ -3,13 +3,12 @@
 import streamlit as st
 
 from rpexplore.planning.approval import Approval
-from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 
 _GIVEN = "approvals given"
 
 
-def given_approvals(planned: Plan | PartPlan) -> tuple[Approval, ...]:
+def given_approvals(planned: Plan) -> tuple[Approval, ...]:
     """The approvals of a plan that this session was given."""
     return tuple(one for one in held_approvals().values() if one.plan_sha256 == planned.sha256)
 

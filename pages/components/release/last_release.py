@@ -7,7 +7,7 @@ from pages.components.shared.autosave import autosaves, open_key
 from pages.components.shared.files import download
 from pages.components.shared.session import escaped
 from rpexplore.export import bundle
-from rpexplore.planning.table_plan import TablePlan
+from rpexplore.planning.plan import Plan
 
 
 def last_release() -> None:
@@ -23,11 +23,9 @@ def last_release() -> None:
             if st.button("Look at its results"):
                 open_folder(saved.folder)
                 st.switch_page("pages/results.py")
-            if saved.plan_format == "tables":
+            if "tables" in saved.plan_format.split(","):
                 download(
                     f"released-{bundle.FILENAME}",
-                    lambda: bundle.bundle(
-                        TablePlan.load(saved.folder / "plan.json"), saved.scenario
-                    ),
+                    lambda: bundle.bundle(Plan.load(saved.folder / "plan.json"), saved.scenario),
                     "Download its plan and report (.zip)",
                 )

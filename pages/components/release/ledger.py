@@ -15,7 +15,6 @@ from pages.components.shared.charts import listing, metrics
 from pages.components.shared.session import attempt, escaped
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
-from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.charged_run import booked_run
@@ -44,7 +43,7 @@ DATASET_COLUMNS = {
 TASK = "finishing"
 
 
-def is_paid(planned: Plan | PartPlan, output: Path | None, account: Account) -> bool:
+def is_paid(planned: Plan, output: Path | None, account: Account) -> bool:
     """Whether this very run was booked and stopped before: again, it costs nothing further."""
     entry = None if output is None else attempt(lambda: booked_run(output))
     return entry is not None and entry.plan_sha256 == planned.sha256 and entry in account.entries

@@ -11,8 +11,6 @@ from pages.components.shared.explanations import explained_title
 from pages.components.shared.next_page import next_page
 from pages.components.shared.session import current
 from pages.components.shared.solutions import plan
-from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.planning.table_plan import TablePlan
 
 
 def draw() -> None:
@@ -23,14 +21,14 @@ def draw() -> None:
     with left:
         explained_title("Release")
     with right:
-        if not run_in_place_of_form(TablePlan, AdaptivePlan):
+        if not run_in_place_of_form("tables", "rounds"):
             last_release()
             planned = plan() if kind_input() != ADAPTIVE else adaptive_plan_input()
             if planned is not None:
                 with left:
-                    take_along(planned)
+                    take_along(planned.alone)
                 st.subheader("Run the release")
-                run_form(planned)
+                run_form(planned.alone)
             if current().query_list is not None:
                 st.page_link(
                     "pages/queries.py", label="Your list of queries is released on the Queries page"

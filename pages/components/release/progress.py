@@ -1,7 +1,9 @@
 """A dry run, and a run after its button was pressed: how far it is, and the result."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -19,14 +21,10 @@ from pages.components.shared.session import escaped
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.formatting import capitalised
 from rpexplore.data.source import Source
-from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
-from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import Account
-from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import dry_run
 from rpexplore.releases.release_steps import DryRun
-from rpexplore.releases.table_release import TableRelease
 
 KEPT = "dry run"
 
@@ -99,33 +97,44 @@ def finished_release(release: Release, task: ReleaseTask) -> None:
     st.success(f"Finished: {release.plan.contents}. {task.charge}")
     st.markdown("The files are in")
     st.code(str(release.folder.absolute()), language=None)
-    if isinstance(release, QueryRelease):
-        st.subheader("The noisy answers")
-        browse_answers(release)
-    elif isinstance(release, AreaRelease):
-        st.page_link(
-            "pages/results.py",
-            label="Look at its tables, area by area",
-            icon=":material/account_tree:",
-        )
-    elif isinstance(release, AdaptiveRelease):
-        st.warning(f"{escaped(capitalised(release.label))}.", icon=":material/label_important:")
-        st.page_link(
-            "pages/results.py",
-            label="Look at its tables, and the bound on the error of each",
-            icon=":material/table_view:",
-        )
-    elif isinstance(release, TableRelease):
-        st.subheader("The noisy tables")
-        browse(release, release.folder, task.inputs.scenario.record_noun)
-        st.page_link(
-            "pages/results.py",
-            label="Post-process these tables, or combine releases",
-            icon=":material/tune:",
-        )
+    for part in release.parts:
+        _OUTCOMES[part.kind](part, task)
     st.button("Prepare another release", on_click=_prepare_another)
-    if isinstance(release, TableRelease):
+    if release.part("tables") is not None:
         export_section(release.plan, task.inputs.scenario)
+
+
+def _tables(part: Any, task: ReleaseTask) -> None:
+    st.subheader("The noisy tables")
+    browse(part, part.folder, task.inputs.scenario.record_noun)
+    _link("Post-process these tables, or combine releases", "tune")
+
+
+def _areas(_: Any, __: ReleaseTask) -> None:
+    _link("Look at its tables, area by area", "account_tree")
+
+
+def _rounds(part: Any, _: ReleaseTask) -> None:
+    st.warning(f"{escaped(capitalised(part.label))}.", icon=":material/label_important:")
+    _link("Look at its tables, and the bound on the error of each", "table_view")
+
+
+def _counts(part: Any, _: ReleaseTask) -> None:
+    st.subheader("The noisy answers")
+    browse_answers(part)
+
+
+def _link(label: str, icon: str) -> None:
+    st.page_link("pages/results.py", label=label, icon=f":material/{icon}:")
+
+
+# What is shown of a part of a finished release, by its kind.
+_OUTCOMES: Mapping[str, Callable[[Any, ReleaseTask], None]] = {
+    "tables": _tables,
+    "areas": _areas,
+    "rounds": _rounds,
+    "counts": _counts,
+}
 
 
 def _prepare_another() -> None:

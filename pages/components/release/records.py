@@ -19,8 +19,6 @@ from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
-from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios import area_example
 from rpexplore.scenarios.codebook_grid import values_of
@@ -32,7 +30,7 @@ DATABASE = "A table of a database"
 REFUSE, KEEP = "Refuse the records", "Count only the first"
 
 
-def data_source(planned: Plan | PartPlan) -> Source | None:
+def data_source(planned: Plan) -> Source | None:
     """Where the records are; they are counted there and travel nowhere. None if not yet said."""
     source = st.radio(
         "Take the records from",
@@ -47,18 +45,18 @@ def data_source(planned: Plan | PartPlan) -> Source | None:
     return _sample(planned) if source == SAMPLE else _path(planned)
 
 
-def _sample(planned: Plan | PartPlan) -> Source | None:
+def _sample(planned: Plan) -> Source | None:
     """The records of the example that the plan is for, if there is one."""
     if records := area_example.sample_records_for(planned):
         st.caption(f"{area_example.SUMMARY} All of it is made up: {escaped(str(records))}")
         return FileSource(records)
-    if isinstance(planned, AreaPlan):
+    if planned.part("areas") is not None:
         st.info(
             "The plan is not for the areas and attributes of the sample country. Take the records "
             "from a file."
         )
         return None
-    columns = _columns(planned)
+    columns = list(planned.columns)
     example = example_for(planned.domain, columns)
     if example is not None:
         st.caption(f"{example.summary} All of it is made up: {escaped(str(example.records))}")
@@ -70,15 +68,10 @@ def _sample(planned: Plan | PartPlan) -> Source | None:
     return None
 
 
-def _columns(planned: Plan | PartPlan) -> list[str]:
-    """The columns that a plan needs of the records."""
-    return [planned.domain.names[index] for index in planned.attribute_indices]
-
-
-def _path(planned: Plan | PartPlan) -> Source | None:
+def _path(planned: Plan) -> Source | None:
     of_areas = ""
-    if isinstance(planned, AreaPlan):
-        levels = planned.workload.tree.levels
+    if (areas := planned.part("areas")) is not None:
+        levels = areas.workload.tree.levels
         of_areas = escaped(
             f", and codes of areas: a column for each level ({', '.join(levels[1:])}), or for the "
             "lowest alone where no two areas without parts have the same code"
@@ -174,7 +167,7 @@ def person_rule_input(form: ReleaseForm) -> PersonRule | None:
         "the person of a record, and the limit is checked; without it, it is taken for granted."
     )
     left, middle, right = st.columns(3)
-    example = example_for(form.planned.domain, _columns(form.planned))
+    example = example_for(form.planned.domain, list(form.planned.columns))
     proposed = example.person_column if example and data == FileSource(example.records) else ""
     column = left.selectbox(
         "Column with the person",

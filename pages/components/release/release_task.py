@@ -18,7 +18,6 @@ from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.planning.approval import Approval
-from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import Account
@@ -72,7 +71,7 @@ def _names_of(data: Source) -> tuple[str, ...]:
 class ReleaseInputs:
     """What is released, from what and to where, and the account that was shown beside it."""
 
-    plan: PartPlan
+    plan: Plan
     scenario: Scenario  # that the plan is of
     data: Source
     output: Path
@@ -150,6 +149,11 @@ class ReleaseTask(Task[Release]):
         return task
 
     @property
+    def kinds(self) -> set[str]:
+        """The kinds of the parts that are released."""
+        return {part.kind for part in self.inputs.plan.parts}
+
+    @property
     def failed(self) -> bool:
         return not self.is_going and self.result is None
 
@@ -186,7 +190,7 @@ class ReleaseTask(Task[Release]):
         noted = SavedRelease(
             folder,
             plan.contents,
-            ",".join(part.kind for part in Plan.of(plan).parts),
+            ",".join(part.kind for part in plan.parts),
             self.inputs.scenario,
         )
         if self.project_key:

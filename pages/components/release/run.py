@@ -41,16 +41,14 @@ from pages.components.shared.files import path_of
 from pages.components.shared.session import current, escaped, project, say, show_messages
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.approval import Approval
-from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.account import check_limit
 
 HERE = "release"
 
 
-def run_in_place_of_form(*kinds: type[PartPlan]) -> bool:
-    """Whether a run of the project goes on, or the last one, of these kinds of plans, is finished.
+def run_in_place_of_form(*kinds: str) -> bool:
+    """Whether a run of the project goes on, or the last one, with parts of these kinds, is ended.
 
     Then the page shows how far it is, or its result; of a run that failed it says why.
     """
@@ -58,17 +56,17 @@ def run_in_place_of_form(*kinds: type[PartPlan]) -> bool:
     if task is not None and task.is_going:
         release_in_progress(task)
         return True
-    if task is not None and task.result is not None and isinstance(task.inputs.plan, kinds):
+    if task is not None and task.result is not None and task.kinds & set(kinds):
         finished_release(task.result, task)
         return True
     is_finishing = finishing()
     task = project_task()  # whose failure may be mended now
-    if task is not None and task.failed and isinstance(task.inputs.plan, kinds):
+    if task is not None and task.failed and task.kinds & set(kinds):
         st.error(escaped(f"{task.error} {task.charge}"))
     return is_finishing
 
 
-def run_form(planned: Plan | PartPlan) -> None:
+def run_form(planned: Plan) -> None:
     """What is run, everything to be decided before it, and the button."""
     st.markdown(
         f"The plan: {planned.full_contents}, {planned.budget.amount_text(planned.rho)} for "
@@ -78,7 +76,7 @@ def run_form(planned: Plan | PartPlan) -> None:
     _set_up(planned)
 
 
-def _set_up(planned: Plan | PartPlan) -> None:
+def _set_up(planned: Plan) -> None:
     data = data_source(planned)
     is_going = data is not None and going_since(data) is not None
     if any_going() and not is_going:  # after a reload the page no longer knows its records
@@ -91,7 +89,8 @@ def _set_up(planned: Plan | PartPlan) -> None:
     person_rule = person_rule_input(form)
     st.subheader("Output and cost")
     place = st.container()
-    parquet_only = isinstance(planned, AreaPlan) or parquet_only_input()
+    has_csv = any(part.kind != "areas" for part in planned.parts)
+    parquet_only = not has_csv or parquet_only_input()
     escape_formulas = not parquet_only and escape_formulas_input(planned)
     with place:
         output = output_folder(form, parquet_only=parquet_only)
@@ -160,8 +159,8 @@ def _leave_used_folder() -> None:
 def _start(inputs: ReleaseInputs) -> None:
     """Begin the release, unless one was begun already: a second click comes here too."""
     held = project_task()
-    is_same_kind = held is not None and isinstance(held.inputs.plan, type(inputs.plan))
-    if held is not None and (held.is_going or (is_same_kind and not held.failed)):
+    kinds = {part.kind for part in inputs.plan.parts}
+    if held is not None and (held.is_going or (held.kinds == kinds and not held.failed)):
         return
     try:
         account = inputs.ledger.account(inputs.data)

@@ -5,8 +5,8 @@ import streamlit as st
 
 from pages.components.shared.charts import numbers
 from rpexplore.figures.chart import Column
-from rpexplore.postprocessing.adaptive_bounds import BOUND_MEANING, describe_bounds
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
+from rpexplore.releases.adaptive.bound_texts import BOUND_MEANING
 from rpexplore.workload.table_text import title
 
 BOUND_COLUMNS = {
@@ -24,7 +24,7 @@ SELECTED_COLUMNS = {
 def how_it_came_about(release: AdaptiveRelease, record_noun: str) -> None:
     """The bound of each table, what each round selected, and what cannot be made of all this."""
     st.subheader("How far each table can be from the truth", help=BOUND_MEANING)
-    bounds = release.bounds.assign(bound=describe_bounds(release, record_noun))
+    bounds = release.bounds.assign(bound=release.describe_bounds(record_noun))
     # The smallest first; those without one last.
     bounds = bounds.sort_values("error_bound_95", kind="stable")
     columns = {

@@ -10,6 +10,7 @@ from rpexplore.domain.named_areas import typed_area
 from rpexplore.errors import DomainError
 from rpexplore.planning.areas.area_sums import area_number
 from rpexplore.postprocessing.areas.area_results import AreaResults, AreaTables
+from rpexplore.postprocessing.publication import Publication
 from rpexplore.workload.table_text import Table, title
 
 _MOST_LISTED = 1000  # parts to choose from
@@ -17,9 +18,12 @@ _AT_ONCE = 500  # areas side by side
 _ONE = -1  # in place of a level: the area itself
 
 
-def browse_areas(results: AreaResults) -> None:
-    """The way through the areas, what of them is shown, and a table of it."""
-    tree, walk = results.tree, f"area of {results.release.folder}"
+def browse_areas(results: AreaResults) -> Publication:
+    """The way through the areas, what of them is shown, and a table of it.
+
+    Returned is what of it is publishable.
+    """
+    tree, walk = results.tree, f"area of {results.release.home}"
     way_up(tree, walk)
     top = looked_into(tree, walk)
     parts = results.within(top, min(int(tree.level_of[top]) + 1, len(tree.levels) - 1))
@@ -37,12 +41,14 @@ def browse_areas(results: AreaResults) -> None:
         table = _table(tables)
     if table is None:
         st.info("There is no table for these areas; look at those of another level.")
-        return
+        return Publication()
     study = current().areas
     is_of_scenario = study is not None and study.domain == results.plan.domain
     noun = current().record_noun if is_of_scenario else "records"
-    browse_table(tables, (*([tables.axis] if tables.axis else []), *table), noun)
+    attributes = (*([tables.axis] if tables.axis else []), *table)
+    publication = browse_table(tables, attributes, noun)
     _where_all_are(results, tables, table)
+    return publication
 
 
 def _find(results: AreaResults, walk: str) -> None:

@@ -15,7 +15,6 @@ from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import COLUMNS, Column
-from rpexplore.postprocessing.adaptive_bounds import BOUND_MEANING, describe_bound
 from rpexplore.postprocessing.publication import (
     CV_MEANING,
     SMOOTH_CV_MEANING,
@@ -29,10 +28,8 @@ from rpexplore.postprocessing.results import (
     attributes_in_tables,
     has_counts,
     in_column_order,
-    is_adaptive,
-    is_biased,
-    is_smooth,
 )
+from rpexplore.releases.adaptive.bound_texts import BOUND_MEANING
 from rpexplore.releases.marginal_estimate import Answer
 from rpexplore.releases.query_release import QueryRelease
 
@@ -73,11 +70,11 @@ def browse_table(
         publication = publication_input(results)
     if not has_counts(results, attributes):
         others = " Take one out, or choose others." if attributes else " Choose some."
-        if attributes and is_biased(results):
+        if attributes and results.is_biased:
             others = " Add one or take one out."
-        what = "estimated" if is_adaptive(results) else "processed"
-        what = what if is_biased(results) else "released"
-        exactly = "exactly these attributes" if is_biased(results) else "all of these attributes"
+        what = "estimated" if results.is_estimated else "processed"
+        what = what if results.is_biased else "released"
+        exactly = "exactly these attributes" if results.is_biased else "all of these attributes"
         st.info(f"There is no {what} table with {exactly}.{others}")
         return publication
     least, draw, name = VIEWS[view]
@@ -91,12 +88,12 @@ def browse_table(
             gain = SmoothingGain.of_table(kept(results.table, attributes))
             if gain is not None and not gain.is_gain:
                 st.info(gain.describe(), icon=":material/balance:")
-        if is_adaptive(results):
+        if results.is_estimated:
             st.caption(
                 "Of sums of these estimates no error is known: add up the counts of a table, or "
                 "take a smaller table."
             )
-        elif is_biased(results):
+        elif results.is_biased:
             st.caption(
                 "Subtotals with exact errors are those of the unbiased counts: open the release "
                 "that these tables were made of."
@@ -113,10 +110,10 @@ def browse_table(
 def _say_what_is_publishable(
     results: ShownTables, attributes: tuple[str, ...], record_noun: str, publication: Publication
 ) -> None:
-    if is_adaptive(results):
-        st.markdown(escaped(describe_bound(results, attributes, record_noun)), help=BOUND_MEANING)
+    if bound := results.bound_of(attributes, record_noun):
+        st.markdown(escaped(bound), help=BOUND_MEANING)
     frame = kept(results.table, attributes)
-    publishable, smooth = publication.publishable(frame), is_smooth(results)
+    publishable, smooth = publication.publishable(frame), results.is_smooth
     meaning_of_cv = SMOOTH_CV_MEANING if smooth else CV_MEANING
     if not has_errors(frame):
         st.markdown("**Which cells are publishable is not known.**", help=meaning_of_cv)
@@ -148,7 +145,7 @@ def _attributes(results: Results, folder: Path) -> tuple[str, ...]:
         persist_state="session",  # the table of the Release page stays on that of the results
         placeholder="the total",
         help="Tables as they were processed or estimated."
-        if is_biased(results)
+        if results.is_biased
         else "Any released table, and any that is inside one: its counts are summed from what was "
         "measured, and have exact errors too.",
     )

@@ -5,43 +5,40 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from rpexplore.domain.result_schema import Role, Schema
 from rpexplore.figures.chart import COLUMNS, Column
-from rpexplore.postprocessing.publication import (
-    CV_COLUMN,
-    PUBLISHABLE_COLUMN,
-    Publication,
-    are_adaptive,
-    are_smooth,
-)
+from rpexplore.postprocessing.publication import Publication
 
 
 def columns_of(frame: pd.DataFrame) -> dict[str, Column]:
-    """The columns of a table: labels, counts, intervals."""
-    is_processed, smooth = "value_is" in frame.columns[-1:], are_smooth(frame)
-    adaptive = are_adaptive(frame)
-    count = "smooth count (biased)" if smooth else "processed count (biased)"
-    of_counts = {
-        "value": Column(count if is_processed else "noisy count", "estimate"),
-        "standard_error": COLUMNS["standard_error"],
-        "lower_95": Column("95 % interval from", "estimate"),
-        "upper_95": Column("95 % interval to", "estimate"),
-        CV_COLUMN: Column("CV", "share"),
-        PUBLISHABLE_COLUMN: Column("publishable", "text"),
+    """How each column of a table is shown, by its role: labels, counts, intervals."""
+    schema = Schema.of(frame)
+    kind = "noisy"
+    if schema.has("note"):
+        kind = "processed"
+    if schema.is_smooth:
+        kind = "smooth" if schema.has_unbiased else "estimated"
+    biased = " (biased)" if schema.is_processed else ""
+    unbiased = "unbiased " if schema.has_unbiased else ""
+    holds = "" if schema.has_unbiased or not schema.is_smooth else " (if the model holds)"
+    heads: dict[Role, Column] = {
+        "value": Column(f"{kind} count{biased}", "estimate"),
+        "estimate": Column("noisy count (unbiased)", "estimate"),
+        "error": COLUMNS["standard_error"],
+        "model_error": Column("model-based error", term="Model-based error"),
+        "margin": COLUMNS["margin_95"],
+        "lower": Column(f"{unbiased}95 % interval from{holds}", "estimate"),
+        "upper": Column(f"{unbiased}95 % interval to{holds}", "estimate"),
+        "cv": Column("model-based CV" if schema.is_smooth else "CV", "share"),
+        "target": Column("target σ"),
+        "publishable": Column("publishable", "text"),
+        "flag": Column("target met", "text"),
+        "note": Column(f"what the {'processed' if unbiased else kind} count is", "text"),
     }
-    if is_processed and not adaptive:
-        of_counts["unbiased_value"] = Column("noisy count (unbiased)", "estimate")
-        of_counts["lower_95"] = Column("unbiased 95 % interval from", "estimate")
-        of_counts["upper_95"] = Column("unbiased 95 % interval to", "estimate")
-        of_counts["value_is"] = Column("what the processed count is", "text")
-    if smooth:
-        of_counts["model_error"] = Column("model-based error", term="Model-based error")
-        of_counts[CV_COLUMN] = Column("model-based CV", "share")
-    if adaptive:
-        of_counts["value"] = Column("estimated count (biased)", "estimate")
-        of_counts["lower_95"] = Column("95 % interval from (if the model holds)", "estimate")
-        of_counts["upper_95"] = Column("95 % interval to (if the model holds)", "estimate")
-        of_counts["value_is"] = Column("what the estimated count is", "text")
-    return {name: of_counts.get(name, Column(name, "name")) for name in frame.columns}
+    return {
+        column.name: heads.get(column.role, Column(column.name, "name"))
+        for column in schema.columns
+    }
 
 
 def file_of(names: Sequence[str], publication: Publication) -> str:

@@ -9,8 +9,9 @@ from pages.components.shared.charts import download_frame
 from pages.components.shared.files import download
 from rpexplore.common.other_process import in_other_process
 from rpexplore.postprocessing.publication import Publication
-from rpexplore.postprocessing.results import Results, cell_counts
+from rpexplore.postprocessing.results import AnyResults
 from rpexplore.postprocessing.workbook import MAX_TABLES, workbook_bytes
+from rpexplore.releases.stored_tables import parquet_of
 
 MOST_IN_WORKBOOK = 200_000  # cells: some ten seconds of work
 
@@ -20,12 +21,12 @@ def table_downloads(frame: pd.DataFrame, file: str) -> None:
     with st.container(horizontal=True):
         download_frame(frame, file)
         parquet = f"{Path(file).stem}.parquet"
-        download(parquet, lambda: frame.to_parquet(index=False))
+        download(parquet, lambda: parquet_of(frame))
 
 
-def workbook_download(results: Results, folder: Path, publication: Publication) -> None:
+def workbook_download(results: AnyResults, folder: Path, publication: Publication) -> None:
     """A button for all tables; where they are many, how to make the workbook without the app."""
-    counts = cell_counts(results)
+    counts = [item.n_rows for item in results.items]
     if sum(counts) <= MOST_IN_WORKBOOK and len(counts) <= MAX_TABLES:
         label = "Download all tables as an Excel workbook"
         kind = "-publishable" if publication.leave_empty else ""

@@ -1,5 +1,7 @@
 """Results: look at what was released, and make other tables of it."""
 
+from collections.abc import Callable, Mapping
+
 from pages.components.results.adaptive import how_it_came_about
 from pages.components.results.area_work import area_work
 from pages.components.results.areas import browse_areas
@@ -9,7 +11,7 @@ from pages.components.results.postprocess import HERE, POSTPROCESSING, postproce
 from pages.components.results.publishing import publishing
 from pages.components.results.reading_code import reading_code
 from pages.components.results.shrinkage import shrinkage
-from pages.components.results.source import record_noun_of, results_source
+from pages.components.results.source import Shown, record_noun_of, results_source
 from pages.components.results.synthetic import (
     browse_records,
     synthesizing,
@@ -18,12 +20,10 @@ from pages.components.results.synthetic import (
 from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import kept, show_messages
+from rpexplore.domain.result_schema import OWN_COUNT
 from rpexplore.postprocessing.areas.area_results import AreaResults
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.processed_tables import ProcessedTables
-from rpexplore.postprocessing.synthetic.records import SyntheticRecords
-from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
-from rpexplore.releases.query_release import QueryRelease
+from rpexplore.postprocessing.publication import Publication
 
 
 def draw() -> None:
@@ -31,34 +31,77 @@ def draw() -> None:
     finish(POSTPROCESSING)
     explained_title("Results")
     show_messages(HERE)
-    results = results_source()
-    if results is not None:
-        source, folder = results
-        if isinstance(source, AreaResults):
-            browse_areas(source)
-            if source.is_biased:
-                follow_begun(POSTPROCESSING)
-            else:
-                area_work(source)
-        elif isinstance(source, QueryRelease):
-            browse_answers(source)
-        elif isinstance(source, SyntheticRecords):
-            browse_records(source)
-            follow_begun(POSTPROCESSING)
-        else:
-            attributes, publication = browse(source, folder, record_noun_of(source))
-            workbook_download(source, folder, publication)
-            publishing(source, folder)
-            reading_code(source, folder, attributes, publication.cv_limit)
-            if isinstance(source, AdaptiveRelease):
-                how_it_came_about(source, record_noun_of(source))
-                follow_begun(POSTPROCESSING)
-                synthesizing(kept(Estimates.of_adaptive, source), folder)
-            elif isinstance(source, ProcessedTables):
-                if source.is_smooth:
-                    shrinkage(source)
-                where_records_are_made(source)
-                follow_begun(POSTPROCESSING)
-            else:
-                postprocessing(source, folder)
-                synthesizing(source, folder)
+    shown = results_source()
+    if shown is not None:
+        _VIEWS[shown.part.kind](shown)
+
+
+def _tables(shown: Shown) -> None:
+    """Unbiased tables, and what can be made of them."""
+    _browse(shown)
+    postprocessing(shown.part, shown.folder)
+    synthesizing(shown.part, shown.folder)
+
+
+def _rounds(shown: Shown) -> None:
+    _browse(shown)
+    how_it_came_about(shown.part, record_noun_of(shown.part))
+    follow_begun(POSTPROCESSING)
+    synthesizing(kept(Estimates.of, shown.part), shown.folder)
+
+
+def _processed(shown: Shown) -> None:
+    _browse(shown)
+    if shown.part.is_smooth:
+        shrinkage(shown.part)
+    where_records_are_made(shown.part)
+    follow_begun(POSTPROCESSING)
+
+
+def _browse(shown: Shown) -> None:
+    """A table, and all of them for others."""
+    part = shown.part
+    attributes, publication = browse(part, shown.folder, record_noun_of(part))
+    _downloads(shown, publication)
+    reading_code(part, shown.folder, attributes, publication.cv_limit)
+
+
+def _areas(shown: Shown) -> None:
+    results = kept(AreaResults, shown.part)
+    _downloads(shown, browse_areas(results))
+    area_work(results)
+
+
+def _whole_areas(shown: Shown) -> None:
+    _downloads(shown, browse_areas(shown.part))
+    follow_begun(POSTPROCESSING)
+
+
+def _counts(shown: Shown) -> None:
+    browse_answers(shown.part)
+    _downloads(shown, Publication())
+    reading_code(shown.part, shown.folder, (OWN_COUNT,), Publication().cv_limit)
+
+
+def _records(shown: Shown) -> None:
+    browse_records(shown.part)
+    follow_begun(POSTPROCESSING)
+
+
+def _downloads(shown: Shown, publication: Publication) -> None:
+    """All tables of all parts, as a workbook and in other formats."""
+    workbook_download(shown.whole, shown.folder, publication)
+    publishing(shown.whole, shown.folder)
+
+
+# What is shown of results of each kind.
+_VIEWS: Mapping[str, Callable[[Shown], None]] = {
+    "tables": _tables,
+    "combined": _tables,
+    "rounds": _rounds,
+    "processed": _processed,
+    "areas": _areas,
+    "whole areas": _whole_areas,
+    "counts": _counts,
+    "synthetic": _records,
+}

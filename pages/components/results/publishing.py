@@ -10,14 +10,14 @@ from rpexplore.common.other_process import in_other_process
 from rpexplore.errors import RpexploreError
 from rpexplore.postprocessing.formats.export import Imprint
 from rpexplore.postprocessing.formats.publishing import DEFAULT, FORMATS, published_zip
-from rpexplore.postprocessing.results import Results, cell_counts
+from rpexplore.postprocessing.results import AnyResults
 
 MOST_IN_ZIP = 1_000_000  # cells: some seconds of work
 # The workbook has a button of its own.
 _OFFERED = [name for name in FORMATS if name != "excel"]
 
 
-def publishing(results: Results, folder: Path) -> None:
+def publishing(results: AnyResults, folder: Path) -> None:
     """Choose formats, fill in what only people know, and download; folded."""
     with st.expander("Publish for catalogues, agencies and other programs"):
         st.caption(
@@ -25,7 +25,7 @@ def publishing(results: Results, folder: Path) -> None:
             "errors and intervals, and the guarantee in the words of the release, which stays as "
             "it is."
         )
-        if sum(cell_counts(results)) > MOST_IN_ZIP:
+        if sum(item.n_rows for item in results.items) > MOST_IN_ZIP:
             st.caption(
                 "These tables are too many to be made a file here; `rpexplore publish` writes them "
                 "to a folder."

@@ -1,10 +1,14 @@
 """What the Results page looks at: the release of this project, or what a folder holds."""
 
 import os
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.components.release.release_task import project_task
 from pages.components.shared.autosave import autosaves, is_saved, open_key, save_project
@@ -13,6 +17,7 @@ from pages.components.shared.file_choice import finished_at, path_choice, releas
 from pages.components.shared.session import current, escaped, kept, project
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import capitalised
+from rpexplore.planning.plan import TITLES
 from rpexplore.postprocessing.areas.area_counts import KIND as WHOLE_COUNTS
 from rpexplore.postprocessing.areas.area_results import AreaResults
 from rpexplore.postprocessing.processed_tables import ProcessedTables
@@ -20,35 +25,43 @@ from rpexplore.postprocessing.results import (
     Results,
     ShownTables,
     attributes_in_tables,
+    load_any_results,
     load_area_results,
-    load_results,
     source_folder,
 )
 from rpexplore.postprocessing.synthetic.records import KIND as SYNTHETIC
 from rpexplore.postprocessing.synthetic.records import SyntheticRecords
-from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
-from rpexplore.releases.areas.area_release import AreaRelease
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import read_manifest
-from rpexplore.releases.query_release import QueryRelease
-from rpexplore.releases.table_release import TableRelease
 
 SESSION, FOLDER = "The release of this project", "A folder"
 _PROJECT, _NOTED = "results of project", "results noted"  # its key, and what is noted with it
 
 
-Source = Results | QueryRelease | SyntheticRecords | AreaResults
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What the page looks at.
+
+    part    a part of a release, or what was made of releases
+    whole   all that the folder holds
+    folder  where it is
+    """
+
+    part: Any
+    whole: Any
+    folder: Path
 
 
-def results_source() -> tuple[Source, Path] | None:
-    """What to look at, and its folder; None, which the page explains, while there is nothing.
+def results_source() -> Shown | None:
+    """What to look at; None, which the page explains, while there is nothing.
 
-    The label of processed tables and of synthetic records stands above all.
+    The label of what is biased stands above all.
     """
     _recall()
     top = st.container()
     task = project_task()
     release = None if task is None else task.result
-    if isinstance(release, TableRelease | QueryRelease | AreaRelease | AdaptiveRelease):
+    if release is not None:
         choices = [SESSION, FOLDER]
         chosen = st.radio(
             "Results of", choices, key="results from", horizontal=True, persist_state="session"
@@ -56,12 +69,7 @@ def results_source() -> tuple[Source, Path] | None:
         if chosen == SESSION:
             st.caption(escaped(str(release.folder.absolute())))
             _note(release.folder.absolute())
-            if isinstance(release, AreaRelease):
-                return kept(AreaResults, release), release.folder
-            if isinstance(release, AdaptiveRelease):
-                with top:
-                    _label(release)
-            return release, release.folder
+            return _shown(release, release.folder, top)
     folder = _folder()
     if folder is None:
         if not st.session_state["results folder"]:
@@ -72,14 +80,27 @@ def results_source() -> tuple[Source, Path] | None:
     if results is None:
         return None
     _note(folder)
-    if not isinstance(results, QueryRelease):
-        with top:
-            _label(results)
-            if isinstance(results, AreaResults):
-                _way_back_to(results.release.folder if results.is_biased else None)
-            if isinstance(results, ProcessedTables | SyntheticRecords):
-                _way_back_to(kept(origin_of, results))
-    return results, folder
+    return _shown(results, folder, top)
+
+
+def _shown(results: Any, folder: Path, top: DeltaGenerator) -> Shown:
+    """One of the parts of what a folder holds, chosen by the user where there are several."""
+    part = results.readers[0]
+    if len(results.readers) > 1:
+        kinds = {one.kind: one for one in results.readers}
+        chosen = st.segmented_control(
+            "Part of the release",
+            list(kinds),
+            format_func=lambda kind: TITLES[kind],
+            default=part.kind,
+            required=True,
+            key="part of results",
+            persist_state="session",
+        )
+        part = kinds.get(chosen, part)
+    with top:
+        _LABELS.get(part.kind, _label)(part)
+    return Shown(part, results, folder)
 
 
 def open_folder(folder: Path) -> None:
@@ -120,16 +141,14 @@ def is_of_current(source: ShownTables) -> bool:
     return set(attributes_in_tables(source)) <= set(current().domain.names)
 
 
-def _load(folder: Path, others: tuple[Path, ...], on_progress: Progress) -> Source:
+def _load(folder: Path, others: tuple[Path, ...], on_progress: Progress) -> Any:
     on_progress(f"Reading {folder.name}", 0.0)
     kind = read_manifest(folder).get("format")
-    if kind == QueryRelease.release_format[0]:
-        return QueryRelease.load(folder)
     if kind == SYNTHETIC[0]:
         return SyntheticRecords.load(folder)
-    if kind in (AreaRelease.release_format[0], WHOLE_COUNTS[0]):
+    if kind == WHOLE_COUNTS[0]:
         return load_area_results(folder, others)
-    return load_results(folder)
+    return load_any_results(folder)
 
 
 def _folder() -> Path | None:
@@ -169,38 +188,62 @@ def origin_of(results: ProcessedTables | SyntheticRecords) -> Path | None:
     return source_folder(sources, [*beside, *released_folders().names])
 
 
-def _label(results: Results | SyntheticRecords | AreaResults) -> None:
-    if isinstance(results, SyntheticRecords):
-        st.warning(
-            "**Synthetic records: no row is a person.** They are drawn from a model of what was "
-            "released. For any figure that is published or decided on, use the released tables.",
-            icon=":material/label_important:",
+def _label(results: PartReader) -> None:
+    st.caption(escaped(capitalised(results.label)))
+
+
+def _label_of_records(records: SyntheticRecords) -> None:
+    st.warning(
+        "**Synthetic records: no row is a person.** They are drawn from a model of what was "
+        "released. For any figure that is published or decided on, use the released tables.",
+        icon=":material/label_important:",
+    )
+    _way_back_to(kept(origin_of, records))
+
+
+def _label_of_rounds(results: PartReader) -> None:
+    st.warning(
+        f"**Adaptive release:** {escaped(results.label)}. To add up or compare counts, use a "
+        "release of unbiased tables.",
+        icon=":material/label_important:",
+    )
+
+
+def _label_of_whole_counts(results: AreaResults) -> None:
+    st.warning(
+        "**Whole counts of areas:** never negative, and areas add up to what they are parts of; "
+        "biased. The 95 % intervals are those of the unbiased counts. To add up or compare counts, "
+        "use the unbiased ones.",
+        icon=":material/label_important:",
+    )
+    _way_back_to(results.release.home)
+
+
+def _label_of_processed(results: ProcessedTables) -> None:
+    said = f"{escaped(results.label)}."
+    if results.is_smooth:
+        said = (
+            f"{escaped(results.steps)}. ± in the grid is model-based, and nothing guarantees it. "
+            "The 95 % intervals in the list and in charts are those of the unbiased counts, and "
+            "hold whatever the model."
         )
-    elif isinstance(results, AdaptiveRelease):
-        st.warning(
-            f"**Adaptive release:** {escaped(results.label)}. To add up or compare counts, use a "
-            "release of unbiased tables.",
-            icon=":material/label_important:",
-        )
-    elif isinstance(results, AreaResults) and results.is_biased:
-        st.warning(
-            "**Whole counts of areas:** never negative, and areas add up to what they are parts "
-            "of; biased. The 95 % intervals are those of the unbiased counts. To add up or compare "
-            "counts, use the unbiased ones.",
-            icon=":material/label_important:",
-        )
-    elif isinstance(results, ProcessedTables):
-        said = f"{escaped(results.label)}."
-        if results.is_smooth:
-            said = (
-                f"{escaped(results.kind)}. ± in the grid is model-based, and nothing guarantees "
-                "it. The 95 % intervals in the list and in charts are those of the unbiased "
-                "counts, and hold whatever the model."
-            )
-        st.warning(
-            f"**Processed tables:** {said} To add up or compare counts, use the unbiased ones: "
-            "of the release, or in the list of each table.",
-            icon=":material/label_important:",
-        )
-    else:
-        st.caption(escaped(capitalised(results.label)))
+    st.warning(
+        f"**Processed tables:** {said} To add up or compare counts, use the unbiased ones: of the "
+        "release, or in the list of each table.",
+        icon=":material/label_important:",
+    )
+    _way_back_to(kept(origin_of, results))
+
+
+def _no_label(_: PartReader) -> None:
+    """Own counts say what they are beside them."""
+
+
+# What stands above results of a kind; above others how they came about.
+_LABELS: Mapping[str, Callable[[Any], None]] = {
+    "synthetic": _label_of_records,
+    "rounds": _label_of_rounds,
+    "whole areas": _label_of_whole_counts,
+    "processed": _label_of_processed,
+    "counts": _no_label,
+}

@@ -26,9 +26,6 @@ from rpexplore.postprocessing.results import (
     ShownTables,
     has_counts,
     in_column_order,
-    is_adaptive,
-    is_biased,
-    is_smooth,
 )
 
 MOST_OPTIONS = 1000  # values of an attribute, to choose from
@@ -73,18 +70,18 @@ def list_view(
     """The table as it was released, one row a cell, with its interval and CV."""
     released = kept(results.table, attributes)
     margin = escaped(describe_margin(released, record_noun))
-    if is_adaptive(results):
+    if results.is_estimated:
         st.markdown(
             "The estimated count is the best guess of a model, and biased; its error and interval "
             "hold if the model does."
         )
-    elif is_smooth(results):
+    elif results.is_smooth:
         st.markdown(
             "The smooth count is the best guess at a cell, with its model-based error beside it. "
             f"The unbiased count is within {margin} of the true one, 95 % of the time, whatever "
             "the model."
         )
-    elif is_biased(results):
+    elif results.is_biased:
         st.markdown(
             f"The unbiased count is within {margin} of the true one, 95 % of the time. The "
             "processed count is biased: no error of it is known, and it may lie outside the "
@@ -229,7 +226,7 @@ def _part(
         else:
             fixed[axis.name] = axis.labels.index(label)
     names = in_column_order(results, [*axes, *fixed])
-    if not has_counts(results, names) and not is_biased(results):
+    if not has_counts(results, names) and not results.is_biased:
         return None, f"Areas are not added up here; choose one at {escaped(' and '.join(summed))}."
     if not has_counts(results, names):
         return None, (
@@ -287,9 +284,9 @@ def _chart(
 
 
 def _alt(results: ShownTables) -> str:
-    if is_adaptive(results):
+    if results.is_estimated:
         return "Estimated table"
-    return "Processed table" if is_biased(results) else "Noisy table"
+    return "Processed table" if results.is_biased else "Noisy table"
 
 
 def _named(results: ShownTables, attributes: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ have a model-based error of their own. Adaptive estimates have that error and it
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,12 +15,17 @@ import pandas as pd
 from rpexplore.analysis.cell_accuracy import Axis, label_columns
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.domain.publishable import are_publishable_as_estimated
+from rpexplore.domain.result_schema import (
+    ADAPTIVE,
+    PROCESSED,
+    RELEASED,
+    SMOOTH,
+    Column,
+    Role,
+    Schema,
+)
 from rpexplore.errors import WorkloadError
 
-_ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
-_PROCESSED = ("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
-_SMOOTH = ("value", "model_error", *_PROCESSED[1:])
-_ADAPTIVE = ("value", "model_error", "lower_95", "upper_95", "value_is")
 _NUMBERS = ("value", "unbiased", "standard_error", "lower", "upper", "model_error")
 
 
@@ -55,31 +61,32 @@ class ReleasedCells:
         frame: of `Release.table`, or of the same of combined or processed tables: labels of the
         attributes, in their order, then the estimates. Raises `WorkloadError` for other rows.
         """
-        kinds = (_SMOOTH, _PROCESSED, _ADAPTIVE)  # the longer first
-        ends = (names for names in kinds if tuple(frame.columns[-len(names) :]) == names)
-        estimates = next(ends, _ESTIMATES)
-        n_labels = frame.shape[1] - len(estimates)
-        axes = _axes(frame.iloc[:, :n_labels], attributes)
+        schema = Schema.of(frame)
+        axes = _axes(frame, schema, attributes)
         shape = tuple(len(axis.labels) for axis in axes)
         if len(frame) != np.prod(shape, dtype=np.int64):
             raise WorkloadError(
                 f"The table of ({' × '.join(attributes) or 'total'}) has {len(frame):,} rows, and "
                 f"its labels make {int(np.prod(shape)):,} cells; open the original folder."
             )
-        is_adaptive = estimates == _ADAPTIVE
-        value, error, lower, upper = (
-            frame[name].to_numpy(dtype=float).reshape(shape)
-            for name in (_ADAPTIVE[:-1] if is_adaptive else _ESTIMATES)
+        numbers = {
+            column.role: frame[column.name].to_numpy(dtype=float).reshape(shape)
+            for column in schema.figures
+            if column.is_number
+        }
+        value, model_error = numbers["value"], numbers.get("model_error")
+        what = str(frame[schema.name("note")].iloc[0]) if schema.is_processed else ""
+        return cls(
+            axes,
+            value,
+            numbers.get("estimate", value),
+            numbers["error"] if "error" in numbers else numbers["model_error"],
+            numbers["lower"],
+            numbers["upper"],
+            what,
+            model_error,
+            schema.is_processed and not schema.has_unbiased,
         )
-        if estimates == _ESTIMATES:
-            return cls(axes, value, value, error, lower, upper)
-        what, model_error = str(frame["value_is"].iloc[0]), None
-        if is_adaptive:
-            return cls(axes, value, value, error, lower, upper, what, error, is_adaptive)
-        unbiased = frame["unbiased_value"].to_numpy(dtype=float).reshape(shape)
-        if estimates == _SMOOTH:
-            model_error = frame["model_error"].to_numpy(dtype=float).reshape(shape)
-        return cls(axes, value, unbiased, error, lower, upper, what, model_error)
 
     # ---- parts
 
@@ -179,21 +186,29 @@ class ReleasedCells:
         Of processed counts also unbiased_value and value_is, of smooth ones model_error as well, as
         their tables have them.
         """
-        estimates = _SMOOTH if self.is_smooth else _PROCESSED if self.is_biased else _ESTIMATES
-        if self.is_adaptive:
-            estimates = _ADAPTIVE
+        figures = ADAPTIVE if self.is_adaptive else RELEASED
+        if self.has_unbiased:
+            figures = SMOOTH if self.is_smooth else PROCESSED
         indices = [along.ravel() for along in np.indices(self.value.shape)]
-        labels = label_columns(self.axes, indices, estimates)
-        numbers = {
-            "value": self.value.ravel(),
-            "model_error": None if self.model_error is None else self.model_error.ravel(),
-            "unbiased_value": self.unbiased.ravel(),
-            "standard_error": self.standard_error.ravel(),
-            "lower_95": self.lower.ravel(),
-            "upper_95": self.upper.ravel(),
-            "value_is": self.what,
+        labels = label_columns(self.axes, indices, [column.name for column in figures])
+        numbers: dict[Role, Any] = {
+            "value": self.value,
+            "model_error": self.model_error,
+            "estimate": self.unbiased,
+            "error": self.standard_error,
+            "margin": self.margin,
+            "lower": self.lower,
+            "upper": self.upper,
         }
-        return pd.DataFrame(labels | {name: numbers[name] for name in estimates})
+        shown = {
+            column.name: numbers[column.role].ravel() for column in figures if column.is_number
+        }
+        notes = {column.name: self.what for column in figures if not column.is_number}
+        columns = [
+            Column(name, "code", attribute=axis.name)
+            for name, axis in zip(labels, self.axes, strict=True)
+        ]
+        return Schema((*columns, *figures)).marked(pd.DataFrame(labels | shown | notes))
 
     def describe_bars(self, record_noun: str) -> str:
         """What bars of these cells show, for one or two axes."""
@@ -262,7 +277,8 @@ class ReleasedCells:
 
 def describe_margin(frame: pd.DataFrame, record_noun: str) -> str:
     """Half the 95 % interval of a table's cells: "±32 people", or the range."""
-    upper, lower = (frame[name].to_numpy(dtype=float) for name in ("upper_95", "lower_95"))
+    ends = Schema.of(frame).names("upper", "lower")
+    lower, upper = (frame[name].to_numpy(dtype=float) for name in ends)
     margins = (upper - lower) / 2
     smallest, largest = rounded(float(margins.min()), 3), rounded(float(margins.max()), 3)
     if smallest == largest:
@@ -272,21 +288,23 @@ def describe_margin(frame: pd.DataFrame, record_noun: str) -> str:
     )
 
 
-def _axes(labels: pd.DataFrame, attributes: Sequence[str]) -> tuple[Axis, ...]:
-    """The axis of each attribute, from columns of its values and maybe of their labels.
-
-    A column of labels goes up and down with the column before, whose name it bears.
-    """
-    axes, column = [], 0
-    for left, name in zip(range(len(attributes) - 1, -1, -1), attributes, strict=True):
-        codes, uniques = pd.factorize(labels.iloc[:, column])
+def _axes(frame: pd.DataFrame, schema: Schema, attributes: Sequence[str]) -> tuple[Axis, ...]:
+    """The axis of each attribute, from columns of its values and maybe of their labels."""
+    if list(schema.attributes) != list(attributes):
+        raise WorkloadError(
+            f"The table is one of ({' × '.join(schema.attributes) or 'total'}), and not of "
+            f"({' × '.join(attributes) or 'total'}); open the original folder."
+        )
+    axes = []
+    for name in attributes:
+        own = {one.role: one.name for one in schema.labels if one.attribute == name}
+        codes, uniques = pd.factorize(frame[own["code"]])
         codes_of_axis: tuple[str, ...] = ()
-        column += 1
-        if labels.shape[1] - column > left and labels.columns[column].startswith(f"{name} label"):
-            codes_of_labels, named = pd.factorize(labels.iloc[:, column])
+        if "label" in own:
+            codes_of_labels, named = pd.factorize(frame[own["label"]])
+            # Where several codes have one label, an axis of labels would be too short.
             if np.array_equal(codes, codes_of_labels):
-                codes_of_axis = tuple(map(str, uniques))
-                uniques, column = named, column + 1
+                codes_of_axis, uniques = tuple(map(str, uniques)), named
         axes.append(Axis(name, tuple(map(str, uniques)), codes_of_axis))
     return tuple(axes)
 

@@ -5,7 +5,11 @@ import numpy as np
 from rpexplore.analysis.accuracy import csv_of_accuracy, readable
 from rpexplore.analysis.queries import (
     CountUsefulness,
+    budgets_needed,
+    describe_budgets,
     describe_profile,
+    optimum_of,
+    query_baselines,
     query_headline,
     spare_cells,
     targets_met,
@@ -19,7 +23,8 @@ from rpexplore.planning.accuracy_frame import worst_first
 from rpexplore.planning.counts.query_plan import QueryPlan
 from rpexplore.queries.definitions import StatedQueries
 
-MOST_SHOWN = 40  # rows
+MOST_SHOWN, MOST_CELLS = 40, 10  # rows
+_NOTHING = 1e-3  # contributions below it decide nothing
 _ACCURACY_COLUMNS = {
     "item": Column("query", "text"),
     "standard_error": COLUMNS["standard_error"],
@@ -28,6 +33,12 @@ _ACCURACY_COLUMNS = {
     "of_target": Column("of target", "text"),
     "met": Column("met", "text"),
     "shadow_price": Column("contribution", "share", term="Binding targets"),
+}
+_BASELINE_COLUMNS = {
+    "title": Column("mechanism", "text"),
+    "measured": Column("numbers measured", "count"),
+    "rho": Column("ρ for all targets"),
+    "largest_ratio": Column("times the least"),
 }
 _SPARE_COLUMNS = {
     "cell": Column("cell", "text"),
@@ -48,6 +59,7 @@ def counts_report(plan: QueryPlan, given: Given) -> PartReport:
         sections=[
             _counts(plan),
             _accuracy(plan, given.record_noun),
+            _baselines(plan),
             *([] if isinstance(useful, str) else [_relative_errors(useful)]),
             _targets(plan),
             _profile(plan, given.record_noun),
@@ -123,6 +135,19 @@ def _accuracy(plan: QueryPlan, record_noun: str) -> Section:
     )
 
 
+def _baselines(plan: QueryPlan) -> Section:
+    needed = budgets_needed(query_baselines(optimum_of(plan)), plan.budget)
+    return Section(
+        "Baselines",
+        (
+            "Plainer mechanisms for the same queries and targets. All figures are computed; none "
+            "of them was run.",
+            describe_budgets(needed),
+        ),
+        (Numbers(needed, _BASELINE_COLUMNS, "Smallest budgets that meet all targets"),),
+    )
+
+
 def _relative_errors(useful: CountUsefulness) -> Section:
     return Section(
         "Relative errors",
@@ -136,7 +161,7 @@ def _relative_errors(useful: CountUsefulness) -> Section:
 
 def _targets(plan: QueryPlan) -> Section:
     _, sentence = targets_met(plan, StatedQueries.of(plan.queries))
-    binding = int(np.count_nonzero(plan.certificate.shadow_prices > 0))
+    binding = int(np.count_nonzero(plan.certificate.shadow_prices > _NOTHING))
     return Section(
         "Targets",
         (
@@ -153,7 +178,9 @@ def _profile(plan: QueryPlan, record_noun: str) -> Section:
     rows = spare_cells(plan).sort_values("profile", kind="stable")
     parts = []
     if len(rows):
+        shown = rows.head(MOST_CELLS).dropna(axis="columns", how="all")
+        columns = {name: column for name, column in _SPARE_COLUMNS.items() if name in shown}
         title = "Cells with unused budget, most of it first"
-        note = f"And {len(rows) - MOST_SHOWN:,} more." if len(rows) > MOST_SHOWN else ""
-        parts.append(Numbers(rows.head(MOST_SHOWN), _SPARE_COLUMNS, title, note))
+        note = f"And {len(rows) - MOST_CELLS:,} more." if len(rows) > MOST_CELLS else ""
+        parts.append(Numbers(shown, columns, title, note))
     return Section("Unused budget", (describe_profile(plan, record_noun),), parts)

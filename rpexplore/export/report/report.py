@@ -145,18 +145,18 @@ def report(
     notes, words = board or BoardNotes(), PlanWords.of(plan)
     given = Given(record_noun, expected, cv_limit, request, rehearsal, area_totals)
     parts = [(part, SECTIONS[part.part.kind](part.part, given)) for part in words.parts]
-    domains = list({part.domain: None for part in plan.parts})
+    domain = plan.domain
     first, *others = with_comments(
         [
             label(plan),
             *_shares(plan, words),
-            *map(codebook, domains),
+            codebook(domain),
             *_of_parts(parts, lambda part, told: told.sections),
             context(plan),
             *_of_parts(parts, lambda part, told: [proof(part, checks[part.part.kind])]),
             nist_checklist(plan, record_noun),
             versions(plan, words),
-            *map(all_values, domains),
+            all_values(domain),
             glossary(),
         ],
         notes,
@@ -170,14 +170,13 @@ def report(
         [f"{plural(part.part.n_items, part.item)}{told.of_kind}" for part, told in parts]
     )
     used = {part.domain.names[index] for part in plan.parts for index in part.attribute_indices}
-    exceptions = dict.fromkeys(map(except_from_records, domains))
     return Report(
         title=names[0],
         head=" · ".join(names),
         subtitle=(
             f"{scenario}A plan to release {released} over {plural(len(used), 'attribute')} with "
             "noise, under differential privacy. Made without looking at any record"
-            f"{''.join(exceptions)}.{_from_release(request)}"
+            f"{except_from_records(domain)}.{_from_release(request)}"
         ),
         front=(
             _in_short(plan, parts),

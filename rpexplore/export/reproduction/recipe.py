@@ -4,13 +4,13 @@ import json
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import TableSetting
@@ -40,19 +40,19 @@ class Recipe:
     uniform_reference: as in the scenario
     """
 
-    plan: TablePlan
+    plan: Any
     request: WorkloadRequest
     uniform_reference: bool = False
 
     @classmethod
-    def of(cls, plan: TablePlan, scenario: Scenario) -> "Recipe":
+    def of(cls, plan: Any, scenario: Scenario) -> "Recipe":
         """By the scenario's request if it gives the plan's workload, else by one read off that."""
         request, uniform_reference = scenario.request, scenario.uniform_reference
         # A script has no word for weights that a formula gives.
         if request.smooth_weights is not None or not _gives(request, plan.workload):
             request = WorkloadRequest.of(plan.workload)
         if plan.workload.is_marginals:
-            uniform_reference = plan.has_uniform_reference
+            uniform_reference = getattr(plan, "has_uniform_reference", False)
         return cls(plan, request, uniform_reference)
 
     @property

@@ -127,8 +127,12 @@ class AreaPlan(CertifiedPlan):
         return self.workload.n_tables
 
     @property
+    def contents(self) -> str:
+        return f"{super().contents} in areas"
+
+    @property
     def full_contents(self) -> str:
-        return f"{self.contents} of {plural(self.workload.tree.n_areas, 'area')}"
+        return f"{super().contents} of {plural(self.workload.tree.n_areas, 'area')}"
 
     # ---- what it guarantees
 

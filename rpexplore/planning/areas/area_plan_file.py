@@ -29,7 +29,6 @@ from rpexplore.common.json_fields import (
     sha256_of,
     text_of,
 )
-from rpexplore.domain import codebook
 from rpexplore.domain.area_tree_file import parquet_of_tree, tree_of_parquet
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ContradictionError, PlanError
@@ -173,7 +172,7 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
     names = [text_of({"name": name}, "name") for name in levels["name"]]
     sizes = indices(levels["areas"], 2**31, "number of areas of a level").tolist()
     tree = tree_of_parquet(files.areas, names, sizes)
-    domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
+    domain = Domain.from_schema(content["domain"])
     stated = columns(content, "workloads", ("areas", "tables"))
     bases = bases_from_json(content, domain)
     workloads = [

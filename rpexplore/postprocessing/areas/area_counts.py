@@ -9,7 +9,7 @@ manifest.json   what was done, totals that are not protected, the source, size a
 README.md       how to read all this
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,20 +22,34 @@ import pyarrow.parquet
 
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.template_text import text_from_template
-from rpexplore.errors import ReleaseError
+from rpexplore.domain.result_schema import PROCESSED_VALUE, frame_of
+from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.areas.area_sums import AreaName, area_number
 from rpexplore.postprocessing.areas.area_cells import AreaCells
 from rpexplore.postprocessing.areas.known_totals import known_totals
 from rpexplore.postprocessing.areas.released_cells import PartCells, ReleasedAnswers, cells_of
 from rpexplore.postprocessing.areas.whole_counts import WholeCounts
-from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
+from rpexplore.postprocessing.measurement_source import (
+    MeasurementSource,
+    guarantee,
+    sources_as_worded,
+)
 from rpexplore.postprocessing.processed_folder import with_unbiased
 from rpexplore.postprocessing.table_writing import new_tables_folder
 from rpexplore.releases.areas.area_files import table_file, tables_of_part
 from rpexplore.releases.areas.area_parts import AreaParts
 from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.atomic_folder import check_new
-from rpexplore.releases.manifest import checked_folder, file_entry, now, save_manifest
+from rpexplore.releases.finished_release import Release
+from rpexplore.releases.manifest import (
+    check_facts,
+    checked_folder,
+    file_entry,
+    not_as_written,
+    now,
+    save_manifest,
+)
+from rpexplore.releases.stored_tables import write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +58,6 @@ KIND = ("rpexplore-area-counts", 1)
 LABEL = "whole, nonnegative and consistent; biased; intervals are those of the unbiased answers"
 _NOUN = "whole counts of areas"
 _FACTS = ("created", "label", "guarantee", "known_totals", "sources")
-_REPEATED = ("unbiased_value", "lower_95", "upper_95")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,7 +70,20 @@ class AreaCounts:
     @classmethod
     def load(cls, folder: str | Path) -> "AreaCounts":
         """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
-        return cls(Path(folder), checked_folder(Path(folder), KIND, _NOUN, _FACTS))
+        folder = Path(folder)
+        manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
+        try:
+            (source,) = sources_as_worded(manifest["sources"])
+            facts = {
+                "label": LABEL,
+                "guarantee": guarantee([MeasurementSource.from_json(source)]),
+                "known_totals": int(manifest["known_totals"]),
+                "sources": [source],
+            }
+        except (RpexploreError, KeyError, TypeError, ArithmeticError, ValueError, AttributeError):
+            raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
+        check_facts(folder, manifest, facts, _NOUN)
+        return cls(folder, manifest)
 
     def table(self, level: str, *attributes: str) -> "pd.DataFrame":
         """A table in all areas of a level for which it was asked, one row a cell of an area.
@@ -75,7 +101,7 @@ class AreaCounts:
                 "among these counts; ask for one that the release has."
             )
         found = [pyarrow.parquet.read_table(self.folder / path) for path in paths]
-        return pa.concat_tables([each.unify_dictionaries() for each in found]).to_pandas()
+        return frame_of(pa.concat_tables([each.unify_dictionaries() for each in found]))
 
     @cached_property
     def _tables(self) -> dict[tuple[str, frozenset[str]], list[str]]:
@@ -89,7 +115,7 @@ class AreaCounts:
 
 
 def whole_area_counts(
-    release: AreaRelease,
+    release: AreaRelease | Release,
     output: str | Path,
     *,
     totals: Mapping[AreaName, int] | None = None,
@@ -117,20 +143,21 @@ def whole_area_counts(
             written.
         DomainError: For the codes of no area.
     """
-    output, plan = Path(output), release.plan
+    in_areas: AreaRelease = release.area_tables()
+    output, plan = Path(output), in_areas.plan
     tree = plan.workload.tree
     check_new(output)
     cells = cells_of(plan)
     numbers = {area_number(tree, area): int(total) for area, total in (totals or {}).items()}
-    all_totals, source = known_totals(tree, numbers), MeasurementSource.of(release)
+    all_totals, source = known_totals(tree, numbers), MeasurementSource.of(in_areas)
     parts = AreaParts(plan)
-    answers = ReleasedAnswers(parts, release.folder)
+    answers = ReleasedAnswers(parts, in_areas.folder)
     last = len(cells.attributes) - 1
     with one_thread(), new_tables_folder(output) as folder:
         above = PartCells(cells, answers.of_top, 0)
         counts = WholeCounts(tree, cells, above, all_totals)
         top = _by_level(counts, 0, slice(0, 1), counts.of_top(), min(parts.level, last))
-        entries = _write_part(release, parts, 0, cells, top, folder) if parts.level else []
+        entries = _write_part(in_areas, parts, 0, cells, top, folder) if parts.level else []
         first_of_level = int(tree.starts[parts.level])
         for part, areas in enumerate(parts.areas):
             on_progress("Making whole counts", part / len(parts.areas))
@@ -142,7 +169,7 @@ def whole_area_counts(
                 tree, cells, PartCells(cells, answers.of_part(part), parts.level), all_totals
             )
             found = _by_level(within, parts.level, some, own, last)
-            entries += _write_part(release, parts, part, cells, found, folder)
+            entries += _write_part(in_areas, parts, part, cells, found, folder)
         text = text_from_template(
             "rpexplore.postprocessing",
             "area_counts.md.j2",
@@ -202,18 +229,15 @@ def _write_part(
 def _write_table(released: Path, path: Path, values: np.ndarray) -> None:
     """Write a released table with these values beside the unbiased ones, row by row."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    writer, start = None, 0
-    for batch in pyarrow.parquet.ParquetFile(released).iter_batches(1 << 20):
-        rows = pa.Table.from_batches([batch])
-        own = values[start : start + len(rows)]
-        start += len(rows)
-        rows = with_unbiased({"value": own}, rows, LABEL)
-        if writer is None:
-            repeated: Any = [name for name in rows.column_names if name not in _REPEATED]
-            writer = pyarrow.parquet.ParquetWriter(
-                path, rows.schema, use_dictionary=repeated, write_statistics=False
-            )
-        writer.write_table(rows)
-    assert writer is not None
-    assert start == len(values)
-    writer.close()
+
+    def pieces() -> Iterator[pa.Table]:
+        start = 0
+        with pyarrow.parquet.ParquetFile(released) as file:
+            for batch in file.iter_batches(1 << 20):
+                rows = pa.Table.from_batches([batch])
+                own = values[start : start + len(rows)]
+                start += len(rows)
+                yield with_unbiased({PROCESSED_VALUE: own}, rows, LABEL)
+
+    n_rows = write_rows(path, pieces())
+    assert n_rows == len(values)

@@ -1,11 +1,11 @@
 """Tables of areas as results to look at: those of one area, or of some areas side by side."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from rpexplore.domain.area_range import AreaRange
 from rpexplore.domain.area_titles import area_title, distinct_codes, distinct_names
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.domain.result_schema import PROCESSED, RELEASED, Column, Schema, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.mechanism.marginal_noise import (
@@ -23,20 +24,20 @@ from rpexplore.planning.mechanism.marginal_noise import (
     residuals_within,
 )
 from rpexplore.postprocessing.areas.area_counts import LABEL, AreaCounts
+from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.releases.areas.area_files import asked_tables
 from rpexplore.releases.areas.area_release import AreaRelease
-from rpexplore.releases.areas.area_rows import asked_areas, rows_of_areas
+from rpexplore.releases.areas.area_rows import asked_areas, items_of_areas, rows_of_areas
+from rpexplore.releases.items import Figures, Item, PartReader
 from rpexplore.releases.marginal_estimate import Answer
-from rpexplore.releases.table_cells import ESTIMATES, Labels, label_columns, table_of_cells
+from rpexplore.releases.table_cells import Labels, label_columns, table_of_cells
 
 if TYPE_CHECKING:
     import pandas as pd
 
-UNBIASED = "unbiased; as released"
-
 
 @dataclass(frozen=True, eq=False)
-class AreaResults:
+class AreaResults(PartReader):
     """A release of tables in areas, or whole counts of it, to be walked through.
 
     whole  the counts, if these are looked at
@@ -45,9 +46,16 @@ class AreaResults:
     release: AreaRelease
     whole: AreaCounts | None = None
 
+    kind: ClassVar[str] = "whole areas"  # what a folder holds; a release has a part "areas"
+
     @property
     def folder(self) -> Path:
         return self.release.folder if self.whole is None else self.whole.folder
+
+    @property
+    def home(self) -> Path:
+        """The folder that people know: of the release, or of the whole counts."""
+        return self.release.home if self.whole is None else self.whole.folder
 
     @property
     def plan(self) -> AreaPlan:
@@ -58,14 +66,41 @@ class AreaResults:
         return self.release.tree
 
     @property
+    def domain(self) -> Domain:
+        return self.plan.domain
+
+    @property
     def is_biased(self) -> bool:
         """Whether these are whole counts, so that intervals are not their own."""
         return self.whole is not None
 
     @property
+    def has_unbiased(self) -> bool:
+        return self.is_biased
+
+    @property
     def label(self) -> str:
         """How the tables came about, in words that go with them."""
-        return LABEL if self.is_biased else UNBIASED
+        return super().label if self.whole is None else LABEL
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        return self.release.manifest if self.whole is None else self.whole.manifest
+
+    @property
+    def made_of(self) -> Sequence[MeasurementSource]:
+        return () if self.whole is None else [MeasurementSource.of(self.release)]
+
+    @property
+    def area_levels(self) -> Sequence[str]:
+        levels = self.tree.levels
+        used = {item.level for item in self.items}
+        return levels[1 : 1 + max(i for i, level in enumerate(levels) if level in used)]
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        figures = RELEASED if self.whole is None else PROCESSED
+        return items_of_areas(self.release.parts, self.folder, figures)
 
     def within(self, area: int, level: int) -> slice:
         """The areas of a level that lie in an area, by their numbers."""
@@ -79,13 +114,14 @@ class AreaResults:
     def side_by_side(self, level: int, areas: slice) -> "AreaTables":
         """The tables of areas of a level that follow one another, with one row an area and cell."""
         name = self.tree.levels[level]
-        while name in (*self.plan.domain.names, *ESTIMATES):
+        figures = [column.name for column in PROCESSED]
+        while name in (*self.plan.domain.names, *figures):
             name += " (area)"
         return AreaTables(self, level, areas, name)
 
 
 @dataclass(frozen=True, eq=False)
-class AreaTables:
+class AreaTables(Figures):
     """Tables of areas, in the form of other `Results`.
 
     areas  that follow one another on a level, by their numbers
@@ -105,6 +141,10 @@ class AreaTables:
     @property
     def is_biased(self) -> bool:
         return self.results.is_biased
+
+    @property
+    def has_unbiased(self) -> bool:
+        return self.is_biased
 
     @property
     def title(self) -> str:
@@ -165,7 +205,7 @@ class AreaTables:
         indices = self._indices(attributes)
         asked = {self._tables.attribute_indices(table): table for table in self._asked}
         if indices in asked:
-            return self._of_axis(self._rows(asked[indices]), asked[indices]).to_pandas()
+            return frame_of(self._of_axis(self._rows(asked[indices]), asked[indices]))
         return self.counts(*attributes)
 
     def counts(self, *attributes: AttributeSet) -> "pd.DataFrame":
@@ -173,7 +213,7 @@ class AreaTables:
         indices = self._indices(attributes)
         table = self._smallest_with(indices)
         if self._stand_alone:
-            return self._of_axis(self._rows(table), table).to_pandas()
+            return frame_of(self._of_axis(self._rows(table), table))
         labels = [label_columns(self._plan.domain.attributes[index]) for index in indices]
         values, areas = self._cells(indices, table), asked_areas(self._parts, table, self.areas)
         variances = self._variances(indices, areas)
@@ -181,7 +221,7 @@ class AreaTables:
             labels = [self._labels(areas), *labels]
         else:
             values, variances = values[0], variances[0]
-        return table_of_cells(labels, values, variances).to_pandas()
+        return frame_of(table_of_cells(labels, values, variances))
 
     def answer(self, *attributes: AttributeSet, where: Where | None = None) -> Answer:
         """The unbiased answer of one area to a product query, as `Release.answer`."""
@@ -190,17 +230,38 @@ class AreaTables:
                 "Sums with exact errors are those of the unbiased counts of one area, of tables of "
                 "single values; open it."
             )
-        indices = query_attributes(self.domain, attributes, where)
-        noise = self._noise(indices, int(self._plan.groups.of_area[self.areas.start]))
-        vectors = noise.vectors(where or {})
-        value = self._cells(indices, self._smallest_with(indices))[0]
+        rows = self.answers(*attributes, where=where)
+        return Answer(*(float(rows[name].iloc[0]) for name in ("value", "standard_error")))
+
+    def answers(self, *attributes: AttributeSet, where: Where | None = None) -> "pd.DataFrame":
+        """The unbiased answer of each of the areas to a product query, one row an area.
+
+        Columns: the area's code, and its name if there are names, value, standard_error, lower_95,
+        upper_95. Raises `ReleaseError` for counts of which no sum has a known error.
+        """
+        if self._stand_alone:
+            raise ReleaseError(
+                "Sums with exact errors are those of the unbiased counts, of tables of single "
+                "values; take a released table as it is."
+            )
+        indices = query_attributes(self._plan.domain, attributes, where)
+        table = self._smallest_with(indices)
+        areas = asked_areas(self._parts, table, self.areas)
+        groups, own = np.unique(self._plan.groups.of_area[areas], return_inverse=True)
+        noises = [self._noise(indices, group) for group in groups.tolist()]
+        vectors = noises[0].vectors(where or {})
+        values = self._cells(indices, table)
         for index in reversed(indices):
-            value = value @ vectors[index]
-        return Answer(float(value), float(np.sqrt(noise.covariance(vectors, vectors))))
+            values = values @ vectors[index]
+        variances = np.array([noise.covariance(vectors, vectors) for noise in noises])[own]
+        labels = [self._labels(areas)] if self.axis else []
+        if not self.axis:
+            values, variances = values[0], variances[0]
+        return frame_of(table_of_cells(labels, values, variances))
 
     def reading_lines(self, *attributes: str) -> str:
         """Python lines that read a table for all areas of the level."""
-        tree, folder = self.results.tree, self.results.folder
+        tree, folder = self.results.tree, self.results.home
         names = [tree.levels[self.level], *attributes]
         kind = "AreaCounts" if self.is_biased else "AreaRelease"
         return (
@@ -289,21 +350,25 @@ class AreaTables:
     def _labels(self, areas: np.ndarray) -> Labels:
         """The codes of areas side by side, and their names if they have some."""
         tree, numbers = self.results.tree, areas.tolist()
-        labels = [(self.axis, pa.array(distinct_codes(tree, numbers)))]
+        code = Column(self.axis, "code", f"{self.axis}: the code of the area.", "", self.axis)
+        labels = [(code, pa.array(distinct_codes(tree, numbers)))]
         if (names := distinct_names(tree, numbers)) is not None:
-            labels.append((f"{self.axis} label", pa.array(names)))
+            meaning = f"{self.axis}: what its codes are called."
+            label = Column(f"{self.axis} label", "label", meaning, "", self.axis)
+            labels.append((label, pa.array(names)))
         return labels
 
     def _of_axis(self, rows: pa.Table, table: int) -> pa.Table:
         """The rows with the area's code and name, or without, in place of codes on all levels."""
-        tree = self.results.tree
-        n_codes = self.level + int(bool(self.level) and tree.names is not None)
-        rows = rows.select(rows.column_names[n_codes:])
+        levels = self.results.tree.levels[1:]
+        columns = Schema.of(rows).columns
+        rows = rows.select([one.name for one in columns if one.attribute not in levels])
         if not self.axis:
             return rows
         areas = asked_areas(self._parts, table, self.areas)
         n_cells = int(self._tables.exact_cells[table])
         of_rows = np.repeat(np.arange(len(areas), dtype=np.int32), n_cells)
-        for name, texts in reversed(self._labels(areas)):
-            rows = rows.add_column(0, name, pa.DictionaryArray.from_arrays(of_rows, texts))
+        for column, texts in reversed(self._labels(areas)):
+            codes = pa.DictionaryArray.from_arrays(of_rows, texts)
+            rows = rows.add_column(0, column.field(codes.type), codes)
         return rows

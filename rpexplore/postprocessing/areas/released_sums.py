@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
-from rpexplore.common.numerics import normal_quantile
+from rpexplore.domain.result_schema import RELEASED, Column, apart_from, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_sums import AreaLists, AreaSums, variances_of_sums
 from rpexplore.planning.mechanism.marginal_noise import query_attributes
@@ -12,14 +13,19 @@ from rpexplore.postprocessing.areas.released_cells import ReleasedAnswers
 from rpexplore.releases.areas.area_files import CellErrors
 from rpexplore.releases.areas.area_parts import AreaParts
 from rpexplore.releases.areas.area_release import AreaRelease
-from rpexplore.releases.manifest import CONFIDENCE
-from rpexplore.releases.table_cells import column_names, label_columns
+from rpexplore.releases.finished_release import Release
+from rpexplore.releases.table_cells import arrays_of_figures, label_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def sums_of_areas(release: AreaRelease, lists: AreaLists, *attributes: str) -> "pd.DataFrame":
+_LIST = Column("list", "code", "The list of areas that are added up.", attribute="list")
+
+
+def sums_of_areas(
+    release: AreaRelease | Release, lists: AreaLists, *attributes: str
+) -> "pd.DataFrame":
     """A table summed over lists of areas: unbiased, with exact standard errors.
 
     Args:
@@ -36,9 +42,8 @@ def sums_of_areas(release: AreaRelease, lists: AreaLists, *attributes: str) -> "
         DomainError: For an area that is not there, or that a list counts twice.
         WorkloadError: For a table that is asked for nowhere.
     """
-    import pandas as pd
-
-    plan = release.plan
+    tables_in_areas: AreaRelease = release.area_tables()
+    plan = tables_in_areas.plan
     sums = AreaSums.of(plan.workload.tree, lists)
     indices, tables = query_attributes(plan.domain, [attributes]), plan.workload.tables
     names = tuple(plan.domain.names[index] for index in indices)
@@ -56,7 +61,7 @@ def sums_of_areas(release: AreaRelease, lists: AreaLists, *attributes: str) -> "
         for index in indices
     ]
     values = np.zeros((len(sums.names), *(len(named[0][1]) for named in labels)))
-    answers = ReleasedAnswers(parts, release.folder)
+    answers = ReleasedAnswers(parts, tables_in_areas.folder)
     for part, within in enumerate(parts.areas):
         inside = np.zeros(len(sums.areas), dtype=bool)
         rows = np.zeros(len(sums.areas), dtype=np.int64)
@@ -69,15 +74,12 @@ def sums_of_areas(release: AreaRelease, lists: AreaLists, *attributes: str) -> "
             np.add.at(values, sums.lists[inside], of_areas)
     of_cells = errors_of.from_variances(variances)
     errors = np.broadcast_to(of_cells, (len(values), values[0].size)).ravel()
-    columns = iter(column_names(labels))
     codes = np.indices(values.shape).reshape(values.ndim, -1)
-    found = {"list": np.array(sums.names, dtype=object)[codes[0]]}
+    of_cells = [_LIST, *(column for named in labels for column, _ in named)]
+    arrays = [pa.array(sums.names).take(codes[0])]
     for code, named in zip(codes[1:], labels, strict=True):
-        found |= {next(columns): texts.take(code).to_pandas() for _, texts in named}
-    margin = normal_quantile(CONFIDENCE) * errors
-    flat = values.ravel()
-    found |= {
-        "value": flat, "standard_error": errors, "lower_95": flat - margin,
-        "upper_95": flat + margin,
-    }  # fmt: skip
-    return pd.DataFrame(found)
+        arrays += [texts.take(code) for _, texts in named]
+    arrays += arrays_of_figures(RELEASED, values.ravel(), errors)
+    columns = (*apart_from(of_cells, RELEASED), *RELEASED)
+    fields = [column.field(array.type) for column, array in zip(columns, arrays, strict=True)]
+    return frame_of(pa.table(arrays, schema=pa.schema(fields)))

@@ -8,47 +8,21 @@ another one whatever the case. An attribute has the same name in every table.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
-from typing import Literal, TypeAlias
 from unicodedata import combining, normalize
 
-from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.publication import (
-    ADAPTIVE_ERROR_MEANING,
-    ADAPTIVE_INTERVAL_MEANING,
-    INTERVAL_MEANING,
-    MODEL_ERROR_MEANING,
-    STANDARD_ERROR_MEANING,
+from rpexplore.domain import result_schema
+from rpexplore.domain.result_schema import (
+    ADAPTIVE,
+    CV,
+    OWN_COUNTS,
+    PUBLISHABLE,
+    RELEASED,
+    SMOOTH,
+    Role,
+    Schema,
 )
-from rpexplore.releases.table_cells import ESTIMATES
 
-Role: TypeAlias = Literal["code", "label", "number", "note"]
-CODE: Role = "code"
-LABEL: Role = "label"
-NUMBER: Role = "number"
-NOTE: Role = "note"
-
-NUMBERS = (
-    "value", "model_error", "unbiased_value", "standard_error", "lower_95", "upper_95",
-)  # fmt: skip
-VALUE_IS = "value_is"
-MARK = " (attribute)"  # behind the name of an attribute that is called as another column
-_MEANINGS = {
-    "standard_error": STANDARD_ERROR_MEANING,
-    "lower_95": INTERVAL_MEANING,
-    "upper_95": INTERVAL_MEANING,
-    "model_error": MODEL_ERROR_MEANING,
-    "unbiased_value": "The unbiased noisy count. Not rounded; may be negative.",
-    VALUE_IS: "What was done to the count in value.",
-}
-_RELEASED_MEANINGS = _MEANINGS | {"value": "The noisy count. Unbiased; may be negative."}
-_PROCESSED_MEANINGS = _MEANINGS | {"value": "The count after post-processing."}
-_ADAPTIVE_MEANINGS = _MEANINGS | {
-    "value": "The estimated count: the best guess of a model. Biased.",
-    "model_error": ADAPTIVE_ERROR_MEANING,
-    "lower_95": ADAPTIVE_INTERVAL_MEANING,
-    "upper_95": ADAPTIVE_INTERVAL_MEANING,
-}
+_TAKEN = {one.name for one in (*RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], CV, PUBLISHABLE)}
 
 
 @dataclass(frozen=True)
@@ -57,7 +31,7 @@ class Column:
 
     name       in the export
     title      in the release, which may be any text
-    role       a code or a label of an attribute, a number, or what was done to the row's count
+    role       what it is, see `result_schema`
     attribute  whose code or label it is; "" for others
     meaning    of the column, as a sentence
     texts      all that a column of codes or labels holds, in the order of the cells; else empty
@@ -70,10 +44,24 @@ class Column:
     meaning: str = ""
     texts: tuple[str, ...] = ()
 
+    @property
+    def is_number(self) -> bool:
+        return self.role in result_schema.NUMBERS
+
+    @property
+    def is_required(self) -> bool:
+        """Whether every row has a text: areas of some levels may have no names."""
+        return bool(self.texts) and "" not in self.texts
+
+    @property
+    def names_cells(self) -> bool:
+        """Whether it holds codes or labels."""
+        return self.role in ("code", "label")
+
 
 def attribute_names(attributes: Sequence[str]) -> dict[str, str]:
     """The name of each attribute in exports, so that its label has one as well: NAME_label."""
-    taken = {*NUMBERS, VALUE_IS}
+    taken = set(_TAKEN)
     names = {}
     for attribute in attributes:
         name = safe_name(attribute, taken, "attribute", endings=("", "_label"))
@@ -98,60 +86,22 @@ def safe_name(
 
 
 def columns_of_table(
-    heads: Sequence[str],
-    attributes: Sequence[str],
-    names: Mapping[str, str],
-    titles: Mapping[str, str],
+    schema: Schema, names: Mapping[str, str], titles: Mapping[str, str]
 ) -> list[Column]:
     """The columns of a table, without their texts.
 
     Args:
-        heads: Of the columns in the file of the release.
-        attributes: Of the table, in its order.
+        schema: Of the table in the folder of results.
         names: Of each attribute in exports, see `attribute_names`.
-        titles: What the codebook calls each attribute at length.
+        titles: What the codebook calls attributes at length, where it does.
     """
-    # By position: an attribute may bear any name.
-    if heads[-1] != VALUE_IS:
-        n_behind, meanings = len(ESTIMATES), _RELEASED_MEANINGS
-    elif heads[-4] == "model_error":
-        n_behind, meanings = 5, _ADAPTIVE_MEANINGS
-    else:
-        n_behind, meanings = 7 if heads[-6] == "model_error" else 6, _PROCESSED_MEANINGS
-    texts, numbers = heads[:-n_behind], heads[-n_behind:]
-    columns: list[Column] = []
-    for attribute, has_label in zip(attributes, _have_labels(texts, attributes), strict=True):
-        name, title = names[attribute], texts[len(columns)]
-        columns.append(
-            Column(name, title, CODE, attribute, f"{titles[attribute]}: what a row counts.")
-        )
-        if has_label:
-            title = texts[len(columns)]
-            meaning = f"{titles[attribute]}: what its codes are called."
-            columns.append(Column(f"{name}_label", title, LABEL, attribute, meaning))
-    for head in numbers:
-        role = NOTE if head == VALUE_IS else NUMBER
-        columns.append(Column(head, head, role, meaning=meanings[head]))
+    columns = []
+    for stored in schema.columns:
+        name, meaning = stored.name, stored.meaning
+        if stored.names_cells:
+            name = names[stored.attribute] + ("_label" if stored.role == "label" else "")
+            if (title := titles.get(stored.attribute)) is not None:
+                says = "what a row counts" if stored.role == "code" else "what its codes are called"
+                meaning = f"{title}: {says}."
+        columns.append(Column(name, stored.name, stored.role, stored.attribute, meaning))
     return columns
-
-
-def _have_labels(texts: Sequence[str], attributes: Sequence[str]) -> Sequence[bool]:
-    """Which attributes have a column of labels behind that of their codes."""
-    found = [_without_mark(text) for text in texts]
-    for have_labels in product((False, True), repeat=len(attributes)):
-        expected = []
-        for attribute, has_label in zip(attributes, have_labels, strict=True):
-            expected += [attribute, f"{attribute} label"] if has_label else [attribute]
-        if [_without_mark(text) for text in expected] == found:
-            return have_labels
-    raise ReleaseError(
-        f"A table of ({' × '.join(attributes)}) has other columns than its attributes "
-        f"({', '.join(texts)}); use the original folder."
-    )
-
-
-def _without_mark(text: str) -> str:
-    """A name without what tells an attribute apart from a column of the same name."""
-    while text.endswith(MARK):
-        text = text.removesuffix(MARK)
-    return text

@@ -4,9 +4,12 @@ A format describes these copies, or writes its own; see `publishing`. All senten
 those of the manifest.
 """
 
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,37 +19,28 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rpexplore.common.concurrency import Progress, in_order, no_progress
 from rpexplore.common.csv_text import without_formula
 from rpexplore.common.exact_numbers import exact_text, float_at_least, shown_value
 from rpexplore.common.formatting import capitalised, text_of_path
 from rpexplore.common.names import is_text
+from rpexplore.domain.result_schema import Schema
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.adaptive_bounds import sentences_on_bounds
-from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.formats.columns import (
-    CODE,
-    LABEL,
     Column,
     attribute_names,
     columns_of_table,
     safe_name,
 )
-from rpexplore.postprocessing.measurement_source import MeasurementSource, spent
-from rpexplore.postprocessing.results import (
-    Results,
-    attributes_in_tables,
-    guarantee_of,
-    is_adaptive,
-    load_results,
-)
+from rpexplore.postprocessing.measurement_source import spent
+from rpexplore.postprocessing.results import AnyResults, load_any_results, sources_of
 from rpexplore.releases.adaptive.adaptive_files import LEAST_ERROR
-from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
+from rpexplore.releases.adaptive.bound_texts import bound_sentence
 from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
+from rpexplore.releases.items import Item
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
-from rpexplore.releases.table_files import table_path
-from rpexplore.releases.table_release import TableRelease
 
 _PERIOD = r"[0-9]{4}(-(A1|S[12]|T[1-3]|Q[1-4]|M(0[1-9]|1[0-2])|(0[1-9]|1[0-2])(-[0-3][0-9])?))?"
 MOST_LISTED = 1000  # texts of a column that a description lists one by one
@@ -100,8 +94,8 @@ class Imprint:
 class ExportedTable:
     """A table of an export.
 
-    position    in `table_names` of the results
-    attributes  in the order of its columns
+    item        in the folder of results
+    attributes  in the order of its columns, levels of areas among them
     columns     of the file
     key         the names of the columns that no two rows have alike; empty if there are none
     path        of the CSV file within the export, "" if there is none
@@ -109,7 +103,7 @@ class ExportedTable:
     note        what is known of all its errors together, as a sentence; "" for nothing
     """
 
-    position: int
+    item: Item
     attributes: tuple[str, ...]
     columns: tuple[Column, ...]
     key: tuple[str, ...]
@@ -122,12 +116,12 @@ class ExportedTable:
     @property
     def name(self) -> str:
         """Its number and attributes, in small letters: "0003_age_sex"."""
-        return Path(table_path(self.position, self.attributes)).name.lower()
+        return self.item.name.lower()
 
     @property
     def title(self) -> str:
-        """ "age × sex"; "total" of no attributes."""
-        return " × ".join(self.attributes) or "total"
+        """ "age × sex"; "total" of no attributes; "municipality: age × sex"."""
+        return self.item.title
 
 
 @dataclass
@@ -145,7 +139,7 @@ class Export:
 
     def __post_init__(self) -> None:
         self.manifest: Mapping[str, Any] = read_manifest(self.source)
-        self.results: Results = load_results(self.source)
+        self.results: AnyResults = load_any_results(self.source)
 
     # ---- what is known of all tables
 
@@ -160,7 +154,7 @@ class Export:
 
     @property
     def guarantee(self) -> str:
-        return guarantee_of(self.results)
+        return self.results.guarantee
 
     @property
     def description(self) -> str:
@@ -168,14 +162,9 @@ class Export:
         return f"{self.kind} {self.guarantee}"
 
     @property
-    def is_adaptive(self) -> bool:
-        """Whether the counts are estimates by a model, with no unbiased ones beside them."""
-        return is_adaptive(self.results)
-
-    @property
     def kind(self) -> str:
         """What the tables are, as a sentence."""
-        return f"{'Estimated' if self.is_adaptive else 'Noisy'} tables, {self.results.label}."
+        return f"{self.results.figures}, {self.results.label}."
 
     @property
     def created(self) -> str:
@@ -184,8 +173,8 @@ class Export:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Those in some table."""
-        return attributes_in_tables(self.results)
+        """Those in some table, and levels of areas, in the order of columns."""
+        return self.results.attributes
 
     @cached_property
     def attribute_names(self) -> Mapping[str, str]:
@@ -206,7 +195,7 @@ class Export:
     @cached_property
     def privacy(self) -> dict[str, Any]:
         """The guarantee as fields, as manifests have them: exact ρ as text, unit, sentences."""
-        total = spent(self._sources)
+        total = spent(sources_of(self.results))
         return {
             "definition": "zero-concentrated differential privacy (zCDP)",
             "rho": exact_text(total.rho),
@@ -220,67 +209,58 @@ class Export:
     @property
     def rho(self) -> float:
         """The ρ of all that the tables were made from, rounded up."""
-        return float_at_least(spent(self._sources).rho)
-
-    @property
-    def _sources(self) -> Sequence[MeasurementSource]:
-        if isinstance(self.results, TableRelease | AdaptiveRelease):
-            return [MeasurementSource.of(self.results)]
-        if isinstance(self.results, Estimates):
-            return self.results.sources
-        return [MeasurementSource.from_json(source) for source in self.manifest["sources"]]
+        return float_at_least(spent(sources_of(self.results)).rho)
 
     # ---- tables
+
+    @property
+    def has_notes(self) -> bool:
+        return any(table.note for table in self.tables)
 
     def read_tables(self, folder: Path | None = None, on_progress: Progress = no_progress) -> None:
         """Read all tables, and write a copy of each as CSV into a folder if there is one."""
         if folder is not None:
             (folder / "tables").mkdir()
-        names = self.results.table_names
-        notes = (
-            sentences_on_bounds(self.results) if is_adaptive(self.results) else [""] * len(names)
-        )
+        items = self.results.items
         known: dict[tuple[str, ...], tuple[str, ...]] = {}  # texts that many tables share
-        with closing(
-            in_order(lambda position: self._read(position, folder), range(len(names)))
-        ) as read:
-            for table in read:
+        with closing(in_order(lambda item: self._read(item, folder), items)) as read:
+            for position, table in enumerate(read):
                 columns = tuple(
                     replace(column, texts=known.setdefault(column.texts, column.texts))
                     for column in table.columns
                 )
-                self.tables.append(replace(table, columns=columns, note=notes[table.position]))
-                if table.position % 16 == 0:
-                    on_progress("Writing the tables", table.position / len(names))
+                self.tables.append(replace(table, columns=columns))
+                if position % 16 == 0:
+                    on_progress("Writing the tables", position / len(items))
 
     def rows(self, table: ExportedTable) -> pa.Table:
         """The cells of a table, its columns by their names in the export."""
-        return self._rows(table.attributes).rename_columns([c.name for c in table.columns])
+        rows = _as_written(table.item.read())
+        return rows.rename_columns([column.name for column in table.columns])
 
-    def _rows(self, attributes: tuple[str, ...]) -> pa.Table:
-        frame = self.results.table(attributes)
-        return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
-
-    def _read(self, position: int, folder: Path | None) -> ExportedTable:
-        attributes = self.results.table_names[position]
-        rows = self._rows(attributes)
-        columns = columns_of_table(
-            rows.column_names, attributes, self.attribute_names, self.attribute_titles
-        )
+    def _read(self, item: Item, folder: Path | None) -> ExportedTable:
+        rows = item.read()
+        schema = Schema.of(rows)
+        columns = columns_of_table(schema, self.attribute_names, self.attribute_titles)
+        rows = _as_written(rows)
         for index, column in enumerate(columns):
-            if column.role in (CODE, LABEL):
+            if column.names_cells:
                 columns[index] = replace(column, texts=self._texts(rows, index))
         rows = rows.rename_columns([column.name for column in columns])
         table = ExportedTable(
-            position, attributes, tuple(columns), _key(rows, columns), rows.num_rows
+            item,
+            schema.attributes,
+            tuple(columns),
+            _key(rows, columns),
+            rows.num_rows,
+            note=bound_sentence(item.bound) if item.bound else "",
         )
         if folder is None:
             return table
-        path = f"{table_path(position, attributes)}.csv"
-        decimals = decimals_of(rows)
+        path = f"tables/{item.name}.csv"
         with (folder / path).open("wb") as file:
             writer = CsvWriter(
-                file, rows.column_names, decimals, escape_formulas=self.escape_formulas
+                file, rows.column_names, decimals_of(rows), escape_formulas=self.escape_formulas
             )
             writer.write(rows)
         with (folder / path).open("rb") as file:
@@ -293,18 +273,55 @@ class Export:
         return tuple(map(without_formula, texts)) if self.escape_formulas else tuple(texts)
 
 
+def _as_written(rows: pa.Table) -> pa.Table:
+    """Rows in which every column is float64, or a text by a dictionary."""
+    for index, stored in enumerate(rows.schema):
+        column = rows.column(index)
+        if pa.types.is_boolean(stored.type):
+            column = pc.if_else(column, "yes", "no").dictionary_encode()
+        elif pa.types.is_string(stored.type):
+            column = column.dictionary_encode()
+        elif pa.types.is_integer(stored.type):
+            column = column.cast(pa.float64())
+        else:
+            continue
+        rows = rows.set_column(index, stored.with_type(column.type), column)
+    return rows.combine_chunks().unify_dictionaries()
+
+
 def decimals_of(rows: pa.Table) -> int:
     """How many decimals the numbers of a table have as CSV, as in a release's own files."""
-    upper = np.abs(np.asarray(rows["upper_95"])).max()
-    if "standard_error" in rows.column_names:
-        return csv_decimals(np.asarray(rows["standard_error"]).min(), upper)
-    return csv_decimals(max(np.asarray(rows["model_error"]).min(), LEAST_ERROR), upper)
+    schema = Schema.of(rows)
+    numbers = [np.asarray(rows[one.name]) for one in schema.columns if one.is_number]
+    largest = max(float(np.nanmax(np.abs(column), initial=0.0)) for column in numbers)
+    errors = np.asarray(rows[schema.error_and_count[0]])
+    # Without unbiased figures beside it, a model may be sure of a cell.
+    by_model = schema.is_smooth and not schema.has_unbiased
+    if schema.has("error"):
+        errors = np.asarray(rows[schema.name("error")])
+    return csv_decimals(max(errors.min(), LEAST_ERROR) if by_model else errors.min(), largest)
 
 
 def _key(rows: pa.Table, columns: Sequence[Column]) -> tuple[str, ...]:
     """The codes, or codes and labels, if no two rows have the same."""
-    for roles in ((CODE,), (CODE, LABEL)):
+    for roles in (("code",), ("code", "label")):
         names = [column.name for column in columns if column.role in roles]
         if names and rows.group_by(names).aggregate([]).num_rows == rows.num_rows:
             return tuple(names)
     return ()
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format that tables can be exported to.
+
+    title      what people call it
+    files      what it adds to the folder, for its README
+    write      writes that into a folder
+    has_files_of_its_own   whether it has the tables in it, so that it needs no copies beside it
+    """
+
+    title: str
+    files: str
+    write: Callable[[Export, Path], None]
+    has_files_of_its_own: bool = False

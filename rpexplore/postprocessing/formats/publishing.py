@@ -4,11 +4,12 @@
     README.md                 what is promised, and what the columns are
     ...                       what the formats add: descriptions, or files of their own
 
-A format is a file beside this one and a line in `FORMATS`.
+A format is a module in `writers`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,37 +20,14 @@ from rpexplore.common.template_text import text_from_template
 from rpexplore.common.zip_file import zip_of
 from rpexplore.domain.provenance import formulas_warning
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.formats.columns import NOTE, NUMBER
-from rpexplore.postprocessing.formats.croissant import write_croissant
-from rpexplore.postprocessing.formats.csvw import write_csvw
-from rpexplore.postprocessing.formats.dcat import write_dcat
-from rpexplore.postprocessing.formats.excel import write_excel
-from rpexplore.postprocessing.formats.export import Export, Imprint
-from rpexplore.postprocessing.formats.frictionless import write_frictionless
-from rpexplore.postprocessing.formats.r_script import write_r_script
-from rpexplore.postprocessing.formats.sdmx import write_sdmx
-from rpexplore.postprocessing.results import cell_counts
+from rpexplore.postprocessing.formats import writers
+from rpexplore.postprocessing.formats.export import Export, Format, Imprint
+from rpexplore.postprocessing.formats.writers import DEFAULT
 from rpexplore.releases.atomic_folder import check_room, new_folder
 from rpexplore.releases.table_files import BYTES_PER_CELL
 
 README = "README.md"
 _NO_IMPRINT = Imprint()
-
-
-@dataclass(frozen=True)
-class Format:
-    """A format that tables can be exported to.
-
-    title      what people call it
-    files      what it adds to the folder, for its README
-    write      writes that into a folder
-    has_files_of_its_own   whether it has the tables in it, so that it needs no copies beside it
-    """
-
-    title: str
-    files: str
-    write: Callable[[Export, Path], None]
-    has_files_of_its_own: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,35 +44,8 @@ class Published:
 
 
 FORMATS: Mapping[str, Format] = {
-    "frictionless": Format(
-        "Frictionless Data Package", "`datapackage.json` describes all files", write_frictionless
-    ),
-    "csvw": Format("CSV on the Web (CSVW)", "`csv-metadata.json` describes all files", write_csvw),
-    "croissant": Format(
-        "Croissant", "`croissant.json` describes all files for machine learning", write_croissant
-    ),
-    "dcat": Format(
-        "DCAT catalogue record", "`dcat.jsonld` is a record with the guarantee", write_dcat
-    ),
-    "sdmx": Format(
-        "SDMX 3.0",
-        "`sdmx/` has `structure.xml` and a file of observations a table, as SDMX-CSV 2.0",
-        write_sdmx,
-        has_files_of_its_own=True,
-    ),
-    "r": Format(
-        "R",
-        "`rpexplore.R`, without packages, reads the folder that `datapackage.json` describes",
-        write_r_script,
-    ),
-    "excel": Format(
-        "Excel workbook",
-        "`tables.xlsx` has a sheet a table",
-        write_excel,
-        has_files_of_its_own=True,
-    ),
+    name: import_module(f"{writers.__name__}.{name}").FORMAT for name in writers.NAMES
 }
-DEFAULT = "frictionless"
 
 
 def publish(
@@ -111,8 +62,7 @@ def publish(
     Complete or not at all. Spends nothing; the release stays as it is.
 
     Args:
-        release: The folder of a release of tables, adaptive or not, or of combined or processed
-            tables.
+        release: The folder of a release of any kind, or of tables that were made of one.
         formats: Keys of `FORMATS`, any number of them.
         imprint: Title, publisher and licence, for the formats that have fields for them.
         escape_formulas: Whether no text in CSV files begins as formulas of spreadsheets do.
@@ -134,7 +84,8 @@ def publish(
     output = Path(output)
     export = Export(Path(release), imprint, escape_formulas)
     with_copies = not all(FORMATS[name].has_files_of_its_own for name in chosen)
-    check_room(BYTES_PER_CELL * sum(cell_counts(export.results)) * len(chosen), output)
+    n_cells = sum(item.n_rows for item in export.results.items)
+    check_room(BYTES_PER_CELL * n_cells * len(chosen), output)
     try:
         with new_folder(output) as folder:
             export.read_tables(folder if with_copies else None, on_progress)
@@ -166,12 +117,12 @@ def published_zip(release: Path, formats: Sequence[str], imprint: Imprint = _NO_
 def _write_readme(
     export: Export, folder: Path, formats: Sequence[str], *, with_copies: bool
 ) -> None:
-    numbers = {
-        column.name: column.meaning
-        for table in export.tables
-        for column in table.columns
-        if column.role in (NUMBER, NOTE)
-    }
+    meanings: dict[str, dict[str, None]] = {}  # parts of a release may mean something else
+    for table in export.tables:
+        for column in table.columns:
+            if not column.names_cells:
+                meanings.setdefault(column.name, {})[column.meaning] = None
+    numbers = {name: " Or: ".join(each) for name, each in meanings.items()}
     text = text_from_template(
         "rpexplore.postprocessing",
         "published.md.j2",

@@ -23,7 +23,6 @@ from rpexplore.errors import ReleaseError
 from rpexplore.export.report.nist_checklist import nist_checklist
 from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.section import Checklist, Facts
-from rpexplore.planning.part_plan import CertifiedPlan, PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import USUAL_DELTAS
 from rpexplore.releases.finished_release import FORMAT as RELEASE
@@ -197,9 +196,7 @@ def registry_entry(release: Release, answers: RegistryAnswers) -> dict[str, Any]
                 told.get("Data security and access control"),
                 f"rpexplore {manifest['versions']['rpexplore']}.",
             ),
-            "justification": _text(
-                answers.justification, plan.proven if isinstance(plan, CertifiedPlan) else ""
-            ),
+            "justification": _text(answers.justification, getattr(plan, "proven", "")),
         },
         "administrative": {
             "sources": answers.sources,
@@ -216,7 +213,7 @@ def registry_entry(release: Release, answers: RegistryAnswers) -> dict[str, Any]
     }
 
 
-def _report_sentences(plan: Plan | PartPlan) -> dict[str, str]:
+def _report_sentences(plan: Plan) -> dict[str, str]:
     """What the report on a plan says, by the term or the point."""
     (checklist,) = (
         part for part in nist_checklist(plan, "records").parts if isinstance(part, Checklist)
@@ -228,14 +225,17 @@ def _report_sentences(plan: Plan | PartPlan) -> dict[str, str]:
     }
 
 
-def _description(plan: Plan | PartPlan) -> str:
+def _description(plan: Plan) -> str:
     """ "56 noisy tables of age, sex and region. …"."""
-    return f"{capitalised(plan.contents)} of {_attributes(plan)}. {plan.accuracy_statement}"
+    statements = " ".join(dict.fromkeys(part.accuracy_statement for part in plan.parts))
+    return f"{capitalised(plan.contents)} of {_attributes(plan)}. {statements}"
 
 
-def _attributes(plan: Plan | PartPlan) -> str:
+def _attributes(plan: Plan) -> str:
     """The attributes that are asked for, with their numbers of values."""
-    attributes = [plan.domain.attributes[index] for index in plan.attribute_indices]
+    attributes = dict.fromkeys(
+        part.domain.attributes[index] for part in plan.parts for index in part.attribute_indices
+    )
     return joined(
         [f"{attribute.name} ({plural(attribute.size, 'value')})" for attribute in attributes]
     )

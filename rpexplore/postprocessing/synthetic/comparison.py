@@ -17,10 +17,9 @@ import pyarrow as pa
 
 from rpexplore.common.concurrency import Progress, in_order
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.result_schema import INTERVAL_ROLES, Schema
 from rpexplore.planning.mechanism.reconstruction import answers
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.table_queries import queries_of_tables
-from rpexplore.releases.table_cells import ESTIMATES
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.query_matrix import QueryMatrix
 
@@ -101,7 +100,7 @@ def compare(
         codes: The records' values, int16[n, d].
         total: What the records' counts are scaled to: the total of what they were fitted to.
     """
-    queries, names = queries_of_tables(source), source.table_names
+    queries, names = source.queries, source.table_names
     columns = {index: codes[:, i] for i, index in enumerate(attributes)}
     scale = total / len(codes)
 
@@ -109,10 +108,7 @@ def compare(
         indices = source.domain.positions(names[position])
         shape = tuple(source.domain.sizes[list(indices)].tolist())
         counts = scale * _counts([columns[index] for index in indices], shape, len(codes))
-        if isinstance(source, TableRelease):
-            rows = source.cells(position)
-        else:
-            rows = source.cells(names[position])
+        rows = source.items[position].read()
         # Of sums of single values no model-based error is known.
         is_single = all(query is None for query in queries[position])
         row = {
@@ -130,7 +126,7 @@ def compare(
                 on_progress("Comparing their tables with the released ones", position / len(names))
     by_table = pd.DataFrame(tables, columns=list(TABLES_COLUMNS))
     by_table = by_table.sort_values(["ratio", "table"], ascending=[False, True])
-    if isinstance(source, Estimates) and source.is_adaptive:
+    if source.is_adaptive:
         by_table["nearer"] = by_table["nearer"].replace(RELEASED, MEASURED)
     cells = pd.concat(worst).sort_values("standard_errors_away", ascending=False, kind="stable")
     return Comparison(
@@ -178,7 +174,8 @@ def _compared(
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """The row of a table, completed, and those cells of it that are farthest apart."""
     values = answers(counts, queries).ravel()
-    released, errors, lower, upper = (rows[column].to_numpy() for column in ESTIMATES)
+    schema = Schema.of(rows)
+    released, errors, lower, upper = (rows[schema.name(role)].to_numpy() for role in INTERVAL_ROLES)
     difference = values - released
     outside = (values < lower) | (values > upper)
     released_error = _root_mean_square(errors)
@@ -194,8 +191,8 @@ def _compared(
     away = np.abs(difference) / errors
     farthest = np.argsort(-away, kind="stable")[:_CELLS_OF_A_TABLE]
     chosen = rows.take(pa.array(farthest))
-    labels = [chosen.column(i).to_pylist() for i in range(rows.num_columns - len(ESTIMATES))]
-    kinds = rows.column_names[: len(labels)]
+    kinds = [column.name for column in schema.labels]
+    labels = [chosen[kind].to_pylist() for kind in kinds]
     cells = pd.DataFrame(
         {
             "table": row["table"],

@@ -1,6 +1,6 @@
 """How long synthetic records take, roughly, to be told beforehand."""
 
-from rpexplore.postprocessing.duration import measured_residuals, smoothing_seconds
+from rpexplore.postprocessing.duration import smoothing_seconds
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.synthetic.population import sweep_chunk_size
 from rpexplore.postprocessing.synthetic.population_engine import records_swept
@@ -23,7 +23,7 @@ def records_seconds(source: TableRelease | Estimates, rows: int | None) -> float
     d, n_values = len(attributes), int(domain.sizes[list(attributes)].sum())
     per_record = _PER_PRODUCT * d * n_values + _PER_VALUE * n_values
     chunks = n_records / sweep_chunk_size(n_records, n_values)
-    residuals = measured_residuals(source)
+    residuals = source.residuals
     if len(residuals) > MOST_RESIDUALS:
         residuals = [residual for residual in residuals if len(residual) <= 2]
     return (

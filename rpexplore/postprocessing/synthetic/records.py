@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -13,7 +13,11 @@ import pyarrow.parquet
 from rpexplore.common.formatting import describe_share, joined, plural
 from rpexplore.domain.impossible import combination_text
 from rpexplore.errors import ReleaseError, RpexploreError
-from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
+from rpexplore.postprocessing.measurement_source import (
+    MeasurementSource,
+    guarantee,
+    sources_as_worded,
+)
 from rpexplore.postprocessing.synthetic.comparison import (
     CELLS_COLUMNS,
     MEASURED,
@@ -150,6 +154,8 @@ def checked_engine(name: str) -> str:
 class SyntheticRecords:
     """The records of a folder that `records_folder.synthesize` has written."""
 
+    kind: ClassVar[str] = "synthetic"
+
     folder: Path
     manifest: Mapping[str, Any]
 
@@ -174,7 +180,7 @@ class SyntheticRecords:
                 "rows": n_records,
                 **{key: stated[key] for key in _AS_STATED},
                 "guarantee": guarantee(sources, "records"),
-                "sources": [source.to_json() for source in sources],
+                "sources": sources_as_worded(manifest["sources"]),
             }
         except (
             RpexploreError,
@@ -195,6 +201,11 @@ class SyntheticRecords:
     def label(self) -> str:
         """What the records are."""
         return self.manifest["label"]
+
+    @property
+    def readers(self) -> "tuple[SyntheticRecords]":
+        """What is looked at by itself."""
+        return (self,)
 
     @property
     def is_adaptive(self) -> bool:

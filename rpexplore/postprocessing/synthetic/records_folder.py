@@ -27,6 +27,7 @@ from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
 from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.exact_numbers import whole_number
 from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.result_schema import Column, apart_from
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.seeded_numbers import SeededNumbers
 from rpexplore.estimation.smooth_tables import SmoothTables
@@ -76,6 +77,7 @@ from rpexplore.postprocessing.synthetic.smooth_targets import (
 )
 from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme
 from rpexplore.releases.atomic_folder import check_new, check_room
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import file_entry, now, save_manifest
 from rpexplore.releases.table_cells import for_csv, label_columns
 from rpexplore.releases.table_release import TableRelease
@@ -90,7 +92,7 @@ _ENGINES = {"population": population_records, "graphical_model": graphical_model
 
 
 def synthesize(
-    source: TableRelease | Estimates,
+    source: PartReader,
     output: str | Path,
     *,
     rows: int | None = None,
@@ -129,7 +131,10 @@ def synthesize(
     check_new(output)
     _check(rows, engine)
     on_progress("Reading what was measured", 0.0)
-    estimates = source if isinstance(source, Estimates) else Estimates.of(source)
+    measured = source.measured_tables()
+    estimates = Estimates.of(measured)
+    # Of an adaptive release what was measured is unbiased, nearly.
+    tables: TableRelease | Estimates = estimates if measured.is_biased else measured
     domain = estimates.domain
     attributes = tuple(sorted({index for table in estimates.tables for index in table}))
     if not attributes:
@@ -160,7 +165,7 @@ def synthesize(
     if np.any(impossible.are_met(codes)):
         raise ReleaseError("A record is impossible, which must not happen; please report it.")
     comparison = compare(
-        source,
+        tables,
         lambda table: _smooth_table(estimates, smooth, table),
         attributes,
         codes,
@@ -249,12 +254,9 @@ def _pieces(
 ) -> Iterator[pa.Table]:
     """The records as rows with a number, codes and labels."""
     columns = [label_columns(domain.attributes[index]) for index in attributes]
-    names = [NUMBER]
-    for named in columns:
-        for name, _ in named:
-            while name in names:
-                name += " (attribute)"
-            names.append(name)
+    number = Column(NUMBER, "value", "The number of the record.")
+    of_values = [column for named in columns for column, _ in named]
+    names = [NUMBER, *(column.name for column in apart_from(of_values, [number]))]
     metadata = {MADE: json.dumps(made, ensure_ascii=False).encode()}
     for start in range(0, len(codes), _ROWS_AT_ONCE):
         chunk = codes[start : start + _ROWS_AT_ONCE].astype(np.int32)

@@ -13,6 +13,7 @@ import pyarrow.parquet
 
 from rpexplore.common.concurrency import Progress, in_order, part_of_progress
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.result_schema import ADAPTIVE
 from rpexplore.estimation.smooth_tables import SmoothTables
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.releases.adaptive.estimates import MeasuredSoFar, downward_closed, tables_of
@@ -23,7 +24,6 @@ from rpexplore.releases.manifest import file_entry
 from rpexplore.releases.measurement_file import Measured, MeasuredFile, MeasurementNote
 from rpexplore.releases.residual_files import residual_files, write_residuals
 from rpexplore.releases.table_cells import (
-    ESTIMATES,
     Labels,
     for_csv,
     label_columns,
@@ -129,7 +129,7 @@ class AdaptiveWriter:
                 self._folder,
                 position,
                 self._plan.workload.tables[position],
-                map(_labelled, pieces_of_cells(labels, values, errors**2)),
+                pieces_of_cells(labels, values, errors**2, ADAPTIVE, LABEL),
                 decimals=csv_decimals(max(errors.min(), LEAST_ERROR), values.max()),
                 escape_formulas=self._note.escape_formulas,
                 with_csv=not self._note.parquet_only,
@@ -152,16 +152,3 @@ class AdaptiveWriter:
 def all_of(first: MeasuredFile) -> list[np.ndarray]:
     """What the first plan measured of each of its residuals."""
     return [first.measured(residual) for residual in range(len(first.closure))]
-
-
-def _labelled(cells: pa.Table) -> pa.Table:
-    """The cells with what their error is by its name, and in each row what the value is."""
-    names: list[str] = []
-    for name in cells.column_names[: -len(ESTIMATES)]:  # of attributes
-        while name in names or name in ("model_error", "value_is"):
-            name += " (attribute)"
-        names.append(name)
-    names += ["value", "model_error", "lower_95", "upper_95"]
-    codes = np.zeros(cells.num_rows, dtype=np.int32)
-    cells = cells.rename_columns(names)
-    return cells.append_column("value_is", pa.DictionaryArray.from_arrays(codes, pa.array([LABEL])))

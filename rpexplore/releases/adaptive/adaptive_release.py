@@ -10,9 +10,9 @@ rounds.parquet          what rounds selected and measured (round: from 1; drawn:
                         measured: integer), without what was lost
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from pathlib import Path
 from typing import ClassVar, NoReturn
@@ -26,6 +26,7 @@ import pyarrow.parquet
 from rpexplore.common.concurrency import Progress
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeSet, Domain
+from rpexplore.domain.result_schema import ADAPTIVE, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 from rpexplore.planning.mechanism.marginal_noise import Where, query_attributes
@@ -39,29 +40,23 @@ from rpexplore.releases.adaptive.adaptive_files import (
     AdaptiveWriter,
     all_of,
 )
+from rpexplore.releases.adaptive.bound_texts import bound_sentence, describe_bounds
 from rpexplore.releases.adaptive.estimates import MeasuredSoFar
 from rpexplore.releases.adaptive.outcomes import RoundOutcome, most_numbers, shape_of
 from rpexplore.releases.finished_release import PartRelease, WrittenPart
+from rpexplore.releases.items import Item
 from rpexplore.releases.manifest import TableFiles
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasuredFile, MeasurementNote
 from rpexplore.releases.readme import adaptive_readme
 from rpexplore.releases.residual_files import StoredResiduals, residual_files
-from rpexplore.releases.stored_columns import (
-    LARGEST_ESTIMATE,
-    check_schema,
-    not_what_was_written,
-    read_columns,
-)
+from rpexplore.releases.stored_columns import check_schema, not_what_was_written, read_columns
+from rpexplore.releases.stored_tables import read_rows
 from rpexplore.releases.table_files import (
     BYTES_PER_CELL,
     BYTES_PER_CELL_IN_PARQUET,
     files_of_tables,
     table_path,
-)
-
-_CELL_COLUMNS: dict[str, pa.DataType] = dict.fromkeys(
-    ("value", "model_error", "lower_95", "upper_95"), pa.float64()
 )
 
 
@@ -103,10 +98,49 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
         )
 
     @property
-    def table_files(self) -> list[Path]:
-        """The Parquet file of each table, in the order of `table_names`."""
-        names = enumerate(self.table_names)
-        return [self.folder / f"{table_path(place, table)}.parquet" for place, table in names]
+    def figures(self) -> str:
+        return "Estimated tables"
+
+    @property
+    def is_biased(self) -> bool:
+        return True
+
+    @property
+    def is_smooth(self) -> bool:
+        return True
+
+    @property
+    def why_no_tables(self) -> str:
+        return (
+            "adaptive estimates are biased, and sums of them have no known standard error. Use a "
+            "release by a plan that is not adaptive, or add up the values of a table."
+        )
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        cells, bounds = self.plan.workload.exact_cells, self.describe_bounds()
+        return [
+            Item.of_table(place, names, int(cells[place]), partial(self.cells, place), bound)
+            for place, (names, bound) in enumerate(zip(self.table_names, bounds, strict=True))
+        ]
+
+    @property
+    def adding_up(self) -> str:
+        return (
+            "Of sums of these estimates no error is known; where there is a smaller table, use "
+            "its cell."
+        )
+
+    def describe_bounds(self, record_noun: str = "records") -> list[str]:
+        """The bound of each table in words, in its order."""
+        # The cells of any table add up to the estimated records; those with the fewest are read.
+        smallest = int(np.argmin(self.plan.workload.cells))
+        total = float(self.cells(smallest)["value"].to_numpy().sum())
+        return describe_bounds(self.bounds["error_bound_95"].tolist(), total, record_noun)
+
+    def bound_of(self, attributes: Collection[str], record_noun: str = "records") -> str:
+        position = [set(table) for table in self.table_names].index(set(attributes))
+        return bound_sentence(self.describe_bounds(record_noun)[position])
 
     @property
     def bounds(self) -> pd.DataFrame:
@@ -147,12 +181,19 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
                 f"There is no estimated table of ({self.domain.describe(indices)}); ask for one "
                 "that is there."
             )
+        return frame_of(self.cells(position))
+
+    def cells(self, position: int) -> pa.Table:
+        """The table at a position of the workload, one row a cell."""
         workload = self.plan.workload
         n_rows = int(workload.exact_cells[position])
         path = self.folder / f"{table_path(position, workload.tables[position])}.parquet"
-        return read_columns(path, _CELL_COLUMNS, n_rows, largest=LARGEST_ESTIMATE).to_pandas()
+        return read_rows(path, ADAPTIVE, n_rows)
 
     counts = table
+
+    def measured_tables(self) -> "AdaptiveRelease":
+        return self
 
     def answer(self, *attributes: AttributeSet, where: Where | None = None) -> NoReturn:
         """Raises `ReleaseError`: no error of a sum of estimates is known."""

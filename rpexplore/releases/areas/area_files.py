@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.result_schema import RELEASED, Column
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.releases.areas.area_answers import PartAnswers
 from rpexplore.releases.areas.area_parts import AreaParts
-from rpexplore.releases.manifest import CONFIDENCE
 from rpexplore.releases.measurement_file import Measured
-from rpexplore.releases.table_cells import ESTIMATES, column_names, label_columns
+from rpexplore.releases.stored_tables import write_rows
+from rpexplore.releases.table_cells import arrays_of_figures, label_columns, schema_of_cells
 
 _TABLES, _RESIDUALS = "tables", "residuals"
 _ROWS_AT_ONCE = 1 << 20
@@ -190,16 +190,13 @@ def _write_cells(
         for index in tables.attribute_indices(table)
     ]
     shape = [len(named[0][1]) for named in labels]
-    of_areas = list(tree.levels[1 : level + 1])
-    if level and tree.names is not None:
-        of_areas.append(f"{tree.levels[level]} label")
-    nothing = pa.array([""])
-    names = column_names([[(name, nothing) for name in of_areas], *labels]) + list(ESTIMATES)
+    of_cells = [column for named in labels for column, _ in named]
+    schema = schema_of_cells([*area_columns(tree, level), *of_cells], RELEASED)
     n_cells = int(np.prod(shape, dtype=np.int64))
     codes = np.indices(shape, dtype=np.int32).reshape(len(shape), n_cells)
     step = max(_ROWS_AT_ONCE // n_cells, 1)
-    quantile, writer = normal_quantile(CONFIDENCE), None
-    for start in range(0, len(areas), step):
+
+    def piece(start: int) -> pa.Table:
         some = slice(start, start + step)
         n_areas = len(areas[some])
         columns: list[Any] = [
@@ -209,21 +206,25 @@ def _write_cells(
         for code, named in zip(codes, labels, strict=True):
             tiled = np.tile(code, n_areas)
             columns += [pa.DictionaryArray.from_arrays(tiled, texts) for _, texts in named]
-        piece, error = cells_of(some)
-        margin = quantile * error
-        numbers = (piece, np.broadcast_to(error, piece.shape), piece - margin, piece + margin)
-        columns += [pa.array(np.ascontiguousarray(each).reshape(-1)) for each in numbers]
-        rows = pa.table(columns, names=names)
-        if writer is None:
-            repeated: Any = [
-                name for name in names if name not in ("value", "lower_95", "upper_95")
-            ]
-            writer = pyarrow.parquet.ParquetWriter(
-                path, rows.schema, use_dictionary=repeated, write_statistics=False
-            )
-        writer.write_table(rows)
-    assert writer is not None
-    writer.close()
+        values, errors = cells_of(some)
+        errors = np.ascontiguousarray(np.broadcast_to(errors, values.shape))
+        columns += arrays_of_figures(RELEASED, values.reshape(-1), errors.reshape(-1))
+        return pa.table(columns, schema=schema)
+
+    write_rows(path, map(piece, range(0, len(areas), step)))
+
+
+def area_columns(tree: AreaTree, level: int) -> list[Column]:
+    """The columns that say which area of a level a row is of: codes on the way down, and a name."""
+    columns = [
+        Column(name, "code", f"{name}: the code of the area.", attribute=name)
+        for name in tree.levels[1 : level + 1]
+    ]
+    if level and tree.names is not None:
+        name = tree.levels[level]
+        meaning = f"{name}: what its codes are called."
+        columns.append(Column(f"{name} label", "label", meaning, attribute=name))
+    return columns
 
 
 def _texts_of(tree: AreaTree, areas: np.ndarray, level: int) -> list[tuple[np.ndarray, pa.Array]]:

@@ -25,6 +25,8 @@ from rpexplore.data.area_shares import AreaShares, Work
 from rpexplore.data.counts import Counts
 from rpexplore.domain.area_range import AreaRange
 from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_sums import area_number
@@ -45,9 +47,10 @@ from rpexplore.releases.areas.area_measurement import (
     measure_areas,
 )
 from rpexplore.releases.areas.area_parts import AreaParts
-from rpexplore.releases.areas.area_rows import rows_of_areas
+from rpexplore.releases.areas.area_rows import items_of_areas, rows_of_areas
 from rpexplore.releases.areas.area_tasks import tasks_from
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
+from rpexplore.releases.items import Item
 from rpexplore.releases.manifest import TableFiles, file_entry
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
@@ -70,6 +73,31 @@ class AreaRelease(PartRelease[AreaPlan]):
     def tree(self) -> AreaTree:
         """The areas."""
         return self.plan.workload.tree
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes that the tables are about, without the levels of areas."""
+        return self.plan.domain
+
+    def area_tables(self) -> "AreaRelease":
+        return self
+
+    @property
+    def area_levels(self) -> Sequence[str]:
+        levels = self.tree.levels
+        used = {item.level for item in self.items}
+        return levels[1 : 1 + max(i for i, level in enumerate(levels) if level in used)]
+
+    @property
+    def why_no_tables(self) -> str:
+        return (
+            "what is asked for is not made of tables in areas. `rpexplore answer`, `publish` and "
+            "`workbook` take them, and `postprocess --nonnegative --round` makes whole counts."
+        )
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        return items_of_areas(self.parts, self.folder)
 
     def table(
         self, level: str, *attributes: str, within: str | Sequence[str] | None = None
@@ -109,7 +137,7 @@ class AreaRelease(PartRelease[AreaPlan]):
         rows = rows_of_areas(self.parts, self.folder, number, table, areas)
         if rows is None:
             rows = pyarrow.parquet.read_schema(min(folder.iterdir())).empty_table()
-        return rows.to_pandas()
+        return frame_of(rows)
 
     @cached_property
     def parts(self) -> AreaParts:

@@ -1,20 +1,62 @@
 """Rows of the tables of areas: where those of some areas lie, so that no others are read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from rpexplore.releases.areas.area_files import asked_tables, table_file
+from rpexplore.domain.result_schema import RELEASED, Column
+from rpexplore.releases.areas.area_files import asked_tables, table_file, table_folder
 from rpexplore.releases.areas.area_parts import AreaParts
+from rpexplore.releases.items import Item
+from rpexplore.releases.stored_tables import check_roles
 
 
 def asked_areas(parts: AreaParts, table: int, areas: slice) -> np.ndarray:
     """Which of some areas are asked for a table, by their numbers: int64[n]."""
     kinds = parts.plan.workload.kinds[areas]
     return areas.start + np.flatnonzero(asked_tables(parts.plan)[kinds, table])
+
+
+def items_of_areas(
+    parts: AreaParts, folder: Path, figures: Sequence[Column] = RELEASED
+) -> list[Item]:
+    """Each table on each level of a folder for which it was asked, with all areas of the level.
+
+    figures: the columns beside those of labels
+    """
+    plan, items = parts.plan, []
+    tables = plan.workload.tables
+    for level, name in enumerate(plan.workload.tree.levels):
+        areas = plan.workload.tree.level_slice(level)
+        for table, attributes in enumerate(tables.tables):
+            n_areas = len(asked_areas(parts, table, areas))
+            if n_areas:
+                path = table_folder(plan, level, table)
+                items.append(
+                    Item(
+                        tuple(attributes),
+                        "_".join(path.split("/")[1:]),
+                        n_areas * int(tables.exact_cells[table]),
+                        partial(_all_rows, parts, folder, level, table, figures),
+                        level=name,
+                        file=path,
+                    )
+                )
+    return items
+
+
+def _all_rows(
+    parts: AreaParts, folder: Path, level: int, table: int, figures: Sequence[Column]
+) -> pa.Table:
+    areas = parts.plan.workload.tree.level_slice(level)
+    rows = rows_of_areas(parts, folder, level, table, areas)
+    assert rows is not None
+    check_roles(folder / table_folder(parts.plan, level, table), rows.schema, figures)
+    return rows
 
 
 def rows_of_areas(

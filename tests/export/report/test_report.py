@@ -34,6 +34,8 @@ from tests.export.reports import Page, html_of, page_of, plan_of, report_of
 from tests.export.scenarios import HOSTILE, SCENARIOS, survey
 from tests.support.processor_time import at_most
 
+nightly = pytest.mark.nightly
+
 
 @pytest.fixture(scope="module")
 def hostile() -> Page:
@@ -48,6 +50,14 @@ def groups() -> Page:
 # ---- what it says
 
 
+BY_DAY = {"groups", "hostile", "own", "targets", "hostile basis_choices"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in BY_DAY else pytest.param(name, marks=nightly) for name in SCENARIOS],
+    ids=str,
+)
 def test_every_scenario_has_a_report_that_reads_well(name):
     # Without the braces that are in names and values themselves.
     text = re.sub(r"\{(braces|x)\}", "", page_of(name).text)
@@ -324,15 +334,18 @@ def test_a_table_of_very_many_cells_has_a_report():
     assert "about 10^36 cells" in Page(html(report(plan))).text
 
 
-def test_very_many_tables_fit_into_one_report():
-    domain = rp.Domain.from_sizes({f"a{i:02}": 10 for i in range(60)})
+@pytest.mark.parametrize(
+    ("n_attributes", "n_tables"), [(32, "5,489"), pytest.param(60, "36,051", marks=nightly)]
+)
+def test_very_many_tables_fit_into_one_report(n_attributes, n_tables):
+    domain = rp.Domain.from_sizes({f"a{i:02}": 10 for i in range(n_attributes)})
     workload = rp.Workload.all_up_to(domain, 3).with_weights({("a00", "a01"): 3.0})
     plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     with at_most(30):
         text = html(report(plan))
     assert len(text.encode()) < 8_000_000
     page = Page(text)
-    assert "The list of all 36,051 tables is too long for this document" in page.text
+    assert f"The list of all {n_tables} tables is too long for this document" in page.text
     assert not [attrs for attrs, _ in page.all("a") if attrs.get("download") == "tables.csv"]
 
 

@@ -65,7 +65,11 @@ def test_plans_are_certified_for_any_query_basis(workload, loss, seed):
     check_dual_certificate(solution, loss, workload, closure, COST)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize(
+    "loss",
+    [*LOSSES[:2], *(pytest.param(loss, marks=pytest.mark.nightly) for loss in LOSSES[2:])],
+    ids=lambda loss: loss.name,
+)
 def test_no_plan_found_by_brute_force_is_better(loss):
     domain = rp.Domain.from_sizes({"a": 2, "b": 4})
     workload = rp.Workload.of(domain, [(), "a", ("a", "b")])

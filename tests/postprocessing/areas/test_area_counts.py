@@ -20,7 +20,7 @@ def released(tmp_path, monkeypatch, request):
     def release(plan):
         data = tmp_path / "records.csv"
         pd.DataFrame(RECORDS).to_csv(data, index=False)
-        return rp.release(plan, data, tmp_path / "release")
+        return rp.release(plan, data, tmp_path / "release").part("areas")
 
     return release
 

@@ -7,14 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore.domain.attribute import Attribute, Categories
-from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.formats.columns import (
-    CODE,
-    LABEL,
-    attribute_names,
-    columns_of_table,
-)
-from rpexplore.releases.table_cells import ESTIMATES, column_names, label_columns
+from rpexplore.domain.result_schema import RELEASED, Schema
+from rpexplore.postprocessing.formats.columns import attribute_names, columns_of_table
+from rpexplore.releases.table_cells import label_columns, schema_of_cells
 
 AWKWARD = ["sex", "SEX", "sex label", "sex_label", "value", "value_is", "§", "1", "年齢", "é", "é"]
 NAME = st.one_of(st.sampled_from(AWKWARD), st.text(min_size=1).filter(str.strip))
@@ -40,7 +35,7 @@ def test_names_keep_what_they_can():
 
 
 @pytest.mark.parametrize("labelled", [(), ("sex",), ("sex label",), ("b",), ("sex", "value", "b")])
-def test_columns_are_told_by_their_place_even_where_attributes_are_called_alike(labelled):
+def test_columns_are_told_by_their_roles_even_where_attributes_are_called_alike(labelled):
     attributes = ("sex", "sex label", "value", "b")
     labels = [
         label_columns(
@@ -48,17 +43,13 @@ def test_columns_are_told_by_their_place_even_where_attributes_are_called_alike(
         )
         for name in attributes
     ]
-    heads = [*column_names(labels), *ESTIMATES]
-    titles = {name: f"{name} at length" for name in attributes}
-    columns = columns_of_table(heads, attributes, attribute_names(attributes), titles)
+    schema = Schema.of(schema_of_cells([one for named in labels for one, _ in named], RELEASED))
+    titles = {"sex": "sex at length"}
+    columns = columns_of_table(schema, attribute_names(attributes), titles)
     assert columns[0].meaning == "sex at length: what a row counts."
-    assert [column.title for column in columns] == heads
-    assert [column.attribute for column in columns if column.role == CODE] == list(attributes)
-    assert [c.attribute for c in columns if c.role == LABEL] == [
+    assert [column.title for column in columns] == [one.name for one in schema.columns]
+    assert [column.attribute for column in columns if column.role == "code"] == list(attributes)
+    assert [column.attribute for column in columns if column.role == "label"] == [
         name for name in attributes if name in labelled
     ]
-
-
-def test_columns_of_other_attributes_are_refused():
-    with pytest.raises(ReleaseError, match="other columns than its attributes"):
-        columns_of_table(["age", *ESTIMATES], ["sex"], {"sex": "sex"}, {"sex": "sex"})
+    assert [column.name for column in columns if column.is_number] == [one.name for one in RELEASED]

@@ -6,17 +6,17 @@ import shutil
 import pytest
 from csvw import CSVW
 
-from rpexplore.postprocessing.results import guarantee_of
+from rpexplore.domain.result_schema import Schema
 
 
 def test_metadata_and_tables_are_valid_and_read_as_released(exported):
     tables = CSVW(str(exported.folder / "csv-metadata.json"), validate=True)
     assert tables.is_valid
     assert [str(warning.message) for warning in tables.warnings] == []
-    assert guarantee_of(exported.results) == tables.to_json()["dc:provenance"]
-    for table, names in zip(tables.tables, exported.results.table_names, strict=True):
-        frame, rows = exported.results.table(names), list(table)
-        for column in {"value", "standard_error", "lower_95", "upper_95"} & {*frame.columns}:
+    assert exported.results.guarantee == tables.to_json()["dc:provenance"]
+    for table, item in zip(tables.tables, exported.results.items, strict=True):
+        frame, rows = item.frame, list(table)
+        for column in Schema.of(frame).names("value", "error", "lower", "upper", "margin"):
             unit = exported.last_decimal(frame)
             assert [row[column] for row in rows] == pytest.approx(frame[column].tolist(), abs=unit)
         for row, marital in zip(rows, frame.get("marital status label", ()), strict=False):

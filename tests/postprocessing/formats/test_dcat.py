@@ -3,8 +3,6 @@
 import rdflib
 from rdflib.namespace import DCAT, DCTERMS, FOAF, RDF, RDFS, SKOS
 
-from rpexplore.postprocessing.results import guarantee_of
-
 HERE = "https://example.org/atlas/"
 DQV = rdflib.Namespace("http://www.w3.org/ns/dqv#")
 
@@ -17,13 +15,13 @@ def test_the_record_says_what_is_guaranteed_and_where_every_table_is(exported):
     graph = read(exported)
     (dataset,) = graph.subjects(RDF.type, DCAT.Dataset)
     provenance = graph.value(dataset, DCTERMS.provenance)
-    assert str(graph.value(provenance, RDFS.label)) == guarantee_of(exported.results)
+    assert str(graph.value(provenance, RDFS.label)) == exported.results.guarantee
     rho = graph.value(graph.value(dataset, DQV.hasQualityMeasurement), DQV.value)
     plan = exported.plan
     assert plan.rho <= rho.toPython() < plan.rho * (1 + 1e-15)
     assert str(graph.value(dataset, DCTERMS.title)) == "Atlas of persons"
     distributions = list(graph.objects(dataset, DCAT.distribution))
-    assert len(distributions) == len(exported.results.table_names)
+    assert len(distributions) == len(exported.results.items)
     for distribution in distributions:
         address = str(graph.value(distribution, DCAT.downloadURL))
         file = exported.folder / address.removeprefix(HERE)

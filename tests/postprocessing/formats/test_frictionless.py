@@ -8,28 +8,28 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.common.exact_numbers import exact_text
-from rpexplore.postprocessing.formats.columns import NUMBERS
-from rpexplore.postprocessing.results import guarantee_of
+from rpexplore.domain.result_schema import Schema
 
 
 def test_the_package_is_valid_and_its_numbers_are_those_of_the_tables(exported):
     file = str(exported.folder / "datapackage.json")
     assert frictionless.validate(file).flatten(["fieldName", "type", "note"]) == []
     package = frictionless.Package(file)
-    assert len(package.resources) == len(exported.results.table_names)
-    for resource, names in zip(package.resources, exported.results.table_names, strict=True):
-        frame = exported.results.table(names)
+    for resource, item in zip(package.resources, exported.results.items, strict=True):
+        frame = item.frame
         read = pd.DataFrame([row.to_dict() for row in resource.read_rows()])
         titles = [field.title for field in resource.schema.fields]
         assert titles == frame.columns.tolist()
-        for field, title in zip(resource.schema.fields, titles, strict=True):
-            column = frame[title]
-            if field.name in NUMBERS:
+        columns = Schema.of(frame).columns
+        for field, stated in zip(resource.schema.fields, columns, strict=True):
+            column = frame[stated.name]
+            if stated.is_number:
                 unit = exported.last_decimal(frame)
                 numbers = read[field.name].astype(float)
                 np.testing.assert_allclose(numbers, column.astype(float), rtol=0, atol=unit)
             else:
-                assert read[field.name].tolist() == column.astype(str).tolist()
+                texts = column.map({True: "yes", False: "no"}) if stated.role == "flag" else column
+                assert read[field.name].fillna("").tolist() == texts.astype(str).tolist()
 
 
 def test_a_figure_or_a_category_that_was_changed_is_seen(exports, tmp_path):
@@ -51,8 +51,8 @@ def test_fields_say_what_the_codebook_calls_an_attribute(exports):
 def test_the_guarantee_is_that_of_the_release_to_the_letter(exported):
     package = json.loads((exported.folder / "datapackage.json").read_text("utf-8"))
     plan = exported.plan
-    assert package["privacy"]["guarantee"] == guarantee_of(exported.results)
-    assert guarantee_of(exported.results) in package["description"]
+    assert package["privacy"]["guarantee"] == exported.results.guarantee
+    assert exported.results.guarantee in package["description"]
     assert package["privacy"]["rho"] == exact_text(plan.rho)
     assert package["privacy"]["privacy_unit"] == plan.budget.unit
     assert package["title"] == "Atlas of persons"

@@ -8,8 +8,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.adaptive_bounds import sentences_on_bounds
 from rpexplore.postprocessing.formats.publishing import publish
+from rpexplore.releases.adaptive.bound_texts import bound_sentence
 from rpexplore.releases.table_release import TableRelease
 
 DESCRIPTIONS = (
@@ -37,7 +37,7 @@ def test_figures_are_those_of_the_release_to_the_last_digit_and_the_release_stay
 
 def test_the_workbook_is_beside_the_rest(exported):
     book = openpyxl.load_workbook(exported.folder / "tables.xlsx", read_only=True)
-    assert len(book.sheetnames) == 1 + len(exported.results.table_names)
+    assert len(book.sheetnames) == 1 + len(exported.results.items)
 
 
 def test_the_readme_has_the_guarantee_and_the_names_that_changed(exports):
@@ -49,7 +49,7 @@ def test_the_readme_has_the_guarantee_and_the_names_that_changed(exports):
 
 def test_adaptive_tables_say_in_every_description_how_far_off_they_are(exports):
     folder, release = exports["adaptive"].folder, exports["adaptive"].results
-    sentences = sentences_on_bounds(release)
+    sentences = [bound_sentence(item.bound) for item in release.items]
     assert any("with 95 %" in sentence for sentence in sentences)
     # Sentences that tables have in common are there once for each.
     texts = [(folder / name).read_text("utf-8") for name in DESCRIPTIONS]
@@ -68,7 +68,9 @@ def test_text_that_a_spreadsheet_would_run_is_escaped_where_that_is_wanted(sourc
 
 def test_what_cannot_be_exported_is_refused_in_a_sentence(sources, exports, tmp_path):
     source = sources / "released"
-    with pytest.raises(ReleaseError, match="There is no format 'pdf'; choose frictionless, csvw"):
+    with pytest.raises(
+        ReleaseError, match="There is no format 'pdf'; choose frictionless, croissant"
+    ):
         publish(source, tmp_path / "out", formats=["pdf"])
     with pytest.raises(ReleaseError, match="There is already something at"):
         publish(source, exports["released"].folder)

@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.postprocessing.formats import r_script
-from rpexplore.postprocessing.results import guarantee_of
+from rpexplore.postprocessing.formats.writers import r
 from tests.releases.adaptive import adaptive_run
 from tests.releases.table_plan import CSV, PLAN, QUERY_PLAN
 
-READER = Path(r_script.__file__).with_name(r_script.FILE)
+READER = Path(r.__file__).with_name(r.FILE)
 # One line a column of each table: its class and values, numbers to the last bit.
 PRINTED = """
 source(commandArgs(TRUE)[1])
@@ -50,7 +49,8 @@ def by_r(*arguments: str | Path, code: str = PRINTED) -> str:
 
 
 def test_releases_and_exports_are_read_as_they_are(exports):
-    folders = [folder for e in exports.values() for folder in (e.source, e.folder)]
+    folders = [e.folder for e in exports.values()]
+    folders += [e.source for e in exports.values() if not e.results.area_levels]
     read: dict[tuple[str, str], dict] = {}
     for line in by_r(READER, *folders).split("\x1e")[:-1]:
         folder, name, *rest = line.split("\x1f")
@@ -59,11 +59,13 @@ def test_releases_and_exports_are_read_as_they_are(exports):
         else:
             read.setdefault((folder, name), {})[rest[0]] = (rest[1], rest[2:])
     for exported in exports.values():
-        for folder in map(str, (exported.source, exported.folder)):
-            assert read[folder, "guarantee"] == guarantee_of(exported.results)
-        for names in exported.results.table_names:
-            frame = exported.results.table(names)
-            table = read[str(exported.source), " x ".join(names) or "total"]
+        assert read[str(exported.folder), "guarantee"] == exported.results.guarantee
+        if exported.results.area_levels:
+            continue  # Parquet files only
+        for item in exported.results.items:
+            frame = item.frame
+            name = item.name if item.name == "answers" else " x ".join(item.attributes) or "total"
+            table = read[str(exported.source), name]
             assert list(table) == frame.columns.tolist()
             for (kind, values), column in zip(table.values(), frame, strict=True):
                 if pd.api.types.is_float_dtype(frame[column]):
@@ -71,11 +73,19 @@ def test_releases_and_exports_are_read_as_they_are(exports):
                     numbers = [float(value) if value != "NA" else np.nan for value in values]
                     assert kind == "numeric"
                     np.testing.assert_allclose(numbers, frame[column], rtol=0, atol=unit)
+                elif frame[column].dtype == bool:
+                    assert (kind, values) == (
+                        "logical",
+                        frame[column].astype(str).str.upper().tolist(),
+                    )
                 else:
                     assert (kind, values) == ("character", frame[column].astype(str).tolist())
     table = read[str(exports["released"].folder), "marital_status x sex"]
     assert table["marital_status"][1][:2] == ["01", "01"]
     assert table["standard_error"][0] == "numeric"
+    table = read[str(exports["areas"].folder), "region x town x sex x value_2"]
+    assert table["town_label"][1][-1] == "Cc"
+    assert table["upper_95"][0] == "numeric"
 
 
 def test_answers_are_read_and_what_cannot_be_is_said(tmp_path, exports):

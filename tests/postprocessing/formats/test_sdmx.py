@@ -4,18 +4,23 @@ import numpy as np
 import pytest
 from pysdmx.io import get_datasets, read_sdmx
 
-from rpexplore.postprocessing.formats.sdmx import identifiers
-from rpexplore.postprocessing.results import guarantee_of
+from rpexplore.domain.result_schema import Schema
+from rpexplore.postprocessing.formats.writers.sdmx import identifiers
 
 NUMBERS = {
     "value": "OBS_VALUE",
-    "standard_error": "STD_ERR",
-    "lower_95": "LOWER_BOUND",
-    "upper_95": "UPPER_BOUND",
+    "error": "STD_ERR",
+    "lower": "LOWER_BOUND",
+    "upper": "UPPER_BOUND",
     "model_error": "MODEL_ERROR",
-    "unbiased_value": "UNBIASED_VALUE",
+    "estimate": "UNBIASED_VALUE",
+    "margin": "MARGIN_95",
+    "target": "TARGET",
 }
-DIMENSIONS = {"marital status": "MARITAL_STATUS", "sex": "SEX", "Größe": "GRO_E", "value": "VALUE"}
+DIMENSIONS = {
+    "marital status": "MARITAL_STATUS", "sex": "SEX", "Größe": "GRO_E", "value": "VALUE",
+    "region": "REGION", "town": "TOWN", "own count": "OWN_COUNT",
+}  # fmt: skip
 
 
 def test_all_tables_are_one_cube_with_the_figures_of_the_release(exported):
@@ -26,24 +31,27 @@ def test_all_tables_are_one_cube_with_the_figures_of_the_release(exported):
         for codelist in structure.get_codelists()
     }
     files = sorted(folder.glob("*.csv"))
-    for file, attributes in [*zip(files, exported.results.table_names, strict=True)][::3]:
+    of_files = {item.name.lower(): item for item in exported.results.items}
+    for file in files[::3]:
         (dataset,) = get_datasets(file, folder / "structure.xml", validate=True)
-        data, frame = dataset.data, exported.results.table(attributes)
+        data, frame = dataset.data, of_files[file.stem].frame
+        schema = Schema.of(frame)
         assert not set(data.columns) ^ {component.id for component in dataset.structure.components}
         for attribute, dimension in DIMENSIONS.items():
-            if attribute in attributes:
-                # An attribute that is called as another column is marked in the release.
-                column = f"{attribute} (attribute)" if attribute == "value" else attribute
-                column = f"{attribute} label" if f"{attribute} label" in frame else column
+            own = [one.name for one in schema.labels if one.attribute == attribute]
+            if own:
+                # The label, where there is one.
                 called = [names[dimension][code] for code in data[dimension]]
-                assert called == frame[column].astype(str).tolist()
-            else:
+                codes, labels = (frame[name].astype(str) for name in (own[0], own[-1]))
+                assert called == [label or code for code, label in zip(codes, labels, strict=True)]
+            elif dimension in data:
                 assert set(data[dimension]) == {"_T"}
+        assert {DIMENSIONS[attribute] for attribute in exported.results.attributes} <= {*data}
         unit = exported.last_decimal(frame)
-        for column, identifier in NUMBERS.items():
-            if identifier in data:
-                numbers = data[identifier].astype(float)
-                np.testing.assert_allclose(numbers, frame[column], rtol=0, atol=unit)
+        for column in schema.columns:
+            if column.is_number:
+                numbers = data[NUMBERS[column.role]].astype(float)
+                np.testing.assert_allclose(numbers, frame[column.name], rtol=0, atol=unit)
         assert {*data["OBS_STATUS"], *data["CONF_STATUS"], *data["TIME_PERIOD"]} == {
             "E",
             "F",
@@ -54,7 +62,7 @@ def test_all_tables_are_one_cube_with_the_figures_of_the_release(exported):
 def test_the_dataflow_says_what_is_guaranteed(exported):
     (dataflow,) = read_sdmx(exported.folder / "sdmx/structure.xml").get_dataflows()
     assert (dataflow.agency, dataflow.name) == ("OFFICE.UNIT", "Atlas of persons")
-    assert guarantee_of(exported.results) in dataflow.description
+    assert exported.results.guarantee in dataflow.description
 
 
 def test_no_key_is_there_twice_in_the_whole_cube(exports):

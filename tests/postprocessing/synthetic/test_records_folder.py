@@ -82,7 +82,7 @@ def released(tmp_path_factory) -> TableRelease:
     pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
     workload = rp.Workload.of(DOMAIN, TABLES).with_bases({"age": rp.Ranges()}, tables=[["age"]])
     plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=2))
-    result = release(plan, folder / "records.csv", folder / "release")
+    result = release(plan, folder / "records.csv", folder / "release").part("tables")
     assert isinstance(result, TableRelease)
     return result
 

@@ -82,7 +82,7 @@ LAST = len(PLAN.rounds)
     ],
 )
 def test_rounds_that_no_run_draws_are_refused(change, copy):
-    made = edited(copy, "rounds.parquet", change)
+    made = edited(copy, "rounds/rounds.parquet", change)
     for read in (lambda: made.outcomes, lambda: made.selections, lambda: made.measured):
         with pytest.raises(ReleaseError, match=r"'rounds\.parquet' .* use the original folder"):
             read()
@@ -90,12 +90,12 @@ def test_rounds_that_no_run_draws_are_refused(change, copy):
 
 def test_rounds_that_were_lost_are_left_out(copy, done):
     whole = AdaptiveRelease.load(done).outcomes
-    made = edited(copy, "rounds.parquet", lambda frame: frame[frame["round"] != 2])
+    made = edited(copy, "rounds/rounds.parquet", lambda frame: frame[frame["round"] != 2])
     assert [each.number for each in made.outcomes] == [
         each.number for each in whole if each.number != 1
     ]
     assert all(map(np.array_equal, made.outcomes[1].measured, whole[2].measured))
-    none = edited(copy, "rounds.parquet", lambda frame: frame.iloc[:0])
+    none = edited(copy, "rounds/rounds.parquet", lambda frame: frame.iloc[:0])
     assert len(none.outcomes) == len(none.selections) == 0
 
 
@@ -110,7 +110,7 @@ def test_rounds_that_were_lost_are_left_out(copy, done):
     ],
 )
 def test_bounds_that_no_run_states_are_refused(change, copy):
-    made = edited(copy, "bounds.parquet", change)
+    made = edited(copy, "rounds/bounds.parquet", change)
     with pytest.raises(ReleaseError, match=r"'bounds\.parquet' .* use the original folder"):
         made.bounds  # noqa: B018
 

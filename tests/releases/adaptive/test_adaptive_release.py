@@ -42,8 +42,7 @@ def measured_numbers(output: Path) -> bytes:
 
 
 def test_tables_are_the_fit_of_what_was_measured(data, output):
-    done = release(PLAN, data, output)
-    assert isinstance(done, AdaptiveRelease)
+    release(PLAN, data, output)
     loaded = AdaptiveRelease.load(output)
     assert len(loaded.selections) == N_SELECTED
     fit = loaded.measured.fit(downward_closed(tables_of(PLAN)))
@@ -66,7 +65,7 @@ def test_tables_are_the_fit_of_what_was_measured(data, output):
 
 
 def test_contributions_measured_twice_are_averaged_by_their_precision(data, output):
-    done = release(PLAN, data, output)
+    done = release(PLAN, data, output).part("rounds")
     measured = done.measured
     times = {}
     for outcome in done.outcomes:
@@ -196,7 +195,7 @@ def test_a_run_killed_while_it_writes_is_finished_without_records(data, output):
     PLAN.save(path)
     killed("rpexplore.releases.adaptive.adaptive_files.write_table", 2, path, data, output)
     data.unlink()
-    done = resume(output)
+    done = resume(output).part("rounds")
     assert len(done.outcomes) == len(PLAN.rounds)
     assert set(combinations((0, 1, 3), 2)) <= set(done.measured.variances)
 

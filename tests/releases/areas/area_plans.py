@@ -1,8 +1,12 @@
 """A small tree of uneven depth, plans for it, and records in it."""
 
+from functools import partial
+
 import numpy as np
 
 import rpexplore as rp
+from rpexplore.planning.areas.area_plan import AreaPlan
+from tests.support.made import Made
 
 OTHERS = rp.Domain.from_sizes({"sex": 2, "age": 3, "one": 1})
 ROWS = [
@@ -24,16 +28,18 @@ def asked(**levels):
     )
 
 
-PLANS = {
-    name: rp.plan_areas(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
-    for name, workload in {
-        "the same": asked(top=BOTH, region=BOTH, town=BOTH, block=BOTH),
-        "less further down": asked(top=BOTH, region=BOTH, town=SEXES, block=TOTAL),
-        "none below": asked(top=SEXES, region=BOTH),
-        "in bases": asked(top=BASED, region=BASED, town=SEXES, block=BASED),
-        "some areas": asked(block=TOTAL).with_areas(np.array([2, 5]), BOTH),
-    }.items()
+def planned(workload: rp.AreaWorkload) -> AreaPlan:
+    return rp.plan_areas(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+
+
+WORKLOADS = {
+    "the same": asked(top=BOTH, region=BOTH, town=BOTH, block=BOTH),
+    "less further down": asked(top=BOTH, region=BOTH, town=SEXES, block=TOTAL),
+    "none below": asked(top=SEXES, region=BOTH),
+    "in bases": asked(top=BASED, region=BASED, town=SEXES, block=BASED),
+    "some areas": asked(block=TOTAL).with_areas(np.array([2, 5]), BOTH),
 }
+PLANS = Made({name: partial(planned, workload) for name, workload in WORKLOADS.items()})
 RECORDS = [
     dict(zip(TREE.levels[1:], ROWS[row], strict=True)) | {"sex": sex, "age": age, "one": 0}
     for row, sex, age in np.random.default_rng(1).integers(0, (8, 2, 3), (300, 3)).tolist()

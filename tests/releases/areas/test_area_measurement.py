@@ -10,23 +10,28 @@ import pytest
 
 from rpexplore.data.frames import FrameSource
 from rpexplore.releases.areas import area_measurement, area_parts
-from rpexplore.releases.areas.area_answers import AreaAnswers
+from rpexplore.releases.areas.area_answers import MeasuredAnswers
 from rpexplore.releases.areas.area_measurement import measure_areas
 from rpexplore.releases.areas.area_parts import AreaParts
+from rpexplore.releases.measurement_file import Measured
 from tests.releases.areas.area_plans import OTHERS, PLANS, RECORDS, ROWS, TREE
 from tests.support.area_trees import incidence
 
+CUTS = {"whole": (10**6, 10**6), "parts": (12, 10**6), "passes": (12, 1)}
+# Every plan in the finest way, and one plan in every way.
+BY_DAY = [*((name, "passes") for name in PLANS), ("in bases", "whole"), ("in bases", "parts")]
+BY_NIGHT = [(name, cut) for name in PLANS for cut in CUTS if (name, cut) not in BY_DAY]
 
-@pytest.fixture(params=PLANS)
-def plan(request):
-    return PLANS[request.param]
 
-
-@pytest.fixture(params=[(10**6, 10**6), (12, 10**6), (12, 1)], ids=["whole", "parts", "passes"])
-def parts(request, plan, monkeypatch):
-    monkeypatch.setattr(area_parts, "PART_NUMBERS", request.param[0])
-    monkeypatch.setattr(area_parts, "PART_CELLS", request.param[1])
-    found = AreaParts(plan)
+@pytest.fixture(
+    params=[*BY_DAY, *(pytest.param(each, marks=pytest.mark.nightly) for each in BY_NIGHT)],
+    ids=" ".join,
+)
+def parts(request, monkeypatch):
+    name, cut = request.param
+    monkeypatch.setattr(area_parts, "PART_NUMBERS", CUTS[cut][0])
+    monkeypatch.setattr(area_parts, "PART_CELLS", CUTS[cut][1])
+    found = AreaParts(PLANS[name])
     assert found.parts
     return found
 
@@ -54,9 +59,10 @@ def exact_tables(attributes):
 
 def test_every_table_of_every_area_is_exact_without_noise(parts, monkeypatch, tmp_path):
     monkeypatch.setattr(area_measurement, "discrete_gaussian", lambda n, _: np.zeros(n, int))
-    write(tmp_path, measured(parts))
+    others = [7] * 11  # of a part of the plan before
+    write(tmp_path, np.append(others, measured(parts)))
     plan, seen = parts.plan, Counter()
-    answers = AreaAnswers(parts, tmp_path)
+    answers = MeasuredAnswers(parts, Measured(tmp_path, len(others)))
     for part in range(len(parts.areas)):
         of_part = answers.of_part(part)
         for row, area in enumerate(of_part.areas.areas.tolist()):

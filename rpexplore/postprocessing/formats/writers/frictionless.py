@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rpexplore.postprocessing.formats.columns import CODE, NUMBER, Column
-from rpexplore.postprocessing.formats.export import MOST_LISTED, Export, ExportedTable
+from rpexplore.postprocessing.formats.columns import Column
+from rpexplore.postprocessing.formats.export import MOST_LISTED, Export, ExportedTable, Format
 
 FILE = "datapackage.json"
 
@@ -54,13 +54,13 @@ def _resource(table: ExportedTable) -> dict[str, Any]:
         "encoding": "utf-8",
         "bytes": table.n_bytes,
         "hash": f"sha256:{table.sha256}",
-        "dimensions": [column.name for column in table.columns if column.role == CODE],
+        "dimensions": [column.name for column in table.columns if column.role == "code"],
         "schema": schema,
     }
 
 
 def _field(column: Column) -> dict[str, Any]:
-    kind = "number" if column.role == NUMBER else "string"
+    kind = "number" if column.is_number else "string"
     described: dict[str, Any] = {
         "name": column.name,
         "title": column.title,
@@ -68,5 +68,14 @@ def _field(column: Column) -> dict[str, Any]:
         "description": column.meaning,
     }
     if 0 < len(column.texts) <= MOST_LISTED:
-        described["constraints"] = {"required": True, "enum": list(column.texts)}
+        described["constraints"] = constraints = dict[str, Any](required=column.is_required)
+        if listed := [text for text in column.texts if text]:
+            constraints["enum"] = listed
     return described
+
+
+FORMAT = Format(
+    "Frictionless Data Package",
+    "`datapackage.json` describes all files",
+    write_frictionless,
+)

@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rpexplore.postprocessing.formats.columns import NUMBER, Column
-from rpexplore.postprocessing.formats.export import Export, ExportedTable
+from rpexplore.postprocessing.formats.columns import Column
+from rpexplore.postprocessing.formats.export import Export, ExportedTable, Format
 
 FILE = "csv-metadata.json"
 
@@ -51,7 +51,14 @@ def _column(column: Column) -> dict[str, Any]:
     return {
         "name": column.name,
         "titles": titles,
-        "datatype": "double" if column.role == NUMBER else "string",
-        "required": bool(column.texts),
+        "datatype": "double" if column.is_number else "string",
+        "required": column.is_required,
         "dc:description": column.meaning,
     }
+
+
+FORMAT = Format(
+    "CSV on the Web (CSVW)",
+    "`csv-metadata.json` describes all files",
+    write_csvw,
+)

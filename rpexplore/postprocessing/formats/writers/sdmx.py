@@ -14,9 +14,10 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.domain.result_schema import Role
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.formats.columns import NUMBER, safe_name
-from rpexplore.postprocessing.formats.export import Export, ExportedTable, decimals_of
+from rpexplore.postprocessing.formats.columns import Column, safe_name
+from rpexplore.postprocessing.formats.export import Export, ExportedTable, Format, decimals_of
 from rpexplore.postprocessing.formats.sdmx_structure import (
     CONF_STATUS,
     ESTIMATED,
@@ -34,15 +35,13 @@ from rpexplore.releases.csv_cells import CsvWriter
 FOLDER, STRUCTURE = "sdmx", "structure.xml"
 AGENCY = "RPEXPLORE"  # of structures that nobody maintains
 
-_NUMBERS = {
+# Concepts that SDMX has for all domains; other numbers are called as their columns.
+_CONCEPTS: Mapping[Role, str] = {
     "value": OBS_VALUE,
-    "standard_error": "STD_ERR",
-    "lower_95": "LOWER_BOUND",
-    "upper_95": "UPPER_BOUND",
-    "model_error": "MODEL_ERROR",
-    "unbiased_value": "UNBIASED_VALUE",
+    "error": "STD_ERR",
+    "lower": "LOWER_BOUND",
+    "upper": "UPPER_BOUND",
 }
-_COMPONENTS = {name.lower() for name in (*_NUMBERS.values(), TIME_PERIOD, OBS_STATUS, CONF_STATUS)}
 _Value: TypeAlias = tuple[str, str]
 """Code and label of what a row counts; "" for no label."""
 
@@ -51,7 +50,13 @@ _SIGNS = {"≤": "LE", "≥": "GE", "<": "LT", ">": "GT"}
 
 def write_sdmx(export: Export, folder: Path) -> None:
     """Write structure and observations; raises `ReleaseError` for a table without a key."""
-    dimensions = _dimensions(export)
+    measures = {
+        _concept(column): column
+        for table in export.tables
+        for column in table.columns
+        if column.is_number
+    }
+    dimensions = _dimensions(export, measures)
     cube = Cube(
         agency=export.imprint.agency or AGENCY,
         id=export.name,
@@ -59,11 +64,7 @@ def write_sdmx(export: Export, folder: Path) -> None:
         description=export.description,
         prepared=export.created,
         dimensions=list(dimensions.values()),
-        measures={
-            _NUMBERS[column.name]: column
-            for column in export.tables[0].columns
-            if column.role == NUMBER
-        },
+        measures=measures,
         period=export.imprint.period,
     )
     (folder / FOLDER).mkdir()
@@ -83,11 +84,17 @@ def write_sdmx(export: Export, folder: Path) -> None:
             writer.write(observations)
 
 
-def _dimensions(export: Export) -> Mapping[str, Dimension]:
+def _concept(column: Column) -> str:
+    """The identifier of a column of numbers."""
+    return _CONCEPTS.get(column.role, column.name.upper())
+
+
+def _dimensions(export: Export, measures: Collection[str]) -> Mapping[str, Dimension]:
     """The dimension of each attribute, with the codes of all tables."""
     names: dict[str, str] = {}
+    components = {name.lower() for name in (*measures, TIME_PERIOD, OBS_STATUS, CONF_STATUS)}
     for attribute in export.attributes:
-        taken = {*_COMPONENTS, *(name.lower() for name in names.values())}
+        taken = {*components, *(name.lower() for name in names.values())}
         names[attribute] = safe_name(attribute, taken, "attribute").upper()
     values: dict[str, dict[_Value, None]] = {name: {} for name in names}
     for table in export.tables:
@@ -164,8 +171,9 @@ def _observations(
         columns[dimension.id] = column
     if cube.period:
         columns[TIME_PERIOD] = _constant(cube.period, rows)
-    for identifier, column in cube.measures.items():
-        columns[identifier] = rows[column.name].combine_chunks()
+    for column in table.columns:
+        if column.is_number:
+            columns[_concept(column)] = rows[column.name].combine_chunks()
     columns[OBS_STATUS] = _constant(ESTIMATED, rows)
     columns[CONF_STATUS] = _constant(FREE, rows)
     return pa.table(columns)
@@ -174,3 +182,11 @@ def _observations(
 def _constant(text: str, rows: pa.Table) -> pa.Array:
     indices = np.zeros(rows.num_rows, dtype=np.int32)
     return pa.DictionaryArray.from_arrays(indices, pa.array([text]))
+
+
+FORMAT = Format(
+    "SDMX 3.0",
+    "`sdmx/` has `structure.xml` and a file of observations a table, as SDMX-CSV 2.0",
+    write_sdmx,
+    has_files_of_its_own=True,
+)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rpexplore.postprocessing.formats.export import Export
+from rpexplore.postprocessing.formats.export import Export, Format
 from rpexplore.postprocessing.workbook import write_workbook
 
 FILE = "tables.xlsx"
@@ -11,3 +11,11 @@ FILE = "tables.xlsx"
 def write_excel(export: Export, folder: Path) -> None:
     """Write the workbook; raises `ReleaseError` for more tables than one is good for."""
     write_workbook(export.results, folder / FILE)
+
+
+FORMAT = Format(
+    "Excel workbook",
+    "`tables.xlsx` has a sheet a table",
+    write_excel,
+    has_files_of_its_own=True,
+)

@@ -1,59 +1,81 @@
-"""How a plan for areas is made again: as a Python script and as a command line."""
+"""How a part for areas is made again; its codebook of areas lies beside the script."""
 
-import shlex
 from collections.abc import Mapping
 
-from rpexplore.analysis.budget_units import typed_text
+from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.common.typed_numbers import number_text
-from rpexplore.export.reproduction.script import call, literal, source_of_budget, source_of_loss
+from rpexplore.errors import PlanError
+from rpexplore.export.reproduction.part import PartFile, Reproduction
+from rpexplore.export.reproduction.python_source import (
+    call,
+    lines_of_call,
+    literal,
+    source_of_budget,
+    source_of_loss,
+)
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.loss_serialization import options_of_loss
-from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.area_study import AreaStudy, AreaTarget, area_targets
+from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_text import texts_of_tables
 from rpexplore.workload.targets import Target
 from rpexplore.workload.workload import Workload
 
-PLAN = "plan.json"
-RUN = f"""\
-# Check the plan: privacy cost, every variance, and how close it is to the best one.
-rpexplore verify {PLAN}
-
-# Run the release on the records, once. It books what it costs in the ledger: always the same one.
-rpexplore release {PLAN} PATH/TO/records.csv --out areas-release --ledger PATH/TO/ledger.sqlite
-
+WHOLE = """\
 # If wanted, whole counts that are never negative and add up: biased, and no privacy is spent.
-rpexplore postprocess areas-release --nonnegative --round --out areas-whole
+rpexplore postprocess release --nonnegative --round --out whole
 """
-"""What comes after the plan, on the command line."""
 
 
-def area_script(study: AreaStudy, budget: Budget) -> str:
-    """A Python script that makes the plan of a study, beside its codebook."""
+def areas_again(plan: AreaPlan, scenario: Scenario) -> Reproduction:
+    """How tables in areas are made again."""
+    study = scenario.areas
+    if study is None:
+        raise PlanError("The scenario has no areas; give the one that the plan was made from.")
+    loss = source_of_loss(study.loss)
+    uniform = ["uniform_levels=True"] if study.uniform else []
+    arguments = ["areas()", f"loss={loss}", f"budget={source_of_budget(plan.budget)}", *uniform]
+    options = _options(study)
+    return Reproduction(
+        asked="areas()",
+        alone=lines_of_call("rp.plan_areas", arguments),
+        settings={"loss": loss, **({"uniform_levels": "True"} if uniform else {})},
+        definitions=_definitions(study),
+        verb=[] if options is None else ["rpexplore", "plan", study.filename],
+        options=options or [],
+        files={
+            "area_tables.csv": PartFile(
+                csv_of_accuracy(plan), "every table on every level, as tables.csv has tables"
+            )
+        },
+        after=WHOLE,
+    )
+
+
+def _definitions(study: AreaStudy) -> str:
     lists: dict[str, str] = {}  # the source of tables -> what they are called
     for tables in study.tables.values():
         lists.setdefault(_tables(tables), f"tables_{len(lists) + 1}")
     levels = [
-        f"    {literal(level)}: {lists[_tables(tables)]},\n"
+        f"        {literal(level)}: {lists[_tables(tables)]},\n"
         for level, tables in study.tables.items()
     ]
-    arguments = [
-        "rp.AreaWorkload.of_levels(areas.tree, levels)",
-        f"loss={source_of_loss(study.loss)}",
-        f"budget={source_of_budget(budget)}",
-        *(["uniform_levels=True"] if study.uniform else []),
-    ]
+    named = "".join(
+        f"    {name} = {source}\n".replace("\n", "\n    ").removesuffix("    ")
+        for source, name in lists.items()
+    )
     return (
-        "import rpexplore as rp\n\n"
-        f"areas = rp.AreaCodebook.load({literal(study.filename)})\n"
-        + "".join(f"{name} = {source}\n" for source, name in lists.items())
-        + f"levels = {{\n{''.join(levels)}}}\n"
-        + f"plan = {call('rp.plan_areas', arguments)}\n"
-        + f"plan.save({literal(PLAN)})\n"
+        "def areas() -> rp.AreaWorkload:\n"
+        '    """The tables of every level of areas."""\n'
+        f"    book = rp.AreaCodebook.load({literal(study.filename)})\n"
+        f"{named}"
+        f"    levels = {{\n{''.join(levels)}    }}\n"
+        "    return rp.AreaWorkload.of_levels(book.tree, levels)\n"
     )
 
 
-def area_command(study: AreaStudy, budget: Budget) -> str:
-    """The command line that makes the plan of a study; "" where options cannot say its tables.
+def _options(study: AreaStudy) -> list[list[str]] | None:
+    """The options that say the tables of a study; None where they cannot.
 
     They can where each level has all tables of up to some number of attributes that any level has,
     with the same targets, and weights in the same proportions.
@@ -64,22 +86,19 @@ def area_command(study: AreaStudy, budget: Budget) -> str:
         orders[level] = int(tables.orders.max())
         factors[level] = float(tables.weights[0] / asked.weights[0])
         if _settings(tables) != _settings(asked, orders[level], factors[level]):
-            return ""
-    options = [*_asked(asked), *_of_levels(study, orders, int(asked.orders.max()))]
+            return None
+    options = [
+        ["--detail", "same"],
+        *_asked(asked),
+        *_of_levels(study, orders, int(asked.orders.max())),
+    ]
     options += [
         [f"--level-weight={level}={number_text(factor)}"]
         for level, factor in factors.items()
         if factor != 1
     ]
     options += [[f"--{name}", text] for name, text in options_of_loss(study.loss)]
-    if study.uniform:
-        options.append(["--uniform-levels"])
-    for name, value in budget.stated:
-        options.append([f"--{name.replace('_', '-')}", typed_text(value)])
-    if budget.max_records_per_person is not None:
-        options.append(["--records-per-person", str(budget.max_records_per_person)])
-    make = [["rpexplore", "areas", "plan", study.filename], *options, ["--out", PLAN]]
-    return " \\\n    ".join(map(shlex.join, make))
+    return [*options, ["--uniform-levels"]] if study.uniform else options
 
 
 def _settings(
@@ -133,7 +152,7 @@ def _tables(tables: Workload) -> str:
     order = int(tables.orders.max())
     is_plain = all(pair == (1.0, None) for pair in _settings(tables).values())
     if is_plain and order and tables.tables == Workload.all_up_to(tables.domain, order).tables:
-        return f"rp.Workload.all_up_to(areas.domain, {order})"
+        return f"rp.Workload.all_up_to(book.domain, {order})"
     settings = _settings(tables)
     weights = [repr(weight) for weight, _ in settings.values()]
     targets = [
@@ -142,7 +161,7 @@ def _tables(tables: Workload) -> str:
         else repr(target)
         for _, target in settings.values()
     ]
-    arguments = ["areas.domain", f"[{', '.join(map(literal, settings))}]"]
+    arguments = ["book.domain", f"[{', '.join(map(literal, settings))}]"]
     if set(weights) != {"1.0"}:
         arguments.append(f"weights=[{', '.join(weights)}]")
     if set(targets) != {"None"}:

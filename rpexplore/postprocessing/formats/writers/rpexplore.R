@@ -65,11 +65,7 @@ print.rpexplore_release <- function(x, ...) {
 }
 
 .rpexplore_manifest <- function(folder, manifest) {
-  if (startsWith(manifest$format, "rpexplore-area-")) {
-    stop("'", folder, "' holds tables in areas, which are folders of Parquet files; read one with ",
-         "arrow::open_dataset(\"tables/LEVEL/TABLE\").", call. = FALSE)
-  }
-  is_table <- function(entry) !is.null(entry$attributes) || grepl("^answers\\.", entry$path)
+  is_table <- function(entry) !is.null(entry$attributes) || grepl("(^|/)answers\\.", entry$path)
   entries <- Filter(is_table, manifest$files)
   paths <- vapply(entries, function(entry) entry$path, "")
   csv <- endsWith(paths, ".csv")
@@ -83,8 +79,25 @@ print.rpexplore_release <- function(x, ...) {
   }
   files <- lapply(entries, function(entry) {
     attributes <- as.character(unlist(entry$attributes))
-    name <- if (grepl("^answers\\.", entry$path)) "answers" else .rpexplore_name(attributes)
-    list(path = entry$path, bytes = entry$bytes, attributes = attributes, name = name)
+    name <- if (grepl("(^|/)answers\\.", entry$path)) "answers" else .rpexplore_name(attributes)
+    # Tables in areas have a folder of files each, tables/2_town/0003_age_sex.
+    folders <- strsplit(entry$path, "/", fixed = TRUE)[[1]]
+    if (length(folders) > 3 && endsWith(entry$path, ".parquet")) {
+      level <- sub("^[0-9]+_", "", folders[length(folders) - 2])
+      attributes <- c(level, setdiff(attributes, level))
+      name <- .rpexplore_name(attributes)
+    }
+    table <- if (length(folders) > 3) dirname(entry$path) else entry$path
+    list(path = entry$path, bytes = entry$bytes, attributes = attributes, name = name,
+         table = table)
+  })
+  # Files of one table are read together.
+  tables <- vapply(files, function(file) file$table, "")
+  files <- lapply(unique(tables), function(table) {
+    same <- files[tables == table]
+    list(path = vapply(same, function(file) file$path, ""),
+         bytes = vapply(same, function(file) file$bytes, 0),
+         attributes = same[[1]]$attributes, name = same[[1]]$name)
   })
   facts <- manifest[intersect(c("guarantee", "privacy_unit", "rho", "label"), names(manifest))]
   list(files = files, facts = facts)
@@ -101,35 +114,24 @@ print.rpexplore_release <- function(x, ...) {
 
 .rpexplore_table <- function(folder, file) {
   path <- file.path(folder, file$path)
-  if (!isTRUE(file.size(path) == file$bytes)) {
-    stop("the file '", path, "' is missing or was changed since; use the original folder.",
-         call. = FALSE)
+  changed <- is.na(file.size(path)) | file.size(path) != file$bytes
+  if (any(changed)) {
+    stop("the file '", path[changed][1], "' is missing or was changed since; use the original ",
+         "folder.", call. = FALSE)
   }
-  if (endsWith(path, ".parquet")) {
-    frame <- as.data.frame(arrow::read_parquet(path))
+  if (endsWith(path[1], ".parquet")) {
+    frame <- do.call(rbind, lapply(path, function(one) as.data.frame(arrow::read_parquet(one))))
     return(as.data.frame(lapply(frame, function(column) {
       if (is.factor(column)) as.character(column) else column
     }), check.names = FALSE))
   }
-  # The head is read as a row, so that names stay as they are.
-  head <- unlist(utils::read.csv(path, header = FALSE, nrows = 1, colClasses = "character",
-                                 encoding = "UTF-8", na.strings = character(0)))
-  kinds <- rep("character", length(head))
-  # By position: an attribute may bear any name.
-  if (file$name == "answers") {
-    numbers <- which(head %in% c("answer", "standard_error", "margin_95", "target"))
-  } else if (head[length(head)] == "value_is") {
-    last <- length(head) - 1
-    first <- if (head[last - 2] == "model_error") {
-      last - 3  # of an adaptive release
-    } else {
-      last - 4 - (head[last - 4] == "model_error")
-    }
-    numbers <- seq(first, last)
-  } else {
-    numbers <- seq(length(head) - 3, length(head))
-  }
-  kinds[numbers] <- "numeric"
+  # Texts are in quotation marks in these files, numbers are not; columns may have any name.
+  start <- readChar(path, min(file.size(path), 1e6), useBytes = TRUE)
+  rows <- strsplit(gsub("\"(?:[^\"]|\"\")*+\"", "q", start, perl = TRUE, useBytes = TRUE), "\n",
+                   fixed = TRUE, useBytes = TRUE)[[1]]
+  fields <- strsplit(paste0(rows[2], ","), ",", fixed = TRUE, useBytes = TRUE)[[1]]
+  kinds <- ifelse(fields == "q", "character",
+                  ifelse(fields %in% c("true", "false"), "logical", "numeric"))
   utils::read.csv(path, check.names = FALSE, colClasses = unname(kinds), encoding = "UTF-8",
                   na.strings = "")
 }

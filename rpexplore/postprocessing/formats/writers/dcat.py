@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rpexplore.postprocessing.formats.export import Export, ExportedTable
+from rpexplore.postprocessing.formats.export import Export, ExportedTable, Format
 
 FILE = "dcat.jsonld"
 
@@ -108,3 +108,10 @@ def _distribution(table: ExportedTable, license: str) -> dict[str, Any]:
 
 def _text(text: str) -> dict[str, str]:
     return {"@language": "en", "@value": text}
+
+
+FORMAT = Format(
+    "DCAT catalogue record",
+    "`dcat.jsonld` is a record with the guarantee",
+    write_dcat,
+)

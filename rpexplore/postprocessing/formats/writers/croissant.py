@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rpexplore.postprocessing.formats.columns import NUMBER, Column
-from rpexplore.postprocessing.formats.export import Export, ExportedTable
+from rpexplore.postprocessing.formats.columns import Column
+from rpexplore.postprocessing.formats.export import Export, ExportedTable, Format
 
 FILE = "croissant.json"
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
@@ -117,9 +117,16 @@ def _field(table: ExportedTable, column: Column) -> dict[str, Any]:
         "@id": f"{table.name}/{column.name}",
         "name": column.name,
         "description": column.meaning,
-        "dataType": "sc:Float" if column.role == NUMBER else "sc:Text",
+        "dataType": "sc:Float" if column.is_number else "sc:Text",
         "source": {
             "fileObject": {"@id": table.path},
             "extract": {"column": column.name},
         },
     }
+
+
+FORMAT = Format(
+    "Croissant",
+    "`croissant.json` describes all files for machine learning",
+    write_croissant,
+)

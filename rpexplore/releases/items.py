@@ -1,0 +1,210 @@
+"""What a folder of results holds, table by table, in one form for releases of all kinds.
+
+Exports, workbooks, pages and verbs go through the `items` of a `PartReader`, whatever its kind, and
+learn what columns are from their roles (`domain.result_schema`).
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+
+from rpexplore.domain.result_schema import frame_of
+from rpexplore.errors import ReleaseError
+from rpexplore.releases.manifest import in_release
+from rpexplore.releases.table_files import table_path
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """A table of a folder of results: what becomes a sheet, a file or a resource.
+
+    attributes  of the table, in the order of its columns; () for a total
+    name        of its file, without folder and ending: "0003_age_sex"
+    n_rows      how many rows it has
+    read        its rows, each column with a role
+    level       the level of areas that it is on; None of tables without areas
+    file        its Parquet file within the folder, without ending; of tables in areas the folder
+                of its files
+    bound       how far all its estimates together are from the truth, in words; "" for nothing
+    """
+
+    attributes: tuple[str, ...]
+    name: str
+    n_rows: int
+    read: Callable[[], pa.Table]
+    level: str | None = None
+    file: str = ""
+    bound: str = ""
+
+    @classmethod
+    def of_table(
+        cls,
+        position: int,
+        attributes: tuple[str, ...],
+        n_rows: int,
+        read: Callable[[], pa.Table],
+        bound: str = "",
+    ) -> "Item":
+        """A table whose files are `table_path`."""
+        path = table_path(position, attributes)
+        return cls(attributes, Path(path).name, n_rows, read, file=path, bound=bound)
+
+    def of_part(self, kind: str) -> "Item":
+        """The same as one among those of several parts of a release."""
+        return replace(self, name=f"{kind}_{self.name}", file=in_release(kind, self.file))
+
+    @property
+    def title(self) -> str:
+        """ "age × sex"; "total" of no attributes; "municipality: age × sex" on a level of areas."""
+        table = " × ".join(self.attributes) or "total"
+        return table if self.level is None else f"{self.level}: {table}"
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """Its rows as a DataFrame that keeps what its columns are."""
+        return frame_of(self.read())
+
+
+class Figures:
+    """What kind of figures there are: unbiased ones, unless something says otherwise."""
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether they were processed or estimated, so that they are not right on average."""
+        return False
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether they are best guesses by a model, with a model-based error."""
+        return False
+
+    @property
+    def has_unbiased(self) -> bool:
+        """Whether unbiased figures stand beside biased ones."""
+        return False
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether they are biased, and nothing unbiased is beside them."""
+        return self.is_biased and not self.has_unbiased
+
+    def bound_of(self, attributes: Collection[str], record_noun: str = "records") -> str:
+        """What is known of all errors of a table together, as a sentence; "" for nothing."""
+        return ""
+
+
+class PartReader(Figures):
+    """What there is to read in a folder of results: base of all kinds of them.
+
+    figures         what the figures are, to begin a sentence: "Noisy tables"
+    label           how they came about, in words that go with them
+    kind            of the part of a release, or of what was made of releases
+    domain          the attributes that they are about; None where no codebook is at hand
+    """
+
+    kind: ClassVar[str]
+    folder: Any
+    home: Any
+    plan: Any
+    manifest: Any
+    domain: Any
+
+    @property
+    def readers(self) -> "Sequence[PartReader]":
+        """What is looked at by itself: the parts of a release, everything else as one."""
+        return (self,)
+
+    @property
+    def figures(self) -> str:
+        return "Noisy tables"
+
+    @property
+    def label(self) -> str:
+        return "unbiased; as released"
+
+    @property
+    def guarantee(self) -> str:
+        """What holds for all figures, or all that they were made from, in words."""
+        return self.manifest["guarantee"]
+
+    @property
+    def made_of(self) -> Sequence[Any]:
+        """The sources that it was computed from; () of a release, which is a source itself."""
+        return ()
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        """The tables, in the order of their files."""
+        raise NotImplementedError
+
+    @property
+    def area_levels(self) -> Sequence[str]:
+        """The levels of areas that columns are of, from the top down."""
+        return ()
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Those in some table, in the domain's order where it is known, levels of areas first."""
+        used = dict.fromkeys(name for item in self.items for name in item.attributes)
+        order = () if self.domain is None else self.domain.names
+        known = [name for name in order if name in used]
+        return (*self.area_levels, *dict.fromkeys([*known, *used]))
+
+    @property
+    def contents(self) -> str:
+        """What there is, for a sentence: "7 noisy tables"."""
+        return self.plan.contents
+
+    def unbiased_tables(self) -> Any:
+        """The unbiased tables that there are; raises `ReleaseError`, which says what is here."""
+        raise ReleaseError(
+            f"{str(self.home)!r} holds {self.contents}, and unbiased tables are needed: "
+            f"{self.why_no_tables}"
+        )
+
+    @property
+    def why_no_tables(self) -> str:
+        """Why no unbiased tables are made of it, and what can be done instead."""
+        return "name a release that has some."
+
+    def area_tables(self) -> Any:
+        """The tables in areas that there are; raises `ReleaseError`, which says what is here."""
+        raise ReleaseError(
+            f"{str(self.folder)!r} holds {self.contents}, and tables in areas are needed; name a "
+            "release that has some."
+        )
+
+    def measured_tables(self) -> Any:
+        """The same, or tables by what was measured in rounds: for what is biased in any case."""
+        return self.unbiased_tables()
+
+    @property
+    def own_counts(self) -> Any:
+        """The own counts that there are; None for none."""
+        return None
+
+    @property
+    def adding_up(self) -> str:
+        """What sums of the figures are worth, as a sentence."""
+        return (
+            "The errors of different cells go together, so a sum of cells has another standard "
+            "error than theirs suggest; where there is a smaller table, use its cell."
+        )
+
+    def item(self, attributes: Collection[str], level: str | None = None) -> Item:
+        """The table with these attributes, in any order; raises `ReleaseError` if there is none."""
+        for item in self.items:
+            if set(item.attributes) == set(attributes) and item.level == level:
+                return item
+        on_level = "" if level is None else f" on the level {level!r}"
+        raise ReleaseError(
+            f"There is no table of ({' × '.join(attributes) or 'total'}){on_level} here; choose "
+            "one of those that were released."
+        )

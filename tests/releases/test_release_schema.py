@@ -1,0 +1,89 @@
+"""The published schema of manifests: what is written is valid, and what it refuses is refused."""
+
+import json
+import shutil
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import rpexplore as rp
+from rpexplore.errors import ReleaseError
+from tests.releases.parts_plan import plan_of, records
+from tests.support.sealed import edit_manifest
+from tests.support.ssh_keys import requires_ssh_keygen, with_keys
+
+SCHEMA = json.loads(
+    resources.files("rpexplore.releases").joinpath("schemas/release-2.json").read_text()
+)
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory) -> rp.Release:
+    """Of all four parts, with values that are counted as others, and a rule for persons."""
+    folder = tmp_path_factory.mktemp("done")
+    records().to_csv(folder / "records.csv", index=False)
+    return rp.release(
+        plan_of(most=2),
+        folder / "records.csv",
+        folder / "release",
+        unknown_values={"job": "other"},
+        person_rule=rp.PersonRule("who", most=2, excess="keep first"),
+    )
+
+
+def test_the_schema_is_one():
+    Draft202012Validator.check_schema(SCHEMA)
+    assert set(SCHEMA["properties"]) == {*SCHEMA["required"], "approvals"}
+
+
+def test_a_manifest_is_valid(done):
+    assert list(VALIDATOR.iter_errors(done.manifest)) == []
+    assert {"areas", "counts", "rounds", "tables"} <= {
+        entry["path"].split("/")[0] for entry in done.manifest["files"]
+    }
+
+
+@requires_ssh_keygen
+def test_a_manifest_with_approvals_is_valid(done, tmp_path):
+    with_keys(tmp_path, "alice@x")
+    plan = plan_of(("counts",))
+    path = tmp_path / "records.csv"
+    records().to_csv(path, index=False)
+    approvals = [rp.approve(plan, tmp_path / "alice")]
+    approved = rp.release(plan, path, tmp_path / "out", approvals=approvals)
+    assert "approvals" in approved.manifest
+    assert list(VALIDATOR.iter_errors(approved.manifest)) == []
+
+
+@pytest.mark.parametrize("value", [None, 3, -1, "x", [], {}, [1]], ids=repr)
+@pytest.mark.parametrize("key", [*SCHEMA["properties"], "another"])
+def test_what_the_schema_refuses_is_refused(key, value, done, tmp_path):
+    """But not the other way round: whether numbers agree, no schema says."""
+    changed = {**done.manifest, key: value}
+    if VALIDATOR.is_valid(changed):
+        assert key in ("max_records_per_person", "unknown_values") or value == "x"
+        return
+    copy = Path(shutil.copytree(done.folder, tmp_path / "copy"))
+    edit_manifest(copy, lambda manifest: manifest.update({key: value}))
+    if (
+        key == "sha256"
+        or (key == "run" and value == "x")
+        or (key in ("finished", "versions") and isinstance(value, str | dict))
+    ):  # which the edit has mended
+        rp.Release.load(copy)
+    else:
+        with pytest.raises(ReleaseError):
+            rp.Release.load(copy)
+
+
+@pytest.mark.parametrize("key", SCHEMA["required"])
+def test_what_is_required_is_required(key, done, tmp_path):
+    assert not VALIDATOR.is_valid({k: v for k, v in done.manifest.items() if k != key})
+    copy = Path(shutil.copytree(done.folder, tmp_path / "copy"))
+    if key != "sha256":
+        edit_manifest(copy, lambda manifest: manifest.pop(key))
+        with pytest.raises(ReleaseError):
+            rp.Release.load(copy)
