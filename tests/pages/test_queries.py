@@ -45,7 +45,7 @@ def listed(small) -> Scenario:
 
 def plan_of(session) -> QueryPlan:
     """The plan that was made last."""
-    return session.test.session_state[kept_name(QueryOptimum.at)][1]
+    return session.test.session_state[kept_name(QueryOptimum.at, "Scenario 1")][1]
 
 
 # ---- the list
