@@ -50,6 +50,3 @@ def test_shares_are_stated_on_the_plan_page(app: AppTest):
     assert not app.exception
     shares = app.session_state["project"].current.stated_shares
     assert shares == {"tables": Fraction(1, 4), "counts": Fraction(3, 4)}
-        "tables": 0.25,
-        "counts": 0.75,
-    }
