@@ -14,22 +14,13 @@ from rpexplore.domain.attribute import Categories as Categories
 from rpexplore.domain.attribute import Integers as Integers
 from rpexplore.domain.domain import Domain as Domain
 from rpexplore.domain.expected_counts import ExpectedCounts as ExpectedCounts
-from rpexplore.domain.smooth_rehearsal import SmoothRehearsal as SmoothRehearsal
 from rpexplore.errors import RpexploreError as RpexploreError
 from rpexplore.export.bundle import bundle as bundle
 from rpexplore.export.report.report import report as report
-from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan as AdaptivePlan
-from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan as adaptive_plan
 from rpexplore.planning.approval import Approval as Approval
 from rpexplore.planning.approving import approve as approve
-from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget as minimum_area_budget
-from rpexplore.planning.areas.area_plan import AreaPlan as AreaPlan
-from rpexplore.planning.areas.area_planner import plan_areas as plan_areas
 from rpexplore.planning.areas.area_workload import AreaWorkload as AreaWorkload
 from rpexplore.planning.certificate import Certificate as Certificate
-from rpexplore.planning.counts.query_plan import QueryPlan as QueryPlan
-from rpexplore.planning.counts.query_planner import query_optimum as query_optimum
-from rpexplore.planning.counts.query_planner import query_plan as query_plan
 from rpexplore.planning.losses.base import MaxVariance as MaxVariance
 from rpexplore.planning.losses.base import SumOfVariances as SumOfVariances
 from rpexplore.planning.losses.constrained import MaxWithinTargets as MaxWithinTargets
@@ -37,28 +28,20 @@ from rpexplore.planning.losses.constrained import SumWithBoundedMax as SumWithBo
 from rpexplore.planning.losses.constrained import SumWithinTargets as SumWithinTargets
 from rpexplore.planning.losses.custom import CustomLoss as CustomLoss
 from rpexplore.planning.losses.p_norm import PNorm as PNorm
-from rpexplore.planning.minimum_budget import MinimumBudget as MinimumBudget
 from rpexplore.planning.minimum_budget import minimum_budget as minimum_budget
-from rpexplore.planning.optimum import Optimum as Optimum
 from rpexplore.planning.plan import Plan as Plan
-from rpexplore.planning.plan import load_plan as load_plan
 from rpexplore.planning.planner import optimum as optimum
 from rpexplore.planning.request import Request as Request
 from rpexplore.planning.request import Rounds as Rounds
 from rpexplore.planning.request import plan as plan
-from rpexplore.planning.table_plan import TablePlan as TablePlan
-from rpexplore.planning.verification import Verification as Verification
 from rpexplore.planning.verification import verify as verify
-from rpexplore.postprocessing.areas.area_counts import AreaCounts as AreaCounts
 from rpexplore.postprocessing.areas.area_counts import whole_area_counts as whole_area_counts
 from rpexplore.postprocessing.areas.released_sums import sums_of_areas as sums_of_areas
 from rpexplore.postprocessing.combination import combine as combine
 from rpexplore.postprocessing.dependence import weights_from_release as weights_from_release
-from rpexplore.postprocessing.estimates import Estimates as Estimates
 from rpexplore.postprocessing.formats.export import Imprint as Imprint
 from rpexplore.postprocessing.formats.publishing import publish as publish
 from rpexplore.postprocessing.processed_folder import postprocess as postprocess
-from rpexplore.postprocessing.processed_tables import ProcessedTables as ProcessedTables
 from rpexplore.postprocessing.rehearsal.smooth_rehearsal import (
     rehearse_smooth_tables as rehearse_smooth_tables,
 )
@@ -68,15 +51,11 @@ from rpexplore.postprocessing.synthetic.records_folder import synthesize as synt
 from rpexplore.privacy.budget import Budget as Budget
 from rpexplore.queries.query_list import QueryList as QueryList
 from rpexplore.releases.approval import ApprovalDemand as ApprovalDemand
-from rpexplore.releases.areas.area_release import AreaRelease as AreaRelease
 from rpexplore.releases.finished_release import Release as Release
 from rpexplore.releases.ledger.ledger import Ledger as Ledger
-from rpexplore.releases.marginal_estimate import Answer as Answer
-from rpexplore.releases.query_release import QueryRelease as QueryRelease
 from rpexplore.releases.release import dry_run as dry_run
 from rpexplore.releases.release import release as release
 from rpexplore.releases.release import resume as resume
-from rpexplore.releases.table_release import TableRelease as TableRelease
 from rpexplore.scenarios.board_notes import BoardNotes as BoardNotes
 from rpexplore.scenarios.scenario import Scenario as Scenario
 from rpexplore.workload.bases import CustomBasis as CustomBasis

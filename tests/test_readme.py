@@ -16,8 +16,11 @@ from click.testing import CliRunner
 import rpexplore as rp
 from pages.components.shared.autosave import new_project
 from rpexplore.cli.main import cli
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts.query_plan import QueryPlan
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
+from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.bases import Hierarchy, Prefix, Windows
@@ -192,14 +195,14 @@ def test_postprocessing(shown):
 
 def test_synthetic_records(shown):
     folder = shown(SYNTHETIC_RECORDS) / "synthetic"
-    records = rp.SyntheticRecords.load(folder).records()
+    records = SyntheticRecords.load(folder).records()
     ages = records["age"].astype(int)
     assert not ((ages < 15) & (records["marital_status"] == "Married")).any()
     assert len(records) == pytest.approx(RECORDS, rel=0.5)
 
 
 def test_targets(shown):
-    plan = rp.TablePlan.load(shown(SMALLEST_BUDGET) / "accurate.json")
+    plan = TablePlan.load(shown(SMALLEST_BUDGET) / "accurate.json")
     required = plan.workload.required
     assert np.count_nonzero(required) == 2
     assert np.all(
@@ -228,8 +231,8 @@ def test_areas(shown):
     folder = shown(AREA_PLANS)
     shown(AREA_RELEASES)
     shown(AREAS_IN_PYTHON)
-    plan = rp.AreaPlan.load(folder / "areas.json")
-    assert plan.sha256 == rp.AreaPlan.load(folder / "same-areas.json").sha256
+    plan = AreaPlan.load(folder / "areas.json")
+    assert plan.sha256 == AreaPlan.load(folder / "same-areas.json").sha256
     assert (folder / "areas-release" / "manifest.json").exists()
 
 

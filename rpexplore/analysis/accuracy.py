@@ -220,7 +220,7 @@ def csv_of_accuracy(plan: Plan | PartPlan, *, escape_formulas: bool = False) -> 
         if frame["attributes"].notna().all():
             frame["attributes"] = list(texts_of_tables(part.domain, frame["attributes"]))
     frame = for_reading(worst_first(pd.concat(frames)))
-    if "required" not in frame or not np.any(frame["required"]):
+    if "required" not in frame or not bool(frame["required"].eq(True).any()):
         frame = frame.drop(columns="required", errors="ignore")
     for name in {"required", "met"} & {*frame}:
         frame[name] = [{True: "yes", False: "no"}.get(value, "") for value in frame[name]]

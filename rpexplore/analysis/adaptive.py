@@ -124,7 +124,7 @@ def measured_when(plan: AdaptivePlan) -> pd.DataFrame:
 
 
 def describe_measured(plan: AdaptivePlan) -> list[str]:
-    """What a run measures, in sentences."""
+    """A description of what a run measures, in sentences."""
     pairs = sum(len(candidate) == 2 for candidate in plan.candidates)
     triples = len(plan.candidates) - pairs
     among = plural(pairs, "pair") + (f" and {plural(triples, 'triple')}" if triples else "")

@@ -198,7 +198,7 @@ class Comparison:
 
     @property
     def laplace_sentence(self) -> str:
-        """What pure differential privacy would take; "" where it is beyond all numbers."""
+        """The cost under pure differential privacy; "" where it is beyond all numbers."""
         if not math.isfinite(self.laplace_epsilon):
             return ""
         rows = [row for row in self.laplace if row.variances is not None]
@@ -214,7 +214,7 @@ _BOUND = SingularValues("bound", "what no Gaussian mechanism can go below", "Li,
 
 
 def compare(plan: Plan | PartPlan, *, on_progress: Progress = no_progress) -> Comparison:
-    """What plainer mechanisms would need for the errors that a plan has. Reads no record.
+    """Compare a plan's errors with those of plainer mechanisms. Reads no record.
 
     All from formulas, at the plan's privacy cost and by its objective: noise in every cell, the
     tables themselves, hierarchies, wavelets, Fourier coefficients, chosen marginals, and the best

@@ -67,14 +67,14 @@ class BudgetExplanation:
 
     @property
     def kind(self) -> str:
-        """What the targets are called."""
+        """The name of the targets."""
         return "required target" if self.required_only else "target"
 
 
 def budget_explanation(
     minimum: MinimumBudget, budget: Budget, *, required_only: bool
 ) -> BudgetExplanation:
-    """What it takes to meet some targets, against the current budget.
+    """The budget that meets some targets, against the current one.
 
     Raises `BudgetError` if no budget that can be planned with is large enough.
     """
@@ -115,7 +115,7 @@ def binding_targets_frame(
 
 
 def describe(explanation: BudgetExplanation, *, compared: bool = True) -> str:
-    """What the targets take and which of them bind, in a few sentences.
+    """The budget that the targets take and those that bind, in a few sentences.
 
     compared: with the current budget
     """
@@ -148,7 +148,7 @@ def describe(explanation: BudgetExplanation, *, compared: bool = True) -> str:
 
 
 def describe_advice(explanation: BudgetExplanation) -> str:
-    """What budget to take: the smallest one, or a little more where tables are without a target."""
+    """The budget to take: the smallest one, or a little more where tables are without a target."""
     if explanation.advised is explanation.enough:
         return ""
     return (
@@ -170,7 +170,7 @@ def objective_without_required(loss: Loss, workload: Workload) -> Loss | None:
 
 @dataclass(frozen=True, eq=False)
 class CostToOthers:
-    """What the required targets of a plan cost the other tables, beside none being required.
+    """The cost of a plan's required targets for the other tables, beside none being required.
 
     per_cent      float64[n]: by how much the standard errors of these tables are larger
     publishable   how many of their cells are; None without expected counts
@@ -210,7 +210,7 @@ class CostToOthers:
 def cost_to_others(
     plan: TablePlan, without: Optimum, useful: Usefulness | None = None
 ) -> CostToOthers:
-    """What the required targets of a plan cost the other tables, of which there are some.
+    """The cost of a plan's required targets for the other tables, of which there are some.
 
     Args:
         plan: With an objective that meets required targets first.
@@ -233,7 +233,7 @@ def cost_to_others(
 def describe_taken(
     plan: TablePlan, without: Optimum, request: WorkloadRequest | None = None
 ) -> str:
-    """What required targets cost the very tables that have them; "" where it is nothing.
+    """The cost of required targets for the very tables that have them; "" where it is nothing.
 
     An objective that meets required targets first takes whatever is beyond them for the others.
     plan, without: as in `cost_to_others`. request: what the plan was made from

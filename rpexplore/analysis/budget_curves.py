@@ -72,7 +72,7 @@ class Curve:
 def variances_in(
     optimum: Optimum, measure: Measure, cells: ExpectedCells | None = None
 ) -> TableVariances:
-    """What curves in a measure are drawn of: variances, or squared coefficients of variation.
+    """The quantity behind curves in a measure: variances, or squared coefficients of variation.
 
     NaN for tables without a value. cells: of the optimum's workload, where the measure needs them
     """
@@ -164,7 +164,9 @@ def errors_by_budget(
     also = [rho for rho in also if current / _FAR <= rho <= current * _FAR]
     low = min([current / _AROUND, *(rho / _BEYOND for rho in also)])
     high = min(max([current * _AROUND, *(rho * _BEYOND for rho in also)]), _MOST_RHO)
-    rhos = sorted({*_round_budgets(low, high), low, current, high, *also})
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (float(step * Fraction(10) ** exponent) for exponent in exponents for step in _STEPS)
+    rhos = sorted({*[rho for rho in steps if low <= rho <= high], low, current, high, *also})
     epsilons = [privacy.epsilon_from_rho(rho, delta) for rho in rhos]
     rows = [
         (series, curve.name, curve.table, rho, epsilon, curve.value(rho, budget, measure))
@@ -178,7 +180,7 @@ def errors_by_budget(
 def describe_curves(
     curves: Sequence[Curve], budget: Budget, record_noun: str, measure: Measure = STANDARD_ERROR
 ) -> str:
-    """What the curves are at the current budget, and what half of that would cost."""
+    """The values of the curves at the current budget, and the cost of halving them."""
     now = "; ".join(
         f"{curve.name} {_current(curve, budget, measure)}" for curve in curves[:_MOST_NAMED]
     )
@@ -213,7 +215,7 @@ def describe_wanted_value(
     record_noun: str,
     measure: Measure = STANDARD_ERROR,
 ) -> str:
-    """What a wanted accuracy would cost."""
+    """The cost of a wanted accuracy, in a sentence."""
     name = f"“{curve.name}”" if curve.table != curve.name else curve.name
     return (
         f"For a {measure.noun} of {measure.stated(wanted, record_noun, 6)} in {name} (now "
@@ -236,13 +238,6 @@ def times_for_half(measure: Measure) -> int:
 
 def _current(curve: Curve, budget: Budget, measure: Measure) -> str:
     return measure.text(curve.value(float(budget.rho), budget, measure))
-
-
-def _round_budgets(low: float, high: float) -> list[float]:
-    """The round budgets from low to high."""
-    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (float(step * Fraction(10) ** exponent) for exponent in exponents for step in _STEPS)
-    return [rho for rho in steps if low <= rho <= high]
 
 
 def publishable_by_budget(optimum: Optimum, now: Usefulness) -> pd.DataFrame:

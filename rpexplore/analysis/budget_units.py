@@ -102,7 +102,7 @@ def restated_limit(typed: str, before: str, unit: str, delta: str) -> str:
 
 
 def budget_warnings(budget: Budget) -> list[str]:
-    """What to think over about a budget, in sentences; nothing of it is refused."""
+    """Warnings about an unusual budget, in sentences; nothing of it is refused."""
     sentences = []
     epsilon, delta = privacy.epsilon_from_rho(budget.rho, USUAL_DELTA), budget.stated_delta
     if epsilon > HIGH_EPSILON:

@@ -98,12 +98,12 @@ class CellAccuracy:
 
     @property
     def least_accurate(self) -> tuple[int, ...]:
-        """Where the least accurate cell is, among `errors`."""
+        """The index of the least accurate cell among `errors`."""
         return self._index(np.nanargmax(self.errors))
 
     @property
     def most_accurate(self) -> tuple[int, ...]:
-        """Where the most accurate one of those that are shown is."""
+        """The index of the most accurate cell that is shown."""
         return self._index(np.nanargmin(self.errors))
 
     @property
@@ -114,7 +114,7 @@ class CellAccuracy:
         )
 
     def label(self, cell: tuple[int, ...]) -> str:
-        """What the cell at an index is called: "≤ 44, F", "18 to 24"."""
+        """The title of the cell at an index: "≤ 44, F", "18 to 24"."""
         labels = [axis.labels[index] for axis, index in zip(self.axes, cell, strict=True)]
         return labels[0] if len(set(labels)) == 1 else self.joint.join(labels)
 

@@ -56,7 +56,7 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class TableNoise:
-    """What the variance of each cell of a table follows from.
+    """The noise that the variance of each cell of a table follows from.
 
     sigma_squared  float64[2, 2, …]: of the residual with (1) or without (0) each attribute
     moments        of each attribute, for the table's basis

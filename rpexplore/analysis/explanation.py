@@ -35,7 +35,7 @@ _AS_MUCH = 1.005  # weights that differ by no more count alike
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What the accuracy of one table of a plan is made of.
+    """The parts that make up the accuracy of one table of a plan.
 
     table      its index in the workload
     cell       whose variance it is, of `table_variances.CELLS`; "mean" is the mean of all cells
@@ -236,7 +236,7 @@ class Explanation:
         return f"{its} met, at {describe_now(target, error)}."
 
     def _alone(self) -> str:
-        """What the table would have if it were the only one; known for single values."""
+        """The table's error if it were the only one; known for single values."""
         plan, workload = self.plan, self.plan.workload
         indices = workload.attribute_indices(self.table)
         if len(workload) == 1 or not all(
@@ -268,7 +268,7 @@ class Explanation:
 
 
 def explanation(plan: TablePlan, table: int, cell: str = "mean") -> Explanation:
-    """What the accuracy of a table is made of.
+    """Explain the accuracy of a table.
 
     Args:
         table: Its index in the workload.
@@ -305,7 +305,7 @@ def describe_former(plan: TablePlan, former: TablePlan | None, table: int) -> st
 
 
 def _label(plan: TablePlan, table: int, rows: Sequence[int]) -> str:
-    """What a cell is called: "≤ 44, F"."""
+    """The title of a cell: "≤ 44, F"."""
     workload, labels = plan.workload, []
     for index, row in zip(workload.attribute_indices(table), rows, strict=False):
         attribute = workload.domain.attributes[index]

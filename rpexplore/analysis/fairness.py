@@ -110,7 +110,7 @@ def least_and_most_accurate(
 
 @lru_cache(maxsize=2)  # most of the work for a long list
 def all_titles(workload: Workload) -> np.ndarray:
-    """What to call each table, object[n_tables]."""
+    """The title of each table, object[n_tables]."""
     return np.array(titles(workload, np.arange(len(workload))), dtype=object)
 
 

@@ -72,13 +72,13 @@ class Forecast:
 
     @classmethod
     def of_plan(cls, name: str, plan: TablePlan) -> "Forecast":
-        """What a plan gives, seen at the root mean square of its cells."""
+        """The errors of a plan, seen at the root mean square of its cells."""
         cells, prices = CellVariances(plan.workload, plan.closure), plan.certificate.shadow_prices
         return cls(name, cells, plan.sigma_squared.floats, plan.table_variances, prices)
 
     @classmethod
     def of_optimum(cls, name: str, optimum: Optimum, budget: Budget) -> "Forecast":
-        """What the plan at this budget would give, without making it."""
+        """The errors of the plan at this budget, without making it."""
         cost, at_cost_1 = record_cost(budget), optimum.table_variances
         variances = TableVariances(*(at_cost_1.at(cell) / cost for cell in CELLS))
         cells, solution = CellVariances(optimum.workload, optimum.closure), optimum.solution

@@ -172,7 +172,7 @@ def bend(frame: pd.DataFrame) -> int:
 def describe_frontier(
     frontier: Frontier, frame: pd.DataFrame, record_noun: str, measure: Measure = STANDARD_ERROR
 ) -> str:
-    """What a larger average buys in the worst case; frame: of `points_at`."""
+    """The gain in the worst case for a larger average, in a sentence; frame: of `points_at`."""
     rows = frame.to_dict("records")
     first, middle, last = rows[0], rows[bend(frame)], rows[-1]
     alike = frontier.has_fixed_strategies
@@ -202,14 +202,14 @@ def describe_point(row: dict) -> str:
 
 
 def describe_marks(frontier: Frontier) -> str:
-    """What the marks of the curve are."""
+    """The meaning of the marks on the curve."""
     alike = frontier.has_fixed_strategies
     among = "among plans that measure attributes as yours does, " if alike else ""
     return f"Each mark is a plan at the current budget; {among}none is better at both."
 
 
 def describe_applied(frontier: Frontier, row: dict) -> str:
-    """What is said when a row of `points_at` has been applied.
+    """The message when a row of `points_at` has been applied.
 
     The plan is the point where all attributes are counted by single values. Elsewhere it is planned
     with strategies of its own.
@@ -223,7 +223,7 @@ def describe_applied(frontier: Frontier, row: dict) -> str:
 
 
 def worst_case(frontier: Frontier, measure: Measure = STANDARD_ERROR) -> str:
-    """What the worst case is called."""
+    """The name of the worst case."""
     if frontier.worst_loss.relative_to == "target":
         squared = "squared " if measure.power == 2 else ""
         return f"largest {squared}ratio of standard error to target"
@@ -261,7 +261,6 @@ def _exchange(row: dict, measure: Measure) -> str:
 
 
 def _point_between(frontier: Frontier, worst_weight: float, on_progress: Progress) -> Point:
-    """The point at θ = worst_weight."""
     optimum, unit = frontier.best_average, frontier.unit
     solution = _solve(frontier, worst_weight, on_progress)
     total, largest = frontier.values(
@@ -306,7 +305,6 @@ def _weights(frontier: Frontier, worst_weight: float) -> tuple[np.ndarray, np.nd
 def _solve(
     frontier: Frontier, worst_weight: float, on_progress: Progress = no_progress
 ) -> Solution:
-    """The solution at θ = worst_weight."""
     workload, closure = frontier.best_average.workload, frontier.best_average.closure
     in_sum, in_largest = _weights(frontier, worst_weight)
     return minimise_max_cell_variance(

@@ -12,7 +12,7 @@ from rpexplore.domain.readings import READINGS
 
 
 def _meaning(reading: str) -> str:
-    """What a reading of a release is, and how far it can be trusted."""
+    """A description of a reading of a release, and how far it can be trusted."""
     of_reading = READINGS[reading]
     return f"{capitalised(of_reading.what)}. {capitalised(of_reading.trust)}."
 
@@ -192,5 +192,5 @@ _MEANINGS = {term: text for terms in GLOSSARY.values() for term, text in terms.i
 
 
 def meaning(term: str) -> str:
-    """What a term means, as a help text; `KeyError` for what is no term."""
+    """The meaning of a term, as a help text; `KeyError` for what is no term."""
     return _MEANINGS[term]

@@ -111,7 +111,7 @@ def query_headline(plan: QueryPlan) -> Headline:
 def expected_answers(
     queries: QueryList, expected: ExpectedCounts | None, codebook: Domain | None = None
 ) -> np.ndarray | None:
-    """What each query is expected to count, float64[n_queries].
+    """The expected count of each query, float64[n_queries].
 
     None without expected counts, where their values or the order of their attributes are not those
     of the queries, and for attributes that are not those of a codebook.
@@ -269,7 +269,7 @@ def _spare_cost(plan: QueryPlan) -> np.ndarray:
 
 
 def optimum_of(plan: QueryPlan) -> QueryOptimum:
-    """What a plan was made from, whatever its budget."""
+    """The optimum that a plan was made from, whatever its budget."""
     certificate = plan.certificate
     return QueryOptimum(
         strategy=plan.strategy,
@@ -280,7 +280,7 @@ def optimum_of(plan: QueryPlan) -> QueryOptimum:
 
 
 def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progress) -> pd.DataFrame:
-    """What the same targets cost by plainer methods, one row a method, the optimal plan first.
+    """The cost of the same targets by plainer methods, one row a method, the optimal plan first.
 
     input perturbation   every cell that some query touches is counted, and the answers added up
     hierarchy            every node of a binary tree over these cells in their order (the last
@@ -303,7 +303,17 @@ def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progres
         ("hierarchy", _tree(queries)),
         ("sum of variances", least_sum(queries.coefficients, queries.targets, on_share=on_share)),
     ):
-        rows.append((baseline, len(matrix), _needed_costs(matrix, queries)))
+        # Privacy cost at which each query meets its target, [n_queries].
+        largest = np.max(np.sum(matrix**2, axis=0))
+        if len(matrix) > np.count_nonzero(queries.counted_cells):
+            # A triangle with the same least-squares answers.
+            triangle = np.linalg.qr(matrix[:, queries.counted_cells], mode="r")
+            matrix = np.zeros((len(triangle), queries.n_cells))
+            matrix[:, queries.counted_cells] = triangle
+        decoded = decoding(matrix, queries.coefficients)
+        rows.append(
+            (baseline, len(matrix), np.sum(decoded**2, axis=1) / queries.targets**2 * largest)
+        )
     baselines, measured, needed = zip(*rows, strict=True)
     costs = np.array([np.max(of_queries) for of_queries in needed])
     means = np.array([np.mean(of_queries) for of_queries in needed])
@@ -317,21 +327,6 @@ def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progres
             "saved": 1 - optimum.cost / costs,
         }
     )
-
-
-def _needed_costs(matrix: np.ndarray, queries: QueryList) -> np.ndarray:
-    """Privacy cost at which each query meets its target, float64[n_queries].
-
-    matrix: what is measured, float64[n_measured, n_cells], of full rank on the touched cells.
-    """
-    largest = np.max(np.sum(matrix**2, axis=0))
-    if len(matrix) > np.count_nonzero(queries.counted_cells):
-        # A triangle with the same least-squares answers.
-        triangle = np.linalg.qr(matrix[:, queries.counted_cells], mode="r")
-        matrix = np.zeros((len(triangle), queries.n_cells))
-        matrix[:, queries.counted_cells] = triangle
-    decoded = decoding(matrix, queries.coefficients)
-    return np.sum(decoded**2, axis=1) / queries.targets**2 * largest
 
 
 def _tree(queries: QueryList) -> np.ndarray:

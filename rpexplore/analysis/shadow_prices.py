@@ -88,7 +88,7 @@ _SUBJECTS = {
 
 
 def describe_loss(loss: Loss, workload: Workload) -> str:
-    """What the shares are shares of, for a sentence."""
+    """The whole that the shares are parts of, for a sentence."""
     if isinstance(loss, SumOfVariances):
         return "the weighted sum of variances"
     if loss == MaxVariance() and np.all(workload.weights == 1):

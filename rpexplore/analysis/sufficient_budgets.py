@@ -21,7 +21,7 @@ from rpexplore.analysis.budget_units import (
 )
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.usefulness import forecast_at_cost_1
-from rpexplore.common.formatting import describe_share, joined, rounded
+from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError, PlanError, WorkloadError
 from rpexplore.planning.counts.query_planner import QueryOptimum
 from rpexplore.planning.losses.base import MaxVariance
@@ -196,24 +196,6 @@ def _coefficients_at_cost_1(
         is_reached = curve(math.exp(high)) >= wanted
         coefficients[share] = math.exp(high) if is_reached else math.inf
     return coefficients
-
-
-def describe_budgets_for_shares(budgets: dict[float, SufficientBudget | None]) -> str:
-    """ "50 % of the cells are publishable from ρ = 0.012 (ε = 0.71 at δ = 1e-6) on, 80 % …"."""
-    from_budgets = [
-        (describe_share(share), budget.text)
-        for share, budget in budgets.items()
-        if budget is not None
-    ]
-    never = [describe_share(share) for share, budget in budgets.items() if budget is None]
-    because = "at no budget, as too many cells are expected to be empty"
-    if not from_budgets:
-        return f"{joined(never, ' or ')} of the cells are publishable {because}."
-    (first, text), *others = from_budgets
-    parts = [f"{first} of the cells are publishable from {text} on"]
-    parts += [f"{share} from {text}" for share, text in others]
-    parts += [f"{joined(never, ' or ')} {because}"] if never else []
-    return f"{'; '.join(parts)}."
 
 
 def sufficient_budget(needed: float, budget: Budget, what: str = "That") -> SufficientBudget:

@@ -46,14 +46,14 @@ class Usefulness:
 
     @classmethod
     def of_plan(cls, plan: TablePlan, cells: ExpectedCells, cv_limit: float) -> "Usefulness":
-        """What a plan publishes; cells: of its workload."""
+        """The usefulness of a plan; cells: of its workload."""
         return cls(Forecast.of_plan("", plan), cells, cv_limit, plan.budget)
 
     @classmethod
     def of_optimum(
         cls, optimum: Optimum, budget: Budget, cells: ExpectedCells, cv_limit: float
     ) -> "Usefulness":
-        """What the plan at this budget would publish; fast where only the budget moves."""
+        """The usefulness of the plan at this budget; fast where only the budget moves."""
         scale = float(1 / np.sqrt(record_cost(budget)))
         return cls(forecast_at_cost_1(optimum), cells, cv_limit, budget, scale)
 

@@ -102,22 +102,7 @@ def _trend(forecast: Forecast, record_noun: str) -> str:
         median = measure.stated(float(np.median(values)), record_noun)
         return f"{subject} is {median} for every table, whatever its size."
     log_cells, log_errors = np.log(forecast.workload.cells[having]), np.log(values)
-    trend = _trend_by_size(log_cells, log_errors, orders)
-    alike = " among tables of as many attributes" if len(set(orders.tolist())) > 1 else ""
-    text = f"{subject} ranges from {measure.text(low)} to {measure.stated(high, record_noun)}"
-    if abs(trend) < _TREND:
-        return f"{text}, with little trend by size{alike}."
-    if trend * _correlation(log_cells, log_errors) > 0:
-        alike = ""  # the trend is the same among all tables
-    return f"{text}; {'small' if trend < 0 else 'large'} tables are less accurate{alike}."
-
-
-def _trend_by_size(log_cells: np.ndarray, log_errors: np.ndarray, orders: np.ndarray) -> float:
-    """Mean correlation within the tables of each order, as often as there are tables.
-
-    More attributes make more cells, so that over all orders together size cannot be told from
-    their number; it is where each order has tables of one size only.
-    """
+    # Mean correlation within each order, weighted by its number of tables.
     flat = _FLAT * np.ptp(log_errors)
     total = tables = 0.0
     for order in np.unique(orders):
@@ -125,7 +110,14 @@ def _trend_by_size(log_cells: np.ndarray, log_errors: np.ndarray, orders: np.nda
         if np.ptp(cells) > 0:
             tables += len(cells)
             total += len(cells) * _correlation(cells, errors) * (np.ptp(errors) > flat)
-    return float(total / tables) if tables else _correlation(log_cells, log_errors)
+    trend = float(total / tables) if tables else _correlation(log_cells, log_errors)
+    alike = " among tables of as many attributes" if len(set(orders.tolist())) > 1 else ""
+    text = f"{subject} ranges from {measure.text(low)} to {measure.stated(high, record_noun)}"
+    if abs(trend) < _TREND:
+        return f"{text}, with little trend by size{alike}."
+    if trend * _correlation(log_cells, log_errors) > 0:
+        alike = ""  # the trend is the same among all tables
+    return f"{text}; {'small' if trend < 0 else 'large'} tables are less accurate{alike}."
 
 
 def _correlation(left: np.ndarray, right: np.ndarray) -> float:

@@ -12,7 +12,6 @@ import pandas as pd
 from rpexplore.analysis.forecast import group_name, order_groups
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.formatting import rounded
-from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.workload_changes import (
@@ -62,7 +61,7 @@ class AccuracyChanges:
         return replace(self, before=before, after=after, measure=measure)
 
     def scale(self, budget: Budget) -> float:
-        """What a budget makes of values at privacy cost 1."""
+        """Values at a budget, from those at privacy cost 1."""
         return float(budget.record_privacy_cost) ** (-self.measure.power / 2)
 
 
@@ -148,7 +147,7 @@ def of_tables(changes: AccuracyChanges, budget: Budget) -> pd.DataFrame:
 
 
 def describe_changes(changes: AccuracyChanges, budget: Budget, record_noun: str) -> str:
-    """What the change does to all other tables, and to those that it is about."""
+    """The effect of the change on all other tables, and on those that it is about."""
     change, count = changes.workload_change, int(np.count_nonzero(changes.concerned))
     tables = describe_tables(changes.workload, change)
     if change.action == ADD and count < len(rows_of(changes.workload, change)):
@@ -241,7 +240,12 @@ def _variances(optimum: Optimum, larger: Optimum) -> np.ndarray:
     if optimum is larger:
         return optimum.mean_variances
     variances = np.full(len(larger.workload), np.inf)
-    if _measures_alike(optimum, larger.closure):
+    # Only if both measure the used attributes in the same way can σ² be carried over.
+    own = optimum.closure.strategies
+    if all(
+        own.get(attribute) is strategy or attribute not in optimum.workload.used
+        for attribute, strategy in larger.closure.strategies.items()
+    ):
         sigma_squared = np.full(len(larger.closure), np.inf)
         residuals = row_indices(optimum.closure.members, larger.closure.members)
         sigma_squared[residuals] = optimum.solution.sigma_squared
@@ -251,21 +255,11 @@ def _variances(optimum: Optimum, larger: Optimum) -> np.ndarray:
     return variances
 
 
-def _measures_alike(optimum: Optimum, closure: Closure) -> bool:
-    """Whether the attributes that an optimum measures are measured as in the closure."""
-    own = optimum.closure.strategies
-    return all(
-        own.get(attribute) is strategy or attribute not in optimum.workload.used
-        for attribute, strategy in closure.strategies.items()
-    )
-
-
 def _available(values: np.ndarray) -> np.ndarray:
     return values[~np.isnan(values)]
 
 
 def _median(values: np.ndarray) -> float:
-    """The median of those that are available."""
     return float(pd.Series(values).median())
 
 

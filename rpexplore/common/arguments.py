@@ -117,14 +117,13 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _given(value: Any) -> str:
-    """What was given; of what may hold records, only its type."""
+    """The value as given; only its type if it may hold records."""
     kind = type(value).__name__
     is_plain = isinstance(value, str | int | float | np.number | NoneType | type)
     return f"{shown(repr(value))} ({kind})" if is_plain else f"a value of type {kind}"
 
 
 def _noun(hint: Any) -> str:
-    """What an annotation asks for, in words."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         nouns = list(dict.fromkeys(map(_noun, parts)))

@@ -78,18 +78,14 @@ def _write(line: str) -> None:
 
 
 def _unexpected(error: BaseException) -> str:
-    return event_line("unexpected error", type=type(error).__name__, place=_place_of(error))
-
-
-def _place_of(error: BaseException) -> str | None:
-    """Where in this program an error came from last, as file and line; None for nowhere."""
+    # The last frame in this program, as file and line.
     places = [
         f"{Path(frame.filename).resolve().relative_to(_ROOT).as_posix()}:{frame.lineno}"
         for frame in traceback.extract_tb(error.__traceback__)
         if Path(frame.filename).resolve().is_relative_to(_ROOT)
     ]
     own = [place for place in places if place.startswith(_OWN)]
-    return own[-1] if own else None
+    return event_line("unexpected error", type=type(error).__name__, place=own[-1] if own else None)
 
 
 def take_over_logs() -> None:

@@ -18,7 +18,7 @@ HEAD = 512
 
 
 def kind_beside_text(head: bytes) -> str:
-    """What a file with these first bytes is, in words; "" for what may be text in UTF-8."""
+    """The kind of a file by its first bytes, in words; "" for what may be text in UTF-8."""
     for beginning, kind in _BEGINNINGS.items():
         if head.startswith(beginning):
             return kind

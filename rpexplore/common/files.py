@@ -42,10 +42,14 @@ def write_whole(path: str | Path, content: str | bytes, *, mode: int = 0o666) ->
 
 @contextlib.contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Where to write what becomes the file `path` if the block ends well, as in `write_whole`."""
+    """Context manager: a path whose content becomes the file `path` if the block ends well."""
     path = Path(path)
     check_replaceable(path)
-    _clear_parts(path.parent)
+    # Remove what killed writers left behind.
+    with contextlib.suppress(OSError):
+        for left in path.parent.glob(f"{_PART}*"):
+            if time.time() - left.lstat().st_mtime > _SECONDS_TO_WRITE:
+                shutil.rmtree(left, ignore_errors=True)
     # A folder of our own and of an unpredictable name: nobody can have put a link there.
     with tempfile.TemporaryDirectory(
         prefix=_PART, dir=path.parent, ignore_cleanup_errors=True
@@ -100,16 +104,8 @@ def names_to_disk(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _clear_parts(folder: Path) -> None:
-    """Remove what writers that were killed have left in a folder."""
-    with contextlib.suppress(OSError):
-        for left in folder.glob(f"{_PART}*"):
-            if time.time() - left.lstat().st_mtime > _SECONDS_TO_WRITE:
-                shutil.rmtree(left, ignore_errors=True)
-
-
 def file_bytes(path: str | Path, source: str, error: type[RpexploreError]) -> bytes:
-    """What a file holds; raises `error`, which calls it by `source`, if it cannot be read."""
+    """The content of a file; raises `error`, which calls it by `source`, if it cannot be read."""
     try:
         return Path(path).read_bytes()
     except OSError as problem:

@@ -206,7 +206,6 @@ def floats(values: list[Any], noun: str) -> np.ndarray:
 
 
 def _refuse_others(values: list[Any], kinds: set[type], rule: str) -> None:
-    """Raise `FieldError` for a value of another type, and also for true and false."""
     if not set(map(type, values)) <= kinds:
         wrong = next(value for value in values if type(value) not in kinds)
         raise FieldError(f"{rule}, got {shown_value(wrong)}.")

@@ -21,7 +21,7 @@ _SHARED = {
 
 
 def machine_names(path: Path) -> tuple[str, ...]:
-    """What the machine is called that a path is of: what `VARIABLE` says, then what it is.
+    """Names of the machine that a path is on: the one in `VARIABLE`, then its own.
 
     It has both names, so that setting the variable later makes no other machine of it. Raises
     `LedgerError` where the same file could be of another machine tomorrow: in a container without
@@ -35,7 +35,15 @@ def machine_names(path: Path) -> tuple[str, ...]:
         )
     own = _identity()
     problem = ""
-    if _is_shared(path):
+    best, kind = -1, ""
+    with suppress(OSError):
+        for line in _MOUNTS.read_text("utf-8", "surrogateescape").splitlines():
+            # https://docs.kernel.org/filesystems/proc.html, 3.5
+            before, _, behind = line.partition(" - ")
+            mounted = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), before.split()[4])
+            if path.is_relative_to(mounted) and len(mounted) >= best:
+                best, kind = len(mounted), behind.split()[0]
+    if kind in _SHARED:
         problem = f"{str(path)!r} lies in a folder that other machines can have as well"
     elif not own:
         problem = "this machine has no identity that is the same after a restart"
@@ -57,16 +65,3 @@ def _identity() -> str:
                 return hashlib.sha256(f"rpexplore ledger {number}".encode()).hexdigest()[:16]
     # On Linux that is a container, whose host name changes.
     return "" if sys.platform == "linux" else re.sub(r"[^\w.-]", "-", platform.node())
-
-
-def _is_shared(path: Path) -> bool:
-    """Whether a path lies on a file system for several machines, as far as the system tells."""
-    best, kind = -1, ""
-    with suppress(OSError):
-        for line in _MOUNTS.read_text("utf-8", "surrogateescape").splitlines():
-            # https://docs.kernel.org/filesystems/proc.html, 3.5
-            before, _, behind = line.partition(" - ")
-            mounted = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), before.split()[4])
-            if path.is_relative_to(mounted) and len(mounted) >= best:
-                best, kind = len(mounted), behind.split()[0]
-    return kind in _SHARED

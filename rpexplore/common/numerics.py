@@ -30,7 +30,7 @@ def scattered_bits(values: np.ndarray) -> np.ndarray:
 
 
 def distinct_rows(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Where distinct rows of columns stand first, in this order; and which of them each row is.
+    """First position of each distinct row of columns, in order, and each row's index among them.
 
     Floats are the same if their bits are, so 0 and −0 are two; but all NaN are one.
     """
@@ -118,7 +118,7 @@ def matrix_along(matrix: np.ndarray, values: np.ndarray, axis: int) -> np.ndarra
 def in_slabs(
     apply: Callable[[np.ndarray], np.ndarray], values: np.ndarray, axis: int
 ) -> np.ndarray:
-    """What a function makes of an array along an axis, a slab of another axis after another.
+    """Apply a function to an array along an axis, slab by slab of another axis.
 
     So it takes no more memory than the result and little beside. The function may change the length
     of the axis.

@@ -36,7 +36,7 @@ def in_other_process(
     on_progress: Progress = no_progress,
     ended: RpexploreError | None = None,
 ) -> T:
-    """What function(*args) returns or raises, worked out in a process of its own.
+    """Run function(*args) in a process of its own; returns or raises what it does.
 
     Args:
         function: One that can be imported by its name.
@@ -52,7 +52,14 @@ def in_other_process(
                 with suppress(subprocess.TimeoutExpired):
                     answer, _ = process.communicate(timeout=_REPORTS)
         except BaseException:
-            _end(process)
+            # Terminate first, so that the process can clean up.
+            process.terminate()
+            try:
+                process.communicate(timeout=_CLEANING_UP)
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                process.kill()
             raise
     if process.returncode != 0:
         raise ended or RpexploreError(
@@ -102,17 +109,6 @@ def _begun(function: Callable[..., Any], args: Any, *, writes: bool) -> "subproc
         pickle.dump((function, args, writes), task, pickle.HIGHEST_PROTOCOL)
         task.seek(0)
         return subprocess.Popen(command, stdin=task, stdout=pipe, stderr=nowhere)
-
-
-def _end(process: subprocess.Popen) -> None:
-    """End the process, after it has cleaned up if it does so in time."""
-    process.terminate()
-    try:
-        process.communicate(timeout=_CLEANING_UP)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:
-        process.kill()
 
 
 def _serve() -> None:

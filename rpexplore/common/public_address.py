@@ -56,7 +56,7 @@ class PublicAddress:
 
     @property
     def origin(self) -> str:
-        """What a browser sends as the origin of its pages."""
+        """The origin that a browser sends for its pages."""
         return f"{self.scheme}://{self.host}"
 
     @property

@@ -10,7 +10,7 @@ from rpexplore.errors import RpexploreError
 
 
 def secret_toml(path: Path, what: str, error: type[RpexploreError]) -> dict[str, Any] | None:
-    """What a TOML file of secrets holds; None if it is no TOML, which its reader has to say.
+    """The content of a TOML file of secrets; None if it is no TOML, which its reader has to say.
 
     Raises `error`, which calls the file by `what`, if others than its owner may use it or it cannot
     be read, and `FileNotFoundError`.

@@ -33,7 +33,7 @@ class ServerSettings:
 
     @property
     def public_address(self) -> PublicAddress:
-        """Where people reach it. Raises `RpexploreError` for one's own app, which has none."""
+        """The server's address. Raises `RpexploreError` for one's own app, which has none."""
         return PublicAddress.parse(self.address)
 
     @property

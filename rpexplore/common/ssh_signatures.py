@@ -124,7 +124,7 @@ def _file(text: str):
 def _run(
     arguments: Sequence[str], text: str | None = None, *, asks: bool = False
 ) -> "subprocess.CompletedProcess[str]":
-    """What ssh-keygen has to say; raises `ApprovalError` if it is missing or too old.
+    """The result of ssh-keygen; raises `ApprovalError` if it is missing or too old.
 
     asks: whether it may ask somebody at the terminal
     """
@@ -161,7 +161,7 @@ def _run(
 
 
 def _reason(stderr: str) -> str:
-    """What ssh-keygen said last, in brackets."""
+    """The last line of ssh-keygen's output, in brackets."""
     lines = [line for line in stderr.splitlines() if line.strip()]
     said = "".join(char if char.isprintable() else " " for char in lines[-1]) if lines else ""
     return f" ({said[:200]})" if said else ""

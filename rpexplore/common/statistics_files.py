@@ -58,7 +58,7 @@ _WITHOUT_MISSING = (
 
 @dataclass(frozen=True)
 class DictionaryVariable:
-    """What the dictionary of such a file says of a variable.
+    """A variable as the dictionary of such a file describes it.
 
     kind     "text", "whole numbers", "numbers" or "dates"
     dates    of dates, which are kept as numbers: the first day, and the unit they are counted in
@@ -144,7 +144,7 @@ def _in_other_process(
 
 
 def damaged(form: str, name: str, error: type[RpexploreError]) -> RpexploreError:
-    """What is raised for a file that pyreadstat cannot read."""
+    """The error for a file that pyreadstat cannot read."""
     return error(
         f"{name} is no file of {PACKAGES[form]}, or a damaged one; save it there anew, or as CSV."
     )
@@ -167,7 +167,7 @@ def readable(form: str, name: str, error: type[RpexploreError]) -> Iterator[None
 
 
 def read_part(file: BinaryIO, form: str, **options: Any) -> tuple[Any, Any]:
-    """What pyreadstat reads of an open file: the records as a DataFrame, and the dictionary.
+    """Read an open file with pyreadstat: the records as a DataFrame, and the dictionary.
 
     User-defined missing values are read as they are. To be called in another process.
     """
@@ -216,7 +216,18 @@ def read_dictionary(
             variable: labels.get(label_set, {})
             for variable, label_set in said.variable_to_label.items()
         }
-    return _variables(said, form), said
+    return tuple(
+        _variable(
+            form,
+            name,
+            label or "",
+            said.readstat_variable_types[name],
+            said.original_variable_types[name] or "",
+            dict(said.variable_value_labels.get(name, {})),
+            tuple((part["lo"], part["hi"]) for part in said.missing_ranges.get(name, ())),
+        )
+        for name, label in zip(said.column_names, said.column_labels, strict=True)
+    ), said
 
 
 def _labels_of_catalog(catalog: Path) -> Mapping[str, Mapping[Any, str]]:
@@ -229,22 +240,6 @@ def _labels_of_catalog(catalog: Path) -> Mapping[str, Mapping[Any, str]]:
         name: {value: label for value, label in labels.items() if value is not None}
         for name, labels in said.value_labels.items()
     }
-
-
-def _variables(said: Any, form: str) -> tuple[DictionaryVariable, ...]:
-    """The variables that the metadata of pyreadstat describe."""
-    return tuple(
-        _variable(
-            form,
-            name,
-            label or "",
-            said.readstat_variable_types[name],
-            said.original_variable_types[name] or "",
-            dict(said.variable_value_labels.get(name, {})),
-            tuple((part["lo"], part["hi"]) for part in said.missing_ranges.get(name, ())),
-        )
-        for name, label in zip(said.column_names, said.column_labels, strict=True)
-    )
 
 
 def _variable(

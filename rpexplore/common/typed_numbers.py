@@ -55,5 +55,5 @@ def needed_number_of(typed: str, name: str, **limits: float) -> float:
 
 
 def number_text(number: float | None) -> str:
-    """What `number_of` reads as this number."""
+    """The text that `number_of` reads as this number."""
     return "" if number is None else repr(float(number)).removesuffix(".0")

@@ -18,25 +18,21 @@ def unpacked_size(content: bytes, most: int) -> int:
     7
     """
     if content.startswith(ZIP):
-        return _of_zip(content, most)
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                entries = archive.infolist()
+                size = sum(entry.file_size for entry in entries)
+                for entry in entries:
+                    if size > most:
+                        break
+                    with archive.open(entry) as file:
+                        begins = file.read(len(_OF_PARQUET))
+                    if begins == _OF_PARQUET:
+                        size += _of_parquet(archive.read(entry), most)
+                return size
+        except DAMAGED:
+            return len(content)
     return _of_parquet(content, most) if content.startswith(_OF_PARQUET) else len(content)
-
-
-def _of_zip(content: bytes, most: int) -> int:
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            entries = archive.infolist()
-            size = sum(entry.file_size for entry in entries)
-            for entry in entries:
-                if size > most:
-                    break
-                with archive.open(entry) as file:
-                    begins = file.read(len(_OF_PARQUET))
-                if begins == _OF_PARQUET:
-                    size += _of_parquet(archive.read(entry), most)
-            return size
-    except DAMAGED:
-        return len(content)
 
 
 def _of_parquet(content: bytes, most: int) -> int:

@@ -122,11 +122,11 @@ class AreaCoder:
 
     @property
     def refusals(self) -> range:
-        """What `areas` has for records that lie in no area without parts."""
+        """The number in `areas` for records that lie in no area without parts."""
         return range(-1, -1 - 2 * len(self.names), -1)
 
     def refusal_error(self, refusal: int, *, private: str = "") -> DataError:
-        """What is raised for such a record."""
+        """The error for such a record."""
         level, is_unknown = divmod(-1 - refusal, 2)
         what = "is not in the tree" if is_unknown else "is missing within an area that has parts"
         return DataError(
@@ -160,7 +160,7 @@ class AreaCoder:
 
     @staticmethod
     def _positions(wanted: np.ndarray, keys: np.ndarray, first: np.ndarray) -> np.ndarray:
-        """Where each wanted number is among ascending keys, if it is there.
+        """The position of each wanted number among ascending keys, if it is there.
 
         first: where those of its parent begin, or anything where it is not there
         """

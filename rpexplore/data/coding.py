@@ -124,7 +124,7 @@ def _short_values(values: Categories) -> tuple[str, ...]:
 
 
 def unknown_value_error(column: str, *, is_missing: bool, private: str = "") -> DataError:
-    """What is raised for a value that is missing, or not in the domain."""
+    """The error for a value that is missing, or not in the domain."""
     what = "a missing value" if is_missing else "a value that is not in the codebook"
     return DataError(
         f"The column {column!r} holds {what}; correct the records or the codebook, or name a "

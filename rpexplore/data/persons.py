@@ -57,7 +57,7 @@ def kept_records(
 
 
 class _Persons:
-    """Whose each record is, as one or two numbers that are equal only for one person."""
+    """The person of each record, as one or two numbers that are equal only for one person."""
 
     def __init__(self, column: str) -> None:
         self._column = column
@@ -163,7 +163,7 @@ class _Order:
         self._text_indices.append(text_indices[indices])
 
     def keys(self) -> list[np.ndarray]:
-        """What sorts before what, the lesser key first; none without a column."""
+        """The sort keys, the lesser one first; none without a column."""
         if not self._numbers:
             return []
         numbers, indices = _concatenate(self._numbers), _concatenate(self._text_indices)

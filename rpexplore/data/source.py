@@ -28,7 +28,7 @@ AT_MACHINE = " at "
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What tells, without reading records, that they are still the same.
+    """A state by which records are known to be the same without reading them.
 
     size      bytes of the records, 0 where an engine does not tell
     modified  when they last changed, an ISO moment in UTC; "" where an engine does not tell
@@ -82,7 +82,7 @@ class PersonRule:
         return [self.column] if self.order in (None, self.column) else [self.column, self.order]
 
     def excess_error(self) -> DataError:
-        """What "refuse" raises."""
+        """The error that "refuse" raises."""
         return DataError(
             f"A person (column {self.column!r}) has more records than the {self.most} that the "
             "plan protects; correct the records, plan for more records of a person, or let only "
@@ -124,7 +124,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """What people are shown, and manifests and errors say: no password, nothing of records."""
+        """The description for people, manifests and errors: no password, nothing of records."""
         ...
 
     @property
@@ -142,7 +142,7 @@ class Source(Protocol):
         ...
 
     def fingerprint(self) -> Fingerprint:
-        """What the records look like from outside now; raises `DataError` if they are not there."""
+        """The present state of the records; raises `DataError` if they are not there."""
         ...
 
     def remarks(self) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ class Source(Protocol):
 
     @property
     def streaming_note(self) -> str:
-        """What leaves a server to be counted, as a sentence; "" for nothing."""
+        """A sentence about what leaves a server to be counted; "" for nothing."""
         ...
 
     def columns(self) -> tuple[str, ...]:

@@ -70,28 +70,7 @@ def _tree_of_columns(
     if CODE in table and PARENT in table:
         columns = [table[CODE], table[PARENT], table.get(NAME)]
         return AreaTree.from_parent_columns(*columns, levels=levels, row_name=row_name)
-    return _of_levels(table, levels, row_name, filename)
-
-
-def columns_of_file(content: bytes, filename: str) -> "tuple[dict[str, pa.Array], RowName]":
-    """The columns of a CSV or Parquet file by their names, and what its rows are called."""
-    if filename.lower().endswith(".parquet"):
-        return _of_parquet(content, filename), f"Row {{:,}} of {filename}".format
-    return _of_csv(content, filename), partial(_line, filename)
-
-
-def _line(filename: str, row: int) -> str:
-    """What a row of a CSV file is called; the first line holds the names of the columns."""
-    return f"Line {row + 1:,} of {filename}"
-
-
-# ---- forms
-
-
-def _of_levels(
-    table: "dict[str, pa.Array]", levels: Sequence[str], row_name: RowName, filename: str
-) -> AreaTree:
-    """Of one column a level."""
+    # One column for each level.
     of_names = {f"{level}{OF_NAMES}": level for level in levels or table}
     levels = levels or [column for column in table if column not in of_names]
     for level in levels:
@@ -103,6 +82,21 @@ def _of_levels(
     return AreaTree.from_columns(
         {level: table[level] for level in levels}, names, row_name=row_name
     )
+
+
+def columns_of_file(content: bytes, filename: str) -> "tuple[dict[str, pa.Array], RowName]":
+    """The columns of a CSV or Parquet file by their names, and what its rows are called."""
+    if filename.lower().endswith(".parquet"):
+        return _of_parquet(content, filename), f"Row {{:,}} of {filename}".format
+    return _of_csv(content, filename), partial(_line, filename)
+
+
+def _line(filename: str, row: int) -> str:
+    """The name of a row of a CSV file; the first line holds the names of the columns."""
+    return f"Line {row + 1:,} of {filename}"
+
+
+# ---- forms
 
 
 def _of_whole_codes(
@@ -264,7 +258,6 @@ def _of_csv(content: bytes, filename: str) -> "dict[str, pa.Array]":
 
 
 def _header(text: bytes, filename: str) -> str:
-    """The first line of a CSV file."""
     try:
         return text.partition(b"\n")[0].decode("utf-8-sig").rstrip("\r")
     except UnicodeDecodeError:
@@ -282,7 +275,6 @@ def _names_in(header: str) -> list[str]:
 
 
 def _columns(table: "pa.Table", filename: str) -> "dict[str, pa.ChunkedArray]":
-    """The columns by their names, which must differ."""
     names = table.column_names
     for name in names:
         if names.count(name) > 1 or not name.strip():

@@ -139,7 +139,7 @@ def columns_of_parents(
 
 
 def names_of_levels(names: Sequence[str], depth: int, source: str) -> list[str]:
-    """What so many levels are called, from the coarsest codes on: "level 1", … if not given.
+    """Names of so many levels, from the coarsest codes on: "level 1", … if not given.
 
     source: what has the levels, for the `DomainError` where there are more or fewer names
     """

@@ -6,7 +6,7 @@ from rpexplore.domain.area_tree import AreaTree
 
 
 def area_title(tree: AreaTree, area: int) -> str:
-    """What an area is called: its name and code, or its code; the top by its level."""
+    """The title of an area: its name and code, or its code; the top's level."""
     code = tree.codes[area].as_py()
     if area == 0 and not code:
         return tree.levels[0]

@@ -266,7 +266,6 @@ def _bytes_of_texts(texts: "pa.Array") -> bytes:
 
 
 def _joined_names(levels: Sequence[Level]) -> "pa.Array":
-    """The names of all areas, "" where a level has none."""
     import pyarrow as pa
 
     return pa.concat_arrays(
@@ -278,7 +277,7 @@ def _joined_names(levels: Sequence[Level]) -> "pa.Array":
 
 
 def _top_name(levels: Sequence[str]) -> str:
-    """What the level above all is called: a name that no other has."""
+    """A name for the level above all that no other level has."""
     name = TOP
     while name in levels:
         name += "_"

@@ -77,13 +77,13 @@ class Categories:
         return self.labels[index]
 
     def range_label(self, first: int, last: int) -> str:
-        """What the values first … last (indices, both included) are called together."""
+        """The label of the values first … last (indices, both included) together."""
         if first == last:
             return self.labels[first]
         return f"{self.labels[first]}{self._joint}{self.labels[last]}"
 
     def up_to_label(self, last: int) -> str:
-        """What all values up to this one are called together."""
+        """The label of all values up to this one."""
         return f"up to {self.labels[last]}"
 
     @cached_property
@@ -143,7 +143,6 @@ class Integers:
         return f"≤ {self._highest(last)}"
 
     def _highest(self, index: int) -> int:
-        """The largest number of a group."""
         return min(self.minimum + (index + 1) * self.step - 1, self.maximum)
 
 
@@ -276,7 +275,7 @@ class Attribute:
 
     @property
     def title(self) -> str:
-        """What to call the attribute on screen: its label, or else its name."""
+        """The attribute's label on screen, or else its name."""
         return self.label or self.name
 
     def labels(self, most: int | None = None) -> list[str]:

@@ -92,7 +92,7 @@ class ExpectedCounts:
 
     @property
     def text(self) -> str:
-        """Where the expected counts come from, for a sentence."""
+        """The source of the expected counts, for a sentence."""
         total = rounded(self.total, 6)
         if not self.attributes:
             return f"{total} in total, spread evenly over the cells of each table"
@@ -207,5 +207,5 @@ def check_margin_size(shape: Sequence[int]) -> None:
 
 
 def title_of(attributes: Iterable[str]) -> str:
-    """What to call a margin: "age × sex", "the total"."""
+    """The title of a margin: "age × sex", "the total"."""
     return " × ".join(attributes) or "the total"

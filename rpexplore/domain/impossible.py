@@ -47,7 +47,7 @@ class ImpossibleCombination:
 
 
 def stated_combinations(domain: "Domain", stated: Any) -> tuple[ImpossibleCombination, ...]:
-    """What is stated as impossible, [{"age": "0..14", "sex": ["F"]}, …], each combination once.
+    """Read impossible combinations, [{"age": "0..14", "sex": ["F"]}, …], each once.
 
     Raises `DomainError` naming the combination that cannot be used.
     """

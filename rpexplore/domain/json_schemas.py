@@ -34,7 +34,7 @@ class StatedSchema:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to look at before it is used, in sentences."""
+        """Remarks to read before it is used, in sentences."""
         listed = self.schema.get("missingValues", []) if isinstance(self.schema, dict) else []
         if not isinstance(listed, list):
             return ()

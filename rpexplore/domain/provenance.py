@@ -23,7 +23,7 @@ def label_from_records(label: str) -> str:
 
 
 def describe_attributes_from_records(*domains: Domain) -> str:
-    """Whose values came from records: "age and sex", "a, b, c, d, e and 3 more"; "" for none."""
+    """Attributes with values from records: "age and sex", "a, b, c, d, e and 3 more"; or ""."""
     attributes = [attribute for domain in domains for attribute in domain]
     names = list(
         dict.fromkeys(
@@ -38,7 +38,7 @@ def describe_attributes_from_records(*domains: Domain) -> str:
 
 
 def except_from_records(*domains: Domain) -> str:
-    """What a sentence that no records were used must end with; "" where it holds as it is."""
+    """The exception to "no records were used", as the sentence's end; "" where there is none."""
     names = describe_attributes_from_records(*domains)
     if not names:
         return ""
@@ -58,7 +58,7 @@ def texts_like_formulas(attributes: Iterable[Attribute]) -> list[str]:
 
 
 def formulas_warning(domain: Domain) -> str | None:
-    """What to say of texts from records that spreadsheets take for formulas; None for none."""
+    """A warning about texts from records that spreadsheets take for formulas; None for none."""
     taken = [attribute for attribute in domain if FOUND_IN_RECORDS in attribute.label]
     if not (texts := texts_like_formulas(taken)):
         return None

@@ -7,7 +7,7 @@ To add a column to released tables, add a line to `RELEASED` (and to `ADAPTIVE`)
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
@@ -218,12 +218,12 @@ class Schema:
             return self.name("model_error"), self.name("value")
         return self.name("error"), self.name("estimate" if self.has_unbiased else "value")
 
-    def with_columns(self, *columns: Column) -> "Schema":
-        return Schema((*self.columns, *columns))
-
     def marked(self, frame: "pd.DataFrame") -> "pd.DataFrame":
         """The same frame, which keeps what its columns are from now on."""
-        facts = {column.name: _facts(column) for column in self.columns}
+        facts = {
+            column.name: (column.role, column.meaning, column.unit, column.attribute)
+            for column in self.columns
+        }
         frame.attrs[_KEY] = json.dumps(facts, ensure_ascii=False)
         return frame
 
@@ -258,10 +258,6 @@ def apart_from(columns: Iterable[Column], figures: Iterable[Column]) -> list[Col
         taken.add(name)
         apart.append(column if name == column.name else replace(column, name=name))
     return apart
-
-
-def _facts(column: Column) -> Sequence[str]:
-    return column.role, column.meaning, column.unit, column.attribute
 
 
 @lru_cache(256)

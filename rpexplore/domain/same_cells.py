@@ -6,7 +6,7 @@ from rpexplore.domain.domain import Domain
 
 
 def difference_of_cells(left: Domain, right: Domain) -> str:
-    """What two domains differ in, "have different attributes (…)"; "" if cells count the same.
+    """The difference of two domains, "have different attributes (…)"; "" if cells count the same.
 
     They do if both have the same attributes with the same values, in the same order.
     """
@@ -22,6 +22,5 @@ def difference_of_cells(left: Domain, right: Domain) -> str:
 
 
 def _values(attribute: Attribute) -> object:
-    """The values of an attribute, without their labels."""
     values = attribute.values
     return values.values if isinstance(values, Categories) else values

@@ -64,7 +64,15 @@ def selected_values(attribute: Attribute, text: str) -> tuple[int, ...]:
     for part in text.split(","):
         indices = _indices(attribute, part.strip())
         if indices is None:
-            raise _refusal(attribute, text)
+            labels = attribute.labels()
+            is_numeric = not isinstance(attribute.values, Categories)
+            ends = ", from where a value begins to where one ends" if is_numeric else ""
+            groups = ", a group" if attribute.groups else ""
+            raise DomainError(
+                f"The values of attribute {attribute.name!r} must be named by one of them{groups} "
+                f"or a range such as {labels[0]}{RANGE}{labels[-1]}{ends}, got {text!r}; its "
+                f"values are {shown_few(labels)}."
+            )
         selected.update(indices)
     return tuple(sorted(selected))
 
@@ -136,16 +144,4 @@ def _starts_and_ends(attribute: Attribute) -> tuple[Mapping[float, int], Mapping
     return (
         {low: index for index, low in enumerate(lows)},
         {high: index for index, high in enumerate(highs)},
-    )
-
-
-def _refusal(attribute: Attribute, text: str) -> DomainError:
-    labels = attribute.labels()
-    is_numeric = not isinstance(attribute.values, Categories)
-    ends = ", from where a value begins to where one ends" if is_numeric else ""
-    groups = ", a group" if attribute.groups else ""
-    return DomainError(
-        f"The values of attribute {attribute.name!r} must be named by one of them{groups} "
-        f"or a range such as {labels[0]}{RANGE}{labels[-1]}{ends}, got {text!r}; its "
-        f"values are {shown_few(labels)}."
     )

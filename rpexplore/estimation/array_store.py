@@ -18,7 +18,7 @@ _LARGE_FILES = "/var/tmp"  # always on a disk, while /tmp may be memory
 
 
 class _Place(NamedTuple):
-    """Where an array is in the file, and what it is."""
+    """Position, type and shape of an array in the file."""
 
     offset: int
     shape: tuple[int, ...]
@@ -92,7 +92,6 @@ class ArrayStore(MutableMapping[AttributeIndices, np.ndarray]):
         return self._entries[key].shape
 
     def _transfer(self, array: np.ndarray, offset: int, method: str) -> None:
-        """Read or write all bytes of a contiguous array."""
         rest = array.data.cast("B")
         try:
             with self._lock:
@@ -112,7 +111,7 @@ class ArrayStore(MutableMapping[AttributeIndices, np.ndarray]):
 
 
 def _folder() -> str | None:
-    """Where the file lies; None for where Python puts temporary files."""
+    """The folder of the file; None for where Python puts temporary files."""
     if "TMPDIR" in os.environ or not os.access(_LARGE_FILES, os.W_OK | os.X_OK):
         return None
     return _LARGE_FILES

@@ -49,9 +49,6 @@ class Prior:
     def turned(self, values: np.ndarray) -> np.ndarray:
         return values if self.vectors is None else self.vectors.T @ values
 
-    def turned_back(self, values: np.ndarray) -> np.ndarray:
-        return values if self.vectors is None else self.vectors @ values
-
     def cell_variances(self, variances: np.ndarray) -> np.ndarray:
         return variances if self.vectors is None else self.vectors**2 @ variances
 
@@ -100,7 +97,7 @@ class AttributeFactors:
         eigenvalues = prior.eigenvalues[:, None]
         spread = eigenvalues / (1 + eigenvalues * levels)
         along = prior.turned(turned_pull) * spread
-        mean = prior.turned_back(along) @ vectors.T
+        mean = (along if prior.vectors is None else prior.vectors @ along) @ vectors.T
         means[self.own_rows] = mean * scale
         second = mean.T @ mean + (vectors * spread.sum(axis=0)) @ vectors.T
         moments[own] = scale[:, None] * second * scale
@@ -116,17 +113,16 @@ class AttributeFactors:
             self.variances * squares / determined, _SMALLEST_PRIOR, _LARGEST_PRIOR
         )
         if len(self.priors) > 1 and sweep % _SWEEPS_PER_CHOICE == _SWEEPS_PER_CHOICE - 1:
-            self._choose(turned_pull, levels)
-
-    def _choose(self, turned_pull: np.ndarray, levels: np.ndarray) -> None:
-        """The prior of most evidence, each with the best scaling of its variances."""
-        evidence = np.array([_log_evidence(prior, turned_pull, levels) for prior in self.priors])
-        best = evidence.max(axis=1)
-        choice = int(np.argmax(best))
-        if choice != self.chosen and best[choice] > best[self.chosen] + _MORE_EVIDENCE:
-            self.chosen = choice
-            scaling = _SCALINGS[int(np.argmax(evidence[choice]))]
-            self.variances = self.variances * scaling
+            # The prior of most evidence, each with the best scaling of its variances.
+            evidence = np.array(
+                [_log_evidence(prior, turned_pull, levels) for prior in self.priors]
+            )
+            best = evidence.max(axis=1)
+            choice = int(np.argmax(best))
+            if choice != self.chosen and best[choice] > best[self.chosen] + _MORE_EVIDENCE:
+                self.chosen = choice
+                scaling = _SCALINGS[int(np.argmax(evidence[choice]))]
+                self.variances = self.variances * scaling
 
 
 def _log_evidence(prior: Prior, turned_pull: np.ndarray, levels: np.ndarray) -> list[float]:
@@ -156,7 +152,7 @@ class FactorModel:
     spread: Mapping[int, np.ndarray]
 
     def deviation(self, j: int, k: int) -> np.ndarray:
-        """What the pair is expected to have beyond independence, in counts: float64[n_j, n_k]."""
+        """Expected counts of the pair beyond independence, float64[n_j, n_k]."""
         roots = np.sqrt(np.outer(self.shares[j], self.shares[k]))
         return self.total * roots * (self.loadings[j] @ self.loadings[k].T)
 

@@ -129,7 +129,8 @@ def one_way(measured: MeasuredResiduals) -> OneWay:
         tables[attribute] = table * (total / table.sum())
         variances[attribute] = result.variance
         if attribute not in measured.strategies:  # whose noise is not bound together by `_noise`
-            variances[attribute] = _given_sum(result.variance)
+            # Variance of independent normal counts once their sum is known.
+            variances[attribute] = result.variance * (1 - result.variance / result.variance.sum())
         # The derivative of a posterior mean by what was seen is its variance over the noise's.
         share = np.minimum(result.variance / noise[attribute], 1.0)
         kept[attribute] = float(share @ tables[attribute] / total)
@@ -149,11 +150,6 @@ def _evidence(
     """Log evidence of each of `SHAPES`, where a cell's own shape is not smaller."""
     shapes = [np.minimum(shape, own) for shape in SHAPES]
     return np.array([posterior(seen, noise, means, shape).log_evidence for shape in shapes])
-
-
-def _given_sum(variances: np.ndarray) -> np.ndarray:
-    """Of independent normal counts, once their sum is known."""
-    return variances * (1 - variances / variances.sum())
 
 
 def _adding_up(

@@ -23,7 +23,7 @@ _FEWEST_EXPECTED = 1e-3  # counts: no cell is known to be empty
 
 @dataclass(frozen=True)
 class ErrorModel:
-    """What is needed for the errors of all tables.
+    """The inputs for the errors of all tables.
 
     weights  of `SCALES`, for each table of two attributes and more
     """

@@ -220,7 +220,6 @@ def shaded_map(frame: pd.DataFrame, areas: AreaMap) -> go.Figure:
 
 
 def _middle(rings: list[Ring]) -> tuple[float, float]:
-    """The middle of the box around the longest ring."""
     xs, ys = zip(*max(rings, key=len), strict=True)
     return (min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2
 
@@ -248,7 +247,6 @@ def _range(errors: np.ndarray) -> tuple[float, float]:
 
 
 def _colour(share: float) -> str:
-    """The colour of a share of the scale."""
     pieces = _SCALE[:2] if share <= _SCALE[1][0] else _SCALE[1:]
     (low, below), (high, above) = pieces
     part = (share - low) / (high - low)
@@ -262,6 +260,7 @@ def _colour(share: float) -> str:
 def _colour_bar(errors: np.ndarray) -> go.Scatter:
     """A trace that shows nothing but the scale."""
     low, high = _range(errors)
+    ends = [low, (low + high) / 2, high]
     return go.Scatter(
         x=[None],
         y=[None],
@@ -273,29 +272,24 @@ def _colour_bar(errors: np.ndarray) -> go.Scatter:
             "cmax": high,
             "colorscale": _SCALE,
             "showscale": True,
-            "colorbar": _bar_look(low, high),
+            "colorbar": {
+                "title": {"text": capitalised("standard error σ"), "side": "top"},
+                "orientation": "h",
+                "thickness": 10,
+                "len": 0.5,
+                "x": 0,
+                "xanchor": "left",
+                # Of the picture, not of the plot, which it would push down.
+                "yref": "container",
+                "y": 1,
+                "yanchor": "top",
+                "ypad": 0,
+                "outlinewidth": 0,
+                "tickvals": ends,
+                "ticktext": [error_text(end, low) for end in ends],
+            },
         },
     )
-
-
-def _bar_look(low: float, high: float) -> dict:
-    ends = [low, (low + high) / 2, high]
-    return {
-        "title": {"text": capitalised("standard error σ"), "side": "top"},
-        "orientation": "h",
-        "thickness": 10,
-        "len": 0.5,
-        "x": 0,
-        "xanchor": "left",
-        # Of the picture, not of the plot, which it would push down.
-        "yref": "container",
-        "y": 1,
-        "yanchor": "top",
-        "ypad": 0,
-        "outlinewidth": 0,
-        "tickvals": ends,
-        "ticktext": [error_text(end, low) for end in ends],
-    }
 
 
 def _hide_axes(figure: go.Figure) -> None:

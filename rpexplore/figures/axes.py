@@ -261,7 +261,7 @@ def category_axis(name: str, labels: Sequence[str], *, downwards: bool = False) 
 
 
 def spread_apart(positions: Sequence[float], gap: float) -> list[float]:
-    """Where to put labels that belong at these positions, at least `gap` apart, as near as can be.
+    """Places for labels that belong at these positions, at least `gap` apart, as near as can be.
 
     In the order given; labels that belong at one position keep their order, the first one highest.
     """

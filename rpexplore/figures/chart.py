@@ -176,10 +176,10 @@ class Chart:
 
     @property
     def caption(self) -> str:
-        """What the chart shows, and how to read it."""
+        """A description of the chart, and how to read it."""
         return f"{self.sentence} {self.remark}".strip()
 
     @property
     def alternative_text(self) -> str:
-        """What stands for the figure where it cannot be seen."""
+        """The text for readers who cannot see the figure."""
         return f"{self.subject}. {self.sentence}"

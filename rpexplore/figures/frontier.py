@@ -39,7 +39,11 @@ def average_against_worst(
             mode="lines+markers",
             line=look.line(),
             marker={"symbol": look.marker, "size": 8},
-            hovertext=[_hover(row) for row in rows],
+            hovertext=[
+                f"average {rounded(row['average'], 4)} (+{rounded(row['given_up'], 2)} %)<br>"
+                f"worst case {rounded(row['largest'], 4)} (−{rounded(row['gained'], 2)} %)"
+                for row in rows
+            ],
             hoverinfo="text",
             **axes.UNFADED,
         )
@@ -52,13 +56,29 @@ def average_against_worst(
     )
     figure.update_xaxes(sides[0])
     figure.update_yaxes(sides[1])
-    for label in _labels(rows, bend, present):
-        _annotate(figure, label, sides)
+    for text, point, below in _labels(rows, bend, present):
+        x, y = (
+            math.log10(value) if axis.get("type") == "log" else value
+            for value, axis in zip(point, sides, strict=True)
+        )
+        low, high = sides[0]["range"]
+        is_right = x > low + 0.7 * (high - low)
+        shift = -14 if is_right else 14
+        figure.add_annotation(
+            x=x,
+            y=y,
+            text=text,
+            showarrow=False,
+            xanchor="right" if is_right else "left",
+            xshift=0 if below else shift,
+            yanchor="top" if below else "bottom",
+            yshift=-8 if below else 0,
+        )
     return axes.with_layout(figure, 385)
 
 
 def _labels(rows: list[dict], bend: int, present: tuple[float, float]) -> list[_Label]:
-    """What the ends, the bend and the current plan are called; one label where two are one."""
+    """Labels of the ends, the bend and the current plan; one label where two coincide."""
     marked = [("best average", rows[0], False), ("best worst case", rows[-1], True)]
     if 0 < bend < len(rows) - 1:
         text = (
@@ -74,37 +94,8 @@ def _labels(rows: list[dict], bend: int, present: tuple[float, float]) -> list[_
     return [*labels, ("current plan", present, False)]
 
 
-def _annotate(figure: go.Figure, label: _Label, sides: tuple[dict, dict]) -> None:
-    """A text beside a point: below it, or on the side where there is room."""
-    text, point, below = label
-    x, y = (
-        math.log10(value) if axis.get("type") == "log" else value
-        for value, axis in zip(point, sides, strict=True)
-    )
-    low, high = sides[0]["range"]
-    is_right = x > low + 0.7 * (high - low)
-    shift = -14 if is_right else 14
-    figure.add_annotation(
-        x=x,
-        y=y,
-        text=text,
-        showarrow=False,
-        xanchor="right" if is_right else "left",
-        xshift=0 if below else shift,
-        yanchor="top" if below else "bottom",
-        yshift=-8 if below else 0,
-    )
-
-
 def _overlap(left: float, right: float) -> bool:
     return max(left, right) <= min(left, right) * _OVERLAP
-
-
-def _hover(row: dict) -> str:
-    return (
-        f"average {rounded(row['average'], 4)} (+{rounded(row['given_up'], 2)} %)<br>"
-        f"worst case {rounded(row['largest'], 4)} (−{rounded(row['gained'], 2)} %)"
-    )
 
 
 def _axis(values: Sequence[float], title: str) -> dict:

@@ -29,7 +29,10 @@ def shortened_labels(labels: Sequence[str], longest: int = LONGEST) -> list[str]
     """
     if all(len(label) <= longest for label in labels):
         return list(labels)
-    starts = {label: _starts(label) for label in dict.fromkeys(labels)}
+    # All beginnings of each label, word by word.
+    starts = {
+        label: list(accumulate(re.findall(r"\w+|\W+", label))) for label in dict.fromkeys(labels)
+    }
     counts = Counter(start for of_label in starts.values() for start in of_label)
     short = {
         label: _cut(label, _in_common(label, of_label, counts, longest), longest)
@@ -37,11 +40,6 @@ def shortened_labels(labels: Sequence[str], longest: int = LONGEST) -> list[str]
     }
     alike = Counter(short.values())
     return [short[label] if alike[short[label]] == 1 else label for label in labels]
-
-
-def _starts(label: str) -> list[str]:
-    """What the label begins with, word by word."""
-    return list(accumulate(re.findall(r"\w+|\W+", label)))
 
 
 def _in_common(label: str, starts: Sequence[str], counts: Counter[str], longest: int) -> int:

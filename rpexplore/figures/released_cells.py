@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.results.released_cells import ReleasedCells
 from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.figures import axes
@@ -57,10 +56,41 @@ def bars_with_intervals(cells: ReleasedCells, record_noun: str) -> go.Figure:
             "thickness": 1.5 if few else 1,
             "width": 3 if few else 0,
         }
-        bars = _bars(part, along, group, label, interval)
+        look = axes.style(group)
+        bars = go.Bar(
+            x=[axes.drawn(value) for value in part.value.tolist()],
+            y=list(range(part.value.size)),
+            orientation="h",
+            error_x=None if part.has_unbiased else interval,
+            offsetgroup=str(group),
+            marker={
+                "color": look.fill(0.65),
+                "line": {"color": look.colour, "width": 1},
+                "pattern": {"shape": _PATTERNS[group % len(_PATTERNS)], "fgcolor": look.colour},
+            },
+            hovertext=_hovers(
+                part, [f"{value}, {label}" if label else value for value in along.headings]
+            ),
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
         figure.add_trace(bars.update(name=axes.plotly_text(short) or _kind(part)))
         if cells.has_unbiased:
-            figure.add_trace(_unbiased_marks(part, group, interval))
+            # One entry in the legend stands for the marks of all groups.
+            figure.add_trace(
+                go.Scatter(
+                    x=[axes.drawn(value) for value in part.unbiased.tolist()],
+                    y=list(range(part.value.size)),
+                    orientation="h",
+                    error_x=interval,
+                    mode="markers",
+                    marker={"symbol": "diamond", "size": 6, "color": axes.GREY},
+                    offsetgroup=str(group),
+                    hoverinfo="skip",
+                    name="unbiased, with its interval",
+                    showlegend=group == 0,
+                    legendgroup="unbiased",
+                )
+            )
     height = _FRAME + len(along.labels) * max(_ROW, _BAR * (len(groups) + 1))
     figure.update_yaxes(axes.row_axis(along.headings), title=axes.plotly_text(along.name))
     figure.update_xaxes(
@@ -85,43 +115,6 @@ def _kind(cells: ReleasedCells) -> str:
     if cells.is_smooth:
         return "smooth (biased)"
     return "processed (biased)" if cells.is_biased else "noisy count"
-
-
-def _bars(part: ReleasedCells, along: Axis, group: int, label: str, interval: dict) -> go.Bar:
-    look = axes.style(group)
-    return go.Bar(
-        x=[axes.drawn(value) for value in part.value.tolist()],
-        y=list(range(part.value.size)),
-        orientation="h",
-        error_x=None if part.has_unbiased else interval,
-        offsetgroup=str(group),
-        marker={
-            "color": look.fill(0.65),
-            "line": {"color": look.colour, "width": 1},
-            "pattern": {"shape": _PATTERNS[group % len(_PATTERNS)], "fgcolor": look.colour},
-        },
-        hovertext=_hovers(
-            part, [f"{value}, {label}" if label else value for value in along.headings]
-        ),
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
-
-
-def _unbiased_marks(part: ReleasedCells, group: int, interval: dict) -> go.Scatter:
-    """The unbiased counts; one entry in the legend stands for all of them."""
-    return go.Scatter(
-        x=[axes.drawn(value) for value in part.unbiased.tolist()],
-        y=list(range(part.value.size)),
-        orientation="h",
-        error_x=interval,
-        mode="markers",
-        marker={"symbol": "diamond", "size": 6, "color": axes.GREY},
-        offsetgroup=str(group),
-        hoverinfo="skip",
-        name="unbiased, with its interval",
-        showlegend=group == 0,
-        legendgroup="unbiased",
-    )
 
 
 def is_crossed(cells: ReleasedCells) -> bool:
@@ -159,7 +152,23 @@ def heat_map(cells: ReleasedCells, record_noun: str, *, by_margin: bool) -> go.F
         )
     )
     if is_crossed(cells) and np.any(doubtful):
-        figure.add_trace(_crosses(doubtful))
+        # Light crosses with a dark edge, to be seen on any colour.
+        rows, columns = np.nonzero(doubtful)
+        figure.add_trace(
+            go.Scatter(
+                x=columns.tolist(),
+                y=rows.tolist(),
+                mode="markers",
+                marker={
+                    "symbol": "x",
+                    "size": 9 if doubtful.size <= 400 else 5,
+                    "color": "white",
+                    "line": {"color": "black", "width": 1},
+                },
+                name="the interval includes 0",
+                hoverinfo="skip",
+            )
+        )
     figure.update_xaxes(axes.category_axis(across.name, across.headings))
     figure.update_yaxes(axes.category_axis(down.name, down.headings, downwards=True))
     height = max(300, min(140 + 26 * len(down.labels), 620))
@@ -174,16 +183,33 @@ def _by_count(cells: ReleasedCells, record_noun: str) -> tuple[np.ndarray, dict]
     high = float(np.fmax.reduce(colours, axis=None, initial=0.0))
     zmin, zmax = low, high if high > low else low + 1.0
     if 0 < _WIDE * width < max(-low, high):
-        ticks = _decades(low, high, width)
+        # 0, and the powers of ten from about a width on, on either side.
+        first, last = math.ceil(math.log10(width)), math.floor(math.log10(max(-low, high)))
+        powers = [10.0**power for power in range(first, last + 1)]
+        ticks = [*(-power for power in powers[::-1]), 0.0, *powers]
+        ticks = [tick for tick in ticks if low <= tick <= high]
         positions = [math.asinh(tick / width) for tick in ticks]
         colours = np.arcsinh(colours / width)
         zmin, zmax = math.asinh(zmin / width), math.asinh(zmax / width)
     else:
         ticks = positions = axes.linear_ticks(low, high) if high > low else [0.0]
+    # A symmetric scale around 0: equal distance, equal depth of colour.
+    reach, zero = max(-zmin, zmax), -zmin / (zmax - zmin)
+    scale = []
+    if zmin < 0:
+        scale += [
+            [zero * (1 - share), _colour(_BELOW, share * -zmin / reach)] for share in (1.0, 0.5)
+        ]
+    scale.append([zero, _colour(_ABOVE, 0.0)])
+    if zmax > 0:
+        scale += [
+            [zero + (1 - zero) * share, _colour(_ABOVE, share * zmax / reach)]
+            for share in (0.5, 1.0)
+        ]
     return colours, {
         "zmin": zmin,
         "zmax": zmax,
-        "colorscale": _around_zero(zmin, zmax),
+        "colorscale": scale,
         "colorbar": {
             "title": {"text": f"count ({axes.plotly_text(record_noun)})", "side": "right"},
             "tickvals": positions,
@@ -206,23 +232,6 @@ def _by_margin(cells: ReleasedCells) -> tuple[np.ndarray, dict]:
     }
 
 
-def _around_zero(low: float, high: float) -> list[list]:
-    """A scale from low ≤ 0 to high ≥ 0: as far from 0, as far from its colour, on either side."""
-    reach, zero = max(-low, high), -low / (high - low)
-    scale = []
-    if low < 0:
-        scale += [
-            [zero * (1 - share), _colour(_BELOW, share * -low / reach)] for share in (1.0, 0.5)
-        ]
-    scale.append([zero, _colour(_ABOVE, 0.0)])
-    if high > 0:
-        scale += [
-            [zero + (1 - zero) * share, _colour(_ABOVE, share * high / reach)]
-            for share in (0.5, 1.0)
-        ]
-    return scale
-
-
 def _colour(side: tuple, share: float) -> str:
     """The colour that far from 0: from none to the side's middle to its end."""
     stops = zip(*(_NONE, *side), strict=True)
@@ -230,34 +239,8 @@ def _colour(side: tuple, share: float) -> str:
     return f"rgb({mixed[0]}, {mixed[1]}, {mixed[2]})"
 
 
-def _decades(low: float, high: float, width: float) -> list[float]:
-    """0, and the powers of ten from about a width on, on either side, within low and high."""
-    first, last = math.ceil(math.log10(width)), math.floor(math.log10(max(-low, high)))
-    powers = [10.0**power for power in range(first, last + 1)]
-    ticks = [*(-power for power in powers[::-1]), 0.0, *powers]
-    return [tick for tick in ticks if low <= tick <= high]
-
-
-def _crosses(doubtful: np.ndarray) -> go.Scatter:
-    """Light crosses with a dark edge, to be seen on any colour."""
-    down, across = np.nonzero(doubtful)
-    return go.Scatter(
-        x=across.tolist(),
-        y=down.tolist(),
-        mode="markers",
-        marker={
-            "symbol": "x",
-            "size": 9 if doubtful.size <= 400 else 5,
-            "color": "white",
-            "line": {"color": "black", "width": 1},
-        },
-        name="the interval includes 0",
-        hoverinfo="skip",
-    )
-
-
 def _hovers(cells: ReleasedCells, labels: Sequence[str]) -> list[str]:
-    """What each cell shows while it is pointed at, in row-major order as the labels."""
+    """The hover text of each cell, in row-major order as the labels."""
     texts = []
     numbers = (array.ravel().tolist() for array in (cells.value, cells.unbiased, cells.margin))
     for label, value, unbiased, margin in zip(labels, *numbers, strict=True):

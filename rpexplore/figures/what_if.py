@@ -28,7 +28,15 @@ def before_and_after(
             if math.isnan(row[field]):
                 continue
             mark = look.mark(11, is_open=field == "before")
-            figure.add_trace(axes.point(row[field], y, mark, _hover(row)))
+            parts = [
+                f"{field} {rounded(row[field], 3)}"
+                for field in ("before", "after")
+                if not math.isnan(row[field])
+            ]
+            name, note = axes.plotly_text(row["name"]), axes.plotly_text(row["note"])
+            figure.add_trace(
+                axes.point(row[field], y, mark, f"{name}<br>{', '.join(parts)}<br>{note}")
+            )
         if not (math.isnan(row["before"]) or math.isnan(row["after"])):
             figure.add_shape(
                 type="line",
@@ -56,13 +64,3 @@ def before_and_after(
     figure.update_yaxes(axes.row_axis(list(frame["name"])))
     room = 20 + _CHARACTER * max(len(row["note"]) for row in rows)
     return axes.with_layout(figure, 90 + 34 * len(rows), r=room)
-
-
-def _hover(row: dict) -> str:
-    parts = [
-        f"{field} {rounded(row[field], 3)}"
-        for field in ("before", "after")
-        if not math.isnan(row[field])
-    ]
-    name, note = axes.plotly_text(row["name"]), axes.plotly_text(row["note"])
-    return f"{name}<br>{', '.join(parts)}<br>{note}"

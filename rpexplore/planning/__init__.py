@@ -6,7 +6,9 @@ tables are planned: `planner`, `optimum`, `solving` (the solver of each loss); w
 `strategy_search`, `strategy_cache`; `minimum_budget`. The other parts: `areas/`, `counts/`,
 `adaptive/`; `shares` splits the budget. What a plan says of itself: `certificate`,
 `accuracy_frame`, `plan_summary`, `verification`; `approval` (people sign it). The file of tables:
-`table_plan`, `table_plan_file`, `tables_in_json`, `loss_serialization`. Compared: `baselines/`.
+`table_plan`, `table_plan_file`, `tables_in_json`, `loss_serialization`. `plan_fields` and each
+`…_fields` declare the fields of files, and `schema` makes `schemas/plan-2.json` of them. Compared:
+`baselines/`.
 
 Imports `queries`, `workload`, `privacy`, `domain`, `common` and `errors`.
 

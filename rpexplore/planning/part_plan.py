@@ -216,9 +216,14 @@ class PartPlan(ABC):
 
     @classmethod
     def _part_of(cls, plan: "Plan", source: str) -> Self:
+        from rpexplore.planning.plan import TITLES
+
         part: Any = plan.part(cls.kind)
         if part is None:
-            raise PlanError(f"{source} plans {plan.contents}, and no {cls.item}; use another plan.")
+            raise PlanError(
+                f"{source} plans {plan.contents}; a plan of {TITLES[cls.kind].lower()} is "
+                "needed here; use another."
+            )
         return part
 
     def __repr__(self) -> str:

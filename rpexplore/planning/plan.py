@@ -259,7 +259,7 @@ class Plan:
 
         With several parts it bounds every split of the budget (docs/mathematics.md §18).
         """
-        return certificate_of_parts(self.parts)
+        return certificate_of_parts(self.parts, self.budget)
 
     @property
     def proven(self) -> str:
@@ -419,7 +419,7 @@ class Plan:
                 parts = []
                 for part in list_of(content, "parts"):
                     kind = part.get("kind") if isinstance(part, dict) else None
-                    if kind not in PARTS:
+                    if not isinstance(kind, str) or kind not in PARTS:
                         raise PlanError(
                             f'the "kind" of a part must be {joined(list(PARTS), " or ")}, got '
                             f"{shown(repr(kind))}."

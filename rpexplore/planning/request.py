@@ -26,7 +26,7 @@ from rpexplore.planning.losses.base import Loss, SumOfVariances
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import PARTS, Plan
 from rpexplore.planning.planner import optimum, refuse_type
-from rpexplore.planning.shares import best_shares, stated_shares
+from rpexplore.planning.shares import best_shares, refuse_unsplittable, stated_shares
 from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.query_list import QueryList
@@ -141,8 +141,14 @@ def plan(
             uniform_reference=uniform_reference,
             tolerance=tolerance,
         )
+    elif (loss, budget, shares, uniform_reference, tolerance) != (None, None, None, False, None):
+        raise PlanError(
+            "A Request has its own loss, budget, shares and options; state them there alone."
+        )
     kinds = request.kinds
     shares_of = stated_shares(request.shares, kinds) if request.shares is not None else None
+    if shares_of is None:
+        refuse_unsplittable(kinds, request.loss)  # before anything is planned for long
     makers: dict[str, AtBudget] = {}
     for place, kind in enumerate(kinds):
         share = part_of_progress(on_progress, place / len(kinds), (place + 1) / len(kinds))
@@ -150,11 +156,14 @@ def plan(
         if shares_of is not None:
             of_part = share_of_budget(request.budget, shares_of[kind])
         makers[kind] = _MAKERS[kind](request, of_part, share)
-    return combined(makers, request.budget, shares_of)
+    return combined(makers, request.budget, request.loss, shares_of)
 
 
 def combined(
-    parts: Mapping[str, AtBudget], budget: Budget, shares: Mapping[str, Fraction] | None = None
+    parts: Mapping[str, AtBudget],
+    budget: Budget,
+    loss: Loss,
+    shares: Mapping[str, Fraction] | None = None,
 ) -> Plan:
     """The plan of parts that can be planned at any budget: kind -> how, in the order of a plan.
 
@@ -164,7 +173,7 @@ def combined(
     if shares is None:
         shares = dict.fromkeys(parts, Fraction(1))
         if len(parts) > 1:
-            shares = best_shares([at(budget) for at in parts.values()])
+            shares = best_shares([at(budget) for at in parts.values()], loss)
     made = [at(share_of_budget(budget, shares[kind])) for kind, at in parts.items()]
     return Plan(tuple(made), budget, version("rpexplore"))
 

@@ -22,9 +22,10 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss, p_norm
 from rpexplore.planning.part_plan import PartPlan
+from rpexplore.privacy.budget import Budget
 
 # Shares are whole multiples of this: exact, and short in files.
-_UNIT = 1_000_000
+_UNIT = 10**12
 
 
 def objective_of(parts: Sequence[PartPlan]) -> Loss | None:
@@ -33,8 +34,10 @@ def objective_of(parts: Sequence[PartPlan]) -> Loss | None:
     return next(filter(None, losses), None)
 
 
-def certificate_of_parts(parts: Sequence[PartPlan]) -> Certificate | None:
+def certificate_of_parts(parts: Sequence[PartPlan], budget: Budget) -> Certificate | None:
     """Loss of all parts together, and what no split of the budget can go below.
+
+    budget: of the whole plan; the parts may have less together
 
     None where a part promises no accuracy, or the objective does not say how parts compare.
     """
@@ -50,37 +53,40 @@ def certificate_of_parts(parts: Sequence[PartPlan]) -> Certificate | None:
             return None
         values.append(found[0])
         bounds.append(found[1] * float(part.budget.privacy_cost))  # at a privacy cost of 1
-    total = sum(float(part.budget.privacy_cost) for part in parts)
     return Certificate(
         p_norm(np.array(values), loss.power),
-        _best(np.array(bounds), loss.power) / total,
+        _best(np.array(bounds), loss.power) / float(budget.privacy_cost),
         np.empty(0),
     )
 
 
-def best_shares(parts: Sequence[PartPlan]) -> dict[str, Fraction]:
+def refuse_unsplittable(kinds: Sequence[str], loss: Loss) -> None:
+    """Raise `PlanError` for parts of which the objective does not say how to split a budget."""
+    if len(kinds) == 1 or (loss.power is not None and "rounds" not in kinds):
+        return
+    reason = (
+        "adaptive tables promise no accuracy that could be compared"
+        if "rounds" in kinds
+        else "this objective does not say how the parts compare"
+    )
+    raise PlanError(
+        f"The budget must be split between {joined(list(kinds))} by you, as {reason}: state the "
+        f"shares, for example {' '.join(f'--share {kind}=1/{len(kinds)}' for kind in kinds)}."
+    )
+
+
+def best_shares(parts: Sequence[PartPlan], loss: Loss) -> dict[str, Fraction]:
     """Kind -> the part's share of the budget, exact, the best for the objective; their sum is 1.
 
-    parts: each planned at one and the same budget
+    parts: each planned for this loss, at one and the same budget
 
     Raises `PlanError` where the objective does not say how to split it.
     """
+    refuse_unsplittable([part.kind for part in parts], loss)
     if len(parts) == 1:
         return {parts[0].kind: Fraction(1)}
-    loss = objective_of(parts)
-    worth = [None if loss is None else part.worth(loss) for part in parts]
-    if loss is None or loss.power is None or None in worth:
-        reason = (
-            "adaptive tables promise no accuracy that could be compared"
-            if any(part.kind == "rounds" for part in parts)
-            else "this objective does not say how the parts compare"
-        )
-        kinds = [part.kind for part in parts]
-        raise PlanError(
-            f"The budget must be split between {joined(kinds)} by you, as {reason}: state the "
-            f"shares, for example {' '.join(f'--share {kind}=1/{len(kinds)}' for kind in kinds)}."
-        )
-    wanted = np.array([value for value, _ in filter(None, worth)])
+    assert loss.power is not None
+    wanted = np.array([value for value, _ in filter(None, (part.worth(loss) for part in parts))])
     weights = (wanted / np.max(wanted)) ** _exponent(loss.power)  # of which none can overflow
     units = np.maximum(np.floor(weights / np.sum(weights) * _UNIT), 1.0).astype(int)
     units[np.argmax(units)] += _UNIT - int(np.sum(units))

@@ -35,6 +35,7 @@ from rpexplore.planning.loss_serialization import loss_from_json
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.plan_fields import keys
 from rpexplore.planning.solvers.solution import CellPrices
 from rpexplore.planning.strategy_serialization import (
     bases_from_json,
@@ -42,20 +43,16 @@ from rpexplore.planning.strategy_serialization import (
     strategies_from_json,
     strategy_lines,
 )
+from rpexplore.planning.table_fields import CELL, CLASS, FIELDS
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload, padded
 
 if TYPE_CHECKING:
     from rpexplore.planning.table_plan import TablePlan
 
-_KEYS = (
-    "kind", "domain", "loss", "budget", "privacy_cost", "certificate", "bases", "strategies",
-    "classes", "tables", "cells", "noise_scales", "residuals",
-)  # fmt: skip
+_KEYS, _CERTIFICATE_KEYS = keys(FIELDS), keys(FIELDS, "certificate")
+_CLASS_KEYS, _CELL_KEYS = keys(CLASS), keys(CELL)
 _VARIANCE_KEYS = ("variance", "largest_variance", "smallest_variance")
-_CLASS_KEYS = (
-    "basis_index", "weight", "target", "required", *_VARIANCE_KEYS, "shadow_price", "dual_weight",
-)  # fmt: skip
 
 
 # ---- writing
@@ -140,7 +137,7 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     Noise scales, variances, cost and certificate are taken as stated: `verification` checks them.
     """
     check_keys(content, _KEYS, "the tables")
-    check_keys(content["certificate"], ("loss", "lower_bound", "gap", "limit"), "the certificate")
+    check_keys(content["certificate"], _CERTIFICATE_KEYS, "the certificate")
     domain = Domain.from_schema(content["domain"])
     classes = columns(content, "classes", _CLASS_KEYS)
     workload, class_index = _workload(content, domain, classes)
@@ -231,7 +228,7 @@ def _workload(
 
 
 def _cells(content: dict[str, Any], workload: Workload) -> CellPrices | None:
-    listed = columns(content, "cells", ("table", "rows", "shadow_price"))
+    listed = columns(content, "cells", _CELL_KEYS)
     if not listed["table"]:
         return None
     rows = np.zeros((len(listed["table"]), workload.members.shape[1]), dtype=np.int64)

@@ -20,12 +20,18 @@ import numpy as np
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.csv_text import FORMULAS_ESCAPED
 from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.json_fields import text_of
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.estimation.array_store import ArrayStore
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.measurement_source import MeasurementSource, sources_as_worded
+from rpexplore.postprocessing.measurement_source import (
+    SPENT,
+    MeasurementSource,
+    facts_as_worded,
+    facts_of_sources,
+)
 from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
@@ -48,11 +54,11 @@ from rpexplore.releases.manifest import (
 from rpexplore.releases.table_files import BYTES_PER_CELL, files_of_tables
 from rpexplore.releases.table_release import TableRelease
 
-KIND = ("rpexplore-combined", 1)
+KIND = ("rpexplore-combined", 2)
 
 _NOUN = "combined tables"
 _FACTS = (
-    "finished", "label", "rho", "rho_is_known", "privacy_unit", "guarantee", "sources",
+    "finished", "label", "privacy_unit", "guarantee", *SPENT,
 )  # fmt: skip
 _ESTIMATES, _CONTRIBUTIONS = "estimates.json", "contributions.parquet"
 
@@ -104,7 +110,8 @@ def load_combined(folder: str | Path) -> Estimates:
             raise KeyError
         sources = tuple(MeasurementSource.from_json(source) for source in manifest["sources"])
         estimates = _read_estimates(folder, sources)
-        facts = {**_facts_of(estimates), "sources": sources_as_worded(manifest["sources"])}
+        facts = {**_facts_of(estimates), **facts_as_worded(manifest)}
+        facts["label"] = text_of(manifest, "label")
     except ReleaseError:
         raise
     except (
@@ -152,14 +159,11 @@ def _load(folder: str | Path) -> PartReader:
 
 def _facts_of(estimates: Estimates) -> dict[str, Any]:
     """What a manifest says of combined tables."""
-    spent = estimates.spent
     return {
         "label": estimates.label,
-        "rho": exact_text(spent.rho),
-        "rho_is_known": spent.is_known,
-        "privacy_unit": spent.unit,
+        "privacy_unit": estimates.spent.unit,
         "guarantee": estimates.guarantee,
-        "sources": [source.to_json() for source in estimates.sources],
+        **facts_of_sources(estimates.sources),
     }
 
 

@@ -18,6 +18,8 @@ from rpexplore.privacy.conversions import epsilon_texts, rho_text
 from rpexplore.releases.finished_release import PartRelease
 from rpexplore.releases.manifest import manifest_sha256
 
+SPENT = ("rho", "rho_is_known", "max_records_per_person", "sources")  # in manifests
+
 _MOST_LISTED = 6  # amounts of ρ that are shown one by one
 
 
@@ -112,22 +114,20 @@ class MeasurementSource:
         )
 
 
-def sources_as_worded(content: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What a manifest must say of its sources to say nothing else than these; worded as there."""
-    return [MeasurementSource.from_json(source).as_worded(source) for source in content]
-
-
 @dataclass(frozen=True)
 class Spent:
     """What several sources spent together, exact, for one privacy unit.
 
     rho          the sum of what is known of it
     unit         the privacy unit: the one that asks the most, a person with the most records
+    max_records_per_person
+                 of it; None if it is one record
     rhos         what each source adds to it; None where nobody stated it
     """
 
     rho: Fraction
     unit: str
+    max_records_per_person: int | None
     rhos: tuple[Fraction | None, ...]
 
     @property
@@ -144,13 +144,36 @@ def spent(sources: Sequence[MeasurementSource]) -> Spent:
     """
     known = [source for source in sources if source.rho is not None]
     limits = [source.max_records_per_person for source in known if source.max_records_per_person]
-    common = _unit_cost(max(limits, default=None))
+    most = max(limits, default=None)
+    common = _unit_cost(most)
     rhos = []
     for source in sources:
         factor = _unit_cost(source.max_records_per_person).records_factor
         rhos.append(None if source.rho is None else source.rho * common.records_factor / factor)
     total = sum((rho for rho in rhos if rho is not None), Fraction(0))
-    return Spent(total, common.unit, tuple(rhos))
+    return Spent(total, common.unit, most, tuple(rhos))
+
+
+def facts_of_sources(sources: Sequence[MeasurementSource]) -> dict[str, Any]:
+    """What manifests say in numbers of what tables were made of, and what that spent."""
+    total = spent(sources)
+    return {
+        "rho": exact_text(total.rho),
+        "rho_is_known": total.is_known,
+        "max_records_per_person": total.max_records_per_person,
+        "sources": [source.to_json() for source in sources],
+    }
+
+
+def facts_as_worded(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest must say in numbers to agree with its sources, in its own words.
+
+    Raises what `MeasurementSource.from_json` does.
+    """
+    sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
+    pairs = zip(sources, manifest["sources"], strict=True)
+    worded = [source.as_worded(content) for source, content in pairs]
+    return {**facts_of_sources(sources), "sources": worded}
 
 
 def describe_sources(sources: Sequence[MeasurementSource]) -> str:

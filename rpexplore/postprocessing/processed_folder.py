@@ -14,6 +14,7 @@ What was done is also in the metadata of every Parquet file. Written as a `new_f
 comes last.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -42,11 +43,14 @@ from rpexplore.estimation.table_map import subsets
 from rpexplore.planning.mechanism.reconstruction import answers, marginal
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.group_distances import GroupDistances
+from rpexplore.postprocessing.measurement_source import facts_of_sources
 from rpexplore.postprocessing.nonnegative import GAP, Nonnegative
 from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.postprocessing.processed_tables import (
     KIND,
+    LABEL_IN_FILES,
     METHODS,
+    STEPS_IN_FILES,
     Method,
     ProcessedTables,
     label_of,
@@ -145,7 +149,7 @@ def postprocess(
             if gain is not None:
                 gains[_of_several_values(estimates.domain, attributes)] = gain
             groups.add(position, attributes, matrices[position], [columns[PROCESSED_VALUE], *noisy])
-        return with_unbiased(columns, unbiased, label)
+        return with_unbiased(columns, unbiased, label, {"method": method, "rounded": rounded})
 
     on_written = part_of_progress(on_progress, _SEARCHED if method else 0.0, 1.0)
     processing = {
@@ -177,7 +181,7 @@ def postprocess(
             "gap": None if projection is None else projection.gap,
             "rounds": None if projection is None else projection.rounds,
             "guarantee": estimates.guarantee,
-            "sources": [source.to_json() for source in estimates.sources],
+            **facts_of_sources(estimates.sources),
         }
         manifest = save_manifest(folder, KIND, facts, files)
     on_progress("Finished", 1.0)
@@ -246,11 +250,15 @@ def _model_errors(
 
 
 def with_unbiased(
-    processed: Mapping[Column, np.ndarray], unbiased: pa.Table, label: str
+    processed: Mapping[Column, np.ndarray],
+    unbiased: pa.Table,
+    label: str,
+    steps: Mapping[str, object] = MappingProxyType({}),
 ) -> pa.Table:
     """The processed columns before the unbiased answers, and what they are behind all.
 
     processed: a number for each cell, or one for all; NaN becomes an empty cell
+    steps: what was done, for programs
     """
     shape, schema = (unbiased.num_rows,), Schema.of(unbiased)
     before = [
@@ -268,4 +276,5 @@ def with_unbiased(
     ]
     columns = (*apart_from(schema.labels, figures), *figures)
     fields = [column.field(array.type) for column, array in zip(columns, arrays, strict=True)]
-    return pa.table(arrays, schema=pa.schema(fields, metadata={"rpexplore": label}))
+    metadata = {LABEL_IN_FILES: label, STEPS_IN_FILES: json.dumps(dict(steps))}
+    return pa.table(arrays, schema=pa.schema(fields, metadata=metadata))

@@ -1,5 +1,6 @@
 """Processed tables as they are read again: every value with its label and the unbiased answer."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -15,9 +16,10 @@ from rpexplore.domain.result_schema import PROCESSED, SMOOTH, frame_of
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.mechanism.marginal_noise import Where
 from rpexplore.postprocessing.measurement_source import (
+    SPENT,
     MeasurementSource,
+    facts_as_worded,
     guarantee,
-    sources_as_worded,
 )
 from rpexplore.postprocessing.shrinkage_file import (
     SHRINKAGE_FILES,
@@ -38,16 +40,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-KIND = ("rpexplore-processed", 1)
+KIND = ("rpexplore-processed", 2)
 
 Method: TypeAlias = Literal["nonnegative", "smooth"]
 """What is done to tables beside rounding."""
 
 METHODS: tuple[Method, ...] = get_args(Method)
 
+# In the metadata of each Parquet file of processed tables.
+LABEL_IN_FILES, STEPS_IN_FILES = b"rpexplore", b"rpexplore_steps"
+# What is raised by reading facts that no folder has as it was written.
+UNREADABLE = (
+    RpexploreError, OSError, pa.ArrowException, KeyError, TypeError, ArithmeticError, ValueError,
+    AttributeError,
+)  # fmt: skip
 _NOUN = "processed tables"
 _FACTS = (
-    "created", "label", "method", "rounded", "gap", "rounds", "guarantee", "sources",
+    "created", "label", "method", "rounded", "gap", "rounds", "guarantee", *SPENT,
 )  # fmt: skip
 _STEPS: Mapping[Method | None, str] = {
     None: "",
@@ -68,6 +77,17 @@ def label_of(method: Method | None, rounded: bool) -> str:
     return f"{kind_of(method, rounded)}; intervals are those of the unbiased answers"
 
 
+def said_in_files(folder: Path, manifest: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The label, and the steps, that the metadata of a folder's tables say.
+
+    Raises one of `UNREADABLE` if there are no such metadata.
+    """
+    paths = [entry["path"] for entry in manifest["files"] if "attributes" in entry]
+    first = min(path for path in paths if path.endswith(".parquet"))
+    metadata = pyarrow.parquet.read_schema(folder / first).metadata
+    return metadata[LABEL_IN_FILES].decode(), json.loads(metadata[STEPS_IN_FILES])
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ProcessedTables(PartReader):
     """The tables of a folder that `processed_folder.postprocess` has written."""
@@ -84,20 +104,22 @@ class ProcessedTables(PartReader):
         manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
         loaded = cls(folder, MappingProxyType(manifest))
         try:
-            method = manifest["method"]
+            label, steps = said_in_files(folder, manifest)
+            method = steps["method"]
             sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
             facts = {
-                "label": label_of(method, manifest["rounded"]),
-                "rounded": bool(manifest["rounded"]),
+                "label": label,
+                "method": method,
+                "rounded": bool(steps["rounded"]),
                 "gap": float(manifest["gap"]) if method == "nonnegative" else None,
                 "rounds": int(manifest["rounds"]) if method == "nonnegative" else None,
                 "guarantee": guarantee(sources),
-                "sources": sources_as_worded(manifest["sources"]),
+                **facts_as_worded(manifest),
             }
             files: dict[str, list[str] | None] = {**files_of_tables(loaded.table_names)}
             if method == "smooth":
                 files |= dict.fromkeys(SHRINKAGE_FILES)
-        except (RpexploreError, KeyError, TypeError, ArithmeticError, ValueError, AttributeError):
+        except UNREADABLE:
             raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
         check_facts(folder, manifest, facts, _NOUN)
         check_listed(folder, manifest, files, _NOUN)

@@ -243,7 +243,7 @@ def _log_expm1(x: float) -> float:
 
 
 def _crossing(rising: Callable[[float], float], low: float, high: float) -> float:
-    """Where a rising function crosses 0, by bisection; an end of the interval if it does not."""
+    """The zero of a rising function, by bisection; an end of the interval if there is none."""
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if rising(middle) < 0 else (low, middle)

@@ -32,20 +32,12 @@ _NAMED = 2  # of these in a sentence
 _TEXTS = ("product", "curators", "year", "kind", "variant", "privacy_unit", "neighbours")
 
 
-def deployments() -> pd.DataFrame:
-    """One row a published release, in the order of their dates.
-
-    product, curators, year, kind, variant, privacy_unit, neighbours ("not stated" where nothing is
-    known), stated (its parameters as text), rho (what is put beside a ρ), derivation (how that
-    follows), source.
-    """
-    return pd.DataFrame(_rows())
-
-
 def deployments_near(budget: Budget, most: int | None = _SHOWN) -> pd.DataFrame:
     """The published releases whose ρ is nearest to a budget's (None: all), in ascending order of ρ.
 
-    As `deployments`, with ratio: their ρ over the budget's.
+    product, curators, year, kind, variant, privacy_unit, neighbours ("not stated" where nothing is
+    known), stated (its parameters as text), rho (what is put beside a ρ), derivation (how that
+    follows), source, ratio (their ρ over the budget's).
     """
     nearest = _by_nearness(budget)[:most]
     return pd.DataFrame(sorted(nearest, key=lambda row: row["rho"]))
@@ -79,7 +71,7 @@ def describe_context(budget: Budget) -> list[str]:
 
 
 def describe_comparability(budget: Budget) -> list[str]:
-    """What of published budgets can be compared with this one, in sentences."""
+    """The published budgets that can be compared with this one, in sentences."""
     return [
         "Numbers compare only for the same privacy unit and the same neighbours. This plan "
         f"protects {budget.unit}, by adding or removing it. A promise per day or per event is "
@@ -131,7 +123,7 @@ def _rows() -> list[dict[str, Any]]:
 
 
 def _rho_beside(rho: str, epsilon: str, delta: str) -> tuple[Fraction, str]:
-    """What to put beside a ρ, and how it follows from what is stated."""
+    """The number to compare with a ρ, and how it follows from the stated parameters."""
     if rho:
         return Fraction(rho), AS_STATED
     if delta:

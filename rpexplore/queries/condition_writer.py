@@ -51,19 +51,15 @@ def _one_of(attribute: Attribute, where: np.ndarray) -> str:
     if where.all():
         return ""
     if isinstance(attribute.values, Categories):
-        return _one_of_categories(attribute, where)
+        name, texts = text_of_name(attribute.name), [*map(in_quotes, value_names(attribute))]
+        left_out = 2 * np.count_nonzero(where) > len(where)
+        names = [texts[index] for index in np.flatnonzero(where != left_out).tolist()]
+        if len(names) == 1:
+            return f"{name} {'!=' if left_out else '=='} {names[0]}"
+        return f"{name} {'not in' if left_out else 'in'} ({', '.join(names)})"
     edges = np.flatnonzero(np.diff(where, prepend=False, append=False)).reshape(-1, 2)
     runs = [_run(attribute, first, after - 1) for first, after in edges.tolist()]
     return runs[0] if len(runs) == 1 else f"({' | '.join(runs)})"
-
-
-def _one_of_categories(attribute: Attribute, where: np.ndarray) -> str:
-    name, texts = text_of_name(attribute.name), [*map(in_quotes, value_names(attribute))]
-    left_out = 2 * np.count_nonzero(where) > len(where)
-    names = [texts[index] for index in np.flatnonzero(where != left_out).tolist()]
-    if len(names) == 1:
-        return f"{name} {'!=' if left_out else '=='} {names[0]}"
-    return f"{name} {'not in' if left_out else 'in'} ({', '.join(names)})"
 
 
 def _run(attribute: Attribute, first: int, last: int) -> str:

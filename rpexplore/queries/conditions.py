@@ -199,13 +199,12 @@ class _Reader:
             raise refused(value, str(error)) from None
 
     def _cells_of_values(self, index: int, values: np.ndarray) -> np.ndarray:
-        """What holds for the values of one attribute, for each cell."""
+        """Whether a condition on one attribute's values holds, for each cell."""
         sizes = self._domain.sizes.tolist()
         return np.tile(np.repeat(values, math.prod(sizes[index + 1 :])), math.prod(sizes[:index]))
 
 
 def _misplaced(token: Token, expected: str) -> WorkloadError:
-    """The refusal of a token where something else is expected."""
     if token.kind == SIGN and token.meaning == ",":
         expected = (
             "a comma can only stand in a list behind in; write numbers without separators of "

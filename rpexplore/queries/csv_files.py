@@ -129,7 +129,7 @@ def csv_template(domain: Domain) -> str:
 
 
 def _condition_columns(header: Sequence[str], source: str) -> dict[str, int]:
-    """Where the columns of a file by conditions are; it must have no others."""
+    """The positions of the columns of a file by conditions; it must have no others."""
     titles = [title.lower() for title in header]
     for title in titles:
         if title not in (NAME, CONDITION, TARGET):
@@ -143,7 +143,7 @@ def _condition_columns(header: Sequence[str], source: str) -> dict[str, int]:
 
 
 def _first_columns(header: Sequence[str], source: str) -> dict[str, int]:
-    """Where name and target are, which stand before the cells: a cell may be called so too."""
+    """The positions of name and target, before the cells: a cell may be called so too."""
     first = [title.lower() for title in header[:2]]
     if first in ([NAME, TARGET], [TARGET, NAME]):
         return {title: column for column, title in enumerate(first)}

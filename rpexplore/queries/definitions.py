@@ -211,7 +211,7 @@ def conditions_of_text(text: str) -> list[str]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """Where each query of a text is, its name, its condition and its target."""
+    """For each query of a text its position, name, condition and target."""
     # Not splitlines: names may hold what Unicode calls a line separator.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():

@@ -76,7 +76,16 @@ def with_queries(stated: StatedQueries | None, added: StatedQueries) -> StatedQu
     """
     if stated is None:
         return added
-    domain = _domain_of_both(stated.queries.domain, added.queries.domain)
+    # The attributes of the first domain, then those that only the second has.
+    some, others = stated.queries.domain, added.queries.domain
+    for attribute in others:
+        if attribute.name in some and attribute.values != some[attribute.name].values:
+            raise WorkloadError(
+                f"The attribute {attribute.name!r} has other values in the list than in these "
+                "queries; start a list from them instead."
+            )
+    domain = Domain((*some, *(attribute for attribute in others if attribute.name not in some)))
+    checked_n_cells(domain)
     stated, added = about_attributes(stated, domain), about_attributes(added, domain)
     known = {row.tobytes() for row in stated.queries.coefficients}
     rows = added.queries.coefficients
@@ -96,19 +105,6 @@ def with_queries(stated: StatedQueries | None, added: StatedQueries) -> StatedQu
     )
     conditions = (*stated.conditions, *(added.conditions[query] for query in new))
     return StatedQueries(queries, conditions, targets)
-
-
-def _domain_of_both(some: Domain, others: Domain) -> Domain:
-    """The attributes of one domain, and those of another that it does not have."""
-    for attribute in others:
-        if attribute.name in some and attribute.values != some[attribute.name].values:
-            raise WorkloadError(
-                f"The attribute {attribute.name!r} has other values in the list than in these "
-                "queries; start a list from them instead."
-            )
-    both = Domain((*some, *(attribute for attribute in others if attribute.name not in some)))
-    checked_n_cells(both)
-    return both
 
 
 def about_attributes(stated: StatedQueries, domain: Domain) -> StatedQueries:
@@ -197,7 +193,7 @@ def example_text(domain: Domain) -> str:
 
 
 def _change(attribute: Attribute, now: Attribute) -> str:
-    """What is different of an attribute in the codebook now."""
+    """The change of an attribute in the codebook since."""
     before, after = attribute.labels(), now.labels()
     gone = [label for label in before if label not in after]
     new = [label for label in after if label not in before]

@@ -201,7 +201,7 @@ def _by_area(area: Attribute) -> list[Table]:
 
 
 def _areas(area: Attribute, by: Table) -> Iterator[tuple[str | None, np.ndarray]]:
-    """What each of the areas of a table is called, None for all together, and its values."""
+    """The name of each area of a table, None for all together, and its values."""
     if not by:
         yield None, np.ones(area.size)
         return

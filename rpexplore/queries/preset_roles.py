@@ -33,7 +33,7 @@ _LEAST_ALIKE = 0.5  # of the words of a value and a category, to be taken for th
 
 @dataclass(frozen=True)
 class Role:
-    """What a preset asks by.
+    """A kind of attribute that a preset asks by.
 
     key          names it on the command line: "race"
     title        "Race"
@@ -178,7 +178,7 @@ def guessed_matches(
 
 
 def guessed_match(role: Role, attribute: Attribute) -> RoleMatch:
-    """What the values of an attribute stand for in a role, as far as their names tell."""
+    """The meaning of an attribute's values in a role, as far as their names tell."""
     if not role.categories:
         return RoleMatch(attribute.name)
     values = zip(attribute.labels(), attribute.stored_values(), strict=True)

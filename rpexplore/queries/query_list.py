@@ -63,9 +63,35 @@ class QueryList:
             )
         check_list_size(len(coefficients), n_cells)
         names = _checked_names(self.names, len(coefficients))
-        _check_coefficients(coefficients, names)
+        with np.errstate(invalid="ignore"):
+            usable = np.abs(coefficients) <= LARGEST_COEFFICIENT  # NaN is not
+            usable &= np.rint(coefficients * _UNITS) / _UNITS == coefficients
+        if not usable.all():
+            query, cell = np.argwhere(~usable)[0].tolist()
+            raise WorkloadError(
+                f"The coefficients of query {shown(names[query])!r} must be numbers within "
+                f"±{LARGEST_COEFFICIENT:,.0f} with at most {MOST_DECIMALS} decimals, got "
+                f"{coefficients[query, cell]!s} for cell {cell + 1:,}; round it."
+            )
+        empty = np.flatnonzero(~coefficients.any(axis=1))
+        if len(empty):
+            raise WorkloadError(
+                f"The query {shown(names[empty[0]])!r} counts no cell; remove it, or mend its "
+                "condition."
+            )
         targets = _numbers(self.targets, "The targets")
-        _check_targets(targets, names)
+        if targets.shape != (len(names),):
+            raise WorkloadError(
+                f"There are {len(names):,} queries, so there must be as many targets, got the "
+                f"shape {targets.shape}; give each query the standard error it is wanted with."
+            )
+        usable = (targets >= SMALLEST_TARGET) & (targets <= LARGEST_TARGET)  # NaN is not
+        if not usable.all():
+            query = int(np.argmin(usable))
+            raise WorkloadError(
+                f"The target of query {shown(names[query])!r} must be a standard error from "
+                f"{SMALLEST_TARGET:g} to {LARGEST_TARGET:g}, got {targets[query]!s}."
+            )
         object.__setattr__(self, "coefficients", read_only(coefficients))
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "targets", read_only(targets))
@@ -95,7 +121,7 @@ class QueryList:
 
     @cached_property
     def cell_labels(self) -> tuple[str, ...]:
-        """What each cell is called: the labels of its values, "F, 18 to 24"."""
+        """The title of each cell: the labels of its values, "F, 18 to 24"."""
         return cell_labels(self.domain)
 
     @cached_property
@@ -120,7 +146,7 @@ class QueryList:
 
 
 def cell_labels(domain: Domain) -> tuple[str, ...]:
-    """What each cell of a domain is called: the labels of its values, "F, 18 to 24"."""
+    """The title of each cell of a domain: the labels of its values, "F, 18 to 24"."""
     labels = (attribute.labels() for attribute in domain)
     return tuple(", ".join(values) for values in product(*labels))
 
@@ -196,40 +222,6 @@ def _checked_names(names: Iterable[str], n_queries: int) -> tuple[str, ...]:
             f"The name {shown(repeated)!r} stands for two queries; give each its own name."
         )
     return tuple(names)
-
-
-def _check_coefficients(coefficients: np.ndarray, names: Sequence[str]) -> None:
-    with np.errstate(invalid="ignore"):
-        usable = np.abs(coefficients) <= LARGEST_COEFFICIENT  # NaN is not
-        usable &= np.rint(coefficients * _UNITS) / _UNITS == coefficients
-    if not usable.all():
-        query, cell = np.argwhere(~usable)[0].tolist()
-        raise WorkloadError(
-            f"The coefficients of query {shown(names[query])!r} must be numbers within "
-            f"±{LARGEST_COEFFICIENT:,.0f} with at most {MOST_DECIMALS} decimals, got "
-            f"{coefficients[query, cell]!s} for cell {cell + 1:,}; round it."
-        )
-    empty = np.flatnonzero(~coefficients.any(axis=1))
-    if len(empty):
-        raise WorkloadError(
-            f"The query {shown(names[empty[0]])!r} counts no cell; remove it, or mend its "
-            "condition."
-        )
-
-
-def _check_targets(targets: np.ndarray, names: Sequence[str]) -> None:
-    if targets.shape != (len(names),):
-        raise WorkloadError(
-            f"There are {len(names):,} queries, so there must be as many targets, got the shape "
-            f"{targets.shape}; give each query the standard error it is wanted with."
-        )
-    usable = (targets >= SMALLEST_TARGET) & (targets <= LARGEST_TARGET)  # NaN is not
-    if not usable.all():
-        query = int(np.argmin(usable))
-        raise WorkloadError(
-            f"The target of query {shown(names[query])!r} must be a standard error from "
-            f"{SMALLEST_TARGET:g} to {LARGEST_TARGET:g}, got {targets[query]!s}."
-        )
 
 
 def terms_from_row(row: np.ndarray) -> list[list[int | float]]:

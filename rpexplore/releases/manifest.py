@@ -25,6 +25,7 @@ from rpexplore.common.json_fields import (
     text_of,
 )
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.plan import LAST_OF_VERSION_1
 from rpexplore.releases.atomic_folder import MANIFEST, write_to_disk
 from rpexplore.releases.measurement_file import RUN_FOLDER
 
@@ -32,7 +33,7 @@ CONFIDENCE = 0.95  # of the intervals in all files of a release
 README = "README.md"
 
 _IN_ALL = ("format", "format_version", "interval_confidence", "versions", "files", "sha256")
-_SENTENCES = {"guarantee", "label", "privacy_unit"}
+_SENTENCES = {"guarantee", "privacy_unit"}
 _IN_ENTRY = {"path", "bytes", "sha256"}
 
 TableFiles = Mapping[str, Sequence[str] | None]
@@ -112,6 +113,12 @@ def checked_folder(
     """
     manifest = read_manifest(folder)
     stated_format = manifest.get("format"), manifest.get("format_version")
+    if folder_format[1] > 1 and stated_format == (folder_format[0], 1):
+        raise ReleaseError(
+            f"{str(folder)!r} holds {noun} of format version 1, which rpexplore "
+            f"{LAST_OF_VERSION_1} reads, and this library reads version {folder_format[1]}; make "
+            "it anew from its release, or use the other version for it."
+        )
     if stated_format != folder_format:
         raise ReleaseError(
             f"{str(folder)!r} does not hold {noun} that can be read here (format "
@@ -124,7 +131,7 @@ def checked_folder(
             raise not_as_written(folder, noun, reason)
         reason = f"its {MANIFEST} does not hold what it must"
         check_keys(manifest, (*_IN_ALL, *facts), MANIFEST)
-        for program in dict(manifest["versions"]):
+        for program in dict(manifest["versions"].items()):  # not of a list
             text_of(manifest["versions"], program)
         entries = {text_of(entry, "path"): entry for entry in list_of(manifest, "files")}
         if len(entries) < len(manifest["files"]):

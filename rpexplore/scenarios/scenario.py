@@ -28,7 +28,7 @@ from rpexplore.planning.losses.base import Loss, SumOfVariances
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.request import AtBudget, combined, share_of_budget
-from rpexplore.planning.shares import stated_shares
+from rpexplore.planning.shares import refuse_unsplittable, stated_shares
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.definitions import StatedQueries
@@ -177,9 +177,11 @@ class Scenario:
         """The plan of all that is asked for; raises `RpexploreError` where there is none."""
         if not self.kinds:
             raise WorkloadError(NOTHING_ASKED)
+        if self.stated_shares is None:
+            refuse_unsplittable(self.kinds, self.loss)  # before anything is planned for long
         made = {"tables": self._tables_at, "areas": self._areas_at, "counts": self._counts_at}
         parts = {kind: made[kind]() for kind in self.kinds}
-        return combined(parts, self.budget, self.stated_shares)
+        return combined(parts, self.budget, self.loss, self.stated_shares)
 
     def table_plan(self) -> TablePlan:
         """The optimal plan of its tables at the whole budget."""

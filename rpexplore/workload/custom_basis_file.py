@@ -129,7 +129,6 @@ def _rows_of_csv(text: str, filename: str, attribute: Attribute) -> tuple[Any, t
 
 
 def _lines(text: str, filename: str) -> list[Line]:
-    """The lines that are not blank."""
     lines: list[Line] = []
     for number, cells in csv_rows(text, filename, WorkloadError):
         if any(map(str.strip, cells)):

@@ -58,7 +58,7 @@ class PairDependence:
         return f"what the {noun} {names} {verb} of pairs of attributes"
 
     def factors(self, workload: Workload) -> np.ndarray:
-        """What the weight of each table is multiplied by, float64[n_tables].
+        """Factor for the weight of each table, float64[n_tables].
 
         max(d / mean d, 0.02) of pairs, with the mean over those pairs of the workload that are
         known; 1 of all other tables.

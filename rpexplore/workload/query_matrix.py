@@ -46,7 +46,7 @@ class QueryMatrix:
         return self.basis.row_label(self.attribute)
 
     def labels(self) -> list[str]:
-        """What the queries are called, in order, [n_rows]."""
+        """Labels of the queries, in order, [n_rows]."""
         return [self.label(row) for row in range(self.n_rows)]
 
 

@@ -67,7 +67,7 @@ class SmoothWeights:
 
     @property
     def text(self) -> str:
-        """What it is: "Weights for smooth tables, for ρ = 0.1 and 48,842 records"."""
+        """A description: "Weights for smooth tables, for ρ = 0.1 and 48,842 records"."""
         records = f"{self.records:,.0f}" if self.records >= 1 else rounded(self.records, 3)
         text = f"Weights for smooth tables, for ρ = {rounded(self.rho, 3)} and {records} records"
         return text if self.pairs is None else f"{text}, and {self.pairs.text}"

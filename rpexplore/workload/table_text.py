@@ -222,7 +222,7 @@ def _is_total(text: str) -> bool:
 
 
 def title(table: Table) -> str:
-    """What to call a table on screen: "age × sex", "(total)"."""
+    """The title of a table on screen: "age × sex", "(total)"."""
     return " × ".join(table) or "(total)"
 
 
@@ -233,7 +233,7 @@ def list_titles(tables: Sequence[Table], most: int = 5) -> str:
 
 
 def titles(workload: Workload, tables: np.ndarray) -> list[str]:
-    """What to call the tables at these indices, int64[n]."""
+    """Titles of the tables at these indices, int64[n]."""
     attribute_titles = [
         attribute_title(workload.domain.attributes[index], basis)
         for index, basis in workload.attribute_bases
@@ -246,14 +246,14 @@ def titles(workload: Workload, tables: np.ndarray) -> list[str]:
 
 @lru_cache(maxsize=2)  # most of the work for a long list, and the same at every budget
 def all_titles(workload: Workload) -> "pd.Series":
-    """What to call every table of a workload."""
+    """Titles of all tables of a workload."""
     import pandas as pd  # half of the time that importing this package would take
 
     return pd.Series(titles(workload, np.arange(len(workload))), dtype="str")
 
 
 def title_of(workload: Workload, table: int) -> str:
-    """What to call the table at this index."""
+    """The title of the table at this index."""
     return titles(workload, np.array([table]))[0]
 
 

@@ -121,10 +121,6 @@ class Target:
         }
         for name, content in fields.items():
             object.__setattr__(self, name, content)
-        object.__setattr__(self, "standard_error", self._standard_error())
-
-    def _standard_error(self) -> float:
-        """The standard error that just meets it."""
         exact = Fraction(self.value)
         if self.count is not None:
             exact *= Fraction(self.count) / 100
@@ -137,7 +133,7 @@ class Target:
                 f"The target must be a positive number that can be computed with, "
                 f"got {self.description}."
             )
-        return error
+        object.__setattr__(self, "standard_error", error)
 
     @property
     def _quantile(self) -> float:
@@ -233,7 +229,6 @@ def parse_target(text: str) -> Target:
 
 
 def _decimal_text(number: str) -> str:
-    """A typed number as Python reads it."""
     number = number.replace("−", "-")
     return _BETWEEN_DIGITS.sub("" if _IN_GROUPS.match(number) else ".", number)
 

@@ -40,7 +40,18 @@ def canonical_arrays(
             f"{np.shape(weights)}, {np.shape(targets)} and {members.shape}."
         )
     padded_last = np.where(members < 0, np.iinfo(np.int32).max, members)
-    _refuse_misplaced(domain, members, padded_last)
+    # Rows are ascending attribute indices, then −1.
+    if np.any(members >= len(domain)) or np.any(members < -1):
+        raise WorkloadError(
+            f"The indices of attributes must be 0 … {len(domain) - 1}, with −1 behind them."
+        )
+    ascending = (padded_last[:, 1:] > padded_last[:, :-1]) | (members[:, 1:] < 0)
+    if not np.all(ascending):
+        row, column = np.argwhere(~ascending)[0]
+        raise WorkloadError(
+            f"The attribute {domain.names[members[row, column + 1]]!r} must stand once in a table, "
+            "where the domain's order has it, without gaps before it."
+        )
     order = np.lexsort((*padded_last.T[::-1], np.count_nonzero(members >= 0, axis=1)))
     basis_index = np.asarray(basis_index, dtype=np.int32)
     if basis_index.shape == members.shape:  # there may be none; any other shape is refused
@@ -82,21 +93,6 @@ def _required_of_all(required: np.ndarray, count: int) -> np.ndarray:
             f"{required.dtype} in the shape {required.shape}."
         )
     return required
-
-
-def _refuse_misplaced(domain: Domain, members: np.ndarray, padded_last: np.ndarray) -> None:
-    """Raise unless rows are ascending attribute indices, followed by −1."""
-    if np.any(members >= len(domain)) or np.any(members < -1):
-        raise WorkloadError(
-            f"The indices of attributes must be 0 … {len(domain) - 1}, with −1 behind them."
-        )
-    ascending = (padded_last[:, 1:] > padded_last[:, :-1]) | (members[:, 1:] < 0)
-    if not np.all(ascending):
-        row, column = np.argwhere(~ascending)[0]
-        raise WorkloadError(
-            f"The attribute {domain.names[members[row, column + 1]]!r} must stand once in a table, "
-            "where the domain's order has it, without gaps before it."
-        )
 
 
 def _refuse_unusable(

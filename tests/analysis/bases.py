@@ -3,6 +3,7 @@
 import numpy as np
 
 import rpexplore as rp
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -30,7 +31,7 @@ def scenario(order: int = 2, **changes) -> Scenario:
     return Scenario(DOMAIN, request, budget=BUDGET, record_noun="people").replaced(**changes)
 
 
-def dense_cell_variances(plan: rp.TablePlan, position: int) -> np.ndarray:
+def dense_cell_variances(plan: TablePlan, position: int) -> np.ndarray:
     """Variance of every cell of a table by the best linear unbiased estimate, row-major."""
     workload = plan.workload
     sizes, indices = workload.domain.sizes.tolist(), workload.attribute_indices(position)

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-import rpexplore as rp
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.planner import optimum
+from rpexplore.planning.table_plan import TablePlan
 from tests.analysis.bases import SCENARIO, dense_cell_variances
 
 
 @pytest.fixture(scope="session")
-def unequal_plan() -> rp.TablePlan:
+def unequal_plan() -> TablePlan:
     return SCENARIO.table_plan()
 
 

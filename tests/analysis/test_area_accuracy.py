@@ -17,6 +17,7 @@ from rpexplore.analysis.areas.accuracy import (
 from rpexplore.analysis.areas.levels import beside_shares_by_level, level_sizes
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain.area_titles import area_title, areas_above
+from rpexplore.planning.areas.area_planner import plan_areas
 from tests.support.area_trees import area_trees, incidence
 
 
@@ -27,7 +28,7 @@ def register():
     few, all_of_them = rp.Workload.of(book.domain, [()]), rp.Workload.all_up_to(book.domain, 1)
     levels = {"region": few, "county": few, "municipality": all_of_them, "district": all_of_them}
     asked = rp.AreaWorkload.of_levels(book.tree, levels)
-    return rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    return plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
 
 
 def test_errors_of_areas_are_those_that_the_plan_states_by_level(register):
@@ -80,7 +81,7 @@ def test_areas_of_a_level_may_ask_for_different_tables():
     asked = tuple(rp.Workload.of(domain, list(listed)) for listed in tables)
     kinds = np.array([-1] + [0] * 10 + [1] * 5 + [-1])
     workload = rp.AreaWorkload(tree, asked, kinds)
-    plan = rp.plan_areas(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan = plan_areas(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     (level,) = level_accuracy(plan).to_dict("records")
     errors = np.append(*(AreaErrors.of(plan, table).errors for table in (("sex",), ("age",))))
     assert (level["areas"], level["tables"]) == (15, 2)
@@ -96,7 +97,7 @@ def test_the_comparison_with_shares_is_told(register):
     assert f"{equal:.2g} % less than with equal shares" in text
     level = rp.AreaTree.from_columns({"region": [*"ab"]})
     alone = rp.AreaWorkload.of_levels(level, {"region": rp.Workload.of(register.domain, [()])})
-    plan = rp.plan_areas(alone, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan = plan_areas(alone, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     assert "the same as with the best shares" in describe_shares(beside_shares_by_level(plan))
 
 

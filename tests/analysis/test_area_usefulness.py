@@ -8,6 +8,7 @@ from rpexplore.analysis.areas.accuracy import AreaErrors
 from rpexplore.analysis.areas.usefulness import publishable_in_areas, shares_of_areas
 from rpexplore.domain.publishable import are_publishable
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.table_text import title
 from tests.releases.areas.area_plans import OTHERS, PLANS, TREE
@@ -70,7 +71,7 @@ def test_publishable_cells_are_those_of_every_area(name):
 def test_one_area_alone_is_as_useful_as_a_plan_of_its_tables():
     tables = rp.Workload.all_up_to(OTHERS, 2)
     options = {"loss": rp.SumOfVariances(), "budget": rp.Budget(rho="0.01")}
-    top = rp.plan_areas(rp.AreaWorkload.of_levels(TREE, {TREE.levels[0]: tables}), **options)
+    top = plan_areas(rp.AreaWorkload.of_levels(TREE, {TREE.levels[0]: tables}), **options)
     own, usual = (
         publishable_in_areas(top, BY_SEX, cv_limit=0.1),
         rp.publishable(plan_tables(tables, **options), BY_SEX, cv_limit=0.1),

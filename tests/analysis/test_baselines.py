@@ -7,6 +7,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.baselines import describe_missing, describe_times
 from rpexplore.errors import PlanError
+from rpexplore.planning.counts.query_planner import query_plan
 from rpexplore.planning.planner import plan_tables
 
 DOMAIN = rp.Domain.from_sizes({"age": 100, "sex": 2})
@@ -87,4 +88,4 @@ def test_only_plans_of_tables_are_compared():
         rp.Domain.from_sizes({"sex": 2}), [[1, 1], [0, 1]], ("everybody", "women"), [5, 3]
     )
     with pytest.raises(PlanError, match="known beforehand; got a query plan"):
-        rp.compare(rp.query_plan(queries, budget=rp.Budget(rho="0.5")))
+        rp.compare(query_plan(queries, budget=rp.Budget(rho="0.5")))

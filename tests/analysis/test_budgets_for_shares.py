@@ -8,7 +8,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis import expected_cells
 from rpexplore.analysis.expected_cells import ExpectedCells
-from rpexplore.analysis.sufficient_budgets import budgets_for_shares, describe_budgets_for_shares
+from rpexplore.analysis.sufficient_budgets import budgets_for_shares
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError
@@ -86,16 +86,6 @@ def test_no_budget_where_cells_are_expected_empty():
     # 60 cells of 1 + 4 + 3 + 5 + 12 + 20 + 15; half of those with a are empty: 18
     result = budgets_for_shares(solution, rp.Budget(rho="0.1"), cells, 0.2, (0.5, 0.7, 0.71))
     assert [sufficient is None for sufficient in result.values()] == [False, False, True]
-    half, most = (result[share].text for share in (0.5, 0.7))
-    assert describe_budgets_for_shares(result) == (
-        f"50 % of the cells are publishable from {half} on; 70 % from {most}; 71 % at no budget, "
-        "as too many cells are expected to be empty."
-    )
-    none = dict.fromkeys((0.8, 0.95))
-    assert describe_budgets_for_shares(none) == (
-        "80 % or 95 % of the cells are publishable at no budget, as too many cells are expected to "
-        "be empty."
-    )
 
 
 def test_no_budget_where_no_table_is_looked_at(monkeypatch):

@@ -11,6 +11,7 @@ from rpexplore.analysis.scenarios import side_by_side as comparison
 from rpexplore.analysis.scenarios.shared_tables import Contender
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from rpexplore.scenarios.table_settings import TableSetting
@@ -265,7 +266,7 @@ def test_areas_stand_side_by_side():
     assert differing(inputs) == {"Tables", "Tables in all areas", "Privacy budget"}
     assert comparison.summary(same).endswith("; ρ = 0.1; 6 areas")
     plans = [
-        rp.plan_areas(scenario.areas.workload, loss=scenario.areas.loss, budget=scenario.budget)
+        plan_areas(scenario.areas.workload, loss=scenario.areas.loss, budget=scenario.budget)
         for scenario in (same, other)
     ]
     outcomes = [areas_side_by_side.AreaOutcome.of(plan) for plan in plans]

@@ -14,6 +14,7 @@ from rpexplore.releases import charged_run
 from rpexplore.releases.approval import check_approvals
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import can_be_resumed
+from rpexplore.releases.table_release import TableRelease
 from tests.support.ssh_keys import public, requires_ssh_keygen, with_keys
 from tests.support.stopped_runs import killed
 
@@ -135,7 +136,7 @@ def killed_run(folder: Path, alice: Approval, where: tuple[str, int]) -> None:
 
 
 def check_finished(folder: Path, alice: Approval) -> None:
-    manifest = rp.TableRelease.load(folder / "out").manifest
+    manifest = TableRelease.load(folder / "out").manifest
     assert manifest["approvals"]["demanded"] == 1
     assert [one["name"] for one in manifest["approvals"]["given"]] == ["alice@x"]
     (run,) = runs(folder)

@@ -12,6 +12,7 @@ import rpexplore as rp
 from pages.components.shared.background import Task, finish_kept_tasks
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.source import DatabaseSource
+from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from tests.cli.program import Program, started
@@ -116,7 +117,7 @@ def test_a_run_stopped_while_it_counts_is_not_booked(number, slow, program, monk
 
 def test_a_run_of_the_app_stopped_while_it_counts_is_not_booked(slow, program):
     source = DatabaseSource(slow, "slow")
-    plan = rp.load_plan("plan.json")
+    plan = load_plan("plan.json")
     task = Task(
         lambda progress: rp.release(
             plan, source, "out", ledger="ledger.sqlite", on_progress=progress

@@ -15,6 +15,7 @@ import rpexplore as rp
 from rpexplore.common.json_fields import sealed_text
 from rpexplore.domain import area_tree_reference
 from rpexplore.errors import LedgerError, PlanError, RpexploreError, WorkloadError
+from rpexplore.planning.counts.query_planner import query_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_combined, write_combined
@@ -79,7 +80,7 @@ def test_of_a_ledger(data, tmp_path):
     shutil.rmtree(data.parent)
 
 
-@pytest.mark.parametrize("plan", [PLAN, rp.query_plan(QUERIES, budget=rp.Budget(rho="1/2"))])
+@pytest.mark.parametrize("plan", [PLAN, query_plan(QUERIES, budget=rp.Budget(rho="1/2"))])
 def test_of_a_plan(plan):
     content = plan.text.encode()
     for changed in flipped(content, random.Random(5), FLIPS):
@@ -101,7 +102,7 @@ def folders(tmp_path_factory) -> Path:
     (folder / "records.csv").write_text("a,b\n0,0\n1,2\n")
     released = rp.release(PLAN, folder / "records.csv", folder / "release")
     tables = released.part("tables")
-    queries = rp.query_plan(QUERIES, budget=rp.Budget(rho="1/2"))
+    queries = query_plan(QUERIES, budget=rp.Budget(rho="1/2"))
     rp.release(queries, folder / "records.csv", folder / "queries")
     write_combined(combine(tables), folder / "combined")
     postprocess(tables, folder / "processed", method="nonnegative")

@@ -15,6 +15,7 @@ from pyarrow.csv import read_csv
 
 import rpexplore as rp
 from rpexplore.data.databases.source import DatabaseSource
+from rpexplore.planning.plan import load_plan
 from rpexplore.queries.builders import marginal_queries
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
@@ -128,7 +129,7 @@ def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, ledger
             seen.add("drawn")
             rp.resume(output)
         elif not output.exists():
-            rp.release(rp.load_plan(plan), data, output, ledger=ledger)
+            rp.release(load_plan(plan), data, output, ledger=ledger)
         assert states() == ["finished"], (point, charged)
         assert rp.Release.load(output)
         left = {path.name for path in folder.iterdir()} - before - {"release", FILENAME}

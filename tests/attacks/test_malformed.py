@@ -21,6 +21,7 @@ from rpexplore.cli.main import cli
 from rpexplore.common.json_fields import sealed_text
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 from tests.attacks.malformed import ODD_TEXTS, blobs, edited_file, flipped
@@ -182,7 +183,7 @@ def test_codebooks_with_one_value_changed_are_answered(attacked):
 def test_projects_with_one_value_changed_are_answered(attacked):
     """The app reads them; there is no verb that does."""
     Path("project.json").write_text(
-        Project((Scenario.of_plan(rp.TablePlan.load("plan.json")),)).text()
+        Project((Scenario.of_plan(TablePlan.load("plan.json")),)).text()
     )
     for changed in part(edited_file(Path("project.json"), random.Random(4), 300)):
         try:

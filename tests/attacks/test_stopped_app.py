@@ -21,6 +21,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.table_release import TableRelease
@@ -70,7 +71,7 @@ STOPS_BY_NIGHT = dict.fromkeys(STOPS, 10)
 
 
 @pytest.fixture(scope="module")
-def plan() -> rp.TablePlan:
+def plan() -> TablePlan:
     """A plan whose run takes seconds, most of them after it is booked."""
     domain = rp.Domain.load(sample_data_folder() / "household.json")
     workload = rp.Workload.all_up_to(domain, 3)

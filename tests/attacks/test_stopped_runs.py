@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import rpexplore as rp
+from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
@@ -49,7 +50,7 @@ def finish(plan: Path, data: Path, output: Path) -> str:
         come = "drawn"
         rp.resume(output)
     elif not output.exists():
-        rp.release(rp.load_plan(plan), data, output)
+        rp.release(load_plan(plan), data, output)
     assert states(data) == ["finished"], charged
     assert rp.Release.load(output)
     kept = {"records.csv", "release", FILENAME}
@@ -113,7 +114,7 @@ def told(message: str, data: Path) -> None:
 def test_a_disk_full_at_any_byte_is_told_with_what_was_charged(wide_plan, tmp_path):
     """Where pyarrow writes as well: no file may grow beyond so many bytes."""
     whole = wide_records(tmp_path / "whole")
-    rp.release(rp.load_plan(wide_plan), whole, whole.parent / "release")
+    rp.release(load_plan(wide_plan), whole, whole.parent / "release")
     sizes = [file.stat().st_size for file in (whole.parent / "release").rglob("*.*")]
     come = set()
     for point in range(FULL_OF_BYTES):
@@ -130,7 +131,7 @@ def test_a_ledger_that_cannot_grow_is_told_with_what_was_charged(plan, tmp_path)
     """Where SQLite writes: the last page has room for the run and its end, for the run, or none."""
     data = records(tmp_path / "data")
     ledger = Ledger.beside(data)
-    rho = rp.load_plan(plan).record_rho
+    rho = load_plan(plan).record_rho
     while not ledger.path.exists() or ledger.path.stat().st_size <= 1 << 16:  # the room for notes
         ledger.set_limit(data, 100 * rho)
         ledger.set_limit(data, None)
@@ -172,7 +173,7 @@ def test_of_many_writers_all_are_charged_and_one_has_the_folder(
             process.join(120)
         ended = [process.exitcode for process in processes]
         assert sorted(ended) == [0] * n_done + [REFUSED] * (WRITERS - n_done)
-    account, rho = ledger.account(data), rp.load_plan(plan).record_rho
+    account, rho = ledger.account(data), load_plan(plan).record_rho
     assert [entry.state for entry in account.entries] == ["finished"] * (WRITERS + 1)
     assert account.spent_record_rho == (WRITERS + 1) * rho
     assert all(rp.Release.load(output) for output in [*ways, tmp_path / "one"])

@@ -16,6 +16,7 @@ from rpexplore.common.numerics import normal_quantile
 from rpexplore.data.counts import Counts
 from rpexplore.estimation.smooth_tables import SmoothTables
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
 from rpexplore.releases.adaptive.estimates import MeasuredSoFar, downward_closed, tables_of
 from rpexplore.releases.adaptive.outcomes import RoundOutcome, read_outcomes
 from rpexplore.releases.adaptive.rounds import measure_rounds
@@ -125,7 +126,7 @@ def _what_holds(
 
 
 def _plan(domain: rp.Domain, records: Counts, epsilon: str) -> AdaptivePlan:
-    return rp.adaptive_plan(
+    return adaptive_plan(
         rp.Workload.all_of_order(domain, 3),
         budget=rp.Budget(epsilon=epsilon, delta=_DELTA),
         expected_records=records.n_records,

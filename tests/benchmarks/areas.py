@@ -22,8 +22,11 @@ import rpexplore as rp
 from rpexplore.analysis.areas.levels import beside_shares_by_level
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.errors import OutOfReachError
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.level_tables import shrinking_detail
 from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.plan import load_plan
 from tests.benchmarks.measure import REPEATS, Row, in_own_process, once, peak_gigabytes
 
 _LEVELS = {"state": 51, "county": 3_142, "tract": 85_143, "group": 240_089, "block": 8_185_075}
@@ -117,7 +120,7 @@ def _plan_country(loss: Loss, folder: str | None) -> tuple[float, Planned, float
     asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
     given = {"loss": loss, "budget": rp.Budget(rho="2.56"), "uniform_levels": folder is None}
     start = time.process_time()
-    seconds, best = once(partial(rp.plan_areas, asked, **given))
+    seconds, best = once(partial(plan_areas, asked, **given))
     processor, saving = time.process_time() - start, 0.0
     if folder is not None:
         saving, _ = once(partial(best.save, Path(folder) / "plan.json"))
@@ -127,7 +130,7 @@ def _plan_country(loss: Loss, folder: str | None) -> tuple[float, Planned, float
 
 def _verify(folder: str) -> tuple[float, float]:
     """Seconds and peak in GB of reading the plan of a folder and verifying it."""
-    seconds, checked = once(lambda: rp.verify(rp.load_plan(Path(folder) / "plan.json")))
+    seconds, checked = once(lambda: rp.verify(load_plan(Path(folder) / "plan.json")))
     assert checked.holds
     return seconds, peak_gigabytes()
 
@@ -140,7 +143,7 @@ def required_targets_in_areas() -> list[Row]:
     tree, budget = country(50), rp.Budget(rho="2.56")
     every = rp.Workload.all_up_to(_OTHERS, 3).tables
 
-    def plan(scale: float) -> rp.AreaPlan:
+    def plan(scale: float) -> AreaPlan:
         targets = {(): scale, ("voting_age",): 1.5 * scale}
         tables = rp.Workload.of(
             _OTHERS,
@@ -149,7 +152,7 @@ def required_targets_in_areas() -> list[Row]:
             required=[table in targets for table in every],
         )
         asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
-        return rp.plan_areas(asked, loss=rp.SumWithinTargets(), budget=budget)
+        return plan_areas(asked, loss=rp.SumWithinTargets(), budget=budget)
 
     try:
         plan(0.01)
@@ -206,10 +209,10 @@ def shares_by_level() -> list[Row]:
     book = rp.AreaCodebook.load(sample_data_folder() / "municipal-register.json")
     tables = rp.Workload.all_up_to(book.domain, 3)
     asked = rp.AreaWorkload.of_levels(book.tree, dict.fromkeys(book.tree.levels, tables))
-    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     best, equal = beside_shares_by_level(plan)["ratio"]
     shrinking = rp.AreaWorkload.of_levels(book.tree, shrinking_detail(book.tree, tables))
-    largest = partial(rp.plan_areas, shrinking, loss=rp.MaxVariance(), budget=rp.Budget(rho=1))
+    largest = partial(plan_areas, shrinking, loss=rp.MaxVariance(), budget=rp.Budget(rho=1))
     seconds, _ = once(largest)
     return [
         (f"{book.tree.n_areas:,} areas: loss beside best shares by level", best, "<=", 0.945),
@@ -266,11 +269,11 @@ def sums_over_areas() -> list[Row]:
     ]
 
 
-def plan_of(share: int) -> rp.AreaPlan:
+def plan_of(share: int) -> AreaPlan:
     tree = country(share)
     tables = rp.Workload.all_up_to(_OTHERS, 3)
     asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
-    return rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="2.56"))
+    return plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="2.56"))
 
 
 def _released(share: int) -> tuple[float, rp.AreaTree, float]:

@@ -25,6 +25,7 @@ from rpexplore.planning.optimal_strategies import with_best_strategies
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.solvers.strategy_matrix import best_matrix
 from rpexplore.planning.strategy_cache import user_cache
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.query_matrix import query_matrix
 from tests.benchmarks.measure import Row, best_of_three, once, peak_gigabytes
 from tests.published import figures
@@ -102,9 +103,7 @@ def selection(count: int, limit: float) -> list[Row]:
     rows: list[Row] = []
     for name, loss in _LOSSES.items():
 
-        def select(
-            closure: Closure, loss: rp.SumOfVariances | rp.MaxVariance = loss
-        ) -> rp.TablePlan:
+        def select(closure: Closure, loss: rp.SumOfVariances | rp.MaxVariance = loss) -> TablePlan:
             solution = optimum(workload, loss=loss, strategies=strategies, closure=closure)
             return solution.at(rp.Budget(privacy_cost=1))
 
@@ -161,7 +160,7 @@ def plans_of_prefixes() -> list[Row]:
             user_cache.cache_clear()
             return make()
 
-        def plan(workload: rp.Workload) -> rp.TablePlan:
+        def plan(workload: rp.Workload) -> TablePlan:
             budget = rp.Budget(privacy_cost=1)
             loss = rp.SumOfVariances()
             return plan_tables(workload, loss=loss, budget=budget, uniform_reference=uniform)

@@ -17,6 +17,7 @@ from rpexplore.analysis.frontier import frontier
 from rpexplore.export.report.report import html, report
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.planner import TOLERANCE, optimum, plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from tests.benchmarks import app
 from tests.benchmarks.measure import REPEATS, Row, best_of_three, once, peak_gigabytes
 from tests.published import figures
@@ -33,7 +34,7 @@ def plan_of(
     workload: rp.Workload,
     loss: rp.SumOfVariances | rp.MaxVariance,
     tolerance: float = TOLERANCE,
-) -> rp.TablePlan:
+) -> TablePlan:
     return plan_tables(workload, loss=loss, budget=rp.Budget(privacy_cost=1), tolerance=tolerance)
 
 
@@ -114,9 +115,9 @@ def plan_file() -> list[Row]:
         path = Path(folder) / "plan.json"
         # `replace` makes a copy without what a plan remembers, its text among it.
         writing, _ = best_of_three(lambda plan: plan.save(path), lambda: replace(made))
-        loading, _ = best_of_three(lambda _: rp.TablePlan.load(path))
+        loading, _ = best_of_three(lambda _: TablePlan.load(path))
         verifying, verification = best_of_three(
-            rp.verify, lambda: rp.TablePlan.load(path), time.process_time
+            rp.verify, lambda: TablePlan.load(path), time.process_time
         )
         size = path.stat().st_size / 1e6
     return [

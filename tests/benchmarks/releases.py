@@ -14,6 +14,7 @@ import rpexplore as rp
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import source_of
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
 from rpexplore.releases.measurement import measure_part, measured_cells
@@ -109,7 +110,7 @@ def reconstruction_of_many_small_tables() -> list[Row]:
     return [*rows, ("  counted and measured before: process peak, GB", peak_gigabytes(), "<=", 2)]
 
 
-def measure_mock_records(plan: rp.TablePlan, folder: Path) -> None:
+def measure_mock_records(plan: TablePlan, folder: Path) -> None:
     """Write the measurements of 100,000 mock records into a folder, as a release does."""
     steps = steps_of(plan)
     data = mock_records(folder / "records.parquet", plan.domain, 100_000)
@@ -118,7 +119,7 @@ def measure_mock_records(plan: rp.TablePlan, folder: Path) -> None:
     draft.add(steps.measure(part, source_of(data).count(plan.domain, part.tables)))
 
 
-def all_answers(plan: rp.TablePlan, folder: Path) -> int:
+def all_answers(plan: TablePlan, folder: Path) -> int:
     """The answers of all tables, from the measurements in a folder, one after another; counted."""
     contributions = Contributions(plan, MeasuredFile(folder, plan.closure))
     return sum(contributions.answers(table).size for table in range(len(plan.workload)))

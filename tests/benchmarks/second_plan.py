@@ -13,6 +13,7 @@ import rpexplore as rp
 from rpexplore.data.counts import Counts
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.planner import plan_tables
+from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.smooth import smooth as smooth_tables
 from rpexplore.releases.measurement import measure_residual
@@ -54,7 +55,7 @@ def _rows(
     return [(what, float(np.median(two)), "<=", most_ratio * float(np.median(one)))]
 
 
-def _error(estimates: rp.Estimates, records: Counts) -> float:
+def _error(estimates: Estimates, records: Counts) -> float:
     smooth, sizes = smooth_tables(estimates).contributions, estimates.domain.sizes
     tables = list(combinations(range(len(sizes)), 3))
     return float(table_errors(smooth, sizes, records, tables).mean())
@@ -66,12 +67,12 @@ def _weights(budget: rp.Budget, records: Counts) -> SmoothWeights:
 
 def _released(
     domain: rp.Domain, order: int, weights: SmoothWeights, budget: rp.Budget, records: Counts
-) -> rp.Estimates:
+) -> Estimates:
     """What a release of all tables up to so many attributes is, without its folder."""
     workload = weights.weighted(rp.Workload.all_up_to(domain, order))
     plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=budget)
     residuals = {plan.closure.attributes(place): place for place in range(len(plan.closure))}
-    return rp.Estimates(
+    return Estimates(
         domain,
         tuple(combinations(range(len(domain)), order)),
         {

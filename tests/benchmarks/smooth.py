@@ -22,6 +22,7 @@ from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.nonnegative import nonnegative
 from rpexplore.postprocessing.smooth import smooth as smooth_tables
@@ -139,7 +140,7 @@ def smooth_hundred() -> list[Row]:
     return rows
 
 
-def _residuals_released(folder: Path, plan: rp.TablePlan, records: np.ndarray) -> TableRelease:
+def _residuals_released(folder: Path, plan: TablePlan, records: np.ndarray) -> TableRelease:
     """A release of which there is only what was measured, without its tables."""
     sizes, closure = plan.workload.domain.sizes, plan.closure
 
@@ -192,7 +193,7 @@ def _measured(
     return _noisy(plan_tables(workload, loss=rp.SumOfVariances("cells"), budget=budget), records)
 
 
-def _noisy(plan: rp.TablePlan, records: Counts) -> MeasuredResiduals:
+def _noisy(plan: TablePlan, records: Counts) -> MeasuredResiduals:
     contributions, variances = {}, {}
     for residual in range(len(plan.closure)):
         subset = plan.closure.attributes(residual)

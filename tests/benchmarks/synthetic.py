@@ -20,6 +20,7 @@ from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.planner import plan_tables
+from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.synthetic.comparison import RECORDS, RELEASED, SmoothCounts, compare
 from rpexplore.postprocessing.synthetic.impossible import Impossible
@@ -67,7 +68,7 @@ def _error(
     )
 
 
-def _released(domain: rp.Domain, records: np.ndarray, epsilon: str) -> rp.Estimates:
+def _released(domain: rp.Domain, records: np.ndarray, epsilon: str) -> Estimates:
     """What is measured of all tables of up to three attributes."""
     budget = rp.Budget(epsilon=epsilon, delta=_DELTA)
     workload = SmoothWeights(float(budget.rho), len(records)).weighted(
@@ -86,7 +87,7 @@ def _released(domain: rp.Domain, records: np.ndarray, epsilon: str) -> rp.Estima
     tables = tuple(
         table for order in (1, 2, 3) for table in combinations(range(len(domain)), order)
     )
-    return rp.Estimates(domain, tables, contributions, variances, {}, (source,))
+    return Estimates(domain, tables, contributions, variances, {}, (source,))
 
 
 def _made(targets: PairTargets, n_records: int) -> tuple[float, np.ndarray]:

@@ -53,7 +53,7 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     go_to(page, "Fairness")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
 
-    go_to(page, "TableRelease")
+    go_to(page, "Release")
     page.get_by_text("A file or folder on this computer").click()
     name_path(page, records)
     expect(metric(page, "Spent on these records")).to_contain_text("ρ = 0")

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.table_release import TableRelease
 from tests.browser.conftest import PATIENCE, settled
@@ -175,11 +176,11 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     expect(opened).to_have_value("As agreed")
 
     # Export: the plan is what it says, the report opens by itself.
-    go_to(page, "TableRelease")
+    go_to(page, "Release")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download plan.json").click()
     download.value.save_as(tmp_path / "plan.json")
-    plan = rp.TablePlan.load(tmp_path / "plan.json")
+    plan = TablePlan.load(tmp_path / "plan.json")
     assert rp.verify(plan).holds
     assert plan.workload.domain.names == KEPT
     assert len(plan.workload) == 26

@@ -4,6 +4,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.adaptive import TRIED, measured_when
+from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
 from rpexplore.planning.planner import plan_tables
 
 MADE = ("plan", "codebook.csv", "--of-order", "2", "--adaptive", "--rho", "0.1", "--out", "p.json")
@@ -12,8 +14,8 @@ COUNT = ("--expected-count", "900")
 
 def test_a_plan_says_when_to_choose_it_and_what_unbiased_tables_would_be_worth(run):
     text = run.done(*MADE, *COUNT)
-    plan = rp.AdaptivePlan.load("p.json")
-    expected = rp.adaptive_plan(
+    plan = AdaptivePlan.load("p.json")
+    expected = adaptive_plan(
         rp.Workload.all_of_order(plan.domain, 2), budget=rp.Budget(rho="0.1"), expected_records=900
     )
     assert plan.sha256 == expected.sha256
@@ -58,9 +60,7 @@ def test_it_is_rehearsed_beside_a_fixed_plan_and_compared_with_nothing_else(run)
 def test_the_steps_of_a_plan_add_up_to_its_budget():
     domain = rp.Domain.from_sizes({"a": 3, "b": 2, "c": 4})
     budget = rp.Budget(rho="0.4", max_records_per_person=2)
-    plan = rp.adaptive_plan(
-        rp.Workload.all_of_order(domain, 3), budget=budget, expected_records=10**5
-    )
+    plan = adaptive_plan(rp.Workload.all_of_order(domain, 3), budget=budget, expected_records=10**5)
     steps = measured_when(plan)
     assert steps["share"].sum() == pytest.approx(1)
     # For a person with two records: four times ρ of a record. A tenth of a round is to select.

@@ -15,7 +15,9 @@ from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.export.bundle import bundle
 from rpexplore.export.reproduction.command_line import make_command
 from rpexplore.export.reproduction.script import python_script
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.plan import load_plan
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.scenario import Scenario
 
@@ -62,10 +64,10 @@ def test_script_and_command_make_the_same_plan(begun, change, run, monkeypatch):
     verb, *words = shlex.split(make_command(plan, scenario).replace("\\\n", ""))
     assert verb == "rpexplore"
     run.done(*words)
-    assert rp.load_plan("made.json").text == plan.text
+    assert load_plan("made.json").text == plan.text
     monkeypatch.setattr(sys, "argv", ["plan.py", "--save", "again.json"])
     exec(python_script(plan, scenario), {"__name__": "__main__"})  # noqa: S102 (is tested)
-    assert rp.load_plan("again.json").text == plan.text
+    assert load_plan("again.json").text == plan.text
     files = bundle(plan, scenario)
     assert files == bundle(plan, scenario)
     with ZipFile(BytesIO(files)) as archive:
@@ -99,7 +101,7 @@ def test_plan_and_show_say_which_targets_are_met(loss, met, run):
     asked = ("--table", "sex", "--target", "sex=14 required", "--level", "district=none")
     options = (*asked, "--rho", "0.01", "--loss", loss, "--out", "p.json")
     made = run.done("plan", CODEBOOK, *options)
-    errors = rp.AreaPlan.load("p.json").accuracy()["largest_standard_error"]
+    errors = AreaPlan.load("p.json").accuracy()["largest_standard_error"]
     assert (errors <= 14).sum() == met
     for text in (made, run.done("show", "p.json", "--csv", "tables.csv", "--force")):
         assert f"  Targets    {met} of 4 met; " in text

@@ -7,6 +7,10 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.postprocessing.areas.area_counts import AreaCounts
+from rpexplore.releases.areas.area_release import AreaRelease
 
 LISTS = {"north and S1": [("N",), ("S", "1")], "ones": [("N", "1"), ("S", "1")], "all": [()]}
 BY_LEVEL = "list,state,town\nnorth and S1,N,\nnorth and S1,S,1\nones,N,1\nones,S,1\nall,all,\n"
@@ -19,7 +23,7 @@ def released(run):
     tree = rp.AreaTree.from_columns({"state": list("NNSS"), "town": list("1212")})
     tables = rp.Workload.of(rp.Domain.load("codebook.csv"), [("sex",), ()])
     asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
-    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     plan.save("plan.json")
     rp.release(plan, "people.csv", "out")
     Path("lists.csv").write_text(BY_LEVEL, "utf-8")
@@ -27,7 +31,7 @@ def released(run):
 
 
 def test_accuracy_of_sums_is_shown_before_the_release(released):
-    plan = rp.AreaPlan.load("plan.json")
+    plan = AreaPlan.load("plan.json")
     expected = plan.accuracy_of_sums(
         {name: map(plan.workload.tree.find, areas) for name, areas in LISTS.items()}
     )
@@ -49,7 +53,7 @@ def test_accuracy_of_sums_is_shown_before_the_release(released):
 
 def test_sums_over_areas_are_answered_from_the_release(released):
     cells = {
-        level: rp.AreaRelease.load("out").table(level, "sex")["value"].to_numpy().reshape(-1, 2)
+        level: AreaRelease.load("out").table(level, "sex")["value"].to_numpy().reshape(-1, 2)
         for level in ("all", "state", "town")
     }  # towns: N 1, N 2, S 1, S 2
     expected = {
@@ -83,7 +87,7 @@ def test_sums_over_areas_are_answered_from_the_release(released):
 
 
 def test_a_query_is_answered_for_every_area_of_a_level(released):
-    of_towns = rp.AreaRelease.load("out").table("town", "sex")
+    of_towns = AreaRelease.load("out").table("town", "sex")
     men = of_towns[of_towns["sex"] == "M"]
     answers = released.json("answer", "out", "sex=M", "--level", "town")["answers"]
     for name in ("value", "standard_error", "lower_95", "upper_95"):
@@ -92,7 +96,7 @@ def test_a_query_is_answered_for_every_area_of_a_level(released):
     totals = released.json(
         "answer", "out", "--level", "town", "--within", "N", "--csv", "towns.csv"
     )["answers"]
-    expected = rp.AreaRelease.load("out").table("town", within="N")
+    expected = AreaRelease.load("out").table("town", within="N")
     assert [row["standard_error"] for row in totals] == pytest.approx(
         expected["standard_error"].tolist()
     )
@@ -110,7 +114,7 @@ def test_areas_are_exported_and_written_to_a_workbook_like_tables(released):
     said = released.json("publish", "out", "--out", "export", "--format", "csvw")
     assert "tables/2_town_0001_sex.csv" in said["files"]
     rows = pd.read_csv("export/tables/2_town_0001_sex.csv")
-    of_towns = rp.AreaRelease.load("out").table("town", "sex")
+    of_towns = AreaRelease.load("out").table("town", "sex")
     assert rows["value"].tolist() == pytest.approx(of_towns["value"].tolist(), abs=1e-5)
     sheets = released.json("workbook", "out", "--out", "areas.xlsx")["sheets"]
     assert [sheet.split(" ", 1)[1] for sheet in sheets] == [
@@ -147,7 +151,7 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
     )
     assert facts["known_totals"] == 3
     assert facts["table_count"] == 6
-    counts = rp.AreaCounts.load("whole")
+    counts = AreaCounts.load("whole")
     assert counts.table("state")["value"].tolist() == [7, 5]
     assert counts.table("state", "sex")["value"].to_numpy().reshape(2, 2).sum(1).tolist() == [7, 5]
     text = released.done("postprocess", "out", *both, "--out", "free")

@@ -8,7 +8,10 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.level_tables import with_weight
+from rpexplore.planning.plan import load_plan
 
 CODES = "home\n1|1\n1|2\n2|1\n2|2\n2|3\n3\n"
 AREAS = ("--areas", "homes.csv", "--separator", "|", "--level-names", "part,town")
@@ -25,7 +28,7 @@ def homes(run):
 def test_a_plan_for_areas_is_made_shown_and_verified(homes):
     asked = ("--up-to", "2", "--level", "town=1", "--level", "all=none")
     text = homes.done(*PLAN, *asked, *RHO, "--out", "p.json", "--compare")
-    plan = rp.AreaPlan.load("p.json")
+    plan = AreaPlan.load("p.json")
     assert f"SHA-256 {plan.sha256}" in text
     assert all(name in text for name in plan.files.by_name)
     assert "equal shares" in text
@@ -79,7 +82,7 @@ def test_weights_of_levels_and_losses_count(homes):
     }.items():
         facts = homes.json(*common, *more, "--out", f"{name}.json")
         losses[name] = facts["loss"]["value"]
-        towns = rp.AreaPlan.load(f"{name}.json").accuracy().query("level == 'town'")
+        towns = AreaPlan.load(f"{name}.json").accuracy().query("level == 'town'")
         losses[f"{name} towns"] = float(towns["standard_error"].iloc[0]) ** 2
     assert losses["towns towns"] < losses["even towns"]
     assert losses["even"] < losses["uniform"]
@@ -92,12 +95,12 @@ def test_lists_of_areas_have_tables_of_their_own(homes):
     common = (*PLAN, "--up-to", "2", "--level", "town=none", *RHO)
     lists = ("--lists", "lists.csv", "--level", "large=1", "--level-weight", "large=3")
     homes.done(*common, *lists, "--out", "p.json")
-    plan = rp.AreaPlan.load("p.json")
+    plan = AreaPlan.load("p.json")
     domain = rp.Domain.load("codebook.csv")
     tables, ones = (rp.Workload.all_up_to(domain, order) for order in (2, 1))
     asked = rp.AreaWorkload.of_levels(plan.workload.tree, {"all": tables, "part": tables})
     asked = asked.with_areas(["1|1", "3"], with_weight(ones, 3))
-    alike = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+    alike = plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
     assert plan.text == alike.text
     for more, message in (
         (("--compare",), "leave it or --lists out"),
@@ -114,7 +117,7 @@ def test_attributes_may_be_in_other_bases(homes):
     asked = ("--up-to", "1", "--basis", "age=prefix", *RHO, "--compare", "--out", "p.json")
     facts = homes.json(*PLAN, *asked)
     assert len(facts["beside_shares_by_level"]) == 2
-    plan = rp.AreaPlan.load("p.json")
+    plan = AreaPlan.load("p.json")
     position = plan.workload.tables.position(["age"])
     assert plan.workload.tables.basis_of(position, plan.domain.position("age")) == rp.Prefix()
     assert homes.json("verify", "p.json")["holds"]
@@ -127,13 +130,13 @@ def test_the_smallest_budget_for_targets_is_found(homes):
     facts = homes.json(
         *asked, "--minimum-budget", "targets", "--records-per-person", "2", "--out", "p.json"
     )
-    plan = rp.AreaPlan.load("p.json")
+    plan = AreaPlan.load("p.json")
     assert 0.99 < plan.accuracy()["largest_standard_error"].max() / 10 <= 1
     assert facts["unit"] == "one person with at most 2 records"
     everywhere = (*asked, "--table", "total", "--minimum-budget", "targets", "--out")
     assert "has none; give it a target, such as 20" in homes.refused(*everywhere, "r.json")
     homes.done(*everywhere, "r.json", "--target", "30")
-    targets = rp.AreaPlan.load("r.json").accuracy().groupby("attributes")["target"]
+    targets = AreaPlan.load("r.json").accuracy().groupby("attributes")["target"]
     assert targets.unique().map(list).to_dict() == {(): [30], ("sex",): [10]}
     assert "names no table" in homes.refused(
         *everywhere, "q.json", "--target", "30", "--target", "40"
@@ -179,7 +182,7 @@ def test_areas_are_those_of_the_codebook_or_of_a_file(homes):
     asked = ("--up-to", "1", *RHO, "--out", "p.json")
     # Without a word of areas, the tables are national.
     homes.done("plan", book, *asked)
-    assert [part.kind for part in rp.load_plan("p.json").parts] == ["tables"]
+    assert [part.kind for part in load_plan("p.json").parts] == ["tables"]
     Path("sizes.json").write_text('{"age": 3}')
     without = ("plan", "sizes.json", *asked, "--force")
     assert "go with --areas FILE" in homes.refused(*without, "--lengths", "1,2")
@@ -192,7 +195,7 @@ def test_a_table_that_names_a_level_is_in_each_of_its_areas(homes):
     asked = ("--table", "town,sex", "--table", "part,age,sex", "--weight", "town,sex=2")
     common = ("plan", "codebook.csv", *AREAS, "--up-to", "1", *RHO)
     facts = homes.json(*common, *asked, "--target", "part,age,sex=7", "--out", "p.json")
-    plan = rp.load_plan("p.json")
+    plan = load_plan("p.json")
     assert [part.kind for part in plan.parts] == ["tables", "areas"]
     frame = plan.part("areas").accuracy().set_index("level")
     assert frame["attributes"].to_dict() == {"part": ("age", "sex"), "town": ("sex",)}
@@ -220,11 +223,11 @@ count = ["women: sex = 'Female' @ 20", "old: age = 'old' @ 9"]
 """
     )
     homes.done("plan", "--request", "request.toml", *RHO, "--out", "p.json")
-    plan = rp.load_plan("p.json")
+    plan = load_plan("p.json")
     assert [part.kind for part in plan.parts] == ["tables", "areas", "counts"]
     stated = ("--share", "tables=1/2", "--share", "areas=1/4", "--share", "counts=1/4")
     homes.done("plan", "--request", "request.toml", *RHO, *stated, "--out", "half.json")
-    half = rp.load_plan("half.json")
+    half = load_plan("half.json")
     assert [part.budget.rho for part in half.parts] == [Fraction(1, 4), *[Fraction(1, 8)] * 2]
     assert plan.certificate.loss_value < half.certificate.loss_value
     assert "sum to exactly 1" in homes.refused(

@@ -11,7 +11,9 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.data.batch_source import BatchSource
+from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import write_measured
 from rpexplore.releases.table_release import TableRelease
@@ -80,11 +82,11 @@ def test_a_plan_for_areas_is_released_by_the_same_verb(run):
     tree = rp.AreaTree.from_columns({"state": ["N", "N", "S"], "town": ["1", "2", "1"]})
     tables = rp.Workload.of(rp.Domain.load("codebook.csv"), [("sex",)])
     asked = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, tables))
-    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     plan.save("plan.json")
     text = run.done("release", "plan.json", "people.csv", "--out", "out")
     assert "The 6 noisy tables are in out" in text
-    assert rp.AreaRelease.load("out").table("town", "sex")["sex"].tolist() == ["F", "M"] * 3
+    assert AreaRelease.load("out").table("town", "sex")["sex"].tolist() == ["F", "M"] * 3
 
 
 def test_release_for_persons_says_their_rho_and_books_that_of_records(run):

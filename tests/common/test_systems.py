@@ -4,8 +4,9 @@ import os
 import subprocess
 import sys
 
-from rpexplore import TableRelease, release
+from rpexplore import release
 from rpexplore.common.concurrency import workers
+from rpexplore.releases.table_release import TableRelease
 from tests.releases.table_plan import CSV, PLAN
 
 WINDOWS = """
@@ -19,7 +20,7 @@ from rpexplore.cli import main, release
 from rpexplore.errors import ReleaseError
 from tests.releases.table_plan import PLAN
 PLAN.save(sys.argv[1])
-assert rp.TablePlan.load(sys.argv[1]).sha256 == PLAN.sha256
+assert TablePlan.load(sys.argv[1]).sha256 == PLAN.sha256
 try:
     rp.release(PLAN, "records.csv", "out")
 except ReleaseError as error:

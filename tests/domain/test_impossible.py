@@ -8,6 +8,7 @@ import rpexplore as rp
 from rpexplore.domain.impossible import combination_from_text, describe_combinations
 from rpexplore.errors import DomainError
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.impossible_lines import domain_with_lines, lines_of
 from rpexplore.scenarios.scenario import Scenario
 from tests.support.processor_time import at_most
@@ -44,7 +45,7 @@ def test_they_are_kept_in_every_file_that_holds_a_codebook():
         for domain in (bare, DOMAIN)
     ]
     without, stated = (plan.text.split("\n") for plan in plans)
-    assert rp.TablePlan.parse(plans[1].text).workload.domain == DOMAIN
+    assert TablePlan.parse(plans[1].text).workload.domain == DOMAIN
     # The noise is the same: the plans differ in the codebook, and so in the seal.
     differing = [line for line, other in zip(without, stated, strict=True) if line != other]
     assert [line.split(":")[0] for line in differing] == ['"domain"', '"sha256"']

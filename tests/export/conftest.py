@@ -2,7 +2,7 @@
 
 import pytest
 
-import rpexplore as rp
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from tests.export.reports import plan_of
 from tests.export.scenarios import SCENARIOS
@@ -19,5 +19,5 @@ def scenario(name) -> Scenario:
 
 
 @pytest.fixture
-def plan(name) -> rp.TablePlan:
+def plan(name) -> TablePlan:
     return plan_of(name)

@@ -3,9 +3,9 @@
 from functools import cache, cached_property
 from html.parser import HTMLParser
 
-import rpexplore as rp
 from rpexplore.export.bundle import contents_of
 from rpexplore.export.report.report import Report, html
+from rpexplore.planning.table_plan import TablePlan
 from tests.export.scenarios import SCENARIOS
 
 _VOID = {"meta", "link", "img", "br", "wbr", "hr", "input"}
@@ -47,7 +47,7 @@ class Page(HTMLParser):
 
 
 @cache
-def plan_of(name: str) -> rp.TablePlan:
+def plan_of(name: str) -> TablePlan:
     """The plan of a scenario."""
     return SCENARIOS[name].table_plan()
 

@@ -14,6 +14,7 @@ import rpexplore as rp
 from rpexplore.common.other_process import in_other_process
 from rpexplore.export.bundle import bundle
 from rpexplore.export.reproduction.recipe import custom_basis_files
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_text import workload_from_csv
 from tests.export.reports import plan_of
@@ -43,7 +44,7 @@ def test_every_piece_belongs_to_the_same_plan(name):
     basis_files = [name for name, _ in custom_basis_files(scenario.workload).values()]
     of_the_report = [] if scenario.board.is_empty else ["expected.csv", "board.json"]
     assert list(files) == [*NAMES, *of_the_report, *basis_files]
-    plan = rp.TablePlan.parse(files["plan.json"])
+    plan = TablePlan.parse(files["plan.json"])
     assert plan.text == plan_of(name).text
     assert rp.verify(plan).holds
     domain = rp.Domain.parse(files["codebook.json"], "codebook.json")

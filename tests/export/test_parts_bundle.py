@@ -14,6 +14,10 @@ import pytest
 import rpexplore as rp
 from rpexplore.export.bundle import bundle
 from rpexplore.export.reproduction.command_line import make_command
+from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import query_plan
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.scenarios.scenario import Scenario
 from tests.cli.program import Program
@@ -34,12 +38,12 @@ def run(tmp_path, monkeypatch) -> Program:
     return Program(tmp_path)
 
 
-def counts(queries: rp.QueryList = STATED.queries) -> rp.QueryPlan:
-    return rp.query_plan(queries, budget=BUDGET)
+def counts(queries: rp.QueryList = STATED.queries) -> QueryPlan:
+    return query_plan(queries, budget=BUDGET)
 
 
-def adaptive() -> rp.AdaptivePlan:
-    return rp.adaptive_plan(ALL, budget=BUDGET, expected_records=1000)
+def adaptive() -> AdaptivePlan:
+    return adaptive_plan(ALL, budget=BUDGET, expected_records=1000)
 
 
 def together(rounds: rp.Rounds | None = None) -> rp.Plan:

@@ -22,6 +22,7 @@ from rpexplore.common.server_settings import ServerSettings, server_settings
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.data.files import offered
 from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from tests.support.processor_time import PATIENCE
@@ -130,7 +131,7 @@ class App:
         return next(button for button in self.test.button if button.label.startswith(label))
 
     @property
-    def planned(self) -> rp.TablePlan:
+    def planned(self) -> TablePlan:
         """The plan that was made last."""
         return self.test.session_state[kept_name(Optimum.at, self.scenario.name)][1]
 

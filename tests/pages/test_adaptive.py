@@ -12,6 +12,7 @@ from pages.components.results.source import FOLDER
 from rpexplore.analysis.adaptive import NOTHING_PROMISED, measured_when, when_to_choose
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
 from rpexplore.postprocessing.combination_folder import load_measured
 from rpexplore.postprocessing.synthetic.records_folder import synthesize
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
@@ -42,7 +43,7 @@ def test_an_adaptive_plan_is_run_once_and_its_tables_are_looked_at(app, scenario
     session = set_up(app("release", scenario), people, tmp_path / "out")
     session.radio(key="plan to run").set_value("adaptive").run()
     assert session.query_params["plan"] == "adaptive"  # so it survives a reload
-    plan = rp.adaptive_plan(scenario.workload, budget=scenario.budget, expected_records=EXPECTED)
+    plan = adaptive_plan(scenario.workload, budget=scenario.budget, expected_records=EXPECTED)
     session.press("Dry run")
     assert "nothing was spent" in plain(session.texts("success"))
     facts = plain(open_dialog(session).texts("markdown"))
@@ -97,7 +98,7 @@ def test_an_adaptive_plan_is_run_once_and_its_tables_are_looked_at(app, scenario
 def test_the_plan_page_offers_rehearses_and_hands_over_an_adaptive_plan(app, scenario):
     session = app("plan", scenario).unfold("adaptive plan")
     said = plain(session.texts("markdown"))
-    plan = rp.adaptive_plan(scenario.workload, budget=scenario.budget, expected_records=EXPECTED)
+    plan = adaptive_plan(scenario.workload, budget=scenario.budget, expected_records=EXPECTED)
     unbiased = rp.publishable(session.planned, scenario.expected, cv_limit=scenario.cv_limit)
     assert all(sentence in said for sentence in when_to_choose(unbiased))
     frames = [box.value for box in session.dataframe]
@@ -124,11 +125,13 @@ def test_the_plan_page_offers_rehearses_and_hands_over_an_adaptive_plan(app, sce
 def test_a_plan_file_is_run_instead_and_another_kind_of_file_refused(app, scenario, people):
     session = set_up(app("release", scenario), people)
     session.radio(key="plan to run").set_value("adaptive").run()
-    own = rp.adaptive_plan(scenario.workload, budget=scenario.budget, expected_records=EXPECTED)
-    other = rp.adaptive_plan(WORKLOAD, budget=rp.Budget(rho="0.3"), expected_records=9_000)
+    own = adaptive_plan(scenario.workload, budget=scenario.budget, expected_records=EXPECTED)
+    other = adaptive_plan(WORKLOAD, budget=rp.Budget(rho="0.3"), expected_records=9_000)
     box = session.file_uploader(key="uploaded adaptive plan")
     box.upload("bad.json", session.planned.text.encode()).run()
-    assert "bad.json is not an adaptive plan file" in plain(session.texts("error"))
+    assert "bad.json plans 11 noisy tables; a plan of adaptive tables is needed" in plain(
+        session.texts("error")
+    )
     assert own.full_contents in plain(session.texts("markdown"))
     box = session.file_uploader(key="uploaded adaptive plan")
     box.upload("other.json", other.text.encode()).run()

@@ -6,6 +6,8 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.analysis.areas.usefulness import publishable_in_areas
+from rpexplore.postprocessing.areas.area_counts import AreaCounts
+from rpexplore.releases.areas.area_release import AreaRelease
 from rpexplore.releases.ledger.ledger import Ledger
 from tests.pages.conftest import finish, open_dialog, plain, set_up
 from tests.pages.test_areas import CODEBOOK, TOWNS, drop, planned, show
@@ -54,7 +56,7 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     assert plain(session.texts("success")).startswith(
         "Finished: 12 noisy tables in areas. This run was"
     )
-    done = rp.AreaRelease.load(output)
+    done = AreaRelease.load(output)
     assert done.plan.sha256 == plan.sha256
     total = done.table("town")
     # Farther out with probability 1e-11.
@@ -91,7 +93,7 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     session.session_state["postprocessing"][0].wait(60)
     session.run()
     assert "Whole counts of areas" in plain(session.texts("warning"))
-    whole = rp.AreaCounts.load(f"{output}-whole").table("region")
+    whole = AreaCounts.load(f"{output}-whole").table("region")
     session.press("all ›")  # the way goes on where it was
     shown = session.selectbox(key="areas shown within 0")
     shown.select("2 areas of the level region, side by side").run()

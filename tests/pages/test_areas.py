@@ -17,6 +17,7 @@ from rpexplore.domain import area_tree_reference
 from rpexplore.export.bundle import bundle, report_html
 from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.plan import load_plan
 from rpexplore.scenarios.area_example import sample_records_for
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
@@ -142,7 +143,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     lines = script.value.replace("municipal-register.json", str(folder / "municipal-register.json"))
     monkeypatch.setattr(sys, "argv", ["plan.py", "--save", str(tmp_path / "plan.json")])
     exec(lines, {"__name__": "__main__"})  # noqa: S102
-    again = rp.load_plan(tmp_path / "plan.json")
+    again = load_plan(tmp_path / "plan.json")
     assert again.text == plan.text
     scenario = session.session_state["project"].current
     assert bundle(plan, scenario)[:2] == b"PK"

@@ -16,6 +16,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import ExportError
 from rpexplore.export import bundle
 from rpexplore.export.report import pdf
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 from tests.support.processor_time import PATIENCE
@@ -43,7 +44,7 @@ def made(monkeypatch) -> dict[str, Callable[[], str | bytes]]:
     return files
 
 
-def opened(scenario: Scenario) -> tuple[AppTest, rp.TablePlan]:
+def opened(scenario: Scenario) -> tuple[AppTest, TablePlan]:
     session, plan = AppTest.from_function(page, default_timeout=PATIENCE), scenario.table_plan()
     session.session_state["project"] = Project((scenario,))
     session.session_state["the plan"] = plan

@@ -16,6 +16,7 @@ from rpexplore.planning.loss_serialization import (
 from rpexplore.planning.losses.base import Loss, NumberOption
 from rpexplore.planning.solvers.solution import minimise_sum
 from rpexplore.planning.solving import LOSSES
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import choose_objective
 
@@ -64,7 +65,7 @@ def test_its_plan_is_proven_and_read_back_from_its_file(small):
     verification = rp.verify(plan)
     assert verification.holds
     assert "the sum of variances over cells is" in str(verification)
-    again = rp.TablePlan.parse(plan.text)
+    again = TablePlan.parse(plan.text)
     assert again.loss == SmallTablesFirst(2.0)
     assert again.text == plan.text
 

@@ -22,7 +22,7 @@ def test_a_list_of_queries_is_checked_run_shown_and_shares_the_ledger(app, small
     assert any("All is in order" in text for text in session.texts("success"))
     assert not output.exists()
     # A dialog that was left open on the page of the tables does not open here.
-    session.test.session_state[ASKED] = rp.TablePlan.file_format
+    session.test.session_state[ASKED] = "the SHA-256 of another plan"
     session.run()
     assert not [button for button in session.button if button.label.startswith("Spend")]
     finish(confirmed_run(session))

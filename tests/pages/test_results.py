@@ -19,6 +19,7 @@ from pages.components.results.source import _load
 from pages.components.shared.background import task_name
 from rpexplore.analysis.results.shrinkage import describe_gains, farthest_group
 from rpexplore.common.formatting import rounded
+from rpexplore.planning.counts.query_planner import query_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.postprocessing.processed_folder import postprocess
@@ -134,7 +135,7 @@ def test_a_release_of_a_query_list_is_opened_with_its_answers(app, tmp_path):
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
     (tmp_path / "records.csv").write_text("sex,age\n" + "1,9\n" * 30 + "0,3\n" * 70)
     stated = stated_from_text(domain, "everybody: total ± 50\nold: age >= 8 ± 20")
-    plan = rp.query_plan(stated.queries, budget=rp.Budget(rho="0.5"))
+    plan = query_plan(stated.queries, budget=rp.Budget(rho="0.5"))
     done = release(plan, tmp_path / "records.csv", tmp_path / "answers")
     session = app("results")
     session.text_input(key="results folder").set_value(str(tmp_path / "answers")).run()

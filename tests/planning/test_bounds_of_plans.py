@@ -7,6 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.planning.losses.custom import UnavailableLoss
+from rpexplore.planning.table_plan import TablePlan
 from tests.planning.test_plan_file_duals import LOSS_OF, LOSSES, OWN, PLANS
 from tests.planning.test_verification import change_sigma_squared, claim, failed, scaled
 from tests.support.plan_texts import content_of, laid_out
@@ -25,13 +26,13 @@ LIMITED = [
 
 
 @pytest.fixture
-def plan(request) -> rp.TablePlan:
+def plan(request) -> TablePlan:
     return PLANS[request.param]
 
 
 @pytest.mark.parametrize("plan", DUAL, indirect=True)
 def test_honest_plans_hold(plan):
-    for held in (plan, rp.TablePlan.parse(plan.text)):
+    for held in (plan, TablePlan.parse(plan.text)):
         verification = rp.verify(held)
         assert verification.holds, str(verification)
         names = [check.name for check in verification.checks]
@@ -125,7 +126,7 @@ def test_required_that_are_not_met_are_found(suffix):
     broken = failed(content)
     assert broken is not None
     assert "required" in broken
-    text = str(rp.verify(rp.TablePlan.parse(laid_out(content), canonical=False)))
+    text = str(rp.verify(TablePlan.parse(laid_out(content), canonical=False)))
     assert "1 of 2 tables are above their largest allowed variance; the first is" in text
 
 
@@ -181,9 +182,7 @@ def test_cells_that_prove_the_bound_are_looked_at():
 def test_of_an_own_loss_what_can_be_checked_is():
     for name in ("CustomLoss", "CustomLoss with bases"):
         content = content_of(PLANS[name].text)
-        assert isinstance(
-            rp.TablePlan.parse(laid_out(content), canonical=False).loss, UnavailableLoss
-        )
+        assert isinstance(TablePlan.parse(laid_out(content), canonical=False).loss, UnavailableLoss)
         change_sigma_squared(content, 0, Fraction(1, 2))
         assert "privacy cost" in (failed(content) or set())
         content = content_of(PLANS[name].text)

@@ -17,6 +17,7 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.accuracy_frame import COLUMNS
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy import conversions as privacy
 from tests.support.generalised import any_plan
 
@@ -133,7 +134,7 @@ def test_extreme_budgets_can_be_printed_and_verified(plan, cost):
 
 
 def test_arrays_are_read_only(plan):
-    for held in (plan, rp.TablePlan.parse(plan.text)):
+    for held in (plan, TablePlan.parse(plan.text)):
         for array in (held.mean_variances, held.standard_errors, held.certificate.shadow_prices):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 0
@@ -152,7 +153,7 @@ def test_saved_file_has_the_plans_hash(plan, tmp_path):
     path = tmp_path / "plan.json"
     plan.save(path)
     assert hashlib.sha256(path.read_bytes()).hexdigest() == plan.sha256
-    again = rp.TablePlan.load(path)
+    again = TablePlan.load(path)
     assert again.text == plan.text
     assert again.sha256 == plan.sha256
     plan.save(str(path))
@@ -208,15 +209,15 @@ def test_unusable_places_are_named(plan, tmp_path, target, monkeypatch):
 
 def test_unreadable_files_are_named(tmp_path):
     with pytest.raises(PlanError, match=r"no\.json.* cannot be read \(No such file"):
-        rp.TablePlan.load(tmp_path / "no.json")
+        TablePlan.load(tmp_path / "no.json")
     with pytest.raises(PlanError, match=r"got the folder .*; name a file"):
-        rp.TablePlan.load(tmp_path)
+        TablePlan.load(tmp_path)
     (tmp_path / "plan.json").touch()
     with pytest.raises(PlanError, match=r"name that in it, '.*plan.json'"):
-        rp.TablePlan.load(tmp_path)
+        TablePlan.load(tmp_path)
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(PlanError, match=r"binary\.json is not a plan file"):
-        rp.TablePlan.load(tmp_path / "binary.json")
+        TablePlan.load(tmp_path / "binary.json")
 
 
 def test_privacy_cost_as_a_float_is_never_below_the_exact_one(plan):
@@ -311,7 +312,7 @@ def test_margins_are_those_of_the_least_accurate_cell(based):
 
 def test_a_plan_of_asked_tables_comes_back_from_its_file(based, tmp_path):
     based.save(tmp_path / "plan.json")
-    again = rp.TablePlan.load(tmp_path / "plan.json")
+    again = TablePlan.load(tmp_path / "plan.json")
     assert again.text == based.text
     assert rp.verify(again).holds
     for table in based.workload.tables:

@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 import rpexplore as rp
 from rpexplore.errors import ContradictionError, PlanError
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from tests.support.plan_schemas import PLAN_SCHEMA, PLAN_VALIDATOR
 from tests.support.plan_texts import (
     changed,
@@ -57,7 +58,7 @@ def test_the_schema_is_a_schema():
 @settings(deadline=None, max_examples=60)
 def test_round_trip_is_exact_and_valid(workload, loss, budget):
     plan = plan_tables(workload, loss=loss, budget=budget)
-    again = rp.TablePlan.parse(plan.text)
+    again = TablePlan.parse(plan.text)
     assert again.workload.domain == workload.domain
     for ours, theirs in [
         (workload.members, again.workload.members),
@@ -91,8 +92,8 @@ def test_a_file_that_is_not_byte_for_byte_canonical_is_refused(plan, tmp_path):
     for layout, text in other_layouts(plan.text).items():
         path.write_bytes(text.encode())
         with pytest.raises(PlanError, match=r"^p\.json must be byte for byte .*rpexplore rewrite"):
-            rp.TablePlan.load(path)
-        assert rp.TablePlan.parse(text, canonical=False).text == plan.text, layout
+            TablePlan.load(path)
+        assert TablePlan.parse(text, canonical=False).text == plan.text, layout
 
 
 @pytest.mark.parametrize(
@@ -110,15 +111,15 @@ def test_a_number_that_is_spelled_otherwise_is_refused(plan, path, spelling):
     text = laid_out(changed(plan.text, path, "spelled")).replace('"spelled"', spelling)
     text = sealed_like(text, plan.text)
     with pytest.raises(PlanError, match="must be byte for byte"):
-        rp.TablePlan.parse(text)
-    assert rp.TablePlan.parse(text, canonical=False).text == plan.text
+        TablePlan.parse(text)
+    assert TablePlan.parse(text, canonical=False).text == plan.text
 
 
 def test_the_first_other_line_is_named(plan):
     lines = plan.text.split("\n")
     lines[7] += " "
     with pytest.raises(PlanError, match="and is not from line 8 on"):
-        rp.TablePlan.parse("\n".join(lines), "p.json")
+        TablePlan.parse("\n".join(lines), "p.json")
 
 
 def test_a_key_that_stands_twice_is_refused(plan):
@@ -129,12 +130,13 @@ def test_a_key_that_stands_twice_is_refused(plan):
         assert text != plan.text
         for canonical in (True, False):
             with pytest.raises(PlanError, match=f"the key {key} stands twice in an object"):
-                rp.TablePlan.parse(text, "p.json", canonical=canonical)
+                TablePlan.parse(text, "p.json", canonical=canonical)
 
 
 # ---- tampering that is refused when the file is read
 
 
+CLASS_SCHEMA = PLAN_SCHEMA["$defs"]["tables"]["properties"]["classes"]["items"]
 MISSING = [
     ("format",),
     ("format_version",),
@@ -160,7 +162,7 @@ MISSING = [
     ("certificate", "gap"),
     ("certificate", "limit"),
     ("tables", 1, "attributes"),
-    *(("tables", 1, key) for key in PLAN_SCHEMA["$defs"]["class"]["required"]),
+    *(("tables", 1, key) for key in CLASS_SCHEMA["required"]),
     ("residuals", 1, "sigma_squared"),
 ]
 
@@ -169,7 +171,7 @@ MISSING = [
 def test_missing_parts_are_refused_and_invalid(plan, path):
     content = changed(plan.text, path, ...)
     with pytest.raises(PlanError):
-        rp.TablePlan.parse(laid_out(content), "p.json")
+        TablePlan.parse(laid_out(content), "p.json")
     assert not PLAN_VALIDATOR.is_valid(compact(content))
 
 
@@ -245,7 +247,7 @@ BEYOND_THE_SCHEMA = ("no attribute of a table 4", "no attribute of a table 11", 
 def test_unusable_parts_are_refused(plan, path, value, message):
     content = changed(plan.text, path, value)
     with pytest.raises(PlanError, match=r"^p\.json .*" + message):
-        rp.TablePlan.parse(laid_out(content), "p.json")
+        TablePlan.parse(laid_out(content), "p.json")
     if not message.startswith(BEYOND_THE_SCHEMA):
         assert not PLAN_VALIDATOR.is_valid(compact(content)), "what the schema allows is read"
 
@@ -266,7 +268,7 @@ def test_tables_missing_extra_twice_or_out_of_order(plan, change):
     content = content_of(plan.text)
     change(content["tables"])
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: "):
-        rp.TablePlan.parse(laid_out(content), "p.json")
+        TablePlan.parse(laid_out(content), "p.json")
 
 
 @pytest.mark.parametrize(
@@ -277,7 +279,7 @@ def test_residuals_missing_or_extra(plan, change, count):
     content = content_of(plan.text)
     change(content["residuals"])
     with pytest.raises(PlanError, match=rf"there must be 5 residuals, got {count}"):
-        rp.TablePlan.parse(laid_out(content), "p.json")
+        TablePlan.parse(laid_out(content), "p.json")
 
 
 def test_a_single_valued_attribute_is_no_residual(plan):
@@ -293,7 +295,7 @@ def test_a_single_valued_attribute_is_no_residual(plan):
 )
 def test_what_is_no_plan_is_refused(text):
     with pytest.raises(PlanError, match=r"^p\.json is not a plan file"):
-        rp.TablePlan.parse(text, "p.json")
+        TablePlan.parse(text, "p.json")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
@@ -302,13 +304,13 @@ def test_numbers_json_does_not_know_are_refused(plan, number):
         line = f'"{key}":{content_of(plan.text)["tables"][2][key]!r}'
         assert line in plan.text
         with pytest.raises(PlanError, match=r"^p\.json "):
-            rp.TablePlan.parse(plan.text.replace(line, f'"{key}":{number}'), "p.json")
+            TablePlan.parse(plan.text.replace(line, f'"{key}":{number}'), "p.json")
 
 
 def test_truncated_files_are_refused(plan):
     for length in range(0, len(plan.text) - 2, 37):
         with pytest.raises(PlanError, match=r"^p\.json "):
-            rp.TablePlan.parse(plan.text[:length], "p.json")
+            TablePlan.parse(plan.text[:length], "p.json")
 
 
 @pytest.mark.parametrize("loss", [rp.SumOfVariances("sqrt"), rp.MaxVariance("target")])
@@ -316,7 +318,7 @@ def test_every_loss_is_kept(loss):
     domain = rp.Domain.from_sizes({"a": 2})
     workload = rp.Workload.of(domain, ["a"], targets=[1])
     plan = plan_tables(workload, loss=loss, budget=rp.Budget(rho=1))
-    assert rp.TablePlan.parse(plan.text).loss == loss
+    assert TablePlan.parse(plan.text).loss == loss
     PLAN_VALIDATOR.validate(json.loads(plan.text))
 
 
@@ -330,4 +332,4 @@ def test_contents_that_do_not_fit_their_seal_are_refused(plan):
     ):
         for canonical in (True, False):
             with pytest.raises(ContradictionError, match=r"^p\.json was changed since it was wri"):
-                rp.TablePlan.parse(text, "p.json", canonical=canonical)
+                TablePlan.parse(text, "p.json", canonical=canonical)

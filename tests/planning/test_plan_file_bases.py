@@ -9,12 +9,13 @@ from hypothesis import given, settings
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from tests.support.plan_schemas import PLAN_VALIDATOR, check_part_is_needed
 from tests.support.plan_texts import changed, compact, content_of, laid_out, other_layouts
 from tests.support.strategies import domains, losses, workloads, workloads_with_bases
 
 
-def make_plan(loss) -> rp.TablePlan:
+def make_plan(loss) -> TablePlan:
     region = rp.Attribute(
         "region", rp.Categories(("a", "b", "c")), groups=(("North",), ("North",), ("South",))
     )
@@ -36,7 +37,7 @@ SUM, MAX = make_plan(rp.SumOfVariances()), make_plan(rp.MaxVariance("target"))
 
 
 @pytest.fixture(params=[SUM, MAX], ids=["sum", "max"])
-def plan(request) -> rp.TablePlan:
+def plan(request) -> TablePlan:
     return request.param
 
 
@@ -46,7 +47,7 @@ def plan(request) -> rp.TablePlan:
 @settings(deadline=None, max_examples=30)
 def test_round_trip_is_exact_and_valid(workload, loss):
     plan = plan_tables(workload, loss=loss, budget=rp.Budget(rho="0.2"))
-    again = rp.TablePlan.parse(plan.text)
+    again = TablePlan.parse(plan.text)
     assert again.text == plan.text
     assert again.workload.has_tables_of(plan.workload)
     assert again.closure.strategies.keys() == plan.closure.strategies.keys()
@@ -61,15 +62,15 @@ def test_canonical_text(plan):
     PLAN_VALIDATOR.validate(compact(content))
     for text in other_layouts(plan.text).values():
         with pytest.raises(PlanError, match="byte for byte"):
-            rp.TablePlan.parse(text)
-        assert rp.TablePlan.parse(text, canonical=False).sha256 == plan.sha256
-    assert rp.verify(rp.TablePlan.parse(plan.text)).holds
+            TablePlan.parse(text)
+        assert TablePlan.parse(text, canonical=False).sha256 == plan.sha256
+    assert rp.verify(TablePlan.parse(plan.text)).holds
 
 
 def test_truncated_files_are_refused(plan):
     for length in range(0, len(plan.text) - 2, 97):
         with pytest.raises(PlanError, match=r"^p\.json "):
-            rp.TablePlan.parse(plan.text[:length], "p.json")
+            TablePlan.parse(plan.text[:length], "p.json")
 
 
 MISSING = [
@@ -152,7 +153,7 @@ UNUSABLE = [
 def test_unusable_parts_are_refused(path, value, message, in_schema):
     content = changed(MAX.text, path, value)
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: .*" + message):
-        rp.TablePlan.parse(laid_out(content), "p.json")
+        TablePlan.parse(laid_out(content), "p.json")
     assert PLAN_VALIDATOR.is_valid(compact(content)) != in_schema
 
 
@@ -190,7 +191,7 @@ SINGLE_UNUSABLE = [
 @pytest.mark.parametrize(("path", "value", "message"), SINGLE_UNUSABLE)
 def test_unusable_parts_of_single_values_are_refused(path, value, message):
     with pytest.raises(PlanError, match=rf"^p\.json cannot be used: .*{message}"):
-        rp.TablePlan.parse(laid_out(changed(SINGLE.text, path, value)), "p.json")
+        TablePlan.parse(laid_out(changed(SINGLE.text, path, value)), "p.json")
 
 
 def test_numbers_json_does_not_know_are_refused(plan):
@@ -199,4 +200,4 @@ def test_numbers_json_does_not_know_are_refused(plan):
             line = f'"{key}":{content_of(plan.text)["tables"][2][key]!r}'
             assert line in plan.text
             with pytest.raises(PlanError, match=r"^p\.json "):
-                rp.TablePlan.parse(plan.text.replace(line, f'"{key}":{number}'), "p.json")
+                TablePlan.parse(plan.text.replace(line, f'"{key}":{number}'), "p.json")

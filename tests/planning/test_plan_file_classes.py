@@ -7,6 +7,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from tests.support.plan_schemas import is_valid
 from tests.support.plan_texts import flat, laid_out_compact, sealed_like
 
@@ -90,7 +91,7 @@ def test_numbers_without_what_they_name_are_refused(change, message, in_schema, 
     content = flat(json.loads(PLAN.text))
     change(content)
     with pytest.raises(PlanError, match=rf"^p\.json cannot be used: .*{message}"):
-        rp.TablePlan.parse(laid_out_compact(content), "p.json", canonical=canonical)
+        TablePlan.parse(laid_out_compact(content), "p.json", canonical=canonical)
     assert is_valid(content) != in_schema
 
 
@@ -108,5 +109,5 @@ def test_what_is_alike_is_listed_once():
     for twice in map(laid_out_compact, (class_twice, scale_twice)):
         twice = sealed_like(twice, plan.text)
         with pytest.raises(PlanError, match="must be byte for byte"):
-            rp.TablePlan.parse(twice)
-        assert rp.TablePlan.parse(twice, canonical=False).text == plan.text
+            TablePlan.parse(twice)
+        assert TablePlan.parse(twice, canonical=False).text == plan.text

@@ -14,6 +14,7 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.losses.custom import UnavailableLoss
 from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from tests.support.capped_optimum import workloads_with_required
 from tests.support.made import Made
 from tests.support.plan_schemas import PLAN_SCHEMA, PLAN_VALIDATOR, check_part_is_needed
@@ -28,7 +29,7 @@ from tests.support.plan_texts import (
 from tests.support.strategies import budgets
 
 
-def make_plan(loss, *, with_bases: bool, required: bool = True) -> rp.TablePlan:
+def make_plan(loss, *, with_bases: bool, required: bool = True) -> TablePlan:
     domain = rp.Domain.from_sizes({"age": 4, "sex": 2, "one": 1})
     workload = rp.Workload.of(
         domain,
@@ -67,7 +68,7 @@ BOUNDED, SUM = "SumWithBoundedMax", "SumOfVariances"
 
 
 @pytest.fixture(params=PLANS)
-def plan(request) -> rp.TablePlan:
+def plan(request) -> TablePlan:
     return PLANS[request.param]
 
 
@@ -82,7 +83,7 @@ def test_the_schema_has_every_loss():
 
 
 def test_text_plan_text(plan):
-    again = rp.TablePlan.parse(plan.text)
+    again = TablePlan.parse(plan.text)
     assert again.text == plan.text
     assert again.sha256 == plan.sha256
     assert again.loss == (UnavailableLoss(OWN.name) if plan.loss == OWN else plan.loss)
@@ -98,8 +99,8 @@ def test_canonical_text(plan):
     PLAN_VALIDATOR.validate(json.loads(plan.text))
     for text in other_layouts(plan.text).values():
         with pytest.raises(PlanError, match="byte for byte"):
-            rp.TablePlan.parse(text)
-        assert rp.TablePlan.parse(text, canonical=False).sha256 == plan.sha256
+            TablePlan.parse(text)
+        assert TablePlan.parse(text, canonical=False).sha256 == plan.sha256
 
 
 def test_whole_options_of_losses_are_written_as_floats():
@@ -108,7 +109,7 @@ def test_whole_options_of_losses_are_written_as_floats():
     assert plan.text == make_plan(rp.PNorm(3.0), with_bases=False).text
     assert '"p":3.0,' in plan.text
     with pytest.raises(PlanError, match="byte for byte"):
-        rp.TablePlan.parse(plan.text.replace('"p":3.0,', '"p":3,'))
+        TablePlan.parse(plan.text.replace('"p":3.0,', '"p":3,'))
 
 
 @given(
@@ -125,7 +126,7 @@ def test_round_trip_is_exact_and_valid(workload, loss, persons):
     )
     budget = rp.Budget(privacy_cost=repr(cost), max_records_per_person=persons)
     plan = plan_tables(workload, loss=loss, budget=budget)
-    again = rp.TablePlan.parse(plan.text)
+    again = TablePlan.parse(plan.text)
     assert again.text == plan.text
     PLAN_VALIDATOR.validate(json.loads(plan.text))
 
@@ -145,7 +146,7 @@ def test_required_targets_do_not_change_losses_that_know_of_none(workload, budge
 def test_truncated_files_are_refused(plan):
     for length in range(0, len(plan.text) - 2, 211):
         with pytest.raises(PlanError, match=r"^p\.json "):
-            rp.TablePlan.parse(plan.text[:length], "p.json")
+            TablePlan.parse(plan.text[:length], "p.json")
 
 
 MISSING = [
@@ -206,7 +207,7 @@ UNUSABLE = [
 def test_unusable_parts_are_refused(name, path, value, message, in_schema):
     content = changed(PLANS[name].text, path, value)
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: .*" + message):
-        rp.TablePlan.parse(laid_out(content), "p.json")
+        TablePlan.parse(laid_out(content), "p.json")
     assert PLAN_VALIDATOR.is_valid(compact(content)) != in_schema
 
 
@@ -220,4 +221,4 @@ def test_numbers_json_does_not_know_are_refused(number):
         line = f'"{key}":{value!r}'
         assert line in plan.text
         with pytest.raises(PlanError, match=r"^p\.json "):
-            rp.TablePlan.parse(plan.text.replace(line, f'"{key}":{number}'), "p.json")
+            TablePlan.parse(plan.text.replace(line, f'"{key}":{number}'), "p.json")

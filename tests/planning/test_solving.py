@@ -17,6 +17,7 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.solvers.solution import TOLERANCE, share_done
+from rpexplore.planning.table_plan import TablePlan
 from tests.support.capped_optimum import (
     SOLVER,
     least_record_cost,
@@ -39,7 +40,7 @@ def losses() -> st.SearchStrategy:
     )
 
 
-def caps_of(plan: rp.TablePlan) -> np.ndarray:
+def caps_of(plan: TablePlan) -> np.ndarray:
     if isinstance(plan.loss, rp.SumWithBoundedMax):
         assert plan.certificate.limit is not None
         return plan.certificate.limit / plan.workload.weights
@@ -88,7 +89,7 @@ def test_what_every_plan_promises(workload, loss, slack, persons):
     )
     assert certificate.lower_bound <= best * (1 + SOLVER)
     assert plan.loss_value == pytest.approx(best, rel=1e-6 + SOLVER)
-    for held in (plan, rp.TablePlan.parse(plan.text)):
+    for held in (plan, TablePlan.parse(plan.text)):
         assert rp.verify(held).holds, str(rp.verify(held))
 
 
@@ -100,7 +101,7 @@ def test_verified_however_different_the_targets_are(workload, loss, slack):
     assert plan.certificate.gap <= (1e-6 if slack > 1.0001 else 1e-4)
     caps = caps_of(plan)
     assert np.all((plan.mean_variances <= caps)[np.isfinite(caps)])
-    verification = rp.verify(rp.TablePlan.parse(plan.text))
+    verification = rp.verify(TablePlan.parse(plan.text))
     assert verification.holds, str(verification)
 
 
@@ -278,7 +279,7 @@ def test_with_fixed_strategies_it_equals_the_optimum_over_all_cells(workload, lo
     )
     assert plan.certificate.lower_bound <= best * (1 + SOLVER)
     assert plan.loss_value == pytest.approx(best, rel=1e-6 + SOLVER)
-    verification = rp.verify(rp.TablePlan.parse(plan.text))
+    verification = rp.verify(TablePlan.parse(plan.text))
     assert verification.holds, str(verification)
 
 

@@ -10,6 +10,7 @@ import rpexplore as rp
 from rpexplore.errors import PlanError, ReleaseError
 from rpexplore.planning.counts.query_strategy import QueryStrategy
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.atomic_folder import new_folder
 from tests.support.plan_texts import content_of, laid_out
 
@@ -24,7 +25,7 @@ def tampered(plan, change):
     change(content)
     content["certificate"]["lower_bound"] = content["certificate"]["loss"]
     content["certificate"]["gap"] = 0.0
-    return rp.TablePlan.parse(laid_out(content), canonical=False)
+    return TablePlan.parse(laid_out(content), canonical=False)
 
 
 @pytest.mark.parametrize("loss", [rp.PNorm(1), rp.PNorm(2)])
@@ -66,7 +67,7 @@ def test_what_an_own_loss_proves_is_not_claimed_by_its_file():
     loss = rp.CustomLoss(lambda variances: cvxpy.norm(variances, 3), "norm3")
     plan = plan_tables(TABLES, loss=loss, budget=COST_1)
     assert rp.verify(plan).holds
-    again = rp.TablePlan.parse(plan.text)
+    again = TablePlan.parse(plan.text)
     assert rp.verify(again).holds
     assert "this file cannot prove it" in str(again)
     assert "better by more than" not in str(again)

@@ -13,14 +13,16 @@ import rpexplore as rp
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import PlanError
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
+from rpexplore.planning.verification import Verification
 from tests.support.made import Made
 from tests.support.plan_texts import content_of, laid_out
 from tests.support.strategies import budgets, domains, losses, workloads, workloads_with_bases
 
 
-def check_honest(plan: rp.TablePlan) -> list[rp.Verification]:
+def check_honest(plan: TablePlan) -> list[Verification]:
     """The verifications of a plan and of its file, which must hold."""
-    verifications = [rp.verify(held) for held in (plan, rp.TablePlan.parse(plan.text))]
+    verifications = [rp.verify(held) for held in (plan, TablePlan.parse(plan.text))]
     for verification in verifications:
         assert verification.holds, str(verification)
     return verifications
@@ -65,7 +67,7 @@ def plan(request):
 def failed(content) -> set[str] | None:
     """Names of the checks a plan file's content fails; None if reading already refuses it."""
     try:
-        plan = rp.TablePlan.parse(laid_out(content), canonical=False)
+        plan = TablePlan.parse(laid_out(content), canonical=False)
     except PlanError:
         return None
     verification = rp.verify(plan)
@@ -219,7 +221,7 @@ def test_plan_that_wastes_its_budget_is_within_it_but_says_so():
     for table in range(len(content["tables"])):
         scaled_variances(content, 2, table)
     claim(content, loss=2)
-    verification = rp.verify(rp.TablePlan.parse(laid_out(content), canonical=False))
+    verification = rp.verify(TablePlan.parse(laid_out(content), canonical=False))
     assert verification.holds
     assert "within 1.1 (relative)" in str(verification)
 
@@ -279,7 +281,7 @@ def test_a_bound_above_what_is_proven_is_found(plan):
 # ---- plans that ask attributes other than by single values
 
 
-def make_asked(loss) -> rp.TablePlan:
+def make_asked(loss) -> TablePlan:
     domain = rp.Domain.from_sizes({"a": 5, "b": 3})
     workload = rp.Workload.of(domain, [("a", "b"), ("b",), ("a",), ()], targets=[4, 3, 2, 6])
     workload = workload.with_bases({"a": rp.Prefix(), "b": rp.Hierarchy((2,))})
@@ -296,7 +298,7 @@ ASKED = Made(
 
 
 @pytest.fixture(params=ASKED)
-def based(request) -> rp.TablePlan:
+def based(request) -> TablePlan:
     return ASKED[request.param]
 
 

@@ -140,7 +140,7 @@ def test_the_manifest_lists_every_other_file_with_its_hash(combined, written):
         entry = listed[str(path.relative_to(written))]
         assert entry["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
         assert entry["bytes"] == path.stat().st_size
-    assert (manifest["format"], manifest["format_version"]) == ("rpexplore-combined", 1)
+    assert (manifest["format"], manifest["format_version"]) == ("rpexplore-combined", 2)
     assert manifest["label"] == combined.label
     assert "combined by inverse variance from 3 releases and 1 noisy marginal" in combined.label
 
@@ -277,7 +277,7 @@ def forged(copy: Path, name: str, change) -> None:
     ("name", "change"),
     [
         ("manifest.json", lambda m: m.update(format="rpexplore-release")),
-        ("manifest.json", lambda m: m.update(format_version=2)),
+        ("manifest.json", lambda m: m.update(format_version=3)),
         ("manifest.json", lambda m: m.pop("files")),
         ("manifest.json", lambda m: m.update(files=[])),
         ("manifest.json", lambda m: m.update(files=[1])),
@@ -289,7 +289,7 @@ def forged(copy: Path, name: str, change) -> None:
         ("manifest.json", lambda m: m["sources"][0].update(rho="1/100")),
         ("manifest.json", lambda m: m.update(rho="1/100")),
         ("manifest.json", lambda m: m.update(rho_is_known=True)),
-        ("manifest.json", lambda m: m.update(label="exact")),
+        ("manifest.json", lambda m: m.update(max_records_per_person=7)),
         ("estimates.json", lambda e: e.pop("tables")),
         ("estimates.json", lambda e: e["tables"].append(["sex", "age", "size"])),
         ("estimates.json", lambda e: e["tables"].append(["nothing"])),
@@ -307,7 +307,7 @@ def test_what_does_not_belong_together_is_refused(name, change, copy):
         load_combined(copy)
 
 
-@pytest.mark.parametrize("sentence", ["guarantee", "privacy_unit"])
+@pytest.mark.parametrize("sentence", ["guarantee", "label", "privacy_unit"])
 def test_sentences_may_be_worded_otherwise(sentence, copy):
     """By another version: what they promise follows from numbers, which are compared."""
     own = load_combined(copy).guarantee

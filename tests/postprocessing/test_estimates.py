@@ -11,6 +11,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
@@ -29,7 +30,7 @@ WORKLOAD = rp.Workload.of(DOMAIN, [["sex", "age", "one"], ["age", "size"], ["one
 CSV = "sex,age,one,size\nf,0,k,0.5\nf,2,k,1.5\nm,3,k,3\nf,8,k,4\nm,5,k,0\n"
 
 
-def plan_of(kind: str) -> rp.TablePlan:
+def plan_of(kind: str) -> TablePlan:
     if kind == "with bases":
         with_basis = WORKLOAD.with_bases({"age": rp.Prefix()}, tables=[["age", "size"]])
         return any_plan(with_basis.with_bases({"size": rp.Ranges()}), 3)
@@ -45,8 +46,7 @@ def done(request, tmp_path_factory) -> TableRelease:
     folder = tmp_path_factory.mktemp("release")
     (folder / "records.csv").write_text(CSV)
     done = release(plan_of(request.param), folder / "records.csv", folder / "first")
-    assert isinstance(done, TableRelease)
-    return done
+    return done.part("tables")
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_other_values_of_the_release_are_known(tmp_path):
         tmp_path / "out",
         unknown_values={"sex": "f"},
     )
-    assert isinstance(done, TableRelease)
+    done = done.part("tables")
     assert Estimates.of(done).sources[0].unknown_values == {"sex": "f"}
 
 
@@ -205,6 +205,6 @@ def test_measurements_that_are_not_the_plan_s_are_refused(tmp_path):
     (tmp_path / "records.csv").write_text(CSV)
     done = release(plan_of("single values"), tmp_path / "records.csv", tmp_path / "out")
     other_plan = plan_of("with bases")
-    assert isinstance(done, TableRelease)
+    done = done.part("tables")
     with pytest.raises(ReleaseError, match=r"residuals\.parquet.*does not hold what its plan"):
         Estimates.of(replace(done, plan=other_plan))

@@ -249,7 +249,7 @@ def test_the_manifest(pure, tmp_path):
         on_progress=lambda *each: reports.append(each),
     ).manifest
     assert json.loads((tmp_path / "out" / "manifest.json").read_text()) == manifest
-    assert (manifest["format"], manifest["format_version"]) == ("rpexplore-processed", 1)
+    assert (manifest["format"], manifest["format_version"]) == ("rpexplore-processed", 2)
     assert 0 <= manifest["gap"] <= 1e-5
     assert manifest["rounds"] > 0
     assert [source["plan_sha256"] for source in manifest["sources"]] == [pure.plan.sha256]

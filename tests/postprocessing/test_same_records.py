@@ -7,6 +7,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.postprocessing.same_records import ReleaseId, refuse_other_records
 from rpexplore.releases.ledger.ledger import Ledger
 
@@ -32,11 +33,11 @@ def book(tmp_path) -> Ledger:
     return book
 
 
-def moved(plan: rp.TablePlan, name: str) -> ReleaseId:
+def moved(plan: TablePlan, name: str) -> ReleaseId:
     return ReleaseId(plan.sha256, "m", name)
 
 
-def run(book: Ledger, plan: rp.TablePlan, folder: str) -> ReleaseId:
+def run(book: Ledger, plan: TablePlan, folder: str) -> ReleaseId:
     return ReleaseId(plan.sha256, "m", str(book.path.parent / folder))
 
 

@@ -27,7 +27,7 @@ LOADED: dict[str, Callable[[Path], Any]] = {
     "synthetic": SyntheticRecords.load,
     "whole": AreaCounts.load,
 }
-SENTENCES = ("guarantee", "label", "noise", "postprocessing", "privacy_unit")
+SENTENCES = ("guarantee", "noise", "postprocessing", "privacy_unit")
 CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
     "no number": lambda facts: facts.update(rho="much"),
     "a plan that is none": lambda facts: facts.update(plan_sha256=1),
@@ -65,6 +65,14 @@ def reworded(manifest: dict[str, Any]) -> None:
         facts.update({name: f"As told of {name}." for name in SENTENCES if name in facts})
 
 
+def test_a_label_is_that_of_the_tables_or_records(kind, copy):
+    """It stands in their metadata as well, in the words of the same version."""
+    if kind in ("processed", "synthetic", "whole"):
+        edit_manifest(copy, lambda manifest: manifest.update(label="exact"))
+        with pytest.raises(ReleaseError, match=r"'label' in its manifest\.json is not what"):
+            LOADED[kind](copy)
+
+
 def test_other_words_are_read_and_kept(kind, folders, copy):
     edit_manifest(copy, reworded)
     before, after = LOADED[kind](folders / kind), LOADED[kind](copy)
@@ -93,10 +101,23 @@ def test_costs_that_cannot_be_are_refused(change, kind, copy):
         LOADED[kind](copy)
 
 
-@pytest.mark.parametrize("kind", ["release", "combined"], indirect=True)
 def test_another_cost_than_that_of_plan_or_sources_is_refused(kind, copy):
     edit_manifest(copy, lambda manifest: manifest.update(rho="0.01"))
     with pytest.raises(ReleaseError, match=r"'rho' in its manifest\.json is not what follows"):
+        LOADED[kind](copy)
+
+
+@pytest.mark.parametrize("change", [{"rho": "0.01"}, {"max_records_per_person": 1}], ids=repr)
+def test_another_cost_of_a_source_than_is_said_of_all_is_refused(change, kind, copy):
+    if kind != "release":  # which has none
+        edit_manifest(copy, lambda manifest: manifest["sources"][0].update(change))
+        with pytest.raises(ReleaseError, match="is not what follows from its other files"):
+            LOADED[kind](copy)
+
+
+def test_a_folder_of_version_1_is_refused_with_the_version_that_reads_it(kind, copy):
+    edit_manifest(copy, lambda manifest: manifest.update(format_version=1))
+    with pytest.raises(ReleaseError, match=r"^[^\n]*version 1, which rpexplore 0\.1 reads[^\n]*$"):
         LOADED[kind](copy)
 
 

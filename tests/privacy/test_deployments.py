@@ -3,19 +3,24 @@
 import math
 from fractions import Fraction
 
+import pandas as pd
 import pytest
 
 from rpexplore import Budget
 from rpexplore.privacy.conversions import epsilon_from_rho
 from rpexplore.privacy.deployments import (
     NOT_STATED,
-    deployments,
     deployments_beside,
     deployments_near,
     describe_context,
 )
 
 PERSONS = "2020 Census redistricting data, persons"
+
+
+def deployments() -> pd.DataFrame:
+    """All of them, whichever budget they are put beside."""
+    return deployments_near(Budget(rho=1), None)
 
 
 def row_of(product: str) -> dict:

@@ -17,6 +17,7 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 
 FOLDER = Path(__file__).parent
 
@@ -54,7 +55,7 @@ def crossover_workload(row: dict[str, str]) -> rp.Workload:
 
 def smallest_error(
     tables: rp.Workload, *, uniform_reference: bool = False
-) -> tuple[float, rp.TablePlan]:
+) -> tuple[float, TablePlan]:
     """√(sum of the variances of all cells / number of cells), as small as it can be."""
     plan = plan_tables(
         tables,
@@ -65,12 +66,12 @@ def smallest_error(
     return float(np.sqrt(tables.cells @ plan.mean_variances / np.sum(tables.cells))), plan
 
 
-def root_mean_squared_error(row: dict[str, str]) -> tuple[float, rp.TablePlan]:
+def root_mean_squared_error(row: dict[str, str]) -> tuple[float, TablePlan]:
     """√(sum of the variances of all cells / number of cells), as small as it can be."""
     return smallest_error(workload(row["dataset"], row["k"]))
 
 
-def largest_variance(row: dict[str, str]) -> tuple[float, rp.TablePlan]:
+def largest_variance(row: dict[str, str]) -> tuple[float, TablePlan]:
     """The largest cell variance, as small as it can be."""
     tables = workload(row["dataset"], row["k"])
     plan = plan_tables(tables, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=1))

@@ -14,6 +14,7 @@ import rpexplore as rp
 from rpexplore.planning.baselines.bound import SingularValues
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from tests.published.figures import rows, workload
 
 FACTOR = 4.2247  # of the analytic Gaussian mechanism at (1, 1e-6)
@@ -22,7 +23,7 @@ PRINTED = rows("hdmm_errors.csv")
 ON_ADULT = [("data-cube", 77.36), ("product", 82.42), ("one-by-one", 899.04)]
 
 
-def planned(name: str, size: str) -> rp.TablePlan:
+def planned(name: str, size: str) -> TablePlan:
     if name == "marginals":
         tables = workload("Adult", "<=3")
     else:
@@ -32,7 +33,7 @@ def planned(name: str, size: str) -> rp.TablePlan:
     return plan_tables(tables, loss=loss, budget=rp.Budget(rho="0.5"))
 
 
-def root_mean_square(plan: rp.TablePlan, mean_variances: np.ndarray) -> float:
+def root_mean_square(plan: TablePlan, mean_variances: np.ndarray) -> float:
     cells = plan.workload.cells
     return float(np.sqrt(np.sum(cells * mean_variances) / np.sum(cells)))
 

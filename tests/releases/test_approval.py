@@ -9,6 +9,7 @@ from rpexplore.common.ssh_signatures import sign
 from rpexplore.errors import ApprovalError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.approval import ApprovalDemand, check_approvals, load_approvals
 from tests.support.ssh_keys import certified, new_key, public, requires_ssh_keygen
 
@@ -33,7 +34,7 @@ def approved(keys, *pairs: tuple[str, str]) -> list[Approval]:
     return [rp.approve(PLAN, keys[key], name=f"{name}@x") for name, key in pairs]
 
 
-def check(n: int, listed: list[str], approvals: list[Approval], plan: rp.TablePlan = PLAN) -> None:
+def check(n: int, listed: list[str], approvals: list[Approval], plan: TablePlan = PLAN) -> None:
     check_approvals(ApprovalDemand(n, "\n".join(listed)), plan.sha256, approvals)
 
 

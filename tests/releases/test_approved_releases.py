@@ -12,6 +12,7 @@ from rpexplore.planning.approval import Approval
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.releases.table_release import TableRelease
 from tests.releases.adaptive import adaptive_run
 from tests.releases.areas import area_plans
 from tests.releases.table_plan import CSV, PLAN, QUERY_PLAN, ledger_rows
@@ -109,7 +110,7 @@ def test_without_a_demand_approvals_are_taken_for_what_is_known_of_them(keys, tm
     data = tmp_path / "records.csv"
     data.write_text(CSV)
     rp.release(PLAN, data, tmp_path / "out", approvals=[rp.approve(PLAN, keys / "bob", name="me")])
-    manifest = rp.TableRelease.load(tmp_path / "out").manifest
+    manifest = TableRelease.load(tmp_path / "out").manifest
     assert (manifest["approvals"]["demanded"], account(data).entries[0].n_demanded) == (0, 0)
     readme = (tmp_path / "out" / "README.md").read_text()
     assert "that this is the named person's was not checked" in " ".join(readme.split())
@@ -129,7 +130,7 @@ def test_with_parquet_only_approvals_are_there(keys, tmp_path):
     (tmp_path / "records.csv").write_text(CSV)
     given = approved(PLAN, keys)
     rp.release(PLAN, tmp_path / "records.csv", tmp_path / "out", approvals=given, parquet_only=True)
-    rp.TableRelease.load(tmp_path / "out")
+    TableRelease.load(tmp_path / "out")
     assert not list((tmp_path / "out").rglob("*.csv"))
 
 
@@ -169,10 +170,10 @@ def test_a_manifest_that_says_otherwise_of_approvals_is_refused(change, released
     edit_manifest(released, change)
     try:
         with pytest.raises(ReleaseError, match="use the original folder"):
-            rp.TableRelease.load(released)
+            TableRelease.load(released)
     finally:
         (released / "manifest.json").write_text(text)
-    rp.TableRelease.load(released)
+    TableRelease.load(released)
 
 
 def test_the_demand_is_shown_changed_and_lifted_and_each_time_noted(keys, demand, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import DataError
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.examples import EXAMPLES, Example
 
 # Of each example, a table to look at: its attributes, in the order of the codebook.
@@ -18,7 +19,7 @@ TABLES = {
 each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
 
 
-def options(example: Example, plan: rp.TablePlan, excess: str = "keep first") -> dict:
+def options(example: Example, plan: TablePlan, excess: str = "keep first") -> dict:
     most = plan.budget.max_records_per_person
     if most is None:
         return {}

@@ -10,6 +10,7 @@ import rpexplore as rp
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError, LedgerError
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import dry_run, release
 
@@ -25,7 +26,7 @@ ROWS = {
 FRAMES = {"pandas": pd.DataFrame, "arrow": pa.table, "polars": pl.DataFrame}
 
 
-def plan(**budget) -> rp.TablePlan:
+def plan(**budget) -> TablePlan:
     workload = rp.Workload.of(DOMAIN, [("sex", "age")])
     return plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1, **budget))
 

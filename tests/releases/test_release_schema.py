@@ -34,6 +34,14 @@ def done(tmp_path_factory) -> rp.Release:
     )
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory) -> rp.Release:
+    """Of own counts, which are few files."""
+    folder = tmp_path_factory.mktemp("small")
+    records().to_csv(folder / "records.csv", index=False)
+    return rp.release(plan_of(("counts",)), folder / "records.csv", folder / "release")
+
+
 def test_the_schema_is_one():
     Draft202012Validator.check_schema(SCHEMA)
     assert set(SCHEMA["properties"]) == {*SCHEMA["required"], "approvals"}
@@ -60,19 +68,16 @@ def test_a_manifest_with_approvals_is_valid(done, tmp_path):
 
 @pytest.mark.parametrize("value", [None, 3, -1, "x", [], {}, [1]], ids=repr)
 @pytest.mark.parametrize("key", [*SCHEMA["properties"], "another"])
-def test_what_the_schema_refuses_is_refused(key, value, done, tmp_path):
+def test_what_the_schema_refuses_is_refused(key, value, small, tmp_path):
     """But not the other way round: whether numbers agree, no schema says."""
-    changed = {**done.manifest, key: value}
+    changed = {**small.manifest, key: value}
     if VALIDATOR.is_valid(changed):
-        assert key in ("max_records_per_person", "unknown_values") or value == "x"
+        assert value == "x" or key in ("max_records_per_person", "unknown_values", "versions")
         return
-    copy = Path(shutil.copytree(done.folder, tmp_path / "copy"))
+    copy = Path(shutil.copytree(small.folder, tmp_path / "copy"))
     edit_manifest(copy, lambda manifest: manifest.update({key: value}))
-    if (
-        key == "sha256"
-        or (key == "run" and value == "x")
-        or (key in ("finished", "versions") and isinstance(value, str | dict))
-    ):  # which the edit has mended
+    # The edit mends the seal; and any text is taken for a name or a time.
+    if key == "sha256" or (key in ("run", "finished") and value == "x"):
         rp.Release.load(copy)
     else:
         with pytest.raises(ReleaseError):
@@ -80,9 +85,9 @@ def test_what_the_schema_refuses_is_refused(key, value, done, tmp_path):
 
 
 @pytest.mark.parametrize("key", SCHEMA["required"])
-def test_what_is_required_is_required(key, done, tmp_path):
-    assert not VALIDATOR.is_valid({k: v for k, v in done.manifest.items() if k != key})
-    copy = Path(shutil.copytree(done.folder, tmp_path / "copy"))
+def test_what_is_required_is_required(key, small, tmp_path):
+    assert not VALIDATOR.is_valid({k: v for k, v in small.manifest.items() if k != key})
+    copy = Path(shutil.copytree(small.folder, tmp_path / "copy"))
     if key != "sha256":
         edit_manifest(copy, lambda manifest: manifest.pop(key))
         with pytest.raises(ReleaseError):

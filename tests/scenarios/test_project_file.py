@@ -13,6 +13,7 @@ from rpexplore.domain import area_tree_reference
 from rpexplore.domain.area_tree_file import parquet_of_tree
 from rpexplore.domain.area_tree_reference import AreaTreeReference
 from rpexplore.errors import DomainError, WorkloadError
+from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.autosave import Autosaves
@@ -81,9 +82,7 @@ def test_a_file_is_json_and_with_areas_a_zip_that_holds_each_tree_once():
     assert second.tables["town"].targets.tolist()[-1] == 3
     assert second.tables["town"].required.tolist()[-1]
     plans = [
-        rp.plan_areas(
-            one.workload, loss=one.loss, budget=rp.Budget(rho=1), uniform_levels=True
-        ).text
+        plan_areas(one.workload, loss=one.loss, budget=rp.Budget(rho=1), uniform_levels=True).text
         for one in (second, varied(begun))
     ]
     assert plans[0] == plans[1]

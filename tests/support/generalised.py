@@ -11,6 +11,7 @@ import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.planner import optimum
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.bases import (
     Basis,
     CustomBasis,
@@ -158,7 +159,7 @@ def measured_closure(workload: rp.Workload, seed: int) -> tuple[Closure, np.ndar
     return closure, np.random.default_rng(seed).uniform(0.1, 10, len(closure))
 
 
-def any_plan(workload: rp.Workload, seed: int, *, loss=None, rho="1/2") -> rp.TablePlan:
+def any_plan(workload: rp.Workload, seed: int, *, loss=None, rho="1/2") -> TablePlan:
     """A plan that measures through any strategies; the best noise for them."""
     loss = rp.SumOfVariances("cells") if loss is None else loss
     solution = optimum(workload, loss=loss, strategies=any_strategies(workload, seed))

@@ -6,8 +6,8 @@ from importlib import resources
 import pytest
 from jsonschema import Draft202012Validator
 
-import rpexplore as rp
 from rpexplore.errors import PlanError
+from rpexplore.planning.table_plan import TablePlan
 from tests.support.plan_texts import changed, compact, laid_out, nested
 
 PLAN_SCHEMA = json.loads(
@@ -25,5 +25,5 @@ def check_part_is_needed(text: str, path: tuple) -> None:
     """Refuses a plan file without a part, and finds it invalid."""
     content = changed(text, path, ...)
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: "):
-        rp.TablePlan.parse(laid_out(content), "p.json")
+        TablePlan.parse(laid_out(content), "p.json")
     assert not PLAN_VALIDATOR.is_valid(compact(content))

@@ -11,6 +11,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.domain.attribute import Attribute
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios import basis_options as basis_options
 from rpexplore.scenarios.basis_choice_text import basis_choice_from_text, text_of_basis_choice
 from rpexplore.scenarios.basis_choices import BasisChoice, basis_choices_of
@@ -87,7 +88,7 @@ def test_a_plan_has_the_variances_of_the_same_matrix_and_keeps_them(workload, tm
         variance = plan.query_variance("age", where={"age": row.tolist()})
         assert variance == pytest.approx(error**2, rel=1e-9)
     plan.save(tmp_path / "plan.json")
-    again = rp.TablePlan.load(tmp_path / "plan.json")
+    again = TablePlan.load(tmp_path / "plan.json")
     assert again.workload.basis_of(again.workload.position("age"), 0) == Steps(2)
     np.testing.assert_array_equal(
         again.cell_standard_errors("age"), plan.cell_standard_errors("age")

@@ -31,7 +31,7 @@ def commands(planned: Plan) -> None:
         )
     )
     st.code(COMMANDS.format(plan="plan.json"), language="bash", wrap_lines=True)
-    if len(planned.parts) == 1 and planned.part("tables") is not None:
+    if [part.kind for part in planned.parts] == ["tables"]:
         st.caption(
             "Or in their own app (“rpexplore app”): the plan file is dropped on the page Codebook, "
             "and run on the page Release."

@@ -52,7 +52,7 @@ def level_accuracy(plan: AreaPlan) -> pd.DataFrame:
 
 
 def describe_shares(beside: pd.DataFrame) -> str:
-    """What `levels.beside_shares_by_level` found, in a sentence."""
+    """The result of `levels.beside_shares_by_level` in a sentence."""
     texts = []
     for title_of, ratio in zip(beside["title"], beside["ratio"], strict=True):
         less = 1 - ratio
@@ -62,7 +62,7 @@ def describe_shares(beside: pd.DataFrame) -> str:
 
 
 def describe_levels(sizes: pd.DataFrame) -> str:
-    """What `levels.level_sizes` found, in a sentence."""
+    """The result of `levels.level_sizes` in a sentence."""
     texts = [
         f"{areas:,} on {level}" for level, areas in zip(sizes["level"], sizes["areas"], strict=True)
     ]
@@ -98,7 +98,7 @@ class AreaErrors:
 
     @property
     def title(self) -> str:
-        """What the table is called."""
+        """The title of the table."""
         return title(self.table)
 
     @cached_property

@@ -18,7 +18,7 @@ _LEVEL = "level {}"  # the column of a level, by its number from the top
 
 
 def level_columns(study: AreaStudy) -> dict[str, str]:
-    """What the columns of levels are headed by."""
+    """Headings of the columns of levels."""
     return {_LEVEL.format(number): level for number, level in enumerate(study.levels)}
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,16 +27,6 @@ _OF_BEST_SHARES = 0.9  # of the time that a comparison takes
 
 Shares = Mapping[str, float]
 """Level -> its part of the budget, relative to the others."""
-
-REDISTRICTING_2020: Shares = MappingProxyType(
-    {"US": 104, "state": 1440, "county": 447, "tract": 687, "block group": 1256, "block": 165}
-)
-"""Shares of the budget for persons in the redistricting data of 2020, of 4,099 in all.
-
-From the production code of the Census Bureau
-(https://github.com/uscensusbureau/DAS_2020_Redistricting_Production_Code), whose block groups were
-drawn for the purpose. To be given with the names of a tree's own levels.
-"""
 
 
 def level_sizes(tree: AreaTree) -> "pd.DataFrame":
@@ -86,11 +75,11 @@ def beside_shares_by_level(
         >>> import rpexplore as rp
         >>> tree = rp.AreaTree.from_columns({"region": [*"NNS"], "town": [*"121"]})
         >>> sexes = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2}), 1)
-        >>> plan = rp.plan_areas(
+        >>> plan = rp.plan(
         ...     rp.AreaWorkload.of_levels(tree, {"region": sexes, "town": sexes}),
         ...     loss=rp.SumOfVariances(),
         ...     budget=rp.Budget(rho=1),
-        ... )
+        ... ).part("areas")
         >>> frame = beside_shares_by_level(plan, {"mostly towns": {"region": 1, "town": 4}})
         >>> frame["title"].tolist()
         ['best shares by level', 'equal shares', 'mostly towns']
@@ -171,7 +160,6 @@ def _levels_with_tables(plan: AreaPlan) -> dict[str, int]:
 
 
 def _checked(title: str, shares: Shares, levels: list[str]) -> Shares:
-    """The shares as parts of 1."""
     if set(shares) != set(levels) or not all(share > 0 for share in shares.values()):
         stated = ", ".join(f"{level}: {share}" for level, share in shares.items())
         raise BudgetError(
@@ -183,7 +171,7 @@ def _checked(title: str, shares: Shares, levels: list[str]) -> Shares:
 
 
 def _shares_of(plan: AreaPlan) -> Shares:
-    """What the levels of a plan with one precision a level cost, as parts of 1."""
+    """The cost of each level of a plan with one precision a level, as parts of 1."""
     costs = [float(cost) for cost in profile_costs(plan.closure, plan.of_residual, plan.factors)]
     starts = plan.groups.starts[:-1]
     of_levels = costs @ np.maximum.reduceat(plan.precisions, starts, axis=1)

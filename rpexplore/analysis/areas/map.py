@@ -96,7 +96,18 @@ def read_map(content: bytes, filename: str, tree: AreaTree) -> AreaMap:
             tree.
     """
     features = _features(content, filename)
-    values = _properties(features)
+    # Sources of names: the id of each shape, and each of its properties.
+    import pyarrow as pa
+
+    columns = {"their id": [feature.get("id") for feature in features]}
+    properties = [feature.get("properties") or {} for feature in features]
+    for name in dict.fromkeys(name for of_feature in properties for name in of_feature):
+        columns[f"the property {shown(name)}"] = [of_one.get(name) for of_one in properties]
+    values = {
+        name: pa.array([str(value) if type(value) in (str, int) else None for value in column])
+        for name, column in columns.items()
+        if any(type(value) in (str, int) for value in column)
+    }
     best: tuple[int, str, str, np.ndarray] | None = None
     for level, codes, first in _codes_by_level(tree):
         for by, texts in values.items():
@@ -119,21 +130,6 @@ def read_map(content: bytes, filename: str, tree: AreaTree) -> AreaMap:
 # ---- matching
 
 
-def _properties(features: list[dict[str, Any]]) -> "dict[str, pa.Array]":
-    """By what they are called in a sentence: the id of each shape, and each of its properties."""
-    import pyarrow as pa
-
-    columns = {"their id": [feature.get("id") for feature in features]}
-    properties = [feature.get("properties") or {} for feature in features]
-    for name in dict.fromkeys(name for of_feature in properties for name in of_feature):
-        columns[f"the property {shown(name)}"] = [of_one.get(name) for of_one in properties]
-    return {
-        name: pa.array([str(value) if type(value) in (str, int) else None for value in column])
-        for name, column in columns.items()
-        if any(type(value) in (str, int) for value in column)
-    }
-
-
 def _codes_by_level(tree: AreaTree) -> "Iterator[tuple[str, pa.Array, int]]":
     """For each level below the top what its areas may be called, and its first area."""
     import pyarrow as pa
@@ -153,7 +149,7 @@ def _codes_by_level(tree: AreaTree) -> "Iterator[tuple[str, pa.Array, int]]":
 
 
 def _places(texts: "pa.Array", codes: "pa.Array") -> np.ndarray:
-    """Where each text stands among the codes, int64; −1 where it does not.
+    """The index of each text among the codes, int64; −1 for other texts.
 
     Nowhere if one of them stands there twice: the codes are then no names of areas.
     """
@@ -195,31 +191,28 @@ def _features(content: bytes, filename: str) -> list[dict[str, Any]]:
             "of a higher level, or of a part of the areas."
         )
     for number, feature in enumerate(features, 1):
-        _check(feature, f"Shape {number:,} of {filename}")
+        name = f"Shape {number:,} of {filename}"
+        geometry = feature.get("geometry") if isinstance(feature, dict) else None
+        if (
+            not isinstance(geometry, dict)
+            or geometry.get("type") not in _POLYGONS
+            or not isinstance(feature.get("properties") or {}, dict)
+        ):
+            kind = geometry.get("type") if isinstance(geometry, dict) else None
+            raise DomainError(f"{name} is no polygon, got {shown(str(kind))}; leave it out.")
+        try:
+            rings = _rings(geometry)
+            is_usable = bool(rings) and all(
+                len(ring) > 3 and all(map(math.isfinite, chain.from_iterable(ring)))
+                for ring in rings
+            )
+        except (TypeError, ValueError, KeyError):
+            is_usable = False
+        if not is_usable:
+            raise DomainError(
+                f"{name} has no usable coordinates; each ring must have four points or more."
+            )
     return features
-
-
-def _check(feature: Any, name: str) -> None:
-    """Raise unless it is a polygon, or several."""
-    geometry = feature.get("geometry") if isinstance(feature, dict) else None
-    if (
-        not isinstance(geometry, dict)
-        or geometry.get("type") not in _POLYGONS
-        or not isinstance(feature.get("properties") or {}, dict)
-    ):
-        kind = geometry.get("type") if isinstance(geometry, dict) else None
-        raise DomainError(f"{name} is no polygon, got {shown(str(kind))}; leave it out.")
-    try:
-        rings = _rings(geometry)
-        is_usable = bool(rings) and all(
-            len(ring) > 3 and all(map(math.isfinite, chain.from_iterable(ring))) for ring in rings
-        )
-    except (TypeError, ValueError, KeyError):
-        is_usable = False
-    if not is_usable:
-        raise DomainError(
-            f"{name} has no usable coordinates; each ring must have four points or more."
-        )
 
 
 def _rings(geometry: dict[str, Any]) -> list[Ring]:
@@ -232,7 +225,14 @@ def _rings(geometry: dict[str, Any]) -> list[Ring]:
     for polygon in [polygons] if geometry["type"] == "Polygon" else polygons:
         for number, points in enumerate(polygon):
             ring = [(float(x), float(y)) for x, y, *_ in points]
-            is_clockwise = _area(ring) < 0
+            # The shoelace formula: twice the area, above 0 if the ring is wound against the clock.
+            is_clockwise = (
+                math.fsum(
+                    here[0] * there[1] - there[0] * here[1]
+                    for here, there in zip(ring, [*ring[1:], ring[0]], strict=True)
+                )
+                < 0
+            )
             rings.append(ring if is_clockwise == (number == 0) else ring[::-1])
     return rings
 
@@ -244,11 +244,3 @@ def _stretch(rings: list[list[Ring]]) -> float:
     if np.max(np.abs(points[:, 0])) > 180 or np.max(np.abs(points[:, 1])) > 85:
         return 1.0
     return 1 / math.cos(math.radians(middle))
-
-
-def _area(ring: Ring) -> float:
-    """Twice the area within a ring, above 0 if it is wound against the clock."""
-    return math.fsum(
-        here[0] * there[1] - there[0] * here[1]
-        for here, there in zip(ring, [*ring[1:], ring[0]], strict=True)
-    )

@@ -100,7 +100,7 @@ class AreaUsefulness:
 
     @property
     def expected_text(self) -> str:
-        """Where the expected counts come from, for a sentence."""
+        """The source of the expected counts, for a sentence."""
         return f"{self.expected.text}, and {self.source}"
 
     def describe(self) -> str:

@@ -211,7 +211,7 @@ class ReleasedCells:
         return Schema((*columns, *figures)).marked(pd.DataFrame(labels | shown | notes))
 
     def describe_bars(self, record_noun: str) -> str:
-        """What bars of these cells show, for one or two axes."""
+        """A description of the bars of these cells, for one or two axes."""
         by = self.axes[0].name
         beside = f", side by side for each {self.axes[1].name}" if len(self.axes) > 1 else ""
         ends = "The line on each bar is its 95 % interval"
@@ -225,7 +225,7 @@ class ReleasedCells:
         )
 
     def describe_heat(self, record_noun: str, *, by_margin: bool, crossed: bool) -> str:
-        """What a heat map shows: counts, or margins as a share; crossed: how cells are marked."""
+        """A heat map described: counts, or margins as a share; crossed: how cells are marked."""
         down, across = (axis.name for axis in self.axes)
         counts = f"counts of {record_noun} by {down} and {across}"
         start = f"{self._kind} {counts}; dark cells are far from 0."

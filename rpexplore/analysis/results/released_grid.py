@@ -46,7 +46,7 @@ def released_grid(cells: ReleasedCells, cv_limit: float | None = None) -> pd.Dat
 
 
 def describe_margins(cells: ReleasedCells, *, are_known: bool) -> str:
-    """What the margins in a grid are; are_known: whether those of smooth counts are."""
+    """The meaning of the margins in a grid; are_known: whether those of smooth counts are."""
     if cells.is_smooth:
         return (
             "± is 1.96 times the model-based error, which nothing guarantees; in brackets the "

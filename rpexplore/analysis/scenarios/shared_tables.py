@@ -150,7 +150,16 @@ def describe_outcomes(contenders: Sequence[Contender]) -> list[str]:
         return ["These scenarios have no table in common."]
     sentences = [_describe_shares(frame, contenders), _describe_accuracy(contenders)]
     if sum(frame["targets"].tolist()):
-        sentences.append(_describe_targets(frame))
+        parts = []
+        for row in frame.to_dict("records"):
+            if not row["targets"]:
+                what = "has none"
+            elif row["missed"]:
+                what = f"misses {row['missed']:,} of {row['targets']:,}"
+            else:
+                what = f"meets all {row['targets']:,}" if row["targets"] > 1 else "meets the one"
+            parts.append(f"“{row['scenario']}” {what}")
+        sentences.append(f"Targets: {'; '.join(parts)}.")
     return [sentence for sentence in sentences if sentence]
 
 
@@ -281,19 +290,6 @@ def _describe_accuracy(contenders: Sequence[Contender]) -> str:
         for best, tables in where.items()
     ]
     return f"The most accurate (median): {'; '.join(parts)}."
-
-
-def _describe_targets(frame: pd.DataFrame) -> str:
-    parts = []
-    for row in frame.to_dict("records"):
-        if not row["targets"]:
-            what = "has none"
-        elif row["missed"]:
-            what = f"misses {row['missed']:,} of {row['targets']:,}"
-        else:
-            what = f"meets all {row['targets']:,}" if row["targets"] > 1 else "meets the one"
-        parts.append(f"“{row['scenario']}” {what}")
-    return f"Targets: {'; '.join(parts)}."
 
 
 def _quoted(names: Sequence[str]) -> str:

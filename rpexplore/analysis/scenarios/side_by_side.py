@@ -162,6 +162,5 @@ def _describe_range(values: np.ndarray) -> str:
 
 
 def _spread(plan: TablePlan) -> float:
-    """Largest standard error of a cell over the smallest."""
     smallest = plan.table_variances.standard_errors("smallest")
     return float(np.max(plan.largest_standard_errors) / np.min(smallest))

@@ -90,7 +90,13 @@ class ADBCSession(Session):
                 self._prepare(cursor)
                 cursor.execute(statement)
                 for batch in cursor.fetch_record_batch():
-                    yield _plain(batch)
+                    columns = [
+                        (column.storage if isinstance(column, pa.ExtensionArray) else column).cast(
+                            _plain_type(column.type)
+                        )
+                        for column in batch.columns
+                    ]
+                    yield pa.record_batch(columns, names=batch.schema.names)
 
         def without_persons(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in rows:
@@ -238,18 +244,8 @@ def _table(name: str) -> str:
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """What a type is stored as; of texts the one type that is computed with."""
+    """The storage type of a type; of texts the one type that is computed with."""
     if isinstance(kind, pa.BaseExtensionType):  # numeric of PostgreSQL is a text, say
         kind = kind.storage_type
     is_text = pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     return pa.string() if is_text else kind
-
-
-def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    columns = [
-        (column.storage if isinstance(column, pa.ExtensionArray) else column).cast(
-            _plain_type(column.type)
-        )
-        for column in batch.columns
-    ]
-    return pa.record_batch(columns, names=batch.schema.names)

@@ -115,7 +115,7 @@ def hex_digits(text: Value, engine: str) -> Value:
 
 
 def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, Value]:
-    """Whose a record is, null if nobody's, and by what theirs are ordered."""
+    """The person of a record, null if nobody's, and the order of a person's records."""
     column: Value = table[rule.column]
     kind = column.type()
     if kind.is_floating():
@@ -182,7 +182,6 @@ def _category_text(column: Value, values: Categories, engine: str) -> Value:
 
 
 def _is_whole(number: Value) -> Value:
-    """Whether a floating point number is a whole one within ±2^53."""
     # Larger ones and NaN are never rounded: engines refuse what fits no whole number.
     near: Value = ibis.ifelse(number.abs() <= _float(_EXACT), number, _float(0.5))
     return near == near.floor()
@@ -214,21 +213,6 @@ def _numbers(column: Value, engine: str) -> Value:
     digits = text.re_replace(f"[{BLANKS}]", "")
     if engine != "postgresql":
         return ibis.ifelse(is_number, digits, ibis.null("string")).try_cast("float64")
-    return ibis.cases(
-        (is_number & _is_plain(digits), digits.cast("float64")), (is_number, _parse_extreme(digits))
-    )
-
-
-def _is_plain(digits: Value) -> Value:
-    """Whether a number lies far within the range of floating point by how it is written."""
-    return (digits.length() <= 200) & ~digits.re_search("[eE][+-]?0*[1-9][0-9][0-9]")
-
-
-def _parse_extreme(digits: Value) -> Value:
-    """A number where the engine refuses to parse what is too large or too small.
-
-    With more than a thousand digits, or an exponent of five that is positive, it is no number.
-    """
     short = (digits.length() <= 1000) & ~digits.re_search("[eE][+-]?0*[1-9][0-9]{4}")
     nothing = (digits.length() <= 1000) & digits.re_search("[eE]-0*[1-9][0-9]{4}")
     shortened: Value = ibis.ifelse(short, digits, ibis.literal("0"))
@@ -236,12 +220,23 @@ def _parse_extreme(digits: Value) -> Value:
     largest: Value = ibis.literal("1.7976931348623158e308")
     smallest: Value = ibis.literal("2.5e-324")
     return ibis.cases(
-        (nothing, _float(0)),
-        (~short, ibis.null("float64")),
-        (value > largest.cast("decimal"), ibis.null("float64")),
-        (value < smallest.cast("decimal"), _float(0)),
-        else_=digits.cast("float64"),
+        (is_number & _is_plain(digits), digits.cast("float64")),
+        (
+            is_number,
+            ibis.cases(
+                (nothing, _float(0)),
+                (~short, ibis.null("float64")),
+                (value > largest.cast("decimal"), ibis.null("float64")),
+                (value < smallest.cast("decimal"), _float(0)),
+                else_=digits.cast("float64"),
+            ),
+        ),
     )
+
+
+def _is_plain(digits: Value) -> Value:
+    """Whether a number lies far within the range of floating point by how it is written."""
+    return (digits.length() <= 200) & ~digits.re_search("[eE][+-]?0*[1-9][0-9][0-9]")
 
 
 def _of_number(number: Value, attribute: Attribute) -> Value:

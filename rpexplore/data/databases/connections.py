@@ -28,7 +28,7 @@ UNREACHABLE = {
 
 @dataclass(frozen=True)
 class Engine:
-    """What is known of an engine without its package.
+    """Facts about an engine that are known without its package.
 
     schemes   of its addresses
     form      an address, as an example
@@ -158,7 +158,7 @@ class Connection:
 
     @property
     def location(self) -> str:
-        """What stands behind the scheme: a path for DuckDB, host and port for Spark."""
+        """The part behind the scheme: a path for DuckDB, host and port for Spark."""
         return self.url.partition("://")[2]
 
     def without_secrets(self, text: str) -> str:
@@ -186,7 +186,7 @@ class Connection:
         return secrets - {""}
 
     def options(self) -> dict[str, str]:
-        """What stands behind the question mark: settings of Spark."""
+        """The part behind the question mark: settings of Spark."""
         return dict(parse_qsl(self.url.partition("?")[2]))
 
 
@@ -215,13 +215,12 @@ def connection_names() -> tuple[str, ...]:
 
 
 def secrets_file() -> Path:
-    """What RPEXPLORE_SECRETS says, or secrets.toml in the program's own folder."""
+    """The path in RPEXPLORE_SECRETS, or secrets.toml in the program's own folder."""
     named = os.environ.get("RPEXPLORE_SECRETS")
     return Path(named) if named else home_folder() / "secrets.toml"
 
 
 def _connections() -> dict[str, str]:
-    """The connections in the file of secrets, by name."""
     path = secrets_file()
     try:
         content = secret_toml(path, "The file of secrets", DataError)

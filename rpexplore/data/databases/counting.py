@@ -30,7 +30,6 @@ from rpexplore.data.databases.coding import (
 from rpexplore.data.databases.packing import Word
 from rpexplore.data.databases.request import BEYOND, OF_NOBODY, STATE, Request, agree
 from rpexplore.data.source import PersonRule
-from rpexplore.domain.domain import AttributeIndices
 
 PART, CELL, COUNT = "part", "cell", "n"
 RANK = "rank_of_person"
@@ -109,7 +108,7 @@ def packed(records: ir.Table, request: Request, words: Sequence[Word]) -> ir.Tab
 
 
 def blocks_of(request: Request) -> list[Block]:
-    """What `statement` counts by; in any order they take about as long each."""
+    """The groups that `statement` counts by; each takes about as long."""
     return blocks(request.tables, request.sizes, _BLOCK_CELLS)
 
 
@@ -136,20 +135,16 @@ def statement(
             n=lambda rows: rows.count()
         )
         for table in block.tables:
-            parts.append(_table_rows(counted, table, positions[table], sizes))
+            summed = counted.group_by(*(f"c{index}" for index in table)).aggregate(
+                n=lambda rows: rows.n.sum()
+            )
+            cell: Value = summed[f"c{table[0]}"].cast("int64")
+            for index in table[1:]:
+                cell = cell * ibis.literal(sizes[index], "int64") + summed[f"c{index}"].cast(
+                    "int64"
+                )
+            parts.append(_rows(summed, positions[table], cell, summed.n))
     return _union(parts)
-
-
-def _table_rows(
-    counted: ir.Table, table: AttributeIndices, position: int, sizes: Sequence[int]
-) -> ir.Table:
-    summed = counted.group_by(*(f"c{index}" for index in table)).aggregate(
-        n=lambda rows: rows.n.sum()
-    )
-    cell: Value = summed[f"c{table[0]}"].cast("int64")
-    for index in table[1:]:
-        cell = cell * ibis.literal(sizes[index], "int64") + summed[f"c{index}"].cast("int64")
-    return _rows(summed, position, cell, summed.n)
 
 
 def _checks(kept: ir.Table, request: Request) -> ir.Table:

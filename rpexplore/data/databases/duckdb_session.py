@@ -172,7 +172,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _scans(operators: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What a plan tells of everything it reads: tables, and functions that read elsewhere."""
+    """Everything that a query plan reads: tables, and functions that read elsewhere."""
     for operator in operators:
         info = operator["extra_info"]
         if "Table" in info or info.get("Function", "RANGE") not in _READ_NOTHING:
@@ -190,7 +190,7 @@ def _table_of(scanned: str) -> str:
 
 
 def _patterns(view: str, definitions: Sequence[tuple[str, str]]) -> list[str]:
-    """What stands in quotation marks and names files, in a view and in all that it mentions."""
+    """Quoted names of files, in a view and in all views that it mentions."""
     reached: dict[str, str] = {}
     text = view.lower()
     while more := {

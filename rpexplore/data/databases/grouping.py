@@ -88,5 +88,4 @@ class GroupTally:
 
 
 def _of_domain(table: AttributeIndices, request: Request) -> AttributeIndices:
-    """A table's attributes without areas."""
     return tuple(index for index in table if index < len(request.domain))

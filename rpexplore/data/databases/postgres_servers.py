@@ -80,7 +80,12 @@ class Snapshot:
             # Whatever the server refuses, the connection that is there goes on without it.
             with suppress(psycopg.Error), self.server.transaction():
                 for _ in range(min(n_wanted, self._n_most())):
-                    server = opened.enter_context(closing(connect(self._address())))
+                    # The address of the one server that answered, where the URI names several.
+                    info = self.server.info
+                    one = {"host": info.host, "port": info.port}
+                    if info.hostaddr:
+                        one["hostaddr"] = info.hostaddr
+                    server = opened.enter_context(closing(connect({**self.given, **one})))
                     # What Ibis sets as well, before there is a transaction.
                     server.execute("SET TIMEZONE = UTC")
                     server.execute(_BEGIN)
@@ -97,14 +102,6 @@ class Snapshot:
         is_here = not self.server.info.hostaddr or self.server.info.hostaddr in ("127.0.0.1", "::1")
         n_processors = (os.cpu_count() or 1) if is_here else _MOST_SERVERS
         return max(0, min(n_beside, n_processors - 1, _MOST_SERVERS - 1))
-
-    def _address(self) -> dict[str, Any]:
-        """That of the one server that answered, where an address names several."""
-        info = self.server.info
-        one = {"host": info.host, "port": info.port}
-        if info.hostaddr:
-            one["hostaddr"] = info.hostaddr
-        return {**self.given, **one}
 
 
 def begin(server: Any, given: Mapping[str, Any]) -> Snapshot:

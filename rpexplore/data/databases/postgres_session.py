@@ -1,6 +1,6 @@
 """Sessions on PostgreSQL: one transaction that reads only."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -119,7 +119,15 @@ class PostgresSession(SQLSession):
         tally, text = GroupTally(request), self._streamed(name, request)
         for number, attributes in enumerate(tally.sets):
             columns = [*(f"c{index}" for index in attributes), *([STATE] if request.rule else [])]
-            statement = _grouped(text, list(request.area_columns), columns)
+            # There are collations that take two codes for one.
+            listed = [
+                *(f'{area} COLLATE "C" AS {area}' for area in list(request.area_columns)),
+                *columns,
+            ]
+            grouped = ", ".join(str(position) for position in range(1, len(listed) + 1))
+            by = f" GROUP BY {grouped}" if listed else ""
+            given = ", ".join([*listed, f"count(*) AS {N_RECORDS}"])
+            statement = f"SELECT {given} FROM ({text}) AS records{by}"
             share = part_of_progress(
                 on_progress, number / len(tally.sets), (number + 1) / len(tally.sets)
             )
@@ -214,18 +222,7 @@ class PostgresSession(SQLSession):
             return count_streamed(rows, request, on_progress)
 
 
-def _grouped(records: str, areas: Sequence[str], columns: Sequence[str]) -> str:
-    """A statement that counts the records of another one that have the same in these columns."""
-    # There are collations that take two codes for one.
-    listed = [*(f'{area} COLLATE "C" AS {area}' for area in areas), *columns]
-    grouped = ", ".join(str(position) for position in range(1, len(listed) + 1))
-    by = f" GROUP BY {grouped}" if listed else ""
-    given = ", ".join([*listed, f"count(*) AS {N_RECORDS}"])
-    return f"SELECT {given} FROM ({records}) AS records{by}"
-
-
 def _batches(server: Any, text: str) -> Generator[pa.RecordBatch, None, None]:
-    """The rows of a statement of `counting`."""
     # Of an optional extra.
     from rpexplore.data.databases.counting import CELL, COUNT, PART
 

@@ -104,7 +104,7 @@ class Request:
                     raise self.area_coder.refusal_error(refusal)
 
     def changed_error(self) -> DataError:
-        """What is raised for counts that are not all of the same records."""
+        """The error for counts that are not all of the same records."""
         return DataError(
             f"The records {self.records} changed while they were counted, or are not the same "
             "whenever they are read; nothing of these counts is used. Wait until they are "

@@ -75,14 +75,14 @@ class Session(ABC):
         return self.count(name, request, on_progress)
 
     def provenance(self, name: str) -> Provenance:
-        """What a table that is there comes from."""
+        """The origin of an existing table."""
         schema, table = parts_of(name)
         return Provenance(self.address, (f"{schema or self.schema}.{table}".lower(),))
 
     def pieces(
         self, rows: Callable[[], Iterable[Piece]], name: str, on_progress: Progress
     ) -> Generator[Piece, None, None]:
-        """What the engine gives for a statement about a table, piece by piece.
+        """The engine's result of a statement about a table, piece by piece.
 
         It runs beside, so that `on_progress` can stop it by raising whatever it wants; Ctrl-C does.
         """
@@ -150,7 +150,7 @@ def parts_of(name: str) -> tuple[str, str]:
 
 
 def file_state(path: Path) -> tuple[str, ...]:
-    """What changes with a file: its size and times; nothing of one that is not there."""
+    """The size and times of a file, which change with it; nothing for one that is not there."""
     try:
         stat = path.stat()
     except FileNotFoundError:
@@ -223,7 +223,13 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
     except Exception as error:
         if not error_kind(error):
             raise
-        error = _root_error(error)
+        # The engine's first error in the chain, or better one with a known remedy: closing after
+        # an error may fail as well, and tells less.
+        chain: list[BaseException] = [error]
+        while (context := chain[-1].__context__) is not None:
+            chain.append(context)
+        of_engine = [link for link in reversed(chain) if error_kind(link)]
+        root = next((link for link in of_engine if error_kind(link) != "failed"), of_engine[0])
         what = f"the table {table!r}" if table else "the database"
         said = {
             **UNREACHABLE,
@@ -245,27 +251,15 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
             "limit",
             "failed": f"the engine could not work on {what}; see what it says, and correct the "
             "table or the connection",
-        }[error_kind(error)]
+        }[error_kind(root)]
         raise DataError(
             f"At the connection {connection.name!r} {said}.",
-            private=f"The engine says: {connection.without_secrets(str(error)).strip()}",
+            private=f"The engine says: {connection.without_secrets(str(root)).strip()}",
         ) from None
 
 
-def _root_error(error: BaseException) -> BaseException:
-    """The first error of an engine that this one came of, best one whose remedy is known.
-
-    Closing after an error may fail as well, and tells less.
-    """
-    chain = [error]
-    while (context := chain[-1].__context__) is not None:
-        chain.append(context)
-    of_engine = [link for link in reversed(chain) if error_kind(link)]
-    return next((link for link in of_engine if error_kind(link) != "failed"), of_engine[0])
-
-
 def error_kind(error: BaseException) -> str:
-    """What went wrong, in a word; "" for what is no error of an engine."""
+    """The kind of an engine's error, in a word; "" for any other error."""
     bases = type(error).__mro__
     if "TABLE_OR_VIEW_NOT" in str(error):
         return "missing"

@@ -18,7 +18,7 @@ def side_by_side(
     cancel: Callable[[], None],
     on_progress: Progress,
 ) -> Generator[Piece, None, None]:
-    """What statements give, each in a thread of its own, piece by piece in any order.
+    """The results of statements, each in a thread of its own, piece by piece in any order.
 
     An error of one stops the others, as does `on_progress` by raising, and whoever closes this.
     cancel: stops all statements that run

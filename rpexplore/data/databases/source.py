@@ -219,7 +219,7 @@ class DatabaseSource:
         rule: PersonRule | None,
         areas: AreaCuts | None,
     ) -> Request:
-        """What is counted; raises `DataError` for what cannot be."""
+        """The request for the engine; raises `DataError` for what cannot be counted."""
         there = [name for name, _ in session.columns(self.table)]
         request = Request(
             self.name,

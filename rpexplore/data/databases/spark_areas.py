@@ -35,7 +35,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Tasks:
-    """What is worked on, and how.
+    """The work on the records of areas, as it is sent to the cluster.
 
     request  what is counted of all records
     work     what is made of a share's counts
@@ -120,7 +120,7 @@ class Tasks:
 
     @property
     def _columns(self) -> dict[int, np.dtype]:
-        """What is packed of records, and its types."""
+        """The packed columns of records, and their types."""
         sizes, indices = self.request.sizes, self.request.attribute_indices
         kinds = {index: np.min_scalar_type(sizes[index] - 1) for index in indices}
         return {worker.AREAS: np.dtype(np.int32), **kinds}
@@ -159,7 +159,7 @@ def taken(
 
 
 def _numbers(rows: Iterator[Row], expected: int, request: Request) -> Iterator[np.ndarray]:
-    """What was made of a share of so many records."""
+    """The result for a share of so many records."""
     if next(rows)[worker.CHUNK] != expected:
         raise request.changed_error()
     for row in rows:

@@ -80,7 +80,7 @@ class ClusterSession(Session):
         check: Callable[[Counts], None],
         on_progress: Progress,
     ) -> Generator[Iterator[np.ndarray], None, None]:
-        """What `work` makes of each share of the records, as of `spark_areas.taken`."""
+        """The results of `work` for each share of the records, as of `spark_areas.taken`."""
         try:
             yield from self._worked_on(name, request, (), shares, work, check, on_progress)
         except UnlistedError as error:  # raised before there is anything of any share
@@ -91,7 +91,14 @@ class ClusterSession(Session):
         with engine_errors(self.connection, name):
             send_package(self.backend)
             records, layout = coded_frame(self._frame(name), request, unlisted)
-            keys = _partition_keys(self.backend, 1 + len(shares))
+            # Numbers by which Spark spreads rows over n partitions: the first to the first, and so
+            # on. 40 for each: one that none of them leads to is not seen in the life of this
+            # universe; nothing but the order in which results come would depend on it.
+            n = 1 + len(shares)
+            tried = self.backend.range(40 * n, numPartitions=1).repartition(n, "id")
+            sent = tried.selectExpr("id", "spark_partition_id() AS number").collect()
+            found = {row.number: row.id for row in sent}
+            keys = [found.get(number, 40 * n + number) for number in range(n)]
             tasks = spark_areas.Tasks(request, layout, shares, work, keys)
             made = made_frame(self.backend, records, tasks)
         # Of one query, which is never run again: what is made of a share is made once that counts.
@@ -123,7 +130,7 @@ def counts_frame(frame: Any, request: Request, unlisted: Collection[int] = ()) -
 
 
 def made_frame(spark: Any, records: Any, tasks: spark_areas.Tasks) -> Any:
-    """What is made of each share of these records, a partition each: one scan, and one exchange."""
+    """The result for each share of these records, a partition each: one scan, one exchange."""
     rows = records.mapInArrow(tasks.rows_of_part, spark_areas.COLUMNS)
     # Of each share one without records, as all are worked on, also where nobody is.
     empty = ["0 AS chunk", "0 AS width", "NULL AS places", "X'' AS counts", "id AS share"]
@@ -134,16 +141,6 @@ def made_frame(spark: Any, records: Any, tasks: spark_areas.Tasks) -> Any:
     by_share = rows.repartition(len(tasks.keys), spark_areas.SHARE)
     by_share = by_share.sortWithinPartitions(spark_areas.SHARE)
     return by_share.mapInArrow(tasks.made, spark_areas.COLUMNS)
-
-
-def _partition_keys(spark: Any, n: int) -> list[int]:
-    """Numbers by which Spark spreads rows over n partitions: the first to the first, and so on."""
-    # 40 for each: one that none of them leads to is not seen in the life of this universe; nothing
-    # but the order in which results come would depend on it.
-    tried = spark.range(40 * n, numPartitions=1).repartition(n, "id")
-    rows = tried.selectExpr("id", "spark_partition_id() AS number").collect()
-    keys = {row.number: row.id for row in rows}
-    return [keys.get(number, 40 * n + number) for number in range(n)]
 
 
 def coded_frame(frame: Any, request: Request, unlisted: Collection[int]) -> tuple[Any, Layout]:
@@ -240,7 +237,7 @@ def open_session(connection: Connection) -> Iterator[Session]:
 
 
 def _controls(spark: Any) -> tuple[Callable[[], None], Callable[[], None]]:
-    """What marks the work of a thread, and what stops all work with this mark."""
+    """A mark for the work of a thread, and a function that stops all work with this mark."""
     mark = f"rpexplore-{uuid4()}"
     if _is_remote(spark):
         return lambda: spark.addTag(mark), lambda: spark.interruptTag(mark)

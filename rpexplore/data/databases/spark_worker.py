@@ -216,7 +216,7 @@ def areas_of(batch: pa.RecordBatch, request: Request) -> np.ndarray:
 
 
 def _person(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Whose each record is, int64[n] twice, and whether nobody's: of an empty text, as of none."""
+    """The person of each record, int64[n] twice, and whether there is none (also for "")."""
     with nothing_quoted():
         if pa.types.is_string(column.type):
             column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
@@ -260,7 +260,7 @@ def _n_cells(table: AttributeIndices, sizes: Sequence[int]) -> int:
 
 
 def _starts(request: Request) -> dict[AttributeIndices, int]:
-    """Where in the line each table begins."""
+    """The position in the line where each table begins."""
     n_cells = [_n_cells(table, request.sizes) for table in request.tables]
     return dict(zip(request.tables, accumulate(n_cells, initial=0), strict=False))
 

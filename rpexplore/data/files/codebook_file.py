@@ -108,7 +108,7 @@ Recognised = CodebookFile | ColumnsFile | OwnFile | PackageFile | HierarchyFile
 
 
 def recognise(content: bytes, filename: str) -> Recognised:
-    """What a file with this content is.
+    """Recognise a file by its content.
 
     Raises `RpexploreError` for a file that is none of these, or cannot be used.
     """
@@ -130,12 +130,19 @@ def recognise(content: bytes, filename: str) -> Recognised:
     refuse_large(len(content), filename)
     text = utf8_text(content, filename, DomainError)
     if _is_json(content, filename):
-        return _from_json(text, filename)
+        schemas = schemas_in_json(text, filename)
+        if len(schemas) > 1:
+            return PackageFile(schemas, filename)
+        stated = chosen_schema(schemas, filename)
+        said = stated.schema.get("format") if isinstance(stated.schema, dict) else None
+        if isinstance(said, str) and not stated.has_fields:
+            return OwnFile(said)
+        return _from_schema(stated, filename)
     return CodebookFile("CSV codebook", Domain(tuple(attributes_from_csv(text, filename))), {})
 
 
 def recognise_path(path: Path) -> Recognised:
-    """What the file at this path is, or a folder of records there; `recognise` says what it raises.
+    """Recognise the file or folder of records at this path; raises as `recognise`.
 
     Of records it is their head alone that is read.
     """
@@ -184,17 +191,6 @@ def _may_be_codebook(content: bytes, filename: str) -> bool:
     return False
 
 
-def _from_json(text: str, filename: str) -> Recognised:
-    schemas = schemas_in_json(text, filename)
-    if len(schemas) > 1:
-        return PackageFile(schemas, filename)
-    stated = chosen_schema(schemas, filename)
-    said = stated.schema.get("format") if isinstance(stated.schema, dict) else None
-    if isinstance(said, str) and not stated.has_fields:
-        return OwnFile(said)
-    return _from_schema(stated, filename)
-
-
 def _from_schema(stated: StatedSchema, filename: str) -> CodebookFile | ColumnsFile:
     if not stated.has_fields:
         raise DomainError(
@@ -202,7 +198,11 @@ def _from_schema(stated: StatedSchema, filename: str) -> CodebookFile | ColumnsF
             '"resources", and sizes are written {"age": 32}; export one of these.'
         )
     if not stated.with_values["fields"]:
-        return ColumnsFile(f"{stated.kind} without values", _header(stated, filename))
+        types = stated.without_values
+        return ColumnsFile(
+            f"{stated.kind} without values",
+            header_of(filename, [Column(name, _DECLARED.get(types[name], "")) for name in types]),
+        )
     domain = Domain.from_schema(stated.with_values)
     return CodebookFile(stated.kind, domain, stated.without_values, stated.remarks)
 
@@ -219,8 +219,3 @@ def _from_draft(
     if draft.domain.attributes or others is None:
         return CodebookFile(kind, draft.domain, draft.without_values, draft.remarks, others)
     return others
-
-
-def _header(stated: StatedSchema, filename: str) -> Header:
-    types = stated.without_values
-    return header_of(filename, [Column(name, _DECLARED.get(types[name], "")) for name in types])

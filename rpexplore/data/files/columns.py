@@ -104,7 +104,7 @@ def header_of(name: str, columns: Sequence[Column]) -> Header:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnValues:
-    """What the records hold, by column: its values in order, or why they are not listed.
+    """The values of each column of the records in order, or why they are not listed.
 
     Private; the repr shows nothing.
     """
@@ -132,7 +132,10 @@ def read_column_values(
     with source.readable():
         for batch, share in source.batches(names):
             for name in values.keys() - refused.keys():
-                values[name] |= _distinct_texts(batch.column(name))
+                distinct = of_known_type(batch.column(name).unique()).unique().drop_null()
+                if pa.types.is_floating(distinct.type):
+                    distinct = distinct.filter(pc.is_finite(distinct))
+                values[name] |= {text for text in as_text(distinct).to_pylist() if text.strip()}
                 if len(values[name]) > most:
                     refused[name] = f"more than {most} different values"
                 elif any(len(value) > MOST_LETTERS for value in values[name]):
@@ -193,14 +196,6 @@ def _declared_type(kind: pa.DataType) -> str:
     if is_of.is_temporal(kind):
         return DATES
     return TEXT if is_of.is_string(kind) or is_of.is_large_string(kind) else ""
-
-
-def _distinct_texts(column: pa.Array) -> set[str]:
-    """The distinct values of a batch as text, without what is missing or blank."""
-    distinct = of_known_type(column.unique()).unique().drop_null()
-    if pa.types.is_floating(distinct.type):
-        distinct = distinct.filter(pc.is_finite(distinct))
-    return {text for text in as_text(distinct).to_pylist() if text.strip()}
 
 
 def _in_order(values: set[str]) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ Kind = Callable[[Folder], Choice]
 
 @dataclass(frozen=True)
 class Offered:
-    """What can be chosen.
+    """The files and folders that can be chosen.
 
     names   {path: what it is called}, in the order of its folders and names
     is_cut  whether there may be more, which were too many to look at

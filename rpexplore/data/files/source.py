@@ -159,7 +159,6 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 def _columns_of(file: RecordFile) -> list[str]:
-    """The names of a file's own columns; looks at no record."""
     with _readable(file.path):
         if file.kind == "csv":
             return csv_header(file.path)[0]
@@ -169,7 +168,6 @@ def _columns_of(file: RecordFile) -> list[str]:
 
 
 def _in_one_form(header: Sequence[str]) -> list[str]:
-    """The names of columns as a codebook has them."""
     return [normalize("NFC", name) for name in header]
 
 

@@ -47,7 +47,7 @@ def variables_of_ddi(content: bytes, name: str) -> list[Variable]:
 
 @dataclass
 class _Said:
-    """What is said of a variable, texts as they stand there.
+    """A variable as the file describes it, texts unchanged.
 
     categories      (value, label, whether it is missing)
     missing         values that are missing

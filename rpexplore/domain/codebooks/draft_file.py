@@ -16,7 +16,7 @@ MOST_BYTES = 50_000_000
 
 
 def dictionary_kind(head: bytes, filename: str) -> str:
-    """What kind of file it is, in words, by its first bytes or its ending; "" for another kind."""
+    """The kind of file in words, by its first bytes or its ending; "" for another kind."""
     if form := statistics_format(head, filename):
         return f"{PACKAGES[form]} file"
     is_marked_up = head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"<?xml", b"<codeBook"))

@@ -100,7 +100,7 @@ def with_hierarchy(domain: Domain, name: str, file: HierarchyFile) -> Domain:
 
 
 def _nodes(text: str, filename: str) -> list[tuple[str, int, str]]:
-    """What each line is called in errors, the levels above its code, and the code."""
+    """For each line its name in errors, the levels above its code, and the code."""
     nodes = []
     # Not splitlines: codes may hold what Unicode calls a line separator.
     for number, row in enumerate(text.split("\n"), start=1):

@@ -10,7 +10,7 @@ from rpexplore.errors import DomainError
 
 
 def variables_of_statistics_file(content: bytes | Path, form: str, name: str) -> list[Variable]:
-    """What the dictionary of the file says.
+    """The variables in the dictionary of the file.
 
     Args:
         content: What it holds, or where it is.

@@ -20,7 +20,7 @@ _MOST_NAMED = 4
 
 @dataclass(frozen=True)
 class Variable:
-    """What a dictionary says of a variable.
+    """A variable as a dictionary describes it.
 
     kind     the type of its values, in words
     values   label by value, "" for none, of those that are an answer, in their order

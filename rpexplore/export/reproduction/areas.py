@@ -8,9 +8,7 @@ from rpexplore.errors import PlanError
 from rpexplore.export.reproduction.part import PartFile, Reproduction
 from rpexplore.export.reproduction.python_source import (
     call,
-    lines_of_call,
     literal,
-    source_of_budget,
     source_of_loss,
 )
 from rpexplore.planning.areas.area_plan import AreaPlan
@@ -33,13 +31,10 @@ def areas_again(plan: AreaPlan, scenario: Scenario) -> Reproduction:
     if study is None:
         raise PlanError("The scenario has no areas; give the one that the plan was made from.")
     loss = source_of_loss(study.loss)
-    uniform = ["uniform_levels=True"] if study.uniform else []
-    arguments = ["areas()", f"loss={loss}", f"budget={source_of_budget(plan.budget)}", *uniform]
     options = _options(study)
     return Reproduction(
         asked="areas()",
-        alone=lines_of_call("rp.plan_areas", arguments),
-        settings={"loss": loss, **({"uniform_levels": "True"} if uniform else {})},
+        settings={"loss": loss, **({"uniform_levels": "True"} if study.uniform else {})},
         definitions=_definitions(study),
         verb=[] if options is None else ["rpexplore", "plan", study.filename],
         options=options or [],

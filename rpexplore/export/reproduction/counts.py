@@ -5,7 +5,7 @@ import numpy as np
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.export.reproduction.part import PartFile, Reproduction
-from rpexplore.export.reproduction.python_source import lines_of_call, literal, source_of_budget
+from rpexplore.export.reproduction.python_source import literal
 from rpexplore.planning.counts.query_plan import QueryPlan
 from rpexplore.queries.csv_files import csv_of_coefficients, csv_of_conditions
 from rpexplore.queries.definitions import StatedQueries
@@ -18,10 +18,8 @@ QUERIES = "queries.csv"
 def counts_again(plan: QueryPlan, scenario: Scenario, codebook: Domain) -> Reproduction:
     """How own counts are made again. codebook: of the whole plan, which lies beside the script"""
     (attributes,) = texts_of_tables(codebook, [plan.domain.names])
-    budget = source_of_budget(plan.budget)
     return Reproduction(
         asked="counts()",
-        alone=lines_of_call("rp.query_plan", ["counts()", f"budget={budget}"]),
         definitions=(
             "def counts() -> rp.QueryList:\n"
             '    """The queries, each with its target."""\n'

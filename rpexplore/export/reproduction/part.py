@@ -17,8 +17,7 @@ class Reproduction:
     """How a part is made again.
 
     asked        Python expression of what is asked for
-    alone        Python expression of the plan of this part alone
-    settings     of a request of several parts beside `asked`: names -> Python expressions
+    settings     of the request, beside `asked`: names -> Python expressions
     definitions  Python functions that `asked` calls
     imports      lines that these need, beside rpexplore; needs_path: whether they need pathlib
     verb         the command and what stands behind it; empty where options cannot say it all
@@ -28,7 +27,6 @@ class Reproduction:
     """
 
     asked: str
-    alone: str
     definitions: str
     verb: Sequence[str]
     options: Sequence[Sequence[str]]

@@ -56,14 +56,13 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
     It reads the files of `reproductions`, and of areas their codebook.
     """
     parts = reproductions(plan, scenario)
-    made, purpose = next(iter(parts.values())).alone, f"The {answers_of(plan)}"
+    settings = {name: text for part in parts.values() for name, text in part.settings.items()}
+    asked = {kind: part.asked for kind, part in parts.items()}
+    arguments = [f"{name}={text}" for name, text in {**asked, **settings}.items()]
+    arguments.append(f"budget={source_of_budget(plan.budget)}")
     if len(parts) > 1:
-        settings = {name: text for part in parts.values() for name, text in part.settings.items()}
-        asked = {kind: part.asked for kind, part in parts.items()}
-        arguments = [f"{name}={text}" for name, text in {**asked, **settings}.items()]
-        arguments += [f"budget={source_of_budget(plan.budget)}", f"shares={shares_of(plan)}"]
-        request = lines_of_call("rp.Request", arguments).replace("\n", "\n    ")
-        made = f"rp.plan(\n    {request}\n)"
+        arguments.append(f"shares={shares_of(plan)}")
+    request = lines_of_call("rp.Request", arguments).replace("\n", "\n    ")
     exception = except_from_records(plan.domain)
     remark = f"Nothing here was made from records{exception}." if exception else ""
     definitions = dict.fromkeys(part.definitions for part in parts.values())
@@ -72,8 +71,8 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
         "plan.py.j2",
         plan=plan,
         type=type(plan).__name__,
-        made=made,
-        purpose=purpose,
+        made=f"rp.plan(\n    {request}\n)",
+        purpose=f"The {answers_of(plan)}",
         answers=answers_of(plan),
         definitions="\n\n".join(definitions),
         imports=sorted({line for part in parts.values() for line in part.imports}),

@@ -13,9 +13,7 @@ from rpexplore.domain.provenance import except_from_records
 from rpexplore.export.reproduction.part import PartFile, Reproduction
 from rpexplore.export.reproduction.python_source import (
     call,
-    lines_of_call,
     literal,
-    source_of_budget,
     source_of_loss,
     wrapped,
 )
@@ -38,16 +36,9 @@ def tables_again(plan: TablePlan, scenario: Scenario) -> Reproduction:
     recipe = Recipe.of(plan, scenario)
     loss, uniform = source_of_loss(plan.loss), recipe.uniform_reference
     uniform_text = {"uniform_reference": "True"} if uniform else {}
-    arguments = [
-        "workload(domain())",
-        f"loss={loss}",
-        f"budget={source_of_budget(plan.budget)}",
-        *(["uniform_reference=True"] if uniform else []),
-    ]
     losses = [[f"--{name}", text] for name, text in options_of_loss(plan.loss)]
     return Reproduction(
         asked="workload(domain())",
-        alone=lines_of_call("rp.plan", arguments),
         settings={"loss": loss, **uniform_text},
         definitions=_definitions(recipe),
         imports=_imports(recipe),
@@ -65,14 +56,8 @@ def rounds_again(plan: AdaptivePlan, scenario: Scenario, prefix: str = "") -> Re
     """
     recipe, count = Recipe.of(plan, scenario), str(plan.expected_records)
     workload = f"{prefix}workload({prefix}domain())"
-    arguments = [
-        workload,
-        f"budget={source_of_budget(plan.budget)}",
-        f"expected_records={count}",
-    ]
     return Reproduction(
         asked=f"rp.Rounds({workload}, {count})",
-        alone=lines_of_call("rp.adaptive_plan", arguments),
         definitions=_definitions(recipe, prefix),
         imports=_imports(recipe),
         needs_path=recipe.needs_tables_csv,

@@ -32,7 +32,7 @@ MOST_RECORDS = 10**12  # that can be expected
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdaptivePlan(PartPlan):
-    """What an adaptive release measures, and when; it guarantees privacy, and no accuracy.
+    """The schedule of an adaptive release; it guarantees privacy, and no accuracy.
 
     A run measures the first plan. Then, in each round, it fits all tables to what is measured so
     far, selects the candidates that the fit gets most wrong, and measures their residuals.
@@ -124,7 +124,7 @@ class AdaptivePlan(PartPlan):
 
     @cached_property
     def candidates(self) -> tuple[AttributeIndices, ...]:
-        """What rounds select from, as ascending attribute indices: pairs, and triples if they fit.
+        """The candidates of rounds, as ascending attribute indices: pairs, and triples if they fit.
 
         In canonical order: by number of attributes, then lexicographically.
         """

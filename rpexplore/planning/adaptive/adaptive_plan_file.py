@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.exact_numbers import exact_text, shown_value
 from rpexplore.common.json_fields import (
     check_keys,
     dumps,
@@ -10,10 +10,13 @@ from rpexplore.common.json_fields import (
     loads,
     object_text,
     positive_exact,
+    refusing,
 )
 from rpexplore.domain.domain import Domain
-from rpexplore.errors import PlanError
+from rpexplore.errors import ContradictionError, PlanError
+from rpexplore.planning.adaptive.adaptive_fields import FIELDS, ROUND
 from rpexplore.planning.adaptive.schedule import Round
+from rpexplore.planning.plan_fields import keys
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.planning.tables_in_json import tables_from_json, tables_to_json
 from rpexplore.privacy.budget import Budget
@@ -21,11 +24,7 @@ from rpexplore.privacy.budget import Budget
 if TYPE_CHECKING:
     from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
 
-_KEYS = (
-    "kind", "domain", "budget", "privacy_cost", "expected_records", "first_plan", "rounds",
-    "tables",
-)  # fmt: skip
-_ROUND_KEYS = ("tables", "selection_rho", "measurement_rho")
+_KEYS, _ROUND_KEYS = keys(FIELDS), keys(ROUND)
 _MOST_ROUNDS = 1000  # nobody plans as many; each is a fit of all tables
 
 
@@ -57,22 +56,28 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     """
     check_keys(content, _KEYS, "the adaptive rounds")
     domain = Domain.from_schema(content["domain"])
+    rounds = list_of(content, "rounds")
+    if not 1 <= len(rounds) <= _MOST_ROUNDS:
+        raise PlanError(f"there must be 1 to {_MOST_ROUNDS:,} rounds, got {len(rounds):,}.")
     return {
         "workload": tables_from_json(list_of(content, "tables"), domain),
         "budget": Budget.from_json(content["budget"]),
-        "first": TablePlan.of_content(content["first_plan"], version, None),
-        "rounds": tuple(map(_round, _rounds(content))),
+        "first": _first_plan(content["first_plan"], version),
+        "rounds": tuple(map(_round, rounds)),
         "expected_records": content["expected_records"],
         "exact_privacy_cost": positive_exact(content, "privacy_cost"),
         "version": version,
     }
 
 
-def _rounds(content: dict[str, Any]) -> list[Any]:
-    rounds = list_of(content, "rounds")
-    if not 1 <= len(rounds) <= _MOST_ROUNDS:
-        raise PlanError(f"there must be 1 to {_MOST_ROUNDS:,} rounds, got {len(rounds):,}.")
-    return rounds
+def _first_plan(content: Any, version: str) -> TablePlan:
+    with refusing(ContradictionError, "its first plan cannot be used"):
+        first = TablePlan.of_content(content, version, None)
+        if content["kind"] != TablePlan.kind:
+            raise PlanError(
+                f"its kind must be {TablePlan.kind}, got {shown_value(content['kind'])}."
+            )
+        return first
 
 
 def _round(row: Any) -> Round:

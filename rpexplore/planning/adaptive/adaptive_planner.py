@@ -1,6 +1,5 @@
 """Adaptive planner: (workload, budget, expected records) → adaptive plan. Never sees a record."""
 
-from fractions import Fraction
 from importlib.metadata import version
 
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan, checked_records
@@ -12,7 +11,6 @@ from rpexplore.planning.adaptive.candidates import (
 from rpexplore.planning.adaptive.schedule import schedule
 from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.planner import plan_tables, refuse_type
-from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.workload import Workload
@@ -44,7 +42,7 @@ def adaptive_plan(workload: Workload, *, budget: Budget, expected_records: int) 
         >>> import rpexplore as rp
         >>> domain = rp.Domain.from_sizes({"age": 100, "sex": 2, "region": 16})
         >>> tables = rp.Workload.all_of_order(domain, 3)
-        >>> planned = rp.adaptive_plan(tables, budget=rp.Budget(rho="0.1"), expected_records=50_000)
+        >>> planned = adaptive_plan(tables, budget=rp.Budget(rho="0.1"), expected_records=50_000)
         >>> planned.rho <= planned.budget.rho, rp.verify(planned).holds
         (True, True)
     """
@@ -53,7 +51,16 @@ def adaptive_plan(workload: Workload, *, budget: Budget, expected_records: int) 
     records = checked_records(expected_records)
     refuse_unsuitable(workload)
     steps = schedule(budget, len(candidates_of(workload)), records)
-    first = _first_plan(workload, budget, steps.first_rho, records)
+    # The first round measures all residuals of up to two attributes, which smooth tables need.
+    names = workload.domain.names
+    sets = [row for order in (1, 2) for row in subsets_within(workload, order).tolist()]
+    tables = Workload.of(workload.domain, [tuple(names[index] for index in row) for row in sets])
+    weights = SmoothWeights(float(steps.first_rho), records)
+    own_budget = Budget(
+        rho=steps.first_rho * budget.records_factor,
+        max_records_per_person=budget.max_records_per_person,
+    )
+    first = plan_tables(weights.weighted(tables), loss=SumOfVariances(), budget=own_budget)
     rounds_rho = steps.rho - steps.first_rho
     return AdaptivePlan(
         workload=workload,
@@ -64,18 +71,3 @@ def adaptive_plan(workload: Workload, *, budget: Budget, expected_records: int) 
         exact_privacy_cost=first.exact_privacy_cost + 2 * budget.records_factor * rounds_rho,
         version=version("rpexplore"),
     )
-
-
-def _first_plan(
-    workload: Workload, budget: Budget, record_rho: Fraction, records: int
-) -> TablePlan:
-    """All residuals of 1 and 2 attributes within tables, as smooth tables need them."""
-    names = workload.domain.names
-    sets = [row for order in (1, 2) for row in subsets_within(workload, order).tolist()]
-    tables = Workload.of(workload.domain, [tuple(names[index] for index in row) for row in sets])
-    weights = SmoothWeights(float(record_rho), records)
-    own_budget = Budget(
-        rho=record_rho * budget.records_factor,
-        max_records_per_person=budget.max_records_per_person,
-    )
-    return plan_tables(weights.weighted(tables), loss=SumOfVariances(), budget=own_budget)

@@ -40,7 +40,7 @@ class Round:
 
     @property
     def rho(self) -> Fraction:
-        """What the round costs one record."""
+        """The round's privacy cost for one record."""
         return self.n_tables * (self.selection_rho + self.measurement_rho)
 
 
@@ -53,7 +53,7 @@ class Schedule:
 
     @property
     def rho(self) -> Fraction:
-        """What all of it costs one record."""
+        """The privacy cost of all rounds for one record."""
         return self.first_rho + sum((step.rho for step in self.rounds), Fraction())
 
 
@@ -93,7 +93,6 @@ def first_share(record_rho: Fraction, expected_records: int) -> Fraction:
 
 
 def _round(rho: Fraction, n_tables: int) -> Round:
-    """A round that costs this much at most."""
     of_table = rho / n_tables
     selection = _rounded_down(of_table * SELECTION_SHARE)
     return Round(n_tables, selection, _rounded_down(of_table - selection))

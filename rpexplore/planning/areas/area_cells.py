@@ -22,7 +22,7 @@ _MOST_CELLS = 100_000  # that may be the extreme one of a table
 
 @dataclass(frozen=True, eq=False)
 class LossRows:
-    """What a loss looks at of the tables of all levels: the mean of their cells, or single cells.
+    """The rows that a loss looks at, of the tables of all levels: means of cells, or single cells.
 
     tables  int64[n_rows]: of `AreaWorkload.tables`
     cells   int64[n_rows, max_order]: which cell of the table, by the rows of its attributes' bases,
@@ -114,6 +114,7 @@ def extreme_variances(
     for row, table in enumerate(workload.rows[kind].tolist()):
         candidates = _candidates(cells, table, largest=largest)
         factors = cells.map(np.full(len(candidates), table), candidates).matrix.toarray()
+        # In blocks of groups: all candidates × all groups would not fit in memory.
         step = max(_AT_ONCE // len(factors), 1)
         for start in range(0, variances.shape[1], step):
             some = slice(start, start + step)
@@ -131,6 +132,7 @@ def _candidates(cells: CellVariances, table: int, *, largest: bool) -> np.ndarra
     listed = [
         basis.least_accurate_rows if largest else basis.most_accurate_rows for basis in of_bases
     ]
+    # As a float: the product can exceed 64 bits before it is refused.
     count = np.prod([float(len(each)) for each in listed])
     if count > _MOST_CELLS:
         raise PlanError(

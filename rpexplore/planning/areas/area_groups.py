@@ -45,7 +45,7 @@ class Siblings:
         return of_parts if self.are_single else np.add.reduceat(of_parts, self.first)
 
     def repeated(self, of_owners: np.ndarray) -> np.ndarray:
-        """What each parent has, for each of its groups, [n_groups]."""
+        """The numbers of the parents, repeated for each of their groups, [n_groups]."""
         return of_owners if self.are_single else np.repeat(of_owners, self.sizes)
 
 
@@ -70,6 +70,8 @@ class AreaGroups:
     def of(cls, tree: AreaTree, kinds: np.ndarray) -> "AreaGroups":
         """Of a tree, and what is asked for each area as a number, int[n_areas]."""
         divided = tree.n_parts > 0
+        # A group begins where an area is divided, follows a divided one, or differs from its
+        # neighbour in parent or workload.
         begins = np.ones(tree.n_areas, dtype=bool)
         begins[1:] = (
             divided[1:]
@@ -77,10 +79,12 @@ class AreaGroups:
             | (tree.parents[1:] != tree.parents[:-1])
             | (kinds[1:] != kinds[:-1])
         )
+        # No group crosses levels.
         begins[tree.starts[:-1]] = True
         first = np.flatnonzero(begins)
         of_area = (np.cumsum(begins) - 1).astype(np.int32)
         parents = tree.parents[first].astype(np.int64)
+        # From numbers of areas to numbers of groups; −1 of the top stays.
         parents[1:] = of_area[parents[1:]]
         return cls(
             parents=read_only(parents),
@@ -105,6 +109,7 @@ class AreaGroups:
         levels = []
         for start, stop in zip(self.starts[1:-1], self.starts[2:], strict=True):
             parents = self.parents[start:stop]
+            # Groups of one parent lie side by side, as areas do in a tree.
             first = np.flatnonzero(np.diff(parents, prepend=-1))
             levels.append(Siblings(slice(int(start), int(stop)), parents, first, parents[first]))
         return levels
@@ -137,6 +142,8 @@ class AreaGroups:
         """Sum over each area and all within it."""
         sums = of_groups.astype(float)
         for siblings in self.upwards:
+            # Level by level from below: a level's own sums are complete before its parents need
+            # them.
             sums[siblings.owners] += self.sums_of_parts(siblings, sums)
         return sums
 

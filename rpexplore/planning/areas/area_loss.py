@@ -61,7 +61,7 @@ def area_problem(
     uniform: bool,
     budget: Budget,
 ) -> AreaProblem:
-    """What the search for the best precisions is given.
+    """The input of the search for the best precisions.
 
     Its variances are those at a privacy cost of 1, its losses those at the budget.
     """

@@ -46,7 +46,7 @@ def minimum_area_budget(
         >>> tree = rp.AreaTree.from_columns({"region": ["N", "N", "S"], "town": ["1", "2", "1"]})
         >>> sexes = rp.Workload.of(rp.Domain.from_sizes({"sex": 2}), [("sex",)], targets=[20])
         >>> everywhere = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, sexes))
-        >>> best = rp.minimum_area_budget(everywhere)
+        >>> best = minimum_area_budget(everywhere)
         >>> best.loss_value <= 1
         True
     """

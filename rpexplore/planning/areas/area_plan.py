@@ -278,7 +278,7 @@ class AreaPlan(CertifiedPlan):
 
 
 def proven_bound(plan: AreaPlan) -> float:
-    """What the precisions and prices of a plan prove of all plans; not above 0 where nothing."""
+    """The bound on all plans by a plan's precisions and prices; not above 0 where there is none."""
     rows = plan.loss_rows
     profiles = profiles_of(plan.workload, plan.closure, plan.loss, rows)
     problem = area_problem(

@@ -33,6 +33,7 @@ from rpexplore.domain.area_tree_file import parquet_of_tree, tree_of_parquet
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ContradictionError, PlanError
 from rpexplore.planning.areas.area_cells import LossRows
+from rpexplore.planning.areas.area_fields import FIELDS
 from rpexplore.planning.areas.area_loss import AREA_LOSSES
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.exact_precisions import FACTOR_BITS
@@ -41,6 +42,7 @@ from rpexplore.planning.certificate import certificate_from_json
 from rpexplore.planning.loss_serialization import loss_from_json
 from rpexplore.planning.losses.base import Loss, SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.plan_fields import keys
 from rpexplore.planning.strategy_serialization import (
     bases_from_json,
     basis_lines,
@@ -54,17 +56,14 @@ from rpexplore.workload.workload import Workload
 if TYPE_CHECKING:
     from rpexplore.planning.areas.area_plan import AreaPlan
 
-_KEYS = (
-    "kind", "domain", "loss", "uniform_levels", "budget", "privacy_cost", "certificate", "files",
-    "unit", "bases", "strategies", "levels", "workloads", "cells", "residuals",
-)  # fmt: skip
-_ROLES = ("areas", "precisions")
+_KEYS, _CERTIFICATE_KEYS = keys(FIELDS), keys(FIELDS, "certificate")
+_ROLES = keys(FIELDS, "files")
 _NAME_DIGITS = 16  # of a SHA-256 in the name of a file
 
 
 @dataclass(frozen=True)
 class AreaFiles:
-    """What the Parquet files beside a plan file hold."""
+    """The content of the Parquet files beside a plan file."""
 
     areas: bytes
     precisions: bytes
@@ -81,7 +80,7 @@ class AreaFiles:
 
 
 def name_of_file(role: str, sha256: str) -> str:
-    """What the file of a role, "areas" or "precisions", is called beside the plan file."""
+    """The name of the file of a role, "areas" or "precisions", beside the plan file."""
     return f"{role}-{sha256[:_NAME_DIGITS]}.parquet"
 
 
@@ -163,7 +162,7 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
     Cost and certificate are taken as stated: `area_verification` checks them.
     """
     check_keys(content, _KEYS, "the tables in areas")
-    check_keys(content["certificate"], ("loss", "lower_bound", "gap"), "the certificate")
+    check_keys(content["certificate"], _CERTIFICATE_KEYS, "the certificate")
     files = _files(content["files"], folder)
     loss = loss_of_areas(content["loss"])
     if type(content["uniform_levels"]) is not bool:
@@ -225,7 +224,7 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
 
 
 def _loss_rows(content: dict[str, Any], tables: Workload, closure: Closure, loss: Loss) -> LossRows:
-    """What the loss looks at, with the cells that are stated."""
+    """The rows that the loss looks at, with the stated cells."""
     listed = columns(content, "cells", ("table", "rows"))
     own = indices(listed["table"], len(tables), "table of a cell")
     cells = np.zeros((len(own), tables.members.shape[1]), dtype=np.int64)

@@ -66,7 +66,7 @@ def plan_areas(
         >>> tree = rp.AreaTree.from_columns({"region": ["N", "N", "S"], "town": ["1", "2", "1"]})
         >>> sexes = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2}), 1)
         >>> everywhere = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, sexes))
-        >>> best = rp.plan_areas(
+        >>> best = plan_areas(
         ...     everywhere, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5")
         ... )
         >>> best.gap < 1e-4

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def area_accuracy(plan: "AreaPlan") -> "pd.DataFrame":
-    """What `AreaPlan.accuracy` gives."""
+    """The frame of `AreaPlan.accuracy`."""
     import pandas as pd
 
     rows = pd.DataFrame(_rows(plan))

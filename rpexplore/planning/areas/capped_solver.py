@@ -48,7 +48,7 @@ class AreaCapped(TableProblem):
 
     @cached_property
     def capped(self) -> np.ndarray:
-        """Where tables have caps, bool[n_tables, n_groups]."""
+        """Whether a table has a cap, bool[n_tables, n_groups]."""
         return np.isfinite(self.caps)
 
     @cached_property
@@ -62,6 +62,7 @@ class AreaCapped(TableProblem):
         precisions, _ = self.relative.normalised(inside)
         every = self.measured.astype(float)
         of_every, _ = self.normalised(AreaState(every, self.even_prices()))
+        # Both cost 1, and costs are linear in precisions: so does the mix.
         share = _ROOM_FOR_ALL * (1 - self.relative.visit(inside).value)
         return replace(self, room=(1 - share) * precisions + share * of_every)
 
@@ -113,10 +114,14 @@ class AreaCapped(TableProblem):
         precisions, prices = self.normalised(state)
         of_caps = np.where(self.capped, table_prices, 0.0)
         on_loss = self.weights * table_prices if self.largest else self.weights
+        # Lagrangian: the loss plus each cap's price times Var/cap; the prices themselves are taken
+        # off the bound.
         weights = self.columns.T @ (on_loss + of_caps / self.caps)
         variances, gradients = self.variances_and_gradients(precisions, weights)
         relative = variances / self.caps
         counted = float(np.sum((on_loss * variances) @ sizes))
+        # The weighted sum at these precisions: its bound, less the caps' prices, is that of the
+        # problem.
         total = counted + float(np.sum((of_caps * relative) @ sizes))
         bound, ratios = self.bound_and_ratios(total, gradients, state.prices)
         bound -= float(np.sum(of_caps @ sizes))
@@ -132,8 +137,11 @@ class AreaCapped(TableProblem):
             # bound and value goes around in circles.
             low, high = max(bound, state.known[0]), min(value, state.known[1])
             reachable = np.sqrt(high * max(low, _LEAST_BOUND * high))
+            # A cap's price rises while its variance is above the cap, or the loss below what can be
+            # reached (§15.5).
             steps = relative * (reachable / counted / (1 - _CAP_ROUNDING))
             steps = np.clip(steps, 1 / _FARTHEST, _FARTHEST) ** state.step
+            # A price of 0 would stay 0.
             least = _LEAST_PRICES * loss / float(np.sum(self.capped @ sizes))
             following = np.where(self.capped, np.maximum(of_caps * steps, least), 0.0)
             if self.largest:

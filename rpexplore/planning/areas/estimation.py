@@ -29,6 +29,7 @@ class Estimation:
     @classmethod
     def of(cls, groups: AreaGroups, precisions: np.ndarray) -> "Estimation":
         """From precisions, float64[n_groups] ≥ 0."""
+        # Pass 1, upwards (§15.2): 1/d = t + 1/s, s = Σ d over the parts.
         below = _inverse(precisions)
         sums = np.zeros(len(groups))
         for siblings in groups.upwards:
@@ -36,13 +37,18 @@ class Estimation:
             least = below[siblings.groups]
             if not siblings.are_single:
                 least = np.minimum.reduceat(least, siblings.first)
+            # One part without an answer (d = 0), and the sum is not known: 0 stands for infinite
+            # here.
             sums[owners] = np.where(least > 0, groups.sums_of_parts(siblings, below), 0.0)
             below[owners] = _inverse(precisions[owners] + _inverse(sums[owners]))
+        # Pass 2, downwards (§15.2): V_v = d_v (s − d_v)/s + (d_v/s)² V of the parent.
         variances = below.copy()
         for siblings in groups.downwards:
             parts, owners = siblings.groups, siblings.owners
             own, of_sums = below[parts], siblings.repeated(sums[owners])
             share = own * _inverse(of_sums)
+            # s − d_v as the sum of the others: the difference itself would lose all digits of a
+            # part that is nearly all of its parent.
             found = _sums_of_others(groups, siblings, own)
             found += share * siblings.repeated(variances[owners])
             found *= share
@@ -58,22 +64,28 @@ class Estimation:
         groups, below, variances = self.groups, self.below, self.variances
         from_parts = _inverse(self.sums)
         shares = np.zeros(len(groups))
+        # (d_v/s)²: how much a change of the parent moves each part.
         shares[1:] = below[1:] * from_parts[groups.parents[1:]]
         shares *= shares
         inside = weights.astype(float)  # Σ over x within v of weights_x (Cov(x, v) / V_v)²
         for siblings in groups.upwards:
             parts = siblings.groups
+            # Areas within reach v through its parts: their covariance shrinks by d/s at each level.
             of_parts = groups.multiplicity[parts] * shares[parts] * inside[parts]
             inside[siblings.owners] += siblings.summed(of_parts)
+        # Downwards: Σ over x outside of v, which reach it through its parent (§15.3).
         outside = np.zeros(len(groups))
         for siblings in groups.downwards:
             parts, owners = siblings.groups, siblings.owners
             through = outside[owners] + weights[owners] * variances[owners] ** 2
+            # Siblings are correlated only as far as their parent is known otherwise than by their
+            # sum.
             known_otherwise = (1 - variances[owners] * from_parts[owners]) ** 2
             found = _sums_of_others(groups, siblings, inside[parts] * below[parts] ** 2)
             found *= siblings.repeated(known_otherwise)
             found += siblings.repeated(through)
             outside[parts] = shares[parts] * found
+        # Cov(x, v)² of areas within is counted in units of V_v².
         inside *= variances
         inside *= variances
         return np.add(inside, outside, out=outside)
@@ -95,6 +107,7 @@ def _sums_of_others(groups: AreaGroups, siblings: Siblings, values: np.ndarray) 
     in_own_group = in_groups - values
     if siblings.are_single:
         return in_own_group
+    # Sum of the others = sum without the largest + largest − own; of the largest: the sum without.
     largest = siblings.repeated(np.maximum.reduceat(in_groups, siblings.first))
     largest = np.flatnonzero(in_groups == largest)
     largest = largest[np.diff(siblings.parents[largest], prepend=-1) > 0]  # one of each parent

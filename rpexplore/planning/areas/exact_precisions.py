@@ -26,6 +26,8 @@ def whole_multiples(values: np.ndarray, bits: int) -> np.ndarray:
 
 def profile_costs(closure: Closure, of_residual: np.ndarray, factors: np.ndarray) -> list[Fraction]:
     """Σ p_S factor_S over the residuals of each profile, exact."""
+    # p_S is a product over the attributes of S: (n−1)/n of single values, or the strategy's own
+    # (§4.2).
     factors_of_attributes = [Fraction(n - 1, n) for n in closure.sizes.tolist()]
     for attribute, strategy in closure.strategies.items():
         factors_of_attributes[attribute] = strategy.cost_factor
@@ -41,6 +43,7 @@ def largest_record_cost(
 ) -> Fraction:
     """The largest sum of multiples times costs on the way down to an area, exact."""
     sums = np.stack([groups.summed_downwards(row)[groups.undivided] for row in multiples])
+    # Fractions for millions of areas would be slow: floats choose the few candidates.
     rough = np.array([float(cost) for cost in costs]) @ sums
     # A float sum of a few positive terms is within some units in the last place of what it is.
     candidates = np.flatnonzero(rough >= np.max(rough) * (1 - 1e-12))
@@ -53,6 +56,7 @@ def largest_record_cost(
 
 def rounded_down(value: Fraction) -> Fraction:
     """The largest number of few bits that is not above a value."""
+    # So that value · 2^exponent has about `_UNIT_BITS` bits before the point.
     exponent = value.denominator.bit_length() - value.numerator.bit_length() + _UNIT_BITS
     scale = Fraction(2) ** exponent
     return Fraction(int(value * scale)) / scale

@@ -47,25 +47,31 @@ def fields_of_groups(
     Raises:
         PlanError: For content that is no such file.
     """
-    columns = _columns(content, n_profiles, n_tables)
-    groups = _groups(tree, columns["areas"], columns["workload"], n_workloads)
-    return {
-        "groups": groups,
-        "multiples": _multiples(columns, n_profiles),
-        "prices": _prices(columns, groups),
-        "table_prices": _table_prices(columns, n_tables),
-    }
-
-
-def _columns(content: bytes, n_profiles: int, n_tables: int) -> dict[str, np.ndarray]:
-    """The columns of the file of precisions."""
     import pyarrow as pa
 
     kinds = {"areas": pa.int32(), "workload": pa.int32()}
     kinds |= {f"multiple_{k}": pa.int64() for k in range(n_profiles)}
     kinds |= {"price": pa.float64(), **{f"table_price_{a}": pa.float64() for a in range(n_tables)}}
     table = table_of_parquet(content, kinds, None, PlanError)
-    return {name: column.to_numpy() for name, column in table.items()}
+    columns = {name: column.to_numpy() for name, column in table.items()}
+    groups = _groups(tree, columns["areas"], columns["workload"], n_workloads)
+    multiples = np.stack([columns[f"multiple_{k}"] for k in range(n_profiles)])
+    if np.any(multiples < 0) or np.max(multiples) != 2**PRECISION_BITS:
+        raise PlanError(
+            f"the multiples in its file of precisions must be from 0 to 2^{PRECISION_BITS}, and "
+            "the largest of them be that."
+        )
+    prices = _not_negative(columns["price"], "price")
+    divided = np.ones(len(groups), dtype=bool)
+    divided[groups.undivided] = False
+    if np.any(prices[divided]):
+        raise PlanError("the prices of areas that are divided must be 0.")
+    return {
+        "groups": groups,
+        "multiples": multiples,
+        "prices": prices,
+        "table_prices": _table_prices(columns, n_tables),
+    }
 
 
 def _groups(tree: AreaTree, sizes: np.ndarray, kinds: np.ndarray, n_workloads: int) -> AreaGroups:
@@ -83,25 +89,6 @@ def _groups(tree: AreaTree, sizes: np.ndarray, kinds: np.ndarray, n_workloads: i
             "parent that are not divided and asked for the same."
         )
     return groups
-
-
-def _multiples(columns: dict[str, np.ndarray], n_profiles: int) -> np.ndarray:
-    multiples = np.stack([columns[f"multiple_{k}"] for k in range(n_profiles)])
-    if np.any(multiples < 0) or np.max(multiples) != 2**PRECISION_BITS:
-        raise PlanError(
-            f"the multiples in its file of precisions must be from 0 to 2^{PRECISION_BITS}, and "
-            "the largest of them be that."
-        )
-    return multiples
-
-
-def _prices(columns: dict[str, np.ndarray], groups: AreaGroups) -> np.ndarray:
-    prices = _not_negative(columns["price"], "price")
-    divided = np.ones(len(groups), dtype=bool)
-    divided[groups.undivided] = False
-    if np.any(prices[divided]):
-        raise PlanError("the prices of areas that are divided must be 0.")
-    return prices
 
 
 def _table_prices(columns: dict[str, np.ndarray], n_tables: int) -> np.ndarray | None:

@@ -34,6 +34,7 @@ class LeastSquares:
     def of(cls, groups: AreaGroups, precisions: np.ndarray) -> "LeastSquares":
         """From precisions, float64[n_groups] ≥ 0."""
         estimation = Estimation.of(groups, precisions)
+        # 1/s, and 0 where the sum of the parts is not known: then it counts nothing upwards.
         of_sums = np.divide(
             1.0, estimation.sums, out=np.zeros(len(groups)), where=estimation.sums > 0
         )
@@ -54,6 +55,7 @@ class LeastSquares:
         groups = self.groups.of_area[areas.areas]
         for family in reversed(areas.families):
             own, parts = (shares[groups[family.owners], None] for shares in (self.own, self.parts))
+            # d (t · measured + (1/s) · sum of parts): weighted by precisions (§15.2).
             estimates = own * measured[family.owners] + parts * sums_of_parts(family, measured)
             measured[family.owners] = estimates
 
@@ -66,6 +68,7 @@ class LeastSquares:
         groups = self.groups.of_area[areas.areas]
         for family in areas.families:
             surplus = np.zeros_like(estimates[: family.parts.start])
+            # What the parent is known to have beyond its parts; each takes its share d_v/s of it.
             surplus[family.owners] = estimates[family.owners] - sums_of_parts(family, estimates)
             shares = self.surplus[groups[family.parts], None]
             estimates[family.parts] += shares * surplus[family.parents]

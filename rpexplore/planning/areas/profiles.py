@@ -35,6 +35,7 @@ class Profiles:
     @classmethod
     def of(cls, matrix: np.ndarray, residual_costs: np.ndarray) -> "Profiles":
         """From B, float64[n_rows, n_residuals] ≥ 0 without zero columns, and p, [n_residuals]."""
+        # Proportional columns are equal once their largest number is 1.
         scales = np.max(matrix, axis=0)
         columns = matrix / scales
         of_residual = np.empty(matrix.shape[1], dtype=np.int64)
@@ -50,6 +51,8 @@ class Profiles:
                 first.append(residual)
         return cls(
             of_residual=read_only(of_residual),
+            # The best split of a profile's precision: a and p of each residual enter as √(a/p) and
+            # √(a p).
             factors=read_only(np.sqrt(scales / residual_costs)),
             columns=read_only(columns[:, first]),
             costs=read_only(np.bincount(of_residual, np.sqrt(scales * residual_costs))),

@@ -32,6 +32,8 @@ def best_precisions(
         PlanError: If none is found.
     """
     factors = problem.factors if isinstance(problem, AreaMaximum) else None
+    # Where it falls apart, the product of two small solutions is within their gaps of the best
+    # already.
     state = problem.start() if factors is None else _product(*factors, tolerance, on_progress)
     best, improved = np.inf, 0
     for number in range(_MOST_ROUNDS):
@@ -42,6 +44,7 @@ def best_precisions(
         if found.gap <= tolerance:
             if found.mended is None:
                 return state
+            # Mixed with the room all caps hold, at some cost: the mix must prove its gap by itself.
             mended = found.mended()
             if problem.visit(mended).value <= problem.proven(mended) * (1 + tolerance):
                 return mended
@@ -77,6 +80,7 @@ def _product(
 ) -> AreaState:
     """The product of the states that are best for two factors: its gaps multiply."""
     tables = best_precisions(of_tables, tolerance / 10)
+    # (1 + a)(1 + b) = 1 + tolerance: the small problem gets a tenth, as it is cheap.
     areas = best_precisions(of_areas, (1 + tolerance) / (1 + tolerance / 10) - 1, on_progress)
     assert tables.table_prices is not None
     assert areas.table_prices is not None

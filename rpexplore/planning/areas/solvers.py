@@ -26,7 +26,7 @@ _LEAST_PRECISION = 1e-30  # where the largest cost of a record is 1
 
 @dataclass(frozen=True, eq=False)
 class AreaState:
-    """Where a search is.
+    """The state of a search.
 
     precisions    float64[n_profiles, n_groups], of one area of each group
     prices        float64[n_groups]: of the privacy of records in one area of each group, 0 for
@@ -47,7 +47,7 @@ class AreaState:
 
 @dataclass(frozen=True, eq=False)
 class AreaRound:
-    """What a state is worth at a privacy cost of 1, and where to go from it.
+    """The value and bound of a state at a privacy cost of 1, and the next state.
 
     value   the loss of its precisions, or at most that of `mended` ones
     bound   no precisions have a smaller loss
@@ -90,7 +90,7 @@ class AreaProblem(ABC):
 
     @abstractmethod
     def start(self) -> AreaState:
-        """Where a search begins."""
+        """The first state of a search."""
 
     @cached_property
     def measured(self) -> np.ndarray:
@@ -105,14 +105,16 @@ class AreaProblem(ABC):
             parts = slice(None), siblings.groups
             within = np.logical_or.reduceat(measured[parts], siblings.first, axis=1)
             measured[:, siblings.owners] |= within
+            # A sibling adjoins what is asked: together with it, it tells the parent.
             measured[parts] |= np.repeat(within, siblings.sizes, axis=1)
+        # But nothing outside all areas that are asked for.
         under_asked = self.asked.copy()
         for siblings in self.groups.downwards:
             under_asked[:, siblings.groups] |= under_asked[:, siblings.parents]
         return measured & under_asked
 
     def proven(self, state: AreaState) -> float:
-        """What a state proves, which may be anybody's; not above 0 where that is nothing."""
+        """The bound that any state proves; not above 0 where that is nothing."""
         return self.visit(self.lawful(state)).bound
 
     def lawful(self, state: AreaState) -> AreaState:
@@ -140,29 +142,35 @@ class AreaProblem(ABC):
 
     def normalised(self, state: AreaState) -> tuple[np.ndarray, np.ndarray]:
         """The precisions at a cost of 1, and the next prices of areas."""
+        # A record is counted in its area and in all above it: its cost is the sum on the way down.
         costs = self.groups.summed_downwards(self.costs @ state.precisions)
         largest = float(np.max(costs[self.groups.undivided]))
         # What is worth nothing vanishes slowly; above 0 the gradient is what it says.
         precisions = state.precisions / largest
         precisions[~self.measured] = 0
         np.maximum(precisions, _LEAST_PRECISION, out=precisions, where=self.measured)
+        # The multiplicative step for prices: up where records are the most exposed (§15.4).
         return precisions, self.shares(state.prices * costs)
 
     def bound_and_ratios(
         self, loss: float, gradients: np.ndarray, prices: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """What these prices prove of a weighted sum, and what a precision is worth over its price.
+        """The bound of a weighted sum by these prices, and each precision's worth over its price.
 
         loss, gradients: of the sum, the latter float64[n_profiles, n_groups], overwritten
         """
         worth = gradients
         worth[~self.measured] = 0
+        # A precision of an area costs the prices of all areas within it.
         below = self.groups.summed_upwards(prices)
+        # One precision a level: worth and price are those of the level as a whole.
         if self.uniform:
             counted = self.groups.multiplicity * self.measured
             worth = np.where(self.measured, self.groups.by_level(worth * counted), 0.0)
             below = self.groups.by_level(below * counted)
         ratios = np.divide(worth, below, out=worth, where=self.measured)
+        # Weak duality: with prices of sum 1, no precisions of cost 1 have a loss below L² / max
+        # ratio, as L is convex and homogeneous of degree −1 (§15.4).
         return loss * loss / float(np.max(ratios)) * (1 - _ALLOWANCE), ratios
 
 
@@ -188,10 +196,14 @@ class AreaSum(AreaProblem):
         for profile, estimation in enumerate(self.estimations(precisions)):
             of_groups = self.groups.multiplicity * self.weights[profile] * estimation.variances
             loss += self.costs[profile] * float(np.sum(of_groups))
+            # Per area and per unit of the profile's cost: c_k is in the worth and the price alike.
             gradients[profile] = estimation.gradient(self.weights[profile])
         bound, ratios = self.bound_and_ratios(loss, gradients, state.prices)
         return AreaRound(
-            loss, bound, lambda: AreaState(precisions * np.sqrt(ratios / loss), prices)
+            # t ← t √(ratio / loss): the fixed point has ratio = loss wherever t > 0.
+            loss,
+            bound,
+            lambda: AreaState(precisions * np.sqrt(ratios / loss), prices),
         )
 
 
@@ -213,6 +225,7 @@ class TableProblem(AreaProblem):
 
         weights: of profiles in that sum, [n_profiles, n_groups], overwritten
         """
+        # In place, because with many tables each of these arrays is a large part of the memory.
         variances, gradients = np.zeros_like(self.weights), weights  # each in the other's place
         for profile, estimation in enumerate(self.estimations(precisions)):
             counts = self.columns[:, profile] * self.costs[profile]
@@ -252,6 +265,7 @@ class AreaMaximum(TableProblem):
         if self.columns.size == 1 or len(self.groups) == 1:
             return None
         of_tables = self.weights[:, np.argmax(self.weights.any(axis=0))]
+        # Rank one: weights = of_tables ⊗ of_areas, else the problem does not fall apart.
         of_areas = self.weights.max(axis=0) / of_tables.max()
         if not np.allclose(np.outer(of_tables, of_areas), self.weights, rtol=1e-12, atol=0):
             return None
@@ -282,6 +296,8 @@ class AreaMaximum(TableProblem):
         bound, ratios = self.bound_and_ratios(loss, gradients, state.prices)
 
         def follow() -> AreaState:
+            # Prices of the least accurate tables rise, in proportion to their scaled variance
+            # (§15.5).
             following = self.shares(table_prices * scaled**state.step)
             return AreaState(precisions * np.sqrt(ratios / loss), prices, following, state.step)
 

@@ -71,7 +71,15 @@ class _Search:
         shares = np.exp(weighted - highest)
         total = float(np.sum(shares))
         value = float((highest + np.log(total)) / power)
-        return value, self._gradient(shares / total, slopes, log_s)
+        # d log(norm) / d log s: by the tables' shares of it, through each basis that they use; and
+        # the cost's part, log(1 + β / s).
+        in_bases = np.zeros(len(slopes))
+        np.add.at(
+            in_bases, self._columns, np.broadcast_to((shares / total)[:, None], self._columns.shape)
+        )
+        of_places = np.bincount(self._places, in_bases * slopes, len(log_s) + 1)[: len(log_s)]
+        ratio = self._betas * np.exp(-log_s)
+        return value, of_places - ratio / (1 + ratio)
 
     def variances(self, log_s: np.ndarray, *, largest: bool) -> tuple[np.ndarray, np.ndarray]:
         """Logarithms of the tables' variances at cost 1, and the slopes of those of the bases."""
@@ -90,11 +98,3 @@ class _Search:
             slopes[index] = tau * s[index] / (eta + tau * s[index])
         cost = float(np.sum(np.log1p(self._betas * np.exp(-log_s))))
         return cost + np.sum(logs[self._columns], axis=1), slopes
-
-    def _gradient(self, shares: np.ndarray, slopes: np.ndarray, log_s: np.ndarray) -> np.ndarray:
-        """shares: of the tables, of sum 1"""
-        in_bases = np.zeros(len(slopes))
-        np.add.at(in_bases, self._columns, np.broadcast_to(shares[:, None], self._columns.shape))
-        of_places = np.bincount(self._places, in_bases * slopes, len(log_s) + 1)[: len(log_s)]
-        ratio = self._betas * np.exp(-log_s)
-        return of_places - ratio / (1 + ratio)

@@ -54,7 +54,12 @@ class BestMarginals(Baseline):
         exponent = 0.5 if np.isinf(power) else 1 / (1 + power)
         logs, gap = np.zeros(len(workload)), np.inf
         for _ in range(_MOST_ROUNDS):
-            sigma_squared = 1 / _upwards(precisions, sizes)[residuals]
+            # Σ_{B⊇S} of_marginals[B] / ∏_{i∈B∖S} n_i for all S, by the bits of the sets.
+            sums = precisions.copy()
+            for bit, size in enumerate(sizes):
+                pairs = sums.reshape(-1, 2, 1 << bit)
+                pairs[:, 0] += pairs[:, 1] / size
+            sigma_squared = 1 / sums[residuals]
             variances = closure.variances(sigma_squared)
             logs = np.log(variances)
             weighted = weights * variances
@@ -66,7 +71,11 @@ class BestMarginals(Baseline):
             of_residuals = closure.residual_weights(weights * prices)
             slopes = np.zeros(len(precisions))
             slopes[residuals] = of_residuals * sigma_squared**2
-            gradient = _downwards(slopes, sizes)
+            # Σ_{S⊆B} slopes[S] / ∏_{i∈B∖S} n_i for all B: the transpose.
+            gradient = slopes.copy()
+            for bit, size in enumerate(sizes):
+                pairs = gradient.reshape(-1, 2, 1 << bit)
+                pairs[:, 1] += pairs[:, 0] / size
             value = float(np.sum(of_residuals * sigma_squared))
             gap = reached * np.max(gradient) / value**2 - 1
             if gap <= _GAP:
@@ -76,24 +85,6 @@ class BestMarginals(Baseline):
         if gap > _MOST_GAP:
             raise UnsuitableError("only where they are found in a moment, which they are not here.")
         return LogVariances(logs, logs)
-
-
-def _upwards(of_marginals: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Σ_{B⊇S} of_marginals[B] / ∏_{i∈B∖S} n_i for all S, by the bits of the sets."""
-    sums = of_marginals.copy()
-    for bit, size in enumerate(sizes):
-        pairs = sums.reshape(-1, 2, 1 << bit)
-        pairs[:, 0] += pairs[:, 1] / size
-    return sums
-
-
-def _downwards(of_residuals: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Σ_{S⊆B} of_residuals[S] / ∏_{i∈B∖S} n_i for all B: the transpose."""
-    sums = of_residuals.copy()
-    for bit, size in enumerate(sizes):
-        pairs = sums.reshape(-1, 2, 1 << bit)
-        pairs[:, 1] += pairs[:, 0] / size
-    return sums
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ LARGEST_GAMMA_SQUARED = Fraction(2**92)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QueryPlan(CertifiedPlan):
-    """What is measured for a list of queries, with how much noise, and what follows from it.
+    """The measurement for a list of queries, its noise, and the accuracy that follows.
 
     strategy            R: measured is R x with independent discrete Gaussian noise
     gamma_squared       exact variance parameter of that noise
@@ -109,7 +109,8 @@ class QueryPlan(CertifiedPlan):
             return None
         scales = 1 / self.targets**2 if loss.compares_with_targets else 1.0
         value = p_norm(self.variances * scales, loss.power)
-        return value, value
+        # At the whole budget, of which rounding leaves a little unused.
+        return value, value * float(self.exact_privacy_cost / self.budget.privacy_cost)
 
     @property
     def queries(self) -> QueryList:

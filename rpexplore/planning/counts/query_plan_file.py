@@ -19,7 +19,9 @@ from rpexplore.common.numerics import read_only
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import certificate_from_json
+from rpexplore.planning.counts.query_fields import FIELDS, QUERY
 from rpexplore.planning.counts.query_strategy import QueryStrategy
+from rpexplore.planning.plan_fields import keys
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.query_list import (
     QueryList,
@@ -32,12 +34,8 @@ from rpexplore.queries.query_list import (
 if TYPE_CHECKING:
     from rpexplore.planning.counts.query_plan import QueryPlan
 
-_KEYS = (
-    "kind", "domain", "budget", "privacy_cost", "gamma_squared", "certificate", "queries",
-    "strategy",
-)  # fmt: skip
-_CERTIFICATE_KEYS = ("largest_ratio", "lower_bound", "gap", "cell_weights")
-_QUERY_KEYS = ("name", "target", "terms", "variance", "shadow_price")
+_KEYS, _CERTIFICATE_KEYS = keys(FIELDS), keys(FIELDS, "certificate")
+_QUERY_KEYS = keys(QUERY)
 
 
 def text_of_plan(plan: "QueryPlan") -> str:
@@ -81,7 +79,13 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     certificate = content["certificate"]
     check_keys(certificate, _CERTIFICATE_KEYS, "the certificate")
     rows = columns(content, "queries", _QUERY_KEYS)
-    queries = _queries(content["domain"], rows)
+    domain = Domain.from_schema(content["domain"])
+    n_cells = checked_n_cells(domain)
+    check_list_size(len(rows["name"]), n_cells)
+    definitions = zip(rows["terms"], rows["name"], strict=True)
+    coefficients = [row_from_terms(terms, n_cells, name) for terms, name in definitions]
+    targets: Any = rows["target"]
+    queries = QueryList(domain, np.array(coefficients), tuple(rows["name"]), targets)
     cell_weights = not_negative(list_of(certificate, "cell_weights"), "cell_weight")
     if len(cell_weights) != queries.n_cells:
         raise PlanError(
@@ -102,19 +106,7 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     }
 
 
-def _queries(schema: Any, rows: dict[str, list[Any]]) -> QueryList:
-    """The queries over the cells of a codebook, from the columns of a file."""
-    domain = Domain.from_schema(schema)
-    n_cells = checked_n_cells(domain)
-    check_list_size(len(rows["name"]), n_cells)
-    definitions = zip(rows["terms"], rows["name"], strict=True)
-    coefficients = [row_from_terms(terms, n_cells, name) for terms, name in definitions]
-    targets: Any = rows["target"]
-    return QueryList(domain, np.array(coefficients), tuple(rows["name"]), targets)
-
-
 def _integers(rows: Any) -> np.ndarray:
-    """The matrix of the strategy, int64[k, n_cells]."""
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         raise PlanError("the strategy must be a list of rows of whole numbers.")
     if len({len(row) for row in rows}) != 1:

@@ -132,7 +132,12 @@ class QueryOptimum:
         """
         allowed = budget.record_privacy_cost
         squared = self.strategy.squared_sensitivity
-        gamma_squared = _rounded_up(squared / allowed)
+        # Rounded up to a decimal of `_DIGITS` digits, so that the cost stays within the budget.
+        value = squared / allowed
+        context = Context(prec=_DIGITS, rounding=ROUND_CEILING)
+        gamma_squared = Fraction(
+            context.divide(Decimal(value.numerator), Decimal(value.denominator))
+        )
         check_scale(gamma_squared)
         variances = self.strategy.variance_factors * float(gamma_squared)
         return QueryPlan(
@@ -149,9 +154,3 @@ class QueryOptimum:
             cell_weights=read_only(self.cell_weights),
             version=version("rpexplore"),
         )
-
-
-def _rounded_up(value: Fraction) -> Fraction:
-    """The least decimal of `_DIGITS` digits that is not below the value."""
-    context = Context(prec=_DIGITS, rounding=ROUND_CEILING)
-    return Fraction(context.divide(Decimal(value.numerator), Decimal(value.denominator)))

@@ -58,7 +58,7 @@ class QueryStrategy:
 
     @property
     def squared_sensitivity(self) -> int:
-        """What one record changes R x by at most, as a squared norm: exact."""
+        """The largest change of R x by one record, as a squared norm: exact."""
         return int(np.max(self.column_squares))
 
     @cached_property

@@ -3,7 +3,7 @@
 In reading order: `base` (weighted sum, largest variance), `constrained` (required targets, a
 bounded largest error), `p_norm`, `custom` (a CVXPY expression). A new loss is a class here and a
 line in LOSSES of `planning.solving`; beside them its name in `rpexplore/__init__.pyi` and its form
-in `schemas/plan-2.json`.
+in files in `planning.plan_fields`.
 
 Imports `workload`, `domain`, `privacy`, `common` and `errors`.
 """

@@ -82,7 +82,7 @@ class Loss(ABC):
 
     @classmethod
     def choices(cls) -> "tuple[Loss, ...]":
-        """What a page offers to choose from, as losses with their usual options."""
+        """The losses that a page offers, with their usual options."""
         return (cls(),)
 
     @property
@@ -92,18 +92,18 @@ class Loss(ABC):
 
     @property
     def objective(self) -> str:
-        """What a plan with this loss does, without its options: "minimise the average error"."""
+        """The objective without its options: "minimise the average error"."""
         return self._objective
 
     @property
     def title(self) -> str:
-        """What a plan with this loss does: "minimise the average error, equal weight per table"."""
+        """The objective: "minimise the average error, equal weight per table"."""
         return self.objective
 
     @property
     @abstractmethod
     def description(self) -> str:
-        """What is minimised, for a sentence: "the largest weighted variance"."""
+        """The minimised quantity, for a sentence: "the largest weighted variance"."""
 
     @property
     def compares_with_targets(self) -> bool:

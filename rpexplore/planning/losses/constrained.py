@@ -71,7 +71,7 @@ class SumWithinTargets(WeightedSum, WithinTargets):
         return np.where(self.counted_tables(workload), super().table_weights(workload), 0.0)
 
     def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
-        """Where required targets are met; dual weights beyond those of the sum price the caps."""
+        """The solution within required targets; dual weights beyond its own price the caps."""
         prices = dual_weights - self.table_weights(workload)
         priced = prices > 0
         return 1.0, float(np.sum(prices[priced] * self.caps(workload)[priced]))
@@ -119,7 +119,7 @@ class MaxWithinTargets(WithinTargets):
         return float(np.max(self.table_weights(workload) * variances))
 
     def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
-        """Where required targets are met; a maximum is at least any mean."""
+        """The solution within required targets; a maximum is at least any mean."""
         weights = self.table_weights(workload)
         counts = weights > 0
         total = float(np.sum(dual_weights[counts] / weights[counts]))
@@ -193,6 +193,6 @@ class SumWithBoundedMax(WeightedSum):
     def minorant_of_plan(
         self, dual_weights: np.ndarray, workload: Workload, limit: float | None, near: np.ndarray
     ) -> tuple[float, float]:
-        """Where no table is above the limit; dual weights beyond the sum's are prices of it."""
+        """The solution within the limit; dual weights beyond the sum's are prices of it."""
         prices = dual_weights - self.table_weights(workload)
         return 1.0, float(np.sum(prices * self.caps(workload, limit)))

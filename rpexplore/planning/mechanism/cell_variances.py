@@ -62,7 +62,7 @@ class CellVariances:
         return self._extremes(sigma_squared, self._most_accurate)
 
     def map(self, tables: np.ndarray, rows: np.ndarray) -> "CellVarianceMap":
-        """What a solver needs to know of single cells: of these tables, at these rows."""
+        """The map of variances of single cells: of these tables, at these rows."""
         indices, parts = [], []
         for chosen, columns, axes in self.closure.by_order(self.workload, tables):
             factors = np.ones((len(chosen), 1))

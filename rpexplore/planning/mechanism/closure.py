@@ -61,7 +61,11 @@ class Closure:
     def of(cls, workload: Workload) -> "Closure":
         """The downward closure of a workload; `PlanError` if it has too many subsets to plan."""
         sizes = workload.domain.sizes
-        tables = _without_single_valued(workload.members, sizes)
+        # Single-valued attributes are taken out, the rest moved up front.
+        single = np.append(sizes == 1, False)[workload.members]
+        last = np.iinfo(np.int32).max
+        moved = np.sort(np.where(single | (workload.members < 0), last, workload.members), axis=1)
+        tables = np.where(moved == last, -1, moved)
         orders = np.count_nonzero(tables >= 0, axis=1)
         largest, incidences = int(orders.max()), float(np.sum(2.0 ** np.minimum(orders, 100.0)))
         if incidences > MAX_INCIDENCES or largest > MAX_LARGEST_ORDER:
@@ -287,14 +291,6 @@ def _subsets_by_level(
 def _product(members: np.ndarray, factors: np.ndarray) -> np.ndarray:
     """∏ factors[i] over the attributes of each row, float64[len(members)]."""
     return np.prod(np.append(factors, 1.0)[members], axis=1)
-
-
-def _without_single_valued(members: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The members with single-valued attributes taken out and the rest moved up front."""
-    single = np.append(sizes == 1, False)[members]
-    last = np.iinfo(np.int32).max
-    moved = np.sort(np.where(single | (members < 0), last, members), axis=1)
-    return np.where(moved == last, -1, moved)
 
 
 def _subset_columns(k: int, j: int) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from rpexplore.workload.workload import Workload
 def contribution(
     measured: np.ndarray, attributes: Sequence[int], strategies: Mapping[int, Strategy]
 ) -> np.ndarray:
-    """What a residual adds to its own marginal, float64, one axis an attribute, of all its values.
+    """A residual's part of its own marginal, float64, one axis an attribute, of all its values.
 
     measured: one axis an attribute, as `measurement` says; further axes before them for a stack of
         residuals that are measured alike
@@ -104,7 +104,7 @@ def answers(values: np.ndarray, matrices: Sequence[QueryMatrix | None]) -> np.nd
 
 
 def query_matrices(workload: Workload) -> list[QueryMatrix | None]:
-    """What each of `workload.attribute_bases` asks; None: single values. To be made once."""
+    """The queries of each of `workload.attribute_bases`; None: single values. To be made once."""
     attributes = workload.domain.attributes
     return [
         None if basis.is_identity else query_matrix(basis, attributes[attribute])

@@ -48,9 +48,11 @@ def anderson_acceleration(
         on_share(share_done(best.error, tolerance))
         if best.error <= tolerance or count - progress > _PATIENCE:
             break
+        # Only the last few steps: the map is not linear, and older ones lie too far away.
         states = [*states, at.state][-_MEMORY:]
         residuals = [*residuals, at.following - at.state][-_MEMORY:]
         if plain > 0:
+            # After a misleading fit: plain steps for a while.
             plain -= 1
             at = step(at.following)
         else:
@@ -61,6 +63,7 @@ def anderson_acceleration(
                 plain, rejected = 2**rejected, rejected + 1
         if at.error < best.error:
             best = at
+        # Patience counts from the last real progress; crawling by less than a tenth is none.
         if best.error < 0.9 * at_progress:
             progress, at_progress = count, best.error
     return best
@@ -74,9 +77,13 @@ def _extrapolated(
     if len(states) > 1:
         changes = np.array([residuals[-1] - one for one in residuals[:-1]]).T
         moves = np.array([states[-1] - one for one in states[:-1]]).T
+        # Columns of length 1: residuals shrink by orders of magnitude, and the cut-off of small
+        # singular values must not take the latest ones for noise.
         lengths = np.linalg.norm(weights[:, None] * changes, axis=0)
         lengths[lengths == 0] = 1
         scaled = weights[:, None] * changes / lengths
         fit = np.linalg.lstsq(scaled, weights * residuals[-1], rcond=1e-7)[0]
+        # Anderson's update: x + r − (ΔX + ΔR) γ, with γ the fit of the residuals.
         step = step - (moves + changes) @ (fit / lengths)
+    # States are logarithms: a factor of more than e^4 in one number is an accident of the fit.
     return states[-1] + step * min(1, _LONGEST / max(np.abs(step).max(), 1e-300))

@@ -47,6 +47,7 @@ def minimise_capped_max(
     maximum and (τ/u)·z/Σy of each with a cap; the shadow prices are y and z.
     """
     counted = table_weights > 0
+    # One common scale: t of a table in the maximum, 1/u of one with a cap.
     inverse = np.where(counted, table_weights, 1 / (caps * (1 - CAP_ROUNDING)))
 
     def of_factor(sigma_squared: np.ndarray) -> tuple[float, float]:
@@ -59,6 +60,7 @@ def minimise_capped_max(
     # Below it is no maximum, because it is at least the mean, whatever the caps are.
     alone = cells.closure.residual_weights(table_weights / np.count_nonzero(counted))
     lowest = dual_bound(cells.closure.privacy_cost_factor, alone, privacy_cost)
+    # τ begins in the middle, by logarithm, of what is known of the optimum.
     factor, bound, gap_wanted, idle = float(np.sqrt(lowest * value)), 0.0, _FIRST_GAP, 0
     solution, best, gap = None, None, np.inf
     for _ in range(_MOST_STEPS):
@@ -73,6 +75,7 @@ def minimise_capped_max(
         step = _Step(solution, factor, counted)
         largest, relative = of_factor(solution.sigma_squared)
         idle += 1
+        # Only what keeps all caps is a plan; its largest t · Var is then a value of the problem.
         if relative <= 1 and largest < value:
             value, sigma_squared, idle = largest, solution.sigma_squared, 0
         if step.bound > bound:
@@ -101,7 +104,7 @@ def minimise_capped_max(
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """What the solution for one factor proves."""
+    """The solution for one factor, and what it proves."""
 
     solution: Solution
     factor: float
@@ -124,6 +127,8 @@ class _Step:
     def factor_where(self, wanted: float) -> float:
         """About the factor at which h is as wanted, by the slope of h in 1/factor; 0: none is."""
         least = self.solution.lower_bound
+        # h is nearly linear in 1/τ: d log h / d log(1/τ) = Σ y (§6.6), here around the present
+        # factor.
         inverse = 1 + (wanted - least) / (least * self.of_counted)
         return self.factor / inverse if inverse > 0 else 0.0
 

@@ -56,6 +56,7 @@ def minimise_capped(
     held = closure.residual_weights(table_weights)
     capped = np.flatnonzero(np.isfinite(caps))
     inverse = 1 / (caps * (1 - CAP_ROUNDING))
+    # Loss and caps alike, so that no residual of either is left without noise in the mix.
     everywhere = table_weights / np.sum(table_weights) + inverse / np.sum(inverse)
     room = with_room(closure, inside, everywhere, privacy_cost)
     least_accurate = cells.least_accurate(room)
@@ -65,9 +66,11 @@ def minimise_capped(
     start = (inside.solution.shadow_prices[at] + 1e-6 / len(at)) * best_value
     best_bound, gap, kept, kept_at, kept_rows = 0.0, 1.0, start, at, rows
     for _ in range(_MOST_PASSES):
+        # Exactly only when the cells are the right ones: until then a thirtieth of the present gap.
         gap_wanted = tolerance if pure else max(tolerance / 2, min(gap, 0.1) / 30)
         of_cells = cells.map(at, rows)
         search = _Search(of_cells, inverse[at], privacy_cost, held, room)
+        # Few cells: soon handed over to Newton's method, which solves a dense system of that size.
         rounds = _ROUNDS if len(start) <= MOST_CELLS else _ROUNDS_OF_MANY
         prices = search.run(start, gap_wanted, rounds, on_progress).weights
         if search.gap > gap_wanted and len(at) <= MOST_CELLS:
@@ -87,11 +90,13 @@ def minimise_capped(
         report_gap(on_progress, gap)
         if pure or gap <= tolerance:
             break
+        # Cutting planes: cells that break their caps by more than the tolerance leaves room for.
         new = capped[relative > 1 + tolerance / 8]
         new = new[~are_in(at, rows, new, least_accurate.rows[new])]
         if len(new) == 0 and gap >= before:
             break
         at, rows = np.append(at, new), np.concatenate([rows, least_accurate.rows[new]])
+        # Above 0, because multiplicative steps never leave 0.
         start = np.append(prices, np.full(len(new), 1e-3 * float(np.mean(prices))))
     per_table = np.bincount(kept_at, kept * inverse[kept_at], len(caps))
     # A price that is nothing beside the weight could not be told from rounding.
@@ -99,6 +104,8 @@ def minimise_capped(
     total = float(np.sum(kept))
     return Solution(
         sigma_squared=best_sigma_squared,
+        # F is a difference of two sums, so both are allowed for: the root, which is bound + Σ z,
+        # and Σ z.
         lower_bound=best_bound - rounding_allowance(len(caps)) * (best_bound + 2 * total),
         shadow_prices=np.bincount(kept_at, kept, len(caps)) / total,
         cells=None if pure else CellPrices.sorted(kept_at, kept_rows, kept / total),
@@ -180,6 +187,7 @@ class _Search(Search):
             sigma_squared = self.mixed(sigma_squared, broken, self._inner)
         value = float(self.held @ sigma_squared)
         self.keep(value, sigma_squared, bound, prices)
+        # The step z ← z·g² in logarithms (§6.5).
         return 2 * np.log(relative), bound
 
     def mixed(self, sigma_squared: np.ndarray, broken: float, inner: float) -> np.ndarray:
@@ -187,6 +195,7 @@ class _Search(Search):
 
         broken, inner: the largest Var/cap of either
         """
+        # Variances are linear in σ²: with this share the largest Var/cap is at most 1.
         share = (broken - 1) / (broken - inner)
         mixed = (1 - share) * sigma_squared + share * self.room
         return mixed * (
@@ -206,10 +215,12 @@ class _Search(Search):
             root_sum, slope = float(np.sum(roots)), float(roots @ share) / 2
             ratio = np.log(2 * root_sum * slope / self.privacy_cost / total) - log_k
             bend = float(roots @ (share * (1 - share / 2))) / 2
+            # Derivative of `ratio` in log k; below 0 as F is concave, up to rounding.
             fall = slope / root_sum + bend / slope - 1
             low, high = (log_k, high) if ratio > 0 else (low, log_k)
             if abs(ratio) <= _CLOSE or high - low <= _CLOSE:
                 break
+            # Bisection where Newton's step would leave the interval.
             following = log_k - ratio / fall if fall < 0 else np.inf
             log_k = following if low < following < high else (low + high) / 2
         return log_k

@@ -91,7 +91,7 @@ def minimise_conic(
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """What is to be solved; weights: float64[n_tables], that of each variance in the loss."""
+    """The conic problem; weights: float64[n_tables], that of each variance in the loss."""
 
     closure: Closure
     workload: Workload
@@ -139,12 +139,13 @@ class _Problem:
         ).sigma_squared
 
     def solution(self, classes: Classes, unit: np.ndarray) -> Solution | None:
-        """What the solver makes of it, at exactly the budget; None if it fails."""
+        """The solver's solution at exactly the budget; None if it fails."""
         proposal = self._proposal(classes, unit)
         if proposal is None:
             return None
         costs = self.closure.privacy_cost_factor
         proposed, dual_weights = proposal
+        # Scaled to exactly the budget: the solver keeps it to its accuracy only.
         proposed = proposed * (np.sum(costs / proposed) / self.privacy_cost)
         in_sum = self.closure.residual_weights(dual_weights)
         if not np.all(in_sum > 0):
@@ -165,6 +166,7 @@ class _Problem:
         """The noise scales with the bound that the dual weights prove; None if that is unknown."""
         variances = self.closure.variances(sigma_squared)
         prices = dual_weights * variances
+        # Any d ≥ 0 proves a bound, so that noise may be cut off.
         prices = np.where(prices > _NO_INFLUENCE * np.sum(prices), prices, 0)
         prices /= np.sum(prices)
         dual_weights = prices / variances
@@ -195,16 +197,19 @@ class _Problem:
                 "is the best; add a little of the sum of variances to it, such as "
                 "1e-3 * cvxpy.sum(V), or use a smaller budget."
             )
+        # All unknowns near 1: noise in units of a good plan's, variances in units of its tables'.
         relative = sparse.diags_array(1 / table_unit) @ classes.matrix @ sparse.diags_array(unit)
         noise = cvxpy.Variable(len(unit))
         variances = cvxpy.Variable(len(table_unit), nonneg=True)
         weighted = cvxpy.multiply(table_unit, variances)
         loss = self.loss.expression(weighted[classes.tables])
         reached: Any = variances >= sparse.csr_array(relative) @ noise
+        # The privacy cost Σ p/σ², convex in σ²; in the same units.
         within: Any = (classes.costs / unit / self.privacy_cost) @ cvxpy.inv_pos(noise) <= 1
         problem = cvxpy.Problem(cvxpy.Minimize(loss / scale), [reached, within])
         if smallest_value(problem, within=_ACCURACY) is None:
             return None
+        # Back to the variances' own units, and shared by the tables of a class.
         dual = np.maximum(np.asarray(reached.dual_value), 0) / table_unit / classes.table_counts
         proposed = np.asarray(noise.value)
         if not (np.all(proposed > 0) and np.any(dual > 0)):

@@ -51,6 +51,7 @@ def find_feasible(
     where it takes that to tell whether there is room.
     """
     capped = np.flatnonzero(np.isfinite(caps))
+    # Tables without a cap only need some scale for their trace: that of a typical cap.
     inverse = np.where(np.isfinite(caps), 1 / caps, np.exp(-np.mean(np.log(caps[capped]))))
     trace = cells.closure.residual_weights(inverse) * (_TRACE / len(caps))
     solution, gap = None, tolerance
@@ -67,6 +68,7 @@ def find_feasible(
         )
         least_accurate = cells.least_accurate(solution.sigma_squared).variances
         largest = float(np.max((least_accurate / caps)[capped]))
+        # Settled: provably infeasible, clearly feasible, or so near to 1 that rounding decides.
         if solution.lower_bound >= 1 or largest <= 1 - 10 * gap or gap <= _FINEST:
             break
         gap = max(gap / 30, _FINEST)
@@ -83,4 +85,6 @@ def with_room(
     share = _ROOM * (1 - CAP_ROUNDING - inside.largest)
     weights = closure.residual_weights(table_weights)
     others, _ = best_response(closure.privacy_cost_factor, weights, privacy_cost)
+    # Mixed by precisions: their costs p/σ² add up, so the mix costs what both cost; Var is convex
+    # in them.
     return 1 / ((1 - share) / inside.solution.sigma_squared + share / others)

@@ -79,6 +79,7 @@ def fitness_for_use(
     coefficients: float64[n_queries, n_cells], no row zero; targets: standard errors,
     float64[n_queries]. The best solution comes with its true bound, whatever its gap.
     """
+    # Cells with the same coefficients are one unknown: T depends on the sum of their weights only.
     kinds, kind_of = kinds_of_cells(coefficients)
     search = _Search(FactoredQueries.of(kinds, targets), tolerance, on_progress)
     search.multiply()
@@ -89,10 +90,12 @@ def fitness_for_use(
     # Cells with the same coefficients share their weight; those not touched have none.
     touched = kind_of >= 0
     cell_weights = np.zeros(len(kind_of))
+    # Shared out evenly: any division proves the same bound.
     alike = np.bincount(kind_of[touched], minlength=n)
     cell_weights[touched] = (root.weights[:n] / alike)[kind_of[touched]]
     matrix = np.zeros((len(root.strategy), len(kind_of)))
     matrix[:, touched] = root.strategy[:, kind_of[touched]]
+    # The largest column norm² is the privacy cost of R x at noise of variance 1 (§8).
     matrix /= np.sqrt(np.max(np.sum(matrix**2, axis=0)))
     variances = np.sum(decoding(matrix, coefficients) ** 2, axis=1)
     return Fitness(
@@ -116,6 +119,7 @@ def cost_bound(
 
     Any shadow prices and cell weights ≥ 0 give such a bound; they are scaled to sum to 1.
     """
+    # T is the sum of the singular values of Y^½ (W over the targets) Λ^½.
     rows = np.sqrt(shadow_prices / np.sum(shadow_prices)) / targets
     columns = np.sqrt(cell_weights / np.sum(cell_weights))
     values = np.linalg.svd(rows[:, None] * coefficients * columns, compute_uv=False)
@@ -128,6 +132,7 @@ def cost_bound(
 @one_thread()
 def decoding(matrix: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """D with W = D R and the shortest rows, float64[n_queries, k], for R of full rank."""
+    # Rᵀ = Q U, so D = W Q U^−ᵀ; without R Rᵀ, whose condition is the square of R's.
     orthonormal, upper = qr(matrix.T, mode="economic")  # pyright: ignore[reportAssignmentType]
     return solve_triangular(upper, (coefficients @ orthonormal).T, lower=False).T
 
@@ -182,6 +187,8 @@ class _Search:
             if self.done:
                 return
             length, slope = self._move(barrier)
+            # Near the central path for this barrier: lower it, though not below what the tolerance
+            # needs.
             if length > 0.3 and slope < 0.5 * barrier:
                 barrier = max(_SHRINKING * barrier, _SHRINKING * self._tolerance)
 
@@ -219,6 +226,7 @@ class _Search:
         while True:
             self.at = self._visit(before.state + length * step)
             reached = np.log(self.at.root) * 2 + barriers @ self.at.state
+            # Armijo's rule; 1e-13 lets through what is lost in rounding near the optimum.
             if reached >= present + _ENOUGH * length * slope - 1e-13 or length < 1e-3:
                 return length, slope
             length /= 2
@@ -226,9 +234,12 @@ class _Search:
     def _newton_step(self, barriers: np.ndarray) -> tuple[np.ndarray, float]:
         """Newton's step in the logarithms of the weights, and how steep it is."""
         at, n = self.at, self._queries.n_cells
+        # Lagrange multipliers of the two sums: at the path's point share + barrier = multiplier ·
+        # weight.
         sums = np.add.reduceat(barriers, [0, n])
         multipliers = np.repeat(1 + sums, [n, len(barriers) - n]) * at.weights
         gradient = at.shares + barriers - multipliers
+        # Kept above 0, so that the system stays positive definite far from the path, too.
         own = np.maximum(multipliers - at.shares, barriers)
         # Weights keep their sums: 1 for the cells, 1 for the queries.
         kept = np.zeros((len(at.weights), 2))
@@ -236,9 +247,12 @@ class _Search:
         wanted = np.column_stack([gradient, kept])
         diagonal = at.curvature_diagonal()
         solved = wanted / (own + diagonal)[:, None]
+        # The weights that move one another most are solved for together, the others by the
+        # diagonal.
         together = np.sort(np.argsort(-diagonal / own, kind="stable")[:_MOST_TOGETHER])
         curvature = at.curvature(together) + np.diag(own[together])
         solved[together] = cho_solve(cho_factor(curvature), wanted[together])
+        # Schur complement of the two conditions on sums.
         multiples = np.linalg.solve(kept.T @ solved[:, 1:], kept.T @ solved[:, 0])
         step = solved[:, 0] - solved[:, 1:] @ multiples
         return step, float(gradient @ step)

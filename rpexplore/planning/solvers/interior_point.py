@@ -35,6 +35,7 @@ def central_prices(
     float64[m], sum 1, and the gap it has.
     """
     count = len(start)
+    # A barrier of b a price means a gap of about b · count: it begins where the start already is.
     barrier = max(min(gap, 0.01), tolerance / 8) / count
     y = np.maximum(start, 0.1 * barrier)
     y /= np.sum(y)
@@ -48,17 +49,21 @@ def central_prices(
         within = fixed + weighted.T @ y
         roots = np.sqrt(costs / within)
         gradient = (weighted @ roots) / (2 * scale) + barrier / y
+        # −∂²g = ¼ C diag(√p v^−3/2) Cᵀ.
         bent = sparse.csr_array(weighted.multiply((roots / within) / (4 * scale)))
         # In units of y, so that small prices do not spoil the system's conditioning.
         hessian = (bent @ weighted.T).toarray() * np.outer(y, y)
         hessian[np.diag_indices_from(hessian)] += barrier * (1 + 1e-9)
         towards = cho_solve(cho_factor(hessian), np.column_stack([gradient * y, y]))
+        # Σ move = 0: y stays on the simplex.
         move = (towards[:, 0] - towards[:, 1] * (y @ towards[:, 0]) / (y @ towards[:, 1])) * y
         falling = move < 0
+        # No further than 99 % of the way to where a price would become 0.
         longest = 0.99 * float(np.min(-y[falling] / move[falling], initial=np.inf))
         return (lambda length: y + length * move), float(gradient @ move), longest
 
     while True:
+        # To a thousandth of the barrier: what is gained beyond that is lost when it falls.
         y = _maximum(value, newton, y, 1e-3 * barrier, accepted=lambda y: y / np.sum(y))
         if barrier * count <= tolerance / 8:
             return y
@@ -98,6 +103,7 @@ def central_cap_prices(
         gradient = 2 * root_sum / privacy_cost * slopes - z + barrier
         bent = sparse.csr_array(relative.multiply(roots / weights * (root_sum / privacy_cost / 2)))
         hessian = (bent @ relative.T).toarray() * np.outer(z, z)
+        # g² also bends by the square of its slope; what remains is positive semidefinite (§6.5).
         hessian -= np.outer(slopes, slopes) * (2 / privacy_cost)
         hessian[np.diag_indices_from(hessian)] += barrier * (1 + 1e-9)
         move = cho_solve(cho_factor(hessian), gradient)
@@ -128,6 +134,7 @@ def _maximum(
     for _ in range(_STEPS):
         try:
             step, gain, longest = newton(point)
+        # Not positive definite by rounding: there is no more to gain here.
         except LinAlgError:
             return point
         if gain <= least_gain:
@@ -135,6 +142,7 @@ def _maximum(
         length = min(1.0, longest)
         while length > 1e-10:
             new = value(step(length))
+            # Armijo's rule.
             if new >= present + 1e-4 * length * gain:
                 break
             length /= 2

@@ -49,9 +49,11 @@ class MatrixRoot:
         self.vectors = vectors[:, :-1]
         self.roots = roots_of(squares[:-1])
         self.root = float(self.roots.sum())
+        # S_jj / (λ_j T), at the optimum at most 1, and 1 where λ_j > 0 (§5.1).
         ratios = (self.vectors**2 @ self.roots) / value_weights / self.root
         self.error = float(ratios.max() - 1)
         self.state = np.log(value_weights)
+        # The multiplicative step λ_j ← S_jj / T.
         self.following = self.state + np.log(np.maximum(ratios, 1e-30))
         self.metric = metric_of(value_weights)
 
@@ -74,10 +76,12 @@ def mirrored_eigh(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     n = len(matrix)
     m = n // 2
+    # In the bases (e_i ± e_{n+1−i})/√2 the matrix falls apart into the blocks first ± across.
     first, across = matrix[:m, :m], matrix[:m, ::-1][:, :m]
     even = np.empty((n - m, n - m))
     even[:m, :m] = first + across
     if n > 2 * m:
+        # The middle value of an odd number is its own mirror image: it belongs to the even ones.
         even[m, :m] = even[:m, m] = np.sqrt(2) * matrix[:m, m]
         even[m, m] = matrix[m, m]
     of_odd, of_even = np.linalg.eigh(first - across), np.linalg.eigh(even)
@@ -112,5 +116,6 @@ def metric_of(value_weights: np.ndarray) -> np.ndarray:
 def centred_at(reference: np.ndarray, gram: np.ndarray) -> np.ndarray:
     """V(z) = (I − 1zᵀ) G (I − z1ᵀ)."""
     products = gram @ reference
+    # (I − 1zᵀ) G (I − z1ᵀ) = G − 1sᵀ − s1ᵀ with s = Gz − (zᵀGz/2) 1: no product of matrices.
     shift = products - (reference @ products) / 2
     return gram - np.add.outer(shift, shift)

@@ -55,6 +55,7 @@ def minimise_max_cell_variance(
         prices = np.ones(len(indices))
         if start is not None:  # some that had no influence may need it now: they grow from a little
             prices = start.shadow_prices[indices] + _AFRESH / len(indices)
+        # From scratch, or too many for Newton's method: multiplicative steps alone.
         if tables is None and (start is None or len(indices) > MOST_CELLS):
             return minimise_maximum(
                 closure,
@@ -110,6 +111,7 @@ def _over_cells(
     indices = np.arange(len(table_weights)) if tables is None else tables
     weights = closure.residual_weights(table_weights)
     sigma_squared, _ = best_response(closure.privacy_cost_factor, weights, privacy_cost)
+    # To begin with: each table's least accurate cell under the noise of the best weighted sum.
     tables, rows = indices, cells.least_accurate(sigma_squared).rows[indices]
     prices = np.ones(len(indices))
     if start is not None and start.cells is not None:
@@ -128,6 +130,7 @@ def _over_cells(
             fixed_weights,
             prices,
         )
+        # The bound for some cells holds for all; only the value needs the least accurate of all.
         least_accurate = cells.least_accurate(solution.sigma_squared)
         weighted = table_weights[indices] * least_accurate.variances[indices]
         fixed = float(fixed_weights @ solution.sigma_squared)
@@ -173,6 +176,7 @@ def _of_cells(
         fixed_weights=fixed_weights,
         on_progress=on_progress,
     )
+    # Newton's method solves a dense system of as many unknowns as there are cells.
     few = len(weights) <= MOST_CELLS
     solution = solve(start=start, max_rounds=_ROUNDS if few else _ROUNDS_OF_MANY)
     value = np.max(weights * of_cells.variances(solution.sigma_squared))
@@ -187,6 +191,7 @@ def _of_cells(
         gap=value / solution.lower_bound - 1,
         tolerance=tolerance,
     )
+    # One visit: the best response to Newton's prices, and the bound that they prove.
     return solve(start=prices, max_rounds=1)
 
 

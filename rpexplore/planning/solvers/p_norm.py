@@ -67,6 +67,7 @@ def minimise_p_norm(
     The dual weights d, float64[n_tables] ≥ 0, are scaled so that Σ d · Var = 1 for this solution;
     d · Var are the shadow prices. max_rounds: as of `minimise_maximum`.
     """
+    # The closed form: nothing to search for.
     if p == 1:
         in_sum = variance_map.residual_weights(table_weights)
         costs, dual_weights = variance_map.privacy_cost_factor, table_weights
@@ -95,9 +96,12 @@ class _Search(Search):
     fixed: np.ndarray | None = None
 
     def visit(self, logs: np.ndarray) -> Point:
+        # 1/p + 1/q = 1; q = 1 for the largest variance.
         q = conjugate(self.p)
         # Below e^-600 a weight is nothing to the bound; keeping it there keeps every v positive.
         logs = np.maximum(logs - np.max(logs), -600.0)
+        # Σ u^q = 1 makes Σ u·x ≤ ‖x‖_p for all x (Hölder), so that the best response proves a
+        # bound.
         u = np.exp(logs)
         length = np.sum(u**q) ** (1 / q)
         u /= length
@@ -113,6 +117,7 @@ class _Search(Search):
         self.keep(fixed + p_norm(weighted, self.p), sigma_squared, bound, u)
         logs -= np.log(length)
         step = np.log(weighted / mean)
+        # The plain step u^(q − 1/2) ∝ √u · x, written as what it adds to log u.
         if q > 1:
             step -= (q - 1) * logs
         step *= 2 / (2 * q - 1)

@@ -43,6 +43,8 @@ class FactoredQueries:
         """From queries, float64[n_queries, n_cells], no row zero, and their targets."""
         lengths = np.linalg.norm(coefficients, axis=1)
         left, values, right = np.linalg.svd(coefficients / lengths[:, None], full_matrices=False)
+        # Rows scaled to length 1 first: a query of tiny coefficients is not to be taken for
+        # rounding.
         k = int(np.count_nonzero(values > values[0] * _RANK_TOLERANCE))
         scales = lengths / targets
         return cls(scales[:, None] * left[:, :k] * values[:k], right[:k])
@@ -74,6 +76,7 @@ class QueryRoot:
         cell_weights, query_weights = self.weights[:n], self.weights[n:]
         of_cells = (queries.cells * cell_weights) @ queries.cells.T  # G
         of_queries = (queries.answers.T * query_weights) @ queries.answers  # H
+        # G = E Eᵀ; S² are the eigenvalues of Eᵀ H E (top of this file).
         factor = np.linalg.cholesky(of_cells)
         squares, turned = np.linalg.eigh(factor.T @ of_queries @ factor)
         roots = np.sqrt(np.maximum(squares, 0))
@@ -104,6 +107,7 @@ class QueryRoot:
         vectors, roots = self.vectors[indices], self.roots / self.root
         total = np.zeros((len(indices), len(indices)))
         for time in self._times():
+            # One node: the sum over a and b is then the square of a Gram matrix, entry by entry.
             part = vectors * np.exp(-time / 2 / roots)
             total += _NODE_STEP * time * (part @ part.T) ** 2
         signs = np.where(indices < self._queries.n_cells, 1.0, -1.0)
@@ -119,5 +123,6 @@ class QueryRoot:
 
     def _times(self) -> np.ndarray:
         roots = self.roots / self.root
+        # The integrand is negligible well before the smallest root and beyond the largest.
         ends = np.log(roots.min()) - _BEFORE, np.log(roots.max()) + _BEYOND
         return np.exp(np.arange(*ends, _NODE_STEP))

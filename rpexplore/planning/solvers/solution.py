@@ -14,7 +14,7 @@ TOLERANCE = 5e-7
 
 
 class VarianceMap(Protocol):
-    """What a solver needs to know of a workload: p and B of docs/mathematics.md §3.2."""
+    """The workload as a solver sees it: p and B of docs/mathematics.md §3.2."""
 
     @property
     def privacy_cost_factor(self) -> np.ndarray:
@@ -78,6 +78,7 @@ class CellPrices:
 
 def share_done(gap: float, tolerance: float = TOLERANCE) -> float:
     """How much of a search is done, 0 to 1, by the decades that its gap has still to go."""
+    # A gap of 1 is 0 % done, the tolerance 100 %; each decade counts the same.
     return min(max(math.log(max(gap, tolerance)) / math.log(tolerance), 0.0), 1.0)
 
 
@@ -88,7 +89,7 @@ def report_gap(on_progress: Progress, gap: float) -> None:
 
 
 def rounding_allowance(n_tables: int) -> float:
-    """What a bound computed in floats is lowered by, relative, so that it holds exactly.
+    """The relative amount by which a bound in floats is lowered, so that it holds exactly.
 
     More than four times what a sum of n positive terms is off by, n · 2^−53: a quarter covers a
     computation elsewhere (docs/mathematics.md §6.9).
@@ -107,6 +108,7 @@ def dual_bound(p: np.ndarray, v: np.ndarray, privacy_cost: float) -> float:
 
 def best_response(p: np.ndarray, v: np.ndarray, privacy_cost: float) -> tuple[np.ndarray, float]:
     """The σ² minimising Σ v σ² at this privacy cost, and that minimum (RP+ Lemma 2); v > 0."""
+    # By Cauchy–Schwarz, Σ v σ² · Σ p/σ² ≥ (Σ√(v p))², equal for σ² ∝ √(p/v).
     roots = np.sqrt(v * p)
     root_sum = float(np.sum(roots))
     return p / roots * (root_sum / privacy_cost), root_sum * root_sum / privacy_cost
@@ -119,6 +121,7 @@ def minimise_sum(
     weights = variance_map.residual_weights(table_weights)
     costs = variance_map.privacy_cost_factor
     sigma_squared, minimum = best_response(costs, weights, privacy_cost)
+    # Elasticity of a sum in each weight: the term's share of it.
     shares = table_weights * variance_map.variances(sigma_squared)
     return Solution(
         sigma_squared=sigma_squared,

@@ -42,10 +42,12 @@ def squarem_step(
         state, move, plain: where the plain steps began, the first of them, and where that led
         metric: how much each number of the state counts in the length of a step, float64[n] ≥ 0
     """
+    # The steps' change: VR's v, with r = move; S3 takes the length |r| / |v|.
     slowing = plain.step - move
     ratio = np.sum(metric * move**2) / max(float(np.sum(metric * slowing**2)), 1e-300)
     length = max(float(np.sqrt(ratio)), 1.0)  # 1 is exactly two plain steps
     while True:
+        # VR's x − 2αr + α²v with α = −length.
         point = visit(state + 2 * length * move + length**2 * slowing)
         if point.bound >= plain.bound or length == 1:
             return point
@@ -100,11 +102,14 @@ class Search(ABC):
         self, start: np.ndarray, tolerance: float, max_rounds: int, on_progress: Progress
     ) -> Point:
         """Visit weights from `start` on until the gap is small enough; returns the last ones."""
+        # The logarithm of 0 would never come back.
         at = self.visit(np.log(np.maximum(start, 1e-250)))
         while self.gap > tolerance and self.rounds < max_rounds:
             report_gap(on_progress, self.gap)
             plain = self.visit(at.logs + at.step)
             if self.gap <= tolerance:
                 return plain
+            # Norms weighted by the dual weights: those without influence may drift however they
+            # like.
             at = squarem_step(self.visit, at.logs, plain.logs - at.logs, plain, at.weights)
         return at

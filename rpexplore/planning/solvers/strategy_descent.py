@@ -39,7 +39,7 @@ _DESCENTS = 2
 
 @dataclass(eq=False)
 class Joint:
-    """Where the joint search is: λ, z, by how much the sum may be too large (relative)."""
+    """A point of the joint search: λ, z, by how much the sum may be too large (relative)."""
 
     value_weights: np.ndarray
     reference: np.ndarray
@@ -73,10 +73,12 @@ class JointSearch:
         self.least = 1 / self.inverse_ones.sum()  # the smallest zᵀGz
 
     def state(self, value_weights: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Where the search starts, for λ and a z that may be near."""
+        """The start of the search, for λ and a z that may be near."""
         _, slope, pull = self._total_at(reference)
         direction = self._direction(reference, slope, pull)
         own = reference @ self.gram @ reference
+        # How far μ lies above its least value, by zᵀ(G + p1ᵀ + 1pᵀ + μ11ᵀ)z = 1/(4c²) at an
+        # optimum.
         height = 1 / (4 * slope**2) - own + self._least_at(direction)
         height = max(height, 1e-3 * self.least)
         return np.concatenate([np.log(value_weights), [np.log(height)], direction])
@@ -88,6 +90,7 @@ class JointSearch:
         if self.mirrored:
             weights, direction = (weights + weights[::-1]) / 2, (direction + direction[::-1]) / 2
         halves = np.sqrt(weights)
+        # Adds p1ᵀ + 1pᵀ + μ11ᵀ in one outer sum: half of μ in either.
         shift = direction + (np.exp(height) - self._least_at(direction)) / 2
         shifted = self.gram + np.add.outer(shift, shift)
         decompose = mirrored_eigh if self.mirrored else np.linalg.eigh
@@ -97,11 +100,13 @@ class JointSearch:
         inverse_sums = halves * (vectors @ (along / roots))  # K^{−1} 1
         free = 1 / inverse_sums.sum()
         z = inverse_sums * free
+        # The root of V(z) itself, without the part that the shift added along z.
         root = max(roots.sum() - free, 1e-30)
         diagonal = np.maximum((vectors**2 @ roots) / weights - free, 1e-12 * root)
         value, slope, pull = self._total_at(z)
 
         # How much less the sum can be: by another λ, and by another z (whose slope it is).
+        # As `MatrixRoot.error`.
         over = diagonal.max() / root - 1
         if over <= self.slack:
             over = 0.0
@@ -141,6 +146,7 @@ class JointSearch:
         from scipy.optimize import minimize  # slow to import, and not needed to open the app
 
         n = self.n
+        # Moves of z that keep its sum, whitened by G, so that L-BFGS-B sees a round valley.
         basis = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:]
         factor = cholesky(basis.T @ self.gram @ basis, lower=True)
         weights = value_weights

@@ -67,6 +67,7 @@ def best_matrix(
     """
     uniform = np.full(len(gram), 1 / len(gram))
     reference = uniform if reference is None else reference
+    # Trace n: constants like the ridge are relative to it.
     scale = np.trace(gram) / len(gram)
     gram = gram / scale
     centred = centred_at(reference, gram + _RIDGE * np.eye(len(gram)))
@@ -87,9 +88,19 @@ def best_matrix(
         state: np.ndarray, goal: float, times: int, on_share: Share
     ) -> tuple[MatrixRoot, np.ndarray, float]:
         solution = anderson_acceleration(step, state, tolerance=goal, on_share=on_share)
+        # R = (S / T)^½ Λ^{−½} in the coordinates of S's eigenvectors; RᵀR has `ratios` as its
+        # diagonal.
         shares = np.sqrt(solution.roots / solution.root)
         matrix = shares[:, None] * solution.vectors.T / solution.halves
-        matrix = _equalised(matrix, reference, times)
+        # R z = 0 for the lengths of the columns: scale until all are equally long.
+        scales, squares = np.ones(len(reference)), np.sum(matrix**2, axis=0)
+        for _ in range(times):
+            shift = matrix @ (scales * reference)
+            lengths = scales**2 * squares - 2 * scales * (shift @ matrix) + shift @ shift
+            scales = scales / np.sqrt(np.where(lengths > _SHORT, lengths, 1.0))
+        matrix = matrix * scales
+        matrix -= (matrix @ reference)[:, None]
+        matrix = matrix / np.sqrt(np.max(np.sum(matrix**2, axis=0)))
         decoding = np.linalg.inv(np.vstack([np.ones(len(gram)), matrix]))[:, 1:]
         return solution, matrix, np.sqrt(np.sum((gram @ decoding) * decoding))
 
@@ -147,6 +158,7 @@ def best_reference(
         on_share=lambda share: on_share(_BEFORE_MATRIX * share),
     )
     value_weights, reference = joint.value_weights, joint.reference
+    # Only where the joint search swung, and an eigendecomposition for every z can be afforded.
     if joint.error > max(_SETTLED, tolerance) and n <= _MOST_DESCENDED:
         references = [reference, np.full(n, 1 / n), start.reference]
         value_weights, reference = search.descent(
@@ -165,18 +177,6 @@ def best_reference(
         return measuring.root + total(np.array([z @ one @ z for one in total_grams]))[0]
 
     return solution if objective(solution) < objective(start) * (1 - _GAIN) else start
-
-
-def _equalised(matrix: np.ndarray, reference: np.ndarray, times: int) -> np.ndarray:
-    """R, whose columns are about 1 long, scaled until they are with R z = 0; the longest is 1."""
-    scales, squares = np.ones(len(reference)), np.sum(matrix**2, axis=0)
-    for _ in range(times):
-        shift = matrix @ (scales * reference)
-        lengths = scales**2 * squares - 2 * scales * (shift @ matrix) + shift @ shift
-        scales = scales / np.sqrt(np.where(lengths > _SHORT, lengths, 1.0))
-    matrix = matrix * scales
-    matrix -= (matrix @ reference)[:, None]
-    return matrix / np.sqrt(np.max(np.sum(matrix**2, axis=0)))
 
 
 def _lower_bound(gram: np.ndarray, reference: np.ndarray, value_weights: np.ndarray) -> float:

@@ -99,7 +99,15 @@ class _Rounding:
         at = self
         n = together = len(self.reference)
         for _ in range(_MOST_STEPS):
-            moves = at._promising(changes, most)
+            # The moves that gain most by themselves, best first: int[3, m], of each its row, and
+            # where 1 is added and taken away.
+            estimates = at._estimates(changes, most).ravel()
+            count = min(_PROMISING * len(at.reference), len(estimates))
+            best = np.argpartition(estimates, count - 1)[:count]
+            best = best[estimates[best] < at.worth]
+            best = best[np.argsort(estimates[best], kind="stable")]
+            row, change = np.unravel_index(best, (len(at.integers), len(changes[0])))
+            moves = np.stack([row, changes[0][change], changes[1][change]])
             for _ in range(_REJECTED):
                 rows, up, down = chosen = _apart(moves, n, together)
                 if not len(rows):
@@ -118,19 +126,8 @@ class _Rounding:
             at, together = changed, min(2 * len(rows), n)
         return at
 
-    def _promising(self, changes: Changes, most: float) -> np.ndarray:
-        """The moves that gain most by themselves, best first: int[3, m], of each
-        its row, and where 1 is added and taken away."""
-        estimates = self._estimates(changes, most).ravel()
-        count = min(_PROMISING * len(self.reference), len(estimates))
-        best = np.argpartition(estimates, count - 1)[:count]
-        best = best[estimates[best] < self.worth]
-        best = best[np.argsort(estimates[best], kind="stable")]
-        row, change = np.unravel_index(best, (len(self.integers), len(changes[0])))
-        return np.stack([row, changes[0][change], changes[1][change]])
-
     def _estimates(self, changes: Changes, most: float) -> np.ndarray:
-        """What each row with each change would be worth, nearly: float64[n_rows, n_changes].
+        """Estimated worth of each row with each change, float64[n_rows, n_changes].
 
         By Sherman and Morrison for the inverse; the worth is taken as linear.
         """

@@ -98,7 +98,29 @@ def symmetric_solution(
     kinds = _kinds(cells, table_weights)
     if kinds is None:
         return None
-    small, weights = _of_kinds(cells, kinds), table_weights[kinds.first_tables]
+    # The small problem: the first table of each kind stands for all that are alike.
+    workload, closure, chosen = cells.workload, cells.closure, kinds.first_tables
+    of_kinds = replace(
+        workload,
+        members=workload.members[chosen],
+        weights=workload.weights[chosen],
+        targets=workload.targets[chosen],
+        required=workload.required[chosen],
+        basis_index=workload.basis_index[chosen],
+    )
+    # Attributes that no table of these has are without bases there.
+    of_bases = dict(zip(workload.attribute_bases, closure.moments, strict=True))
+    fewer = replace(
+        closure,
+        incidence=closure.incidence[chosen],
+        cells=closure.cells[chosen],
+        inverse_totals=closure.inverse_totals[chosen],
+        moments=[of_bases[basis] for basis in of_kinds.attribute_bases],
+    )
+    small, weights = (
+        SymmetricCells(CellVariances(of_kinds, fewer), kinds.residuals),
+        table_weights[chosen],
+    )
     solution = solve(small, weights, privacy_cost, tolerance / 2)
     if solution.cells is None:
         return None
@@ -122,28 +144,6 @@ def symmetric_solution(
                 cells=kept,
             )
     return None
-
-
-def _of_kinds(cells: CellVariances, kinds: _Kinds) -> SymmetricCells:
-    workload, closure, chosen = cells.workload, cells.closure, kinds.first_tables
-    of_kinds = replace(
-        workload,
-        members=workload.members[chosen],
-        weights=workload.weights[chosen],
-        targets=workload.targets[chosen],
-        required=workload.required[chosen],
-        basis_index=workload.basis_index[chosen],
-    )
-    # Attributes that no table of these has are without bases there.
-    of_bases = dict(zip(workload.attribute_bases, closure.moments, strict=True))
-    fewer = replace(
-        closure,
-        incidence=closure.incidence[chosen],
-        cells=closure.cells[chosen],
-        inverse_totals=closure.inverse_totals[chosen],
-        moments=[of_bases[basis] for basis in of_kinds.attribute_bases],
-    )
-    return SymmetricCells(CellVariances(of_kinds, fewer), kinds.residuals)
 
 
 def _kinds(cells: CellVariances, table_weights: np.ndarray) -> _Kinds | None:

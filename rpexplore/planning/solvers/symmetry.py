@@ -53,6 +53,7 @@ def symmetric_classes(
     incidence = closure.incidence
     mirrored = sparse.csr_array(incidence.T)
     scale = closure.per_cell(table_weights)
+    # First colours: what B's rows and columns are scaled by, and what tells tables apart by itself.
     tables = _joint(
         [_alike(scale), *(np.unique(numbers, return_inverse=True)[1] for numbers in distinctions)]
     )
@@ -61,6 +62,7 @@ def symmetric_classes(
         before = tables.max(), residuals.max()
         tables = _split(tables, incidence, residuals)
         residuals = _split(residuals, mirrored, tables)
+        # Colours only ever split: an unchanged number of them is the end.
         if (tables.max(), residuals.max()) == before:
             return _classes(closure, scale, tables, residuals)
 
@@ -79,6 +81,7 @@ def is_same_when_swapped(
     Tried near these variances, float64[n_tables], where all differ: with each class turned round,
     and shifted by one.
     """
+    # All different, as equal variances would swap without a trace.
     different = variances * (1 + scattered(len(variances), 1))
     present = value(different)
     order = np.argsort(classes, kind="stable")
@@ -102,6 +105,7 @@ def _classes(
         (np.ones(len(residuals)), (np.arange(len(residuals)), residuals)),
         shape=(len(residuals), residuals.max() + 1),
     )
+    # A table of a class stands for all: same sums of B by classes of residuals.
     rows = closure.incidence[first] @ sparse.diags_array(closure.pairs) @ into
     return Classes(
         tables=tables,

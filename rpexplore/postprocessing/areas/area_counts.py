@@ -23,18 +23,21 @@ import pyarrow.parquet
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.result_schema import PROCESSED_VALUE, frame_of
-from rpexplore.errors import ReleaseError, RpexploreError
+from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_sums import AreaName, area_number
 from rpexplore.postprocessing.areas.area_cells import AreaCells
 from rpexplore.postprocessing.areas.known_totals import known_totals
 from rpexplore.postprocessing.areas.released_cells import PartCells, ReleasedAnswers, cells_of
 from rpexplore.postprocessing.areas.whole_counts import WholeCounts
 from rpexplore.postprocessing.measurement_source import (
+    SPENT,
     MeasurementSource,
+    facts_as_worded,
+    facts_of_sources,
     guarantee,
-    sources_as_worded,
 )
 from rpexplore.postprocessing.processed_folder import with_unbiased
+from rpexplore.postprocessing.processed_tables import UNREADABLE, said_in_files
 from rpexplore.postprocessing.table_writing import new_tables_folder
 from rpexplore.releases.areas.area_files import table_file, tables_of_part
 from rpexplore.releases.areas.area_parts import AreaParts
@@ -54,10 +57,10 @@ from rpexplore.releases.stored_tables import write_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-KIND = ("rpexplore-area-counts", 1)
+KIND = ("rpexplore-area-counts", 2)
 LABEL = "whole, nonnegative and consistent; biased; intervals are those of the unbiased answers"
 _NOUN = "whole counts of areas"
-_FACTS = ("created", "label", "guarantee", "known_totals", "sources")
+_FACTS = ("created", "label", "guarantee", "known_totals", *SPENT)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,14 +76,14 @@ class AreaCounts:
         folder = Path(folder)
         manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
         try:
-            (source,) = sources_as_worded(manifest["sources"])
+            (source,), (label, _) = manifest["sources"], said_in_files(folder, manifest)
             facts = {
-                "label": LABEL,
+                "label": label,
                 "guarantee": guarantee([MeasurementSource.from_json(source)]),
                 "known_totals": int(manifest["known_totals"]),
-                "sources": [source],
+                **facts_as_worded(manifest),
             }
-        except (RpexploreError, KeyError, TypeError, ArithmeticError, ValueError, AttributeError):
+        except UNREADABLE:
             raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
         check_facts(folder, manifest, facts, _NOUN)
         return cls(folder, manifest)
@@ -185,7 +188,7 @@ def whole_area_counts(
             "label": LABEL,
             "guarantee": guarantee([source]),
             "known_totals": len(numbers),
-            "sources": [source.to_json()],
+            **facts_of_sources([source]),
         }
         manifest = save_manifest(folder, KIND, facts, [*entries, file_entry(folder, "README.md")])
     on_progress("Finished", 1.0)

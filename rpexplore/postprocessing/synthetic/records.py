@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.common.formatting import describe_share, joined, plural
+from rpexplore.common.json_fields import text_of
 from rpexplore.domain.impossible import combination_text
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.postprocessing.measurement_source import (
+    SPENT,
     MeasurementSource,
+    facts_as_worded,
     guarantee,
-    sources_as_worded,
 )
 from rpexplore.postprocessing.synthetic.comparison import (
     CELLS_COLUMNS,
@@ -39,7 +41,7 @@ from rpexplore.releases.stored_columns import check_schema, read_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-KIND = ("rpexplore-synthetic", 1)
+KIND = ("rpexplore-synthetic", 2)
 
 ENGINES = ("population", "graphical_model")
 """What draws the records (docs/mathematics.md §14)."""
@@ -57,7 +59,7 @@ _MOST_LISTED = 3  # tables in a sentence
 _NOUN = "synthetic records"
 _FACTS = (
     "created", "label", "engine", "rows", "attributes", "never", "excluded", "misfit",
-    "misfit_of_number", "misfit_of_noise", "guarantee", "sources",
+    "misfit_of_number", "misfit_of_noise", "guarantee", *SPENT,
 )  # fmt: skip
 _AS_STATED = (
     "attributes", "never", "excluded", "misfit", "misfit_of_number", "misfit_of_noise",
@@ -175,12 +177,12 @@ class SyntheticRecords:
             if any(stated.get(key) != manifest.get(key) for key in (LEFT_OUT, ADAPTIVE)):
                 raise not_as_written(folder, _NOUN, "its records say otherwise")
             facts = {
-                "label": LABEL,
+                "label": text_of(stated, "label"),
                 "engine": checked_engine(stated["engine"]),
                 "rows": n_records,
                 **{key: stated[key] for key in _AS_STATED},
                 "guarantee": guarantee(sources, "records"),
-                "sources": sources_as_worded(manifest["sources"]),
+                **facts_as_worded(manifest),
             }
         except (
             RpexploreError,

@@ -32,7 +32,11 @@ from rpexplore.errors import ReleaseError
 from rpexplore.estimation.seeded_numbers import SeededNumbers
 from rpexplore.estimation.smooth_tables import SmoothTables
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.measurement_source import MeasurementSource, guarantee
+from rpexplore.postprocessing.measurement_source import (
+    MeasurementSource,
+    facts_of_sources,
+    guarantee,
+)
 from rpexplore.postprocessing.synthetic.comparison import (
     CELLS_COLUMNS,
     TABLES_COLUMNS,
@@ -193,8 +197,8 @@ def synthesize(
         _write_comparison(folder, comparison, escape_formulas=escape_formulas)
         files = [file_entry(folder, name) for name in FILES]
         files.append(_write_readme(folder, estimates, comparison, n_records, made, escape_formulas))
-        sources = [source.to_json() for source in estimates.sources]
-        facts = {"created": now(), "rows": n_records, **made, "sources": sources}
+        spent = facts_of_sources(estimates.sources)
+        facts = {"created": now(), "rows": n_records, **made, **spent}
         manifest = save_manifest(folder, KIND, facts, files)
     on_progress("Finished", 1.0)
     return SyntheticRecords(output, MappingProxyType(manifest))

@@ -120,12 +120,12 @@ class Basis(ABC):
 
     @classmethod
     def default(cls, attribute: Attribute) -> Self | None:
-        """What the basis starts with for an attribute; None if it needs a file first."""
+        """The default basis for an attribute; None if it needs a file first."""
         return cls()
 
     @classmethod
     def parameter_help(cls, attribute: Attribute) -> str:
-        """What to type as parameter, in one or two sentences."""
+        """Help for typing the parameter, in one or two sentences."""
         return ""
 
     # ---- as text
@@ -148,5 +148,5 @@ class Basis(ABC):
         return ""
 
     def by(self, name: str) -> str:
-        """What a table counts by: "age", "region (with its groups)"."""
+        """The attribute and basis in a title: "age", "region (with its groups)"."""
         return name

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
@@ -108,7 +108,18 @@ class Hierarchy(Basis):
             path or (attribute.values.range_label(members[0], members[-1]),)
             for members, path in self.groups(attribute).items()
         ]
-        return [*_group_labels(paths, values), *values].__getitem__
+        used = set(values)
+        names = [path[-1] for path in paths]
+        ambiguous = {name for name, count in Counter(names).items() if count > 1} | used | {"all"}
+        labels = [path[-1] if path[-1] not in ambiguous else LEVELS.join(path) for path in paths]
+        # Groups that keep their names come first, so that no other one takes them.
+        used.update(
+            label for label, name in zip(labels, names, strict=True) if name not in ambiguous
+        )
+        unique = [_unused("all", used)]
+        for label, name in zip(labels, names, strict=True):
+            unique.append(label if name not in ambiguous else _unused(label, used))
+        return [*unique, *values].__getitem__
 
     def groups(self, attribute: Attribute) -> dict[tuple[int, ...], tuple[str, ...]]:
         """{indices of the values: path} of all groups, the coarsest first; by width the path is ().
@@ -213,23 +224,6 @@ class Hierarchy(Basis):
     @property
     def _listed_widths(self) -> str:
         return joined([f"{width:,}" for width in self.widths])
-
-
-def _group_labels(paths: list[tuple[str, ...]], values: Iterable[str]) -> list[str]:
-    """Labels of the total and of groups that no value has: "all", and their names.
-
-    A name that is not unique is the path; "(all)" stands behind what is a value's label even then.
-    """
-    used = set(values)
-    names = [path[-1] for path in paths]
-    ambiguous = {name for name, count in Counter(names).items() if count > 1} | used | {"all"}
-    labels = [path[-1] if path[-1] not in ambiguous else LEVELS.join(path) for path in paths]
-    # Groups that keep their names come first, so that no other one takes them.
-    used.update(label for label, name in zip(labels, names, strict=True) if name not in ambiguous)
-    unique = [_unused("all", used)]
-    for label, name in zip(labels, names, strict=True):
-        unique.append(label if name not in ambiguous else _unused(label, used))
-    return unique
 
 
 def _unused(label: str, used: set[str]) -> str:

@@ -9,11 +9,12 @@ import rpexplore as rp
 from rpexplore.analysis.adaptive import NOTHING_PROMISED, when_to_choose
 from rpexplore.errors import PlanError
 from rpexplore.export.report.report import html, report
+from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.privacy.conversions import rho_text
 
 DOMAIN = rp.Domain.from_sizes({"age": 20, "sex": 2, "region": 7})
-PLAN = rp.adaptive_plan(
+PLAN = adaptive_plan(
     rp.Workload.all_of_order(DOMAIN, 3),
     budget=rp.Budget(rho="0.01", max_records_per_person=2),
     expected_records=5000,

@@ -11,6 +11,7 @@ from rpexplore.common.formatting import rounded
 from rpexplore.errors import PlanError
 from rpexplore.export.report.report import html, report
 from rpexplore.export.report.section import Numbers
+from rpexplore.planning.areas.area_planner import plan_areas
 from tests.releases.areas.area_plans import PLANS
 
 
@@ -72,7 +73,7 @@ def test_targets_of_areas_are_counted_and_what_would_meet_them_is_said():
     sexes = rp.Workload.of(asked.domain, [("sex",)], targets=[3.0])
     tables = rp.AreaWorkload.of_levels(asked.tree, {asked.tree.levels[0]: sexes})  # the top alone
     loss = rp.MaxVariance(relative_to="target")
-    made = report(rp.plan_areas(tables, loss=loss, budget=rp.Budget(rho="0.05")))
+    made = report(plan_areas(tables, loss=loss, budget=rp.Budget(rho="0.05")))
     text = " ".join(next(s for s in made.sections if s.heading == "Targets").sentences)
     assert "Targets are missed" in text
     assert "The one target is not met." in text
@@ -83,7 +84,7 @@ def test_tables_of_areas_in_other_bases_are_told_by_their_least_accurate_cell():
     asked = PLANS["the same"].workload
     ages = rp.Workload.of(asked.domain, [("age",)]).with_bases({"age": rp.Prefix()})
     tables = rp.AreaWorkload.of_levels(asked.tree, dict.fromkeys(asked.tree.levels[:3], ages))
-    plan = rp.plan_areas(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+    plan = plan_areas(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
     made = report(plan, expected=rp.ExpectedCounts.of_total(900))
     page = re.sub("<[^>]+>", " ", html(made))
     headings = [section.heading for section in made.sections]

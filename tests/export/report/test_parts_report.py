@@ -14,6 +14,10 @@ from rpexplore.common.formatting import rounded
 from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.report.section import Facts, Numbers
 from rpexplore.planning.accuracy_frame import COLUMNS
+from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts.query_planner import query_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.queries.definitions import stated_from_text
 
@@ -27,9 +31,9 @@ EXPECTED = rp.ExpectedCounts.of_total(1000)
 
 
 @pytest.fixture(scope="module")
-def counts() -> rp.QueryPlan:
+def counts() -> QueryPlan:
     stated = stated_from_text(DOMAIN, TEXT)
-    return rp.query_plan(stated.queries, budget=rp.Budget(rho="0.02"))
+    return query_plan(stated.queries, budget=rp.Budget(rho="0.02"))
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +43,9 @@ def parts(counts) -> tuple[Any, ...]:
     tables, budget = rp.Workload.all_up_to(DOMAIN, 2), rp.Budget(rho="0.02")
     return (
         plan_tables(tables, loss=rp.SumOfVariances(), budget=budget),
-        rp.plan_areas(towns, loss=rp.SumOfVariances(), budget=budget),
+        plan_areas(towns, loss=rp.SumOfVariances(), budget=budget),
         counts,
-        rp.adaptive_plan(
+        adaptive_plan(
             rp.Workload.all_of_order(LARGER, 3),
             budget=budget,
             expected_records=1000,

@@ -10,29 +10,30 @@ import rpexplore as rp
 from rpexplore.export.report.privacy_label import epsilons, label
 from rpexplore.export.report.section import Beside, Facts, Points
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy import conversions as privacy
 
 FACTOR = "a result is at most … times as likely, plus δ"
 
 
-def plan(**budget) -> rp.TablePlan:
+def plan(**budget) -> TablePlan:
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2}), 2)
     return plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(**budget))
 
 
-def facts(made: rp.TablePlan) -> dict[str, str]:
+def facts(made: TablePlan) -> dict[str, str]:
     part = label(made).parts[0]
     assert isinstance(part, Facts)
     return {term: " ".join(sentences) for term, *sentences in part.rows}
 
 
-def meaning(made: rp.TablePlan) -> str:
+def meaning(made: TablePlan) -> str:
     part = label(made).parts[2]
     assert isinstance(part, Points)
     return " ".join(part.sentences)
 
 
-def lists(made: rp.TablePlan) -> dict[str, str]:
+def lists(made: TablePlan) -> dict[str, str]:
     part = label(made).parts[-1]
     assert isinstance(part, Beside)
     return {points.title: " ".join(points.sentences) for points in part.lists}

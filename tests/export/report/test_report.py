@@ -27,6 +27,7 @@ from rpexplore.export.report.report import html, report
 from rpexplore.export.report.section import Facts, Numbers
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.smooth_planning import for_smooth_tables
 from rpexplore.workload.pair_dependence import PairDependence
 from rpexplore.workload.table_text import workload_from_csv
@@ -232,7 +233,7 @@ def test_the_checklist_has_every_point_of_the_guidelines(groups):
 
 
 def test_the_same_plan_gives_the_same_report():
-    scenario, again = SCENARIOS["groups"], rp.TablePlan.parse(plan_of("groups").text)
+    scenario, again = SCENARIOS["groups"], TablePlan.parse(plan_of("groups").text)
     assert html(contents_of(again, scenario)) == html_of("groups")
 
 

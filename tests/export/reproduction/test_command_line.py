@@ -5,18 +5,18 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.cli.main import cli
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.recipe import custom_basis_files
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.table_release import TableRelease
 from tests.export.reports import plan_of
 from tests.export.scenarios import SCENARIOS
 
 
-def export_to(folder: Path, plan: rp.TablePlan) -> None:
+def export_to(folder: Path, plan: TablePlan) -> None:
     plan.save(folder / "plan.json")
     plan.workload.domain.save(folder / "codebook.json")
     (folder / "tables.csv").write_text(csv_of_accuracy(plan), encoding="utf-8")

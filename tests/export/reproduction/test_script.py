@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.export.reproduction.recipe import Recipe, custom_basis_files
 from rpexplore.export.reproduction.script import python_script
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.scenarios.scenario import Scenario
 from tests.export.reports import plan_of
@@ -21,7 +21,7 @@ from tests.export.scenarios import SCENARIOS, survey
 from tests.support import strategies
 
 
-def exported(folder: Path, name: str) -> tuple[rp.TablePlan, Path]:
+def exported(folder: Path, name: str) -> tuple[TablePlan, Path]:
     """The plan of a scenario, and its script, with what it needs beside it."""
     scenario, plan, path = SCENARIOS[name], plan_of(name), folder / "plan.py"
     path.write_text(python_script(plan, scenario), encoding="utf-8")
@@ -39,7 +39,7 @@ def run(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def made_by(path: Path) -> rp.TablePlan:
+def made_by(path: Path) -> TablePlan:
     """The plan that a script makes, in this process.
 
     Not imported: bytecode of another script of this name, size and second would be taken for its.

@@ -9,12 +9,15 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import OutOfReachError, PlanError, WorkloadError
 from rpexplore.planning.areas.area_cells import extreme_variances
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.plan import load_plan
 from rpexplore.releases.areas.area_files import CellErrors
 from rpexplore.releases.areas.area_parts import AreaParts
-from tests.planning.areas.test_area_plan_file import VALIDATOR
 from tests.support.area_trees import incidence
 from tests.support.explicit_optimum import dense_queries, lower_bound
-from tests.support.plan_texts import laid_out_compact
+from tests.support.plan_schemas import PLAN_VALIDATOR
+from tests.support.plan_texts import flat, laid_out_compact
 
 OTHERS = rp.Domain.from_sizes({"sex": 2, "age": 5})
 TREE = rp.AreaTree.from_columns({"region": [*"NNNSW"], "town": ["1", "2", "3", "1", None]})
@@ -34,10 +37,10 @@ BASES = [rp.Prefix(), rp.Ranges(), GROUPS, rp.Windows(2)]
 @pytest.fixture(scope="module", params=BASES, ids=["prefix", "ranges", "groups", "windows"])
 def plan(request):
     asked, budget = asked_in(request.param), rp.Budget(privacy_cost=1)
-    return rp.plan_areas(asked, loss=rp.SumOfVariances("cells"), budget=budget)
+    return plan_areas(asked, loss=rp.SumOfVariances("cells"), budget=budget)
 
 
-def gram_of(plan: rp.AreaPlan) -> np.ndarray:
+def gram_of(plan: AreaPlan) -> np.ndarray:
     """Of all that is measured, over areas without parts × cells of the other attributes."""
     sizes, gram = OTHERS.sizes.tolist(), 0.0
     for residual in range(len(plan.closure)):
@@ -92,18 +95,18 @@ def test_cost_loss_and_standard_errors_are_those_of_everything_that_is_measured(
 
 def test_what_is_saved_is_what_is_loaded_and_holds(plan, tmp_path):
     plan.save(tmp_path / "plan.json")
-    loaded = rp.AreaPlan.load(tmp_path / "plan.json")
+    loaded = AreaPlan.load(tmp_path / "plan.json")
     assert loaded.text == plan.text
     assert loaded.workload.workloads[2].bases == plan.workload.workloads[2].bases
     assert rp.verify(loaded).holds
-    VALIDATOR.validate(json.loads(plan.text))
+    PLAN_VALIDATOR.validate(json.loads(plan.text))
 
 
 def test_one_level_is_near_the_best_of_all_gaussian_mechanisms():
     tree = rp.AreaTree.from_columns({"region": [*"abc"]})
     ages = rp.Workload.of(OTHERS, [("age",)]).with_bases({"age": rp.Prefix()})
     asked = rp.AreaWorkload.of_levels(tree, {"region": ages})
-    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(privacy_cost=1))
+    plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(privacy_cost=1))
     queries, _ = dense_queries(ages)
     queries = queries[:, :5]  # of one sex: both are alike
     assert plan.loss_value == pytest.approx(lower_bound(queries.T @ queries) / 5, rel=1e-3)
@@ -126,16 +129,16 @@ def test_one_level_is_near_the_best_of_all_gaussian_mechanisms():
 )
 def test_wrong_bases_and_strategies_are_found(tmp_path, change, message):
     asked = asked_in(rp.Prefix()).with_areas(np.array([1]), AGES.with_bases({"age": rp.Prefix()}))
-    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     plan.save(tmp_path / "plan.json")
-    content = json.loads((tmp_path / "plan.json").read_text("utf-8"))
+    content = flat(json.loads((tmp_path / "plan.json").read_text("utf-8")))
     change(content)
     (tmp_path / "plan.json").write_text(laid_out_compact(content), "utf-8")
     if message is not None:
         with pytest.raises(PlanError, match=message):
-            rp.load_plan(tmp_path / "plan.json")
+            load_plan(tmp_path / "plan.json")
         return
-    assert not rp.verify(rp.load_plan(tmp_path / "plan.json")).holds
+    assert not rp.verify(load_plan(tmp_path / "plan.json")).holds
 
 
 def test_bases_are_the_same_on_all_levels():
@@ -147,7 +150,7 @@ def test_bases_are_the_same_on_all_levels():
 class Explicit:
     """Cells of one attribute in a basis, on all levels, as a convex problem of the precisions."""
 
-    def __init__(self, plan: rp.AreaPlan, queries: np.ndarray) -> None:
+    def __init__(self, plan: AreaPlan, queries: np.ndarray) -> None:
         (strategy,) = plan.closure.strategies.values()
         within = incidence(TREE)
         precisions = cvxpy.Variable((2, len(within)), nonneg=True)
@@ -188,7 +191,7 @@ def of_ages(**targets: float) -> rp.AreaWorkload:
 def test_least_accurate_cells_are_looked_at_one_by_one(loss, tmp_path):
     targets = {"all": 3.0, "region": 2.0, "town": 1.6}
     asked = of_ages(**targets)
-    plan = rp.plan_areas(asked, loss=loss, budget=rp.Budget(privacy_cost=1))
+    plan = plan_areas(asked, loss=loss, budget=rp.Budget(privacy_cost=1))
     explicit = Explicit(plan, np.tri(5))
     levels = [TREE.levels[level] for level in TREE.level_of]
     ratios = {level: [] for level in targets}
@@ -210,15 +213,15 @@ def test_least_accurate_cells_are_looked_at_one_by_one(loss, tmp_path):
     assert plan.lower_bound <= best * (1 + 1e-6)
     assert best * (1 - 1e-6) <= plan.loss_value <= best * (1 + 3.1e-3)
     plan.save(tmp_path / "plan.json")
-    loaded = rp.AreaPlan.load(tmp_path / "plan.json")
-    VALIDATOR.validate(json.loads(plan.text))
+    loaded = AreaPlan.load(tmp_path / "plan.json")
+    PLAN_VALIDATOR.validate(json.loads(plan.text))
     assert (loaded.text, rp.verify(loaded).holds) == (plan.text, True)
     assert plan.accuracy()["shadow_price"].sum() == pytest.approx(1)
     errors = plan.accuracy().set_index("level")["largest_standard_error"]
     if loss.meets_required_targets:
         assert errors["town"] <= targets["town"]
         with pytest.raises(OutOfReachError, match=r"\(age\) on town"):
-            rp.plan_areas(asked, loss=loss, budget=rp.Budget(privacy_cost="0.3"))
+            plan_areas(asked, loss=loss, budget=rp.Budget(privacy_cost="0.3"))
     else:
         assert max(errors[level] / target for level, target in targets.items()) ** 2 == (
             pytest.approx(plan.loss_value)

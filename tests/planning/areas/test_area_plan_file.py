@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ContradictionError, PlanError
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_plan_file import name_of_file
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.plan import load_plan
 from tests.planning.areas.test_area_planner import COST_1, OTHERS, area_workloads
 from tests.support.plan_schemas import PLAN_SCHEMA, PLAN_VALIDATOR, is_valid
 from tests.support.plan_texts import flat, laid_out_compact, replaced
@@ -38,7 +41,7 @@ def plans():
     losses = {"sum": rp.SumOfVariances("cells"), "max": rp.MaxVariance(relative_to="target")}
     asked, budget = asked_of([3, 4]), rp.Budget(rho="1/3")
     return {
-        name: rp.plan_areas(asked, loss=loss, budget=budget, tolerance=1e-2)
+        name: plan_areas(asked, loss=loss, budget=budget, tolerance=1e-2)
         for name, loss in losses.items()
     }
 
@@ -79,9 +82,9 @@ def tampered(folder, change=None, columns=None, role="precisions"):
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_saved_is_what_is_loaded_and_holds(tmp_path, asked, uniform, persons):
     budget = rp.Budget(rho="0.1", max_records_per_person=persons)
-    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=budget, uniform_levels=uniform)
+    plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=budget, uniform_levels=uniform)
     plan.save(tmp_path / "plan.json")
-    loaded = rp.AreaPlan.load(tmp_path / "plan.json")
+    loaded = AreaPlan.load(tmp_path / "plan.json")
     assert (loaded.sha256, loaded.gap) == (plan.sha256, plan.gap)
     assert loaded.exact_privacy_cost == plan.exact_record_cost * budget.records_factor
     assert loaded.workload.tree.sha256 == asked.tree.sha256
@@ -101,9 +104,9 @@ def test_impossible_combinations_of_the_codebook_stay_with_the_plan(tmp_path):
     domain = rp.Domain(OTHERS.attributes, [{"age": "0", "sex": "1"}])
     tree = rp.AreaTree.from_columns({"town": ["1", "2"]})
     asked = rp.AreaWorkload.of_levels(tree, {"town": rp.Workload.of(domain, [("sex",)])})
-    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     plan.save(tmp_path / "plan.json")
-    assert rp.AreaPlan.load(tmp_path / "plan.json").domain.impossible == domain.impossible
+    assert AreaPlan.load(tmp_path / "plan.json").domain.impossible == domain.impossible
 
 
 def test_schema_lists_the_keys_in_order_and_every_one_is_needed(saved):
@@ -118,7 +121,7 @@ def test_schema_lists_the_keys_in_order_and_every_one_is_needed(saved):
         assert not is_valid(content)
         path.write_text(laid_out_compact(content), "utf-8")
         with pytest.raises(PlanError):
-            rp.load_plan(path)
+            load_plan(path)
 
 
 def test_any_changed_byte_is_noticed(saved):
@@ -130,17 +133,17 @@ def test_any_changed_byte_is_noticed(saved):
                 content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :]
             )
             with pytest.raises(PlanError):
-                rp.load_plan(folder / "plan.json")
+                load_plan(folder / "plan.json")
         path.write_bytes(content)
     (areas,) = folder.glob("areas-*")
     areas.write_bytes(areas.read_bytes() + b"\0")
     with pytest.raises(ContradictionError, match=rf"the file {areas.name} beside it was changed"):
-        rp.load_plan(folder / "plan.json")
+        load_plan(folder / "plan.json")
     areas.unlink()
     with pytest.raises(
         PlanError, match=rf"the file {areas.name} beside it.*; put it there"
     ) as lost:
-        rp.load_plan(folder / "plan.json")
+        load_plan(folder / "plan.json")
     assert not isinstance(lost.value, ContradictionError)  # nothing false is claimed
 
 
@@ -171,7 +174,7 @@ def test_any_changed_byte_is_noticed(saved):
 def test_wrong_fields_are_refused(saved, place, value, message):
     path = tampered(saved / "max", lambda content: replaced(content, place, value))
     with pytest.raises(PlanError, match=message):
-        rp.load_plan(path)
+        load_plan(path)
 
 
 def put(column, row, value):
@@ -202,7 +205,7 @@ def put(column, row, value):
 def test_wrong_columns_are_refused(saved, columns, role, message):
     path = tampered(saved / "max", columns=columns, role=role)
     with pytest.raises(PlanError, match=message):
-        rp.load_plan(path)
+        load_plan(path)
 
 
 def scaled(factor, *names):
@@ -248,13 +251,13 @@ def smaller_loss(content):
 )
 def test_false_claims_are_found(saved, loss, change, columns, failing):
     path = tampered(saved / loss, change, columns)
-    verification = rp.verify(rp.load_plan(path))
+    verification = rp.verify(load_plan(path))
     assert failing in [check.name for check in verification.checks if not check.holds]
 
 
 def test_largest_errors_need_prices_of_tables_that_sum_to_one(saved):
     path = tampered(saved / "max", nothing_is_better, scaled(2, "table_price"))
-    checks = rp.verify(rp.load_plan(path)).checks
+    checks = rp.verify(load_plan(path)).checks
     assert [check.name for check in checks if not check.holds] == ["optimality"]
 
 
@@ -265,7 +268,7 @@ def test_tables_that_nothing_measured_determines_are_found(saved):
                 arrays[name][-1] = 0
 
     path = tampered(saved / "sum", columns=unmeasured)
-    checks = {check.name: check for check in rp.verify(rp.load_plan(path)).checks}
+    checks = {check.name: check for check in rp.verify(load_plan(path)).checks}
     assert not checks["answers"].holds
     assert "area" in checks["answers"].finding
 
@@ -277,8 +280,8 @@ def test_names_of_areas_are_kept(tmp_path):
         asked.tree.levels, asked.tree.starts, asked.tree.parents, asked.tree.codes, names
     )
     named = rp.AreaWorkload(tree, asked.workloads, asked.kinds)
-    rp.plan_areas(named, loss=rp.SumOfVariances(), budget=COST_1).save(tmp_path / "plan.json")
-    loaded = rp.AreaPlan.load(tmp_path / "plan.json")
+    plan_areas(named, loss=rp.SumOfVariances(), budget=COST_1).save(tmp_path / "plan.json")
+    loaded = AreaPlan.load(tmp_path / "plan.json")
     assert loaded.workload.tree.names == names
     assert rp.verify(loaded).holds
 
@@ -286,7 +289,7 @@ def test_names_of_areas_are_kept(tmp_path):
 def test_tables_by_level_are_those_of_single_areas(saved):
     """Means and extremes over areas, one by one, and prices that sum to 1."""
     for name in ("sum", "max"):
-        plan = rp.AreaPlan.load(saved / name / "plan.json")
+        plan = AreaPlan.load(saved / name / "plan.json")
         tables = plan.accuracy()
         assert tables["shadow_price"].sum() == pytest.approx(1)
         asked = plan.workload

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.solvers import AreaMaximum
 from tests.support.area_trees import area_trees, incidence
 from tests.support.explicit_optimum import dense_queries, lower_bound
@@ -73,7 +76,7 @@ def alike_on_all_levels(draw):
 @given(alike_on_all_levels())
 @settings(max_examples=12)
 def test_sum_is_near_the_best_of_all_gaussian_mechanisms(asked):
-    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=COST_1, tolerance=1e-5)
+    plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=COST_1, tolerance=1e-5)
     queries, weights = all_queries(asked)
     best = lower_bound(queries.T @ (weights[:, None] * queries), tolerance=1e-4)
     assert plan.gap <= 1.1e-5
@@ -83,7 +86,7 @@ def test_sum_is_near_the_best_of_all_gaussian_mechanisms(asked):
 @given(area_workloads())
 @settings(max_examples=25)
 def test_loss_and_cost_are_those_of_everything_that_is_measured(asked):
-    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=COST_1)
+    plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=COST_1)
     assert plan.lower_bound * (1 - 1e-9) <= plan.loss_value <= plan.lower_bound * 1.00011
     assert explicit_loss_and_cost(plan, *all_queries(asked)) == (
         pytest.approx(plan.loss_value, rel=1e-6),
@@ -120,7 +123,7 @@ def test_balanced_trees_are_planned_optimally():
     asked = rp.AreaWorkload.of_levels(
         tree, dict.fromkeys(tree.levels, rp.Workload.of(OTHERS, [("sex",)]))
     )
-    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=COST_1, tolerance=1e-7)
+    plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=COST_1, tolerance=1e-7)
     queries, weights = all_queries(asked)
     best = lower_bound(queries.T @ (weights[:, None] * queries), tolerance=1e-6)
     assert plan.loss_value == pytest.approx(best, rel=2e-6)
@@ -142,7 +145,7 @@ def test_largest_error_is_that_of_cvxpy(tree, targets):
         },
     )
     loss = rp.MaxVariance(relative_to="target")
-    plan = rp.plan_areas(asked, loss=loss, budget=COST_1, tolerance=2e-3)
+    plan = plan_areas(asked, loss=loss, budget=COST_1, tolerance=2e-3)
 
     within = incidence(tree)
     precisions = cvxpy.Variable(tree.n_areas, nonneg=True)
@@ -158,7 +161,7 @@ def test_largest_error_is_that_of_cvxpy(tree, targets):
     assert plan.lower_bound <= best * (1 + 1e-6)
     assert best * (1 - 1e-6) <= plan.loss_value <= best * (1 + 3e-3)
     # Variances are inversely proportional to the cost: this is the smallest that meets them all.
-    smallest = rp.minimum_area_budget(asked, tolerance=2e-3)
+    smallest = minimum_area_budget(asked, tolerance=2e-3)
     assert rp.verify(smallest).holds
     assert smallest.loss_value <= 1
     cost = float(smallest.budget.privacy_cost)
@@ -178,9 +181,9 @@ def test_the_same_tables_everywhere_are_planned_as_a_product(tree, scales):
         },
     )
 
-    def plan() -> rp.AreaPlan:
+    def plan() -> AreaPlan:
         loss = rp.MaxVariance(relative_to="target")
-        return rp.plan_areas(asked, loss=loss, budget=COST_1, tolerance=2e-3)
+        return plan_areas(asked, loss=loss, budget=COST_1, tolerance=2e-3)
 
     product = plan()
     with pytest.MonkeyPatch.context() as patch:
@@ -197,8 +200,8 @@ def test_the_same_tables_everywhere_are_planned_as_a_product(tree, scales):
 @settings(max_examples=15)
 def test_one_precision_a_level_is_the_best_of_its_kind(asked):
     loss = rp.SumOfVariances()
-    plan = rp.plan_areas(asked, loss=loss, budget=COST_1, uniform_levels=True, tolerance=1e-5)
-    free = rp.plan_areas(asked, loss=loss, budget=COST_1, tolerance=1e-5)
+    plan = plan_areas(asked, loss=loss, budget=COST_1, uniform_levels=True, tolerance=1e-5)
+    free = plan_areas(asked, loss=loss, budget=COST_1, tolerance=1e-5)
     assert free.lower_bound <= plan.loss_value
     for level, row in zip(plan.groups.starts[:-1], plan.groups.starts[1:], strict=True):
         for multiples in plan.multiples[:, level:row]:
@@ -219,7 +222,7 @@ def test_budget_of_persons_and_exact_cost():
         },
     )
     budget = rp.Budget(rho="0.3", max_records_per_person=3)
-    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=budget)
+    plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=budget)
     factors = {(): 1, (0,): Fraction(1, 2), (1,): Fraction(2, 3), (0, 1): Fraction(1, 3)}
     costs = []
     for area in np.flatnonzero(tree.n_parts == 0).tolist():
@@ -245,6 +248,6 @@ def test_bad_requests_are_refused():
         rp.AreaWorkload.of_levels(tree, {})
     asked = rp.AreaWorkload.of_levels(tree, {"region": ages})
     with pytest.raises(PlanError, match="got PNorm"):
-        rp.plan_areas(asked, loss=rp.PNorm(p=2), budget=COST_1)
+        plan_areas(asked, loss=rp.PNorm(p=2), budget=COST_1)
     with pytest.raises(WorkloadError, match="no target"):
-        rp.plan_areas(asked, loss=rp.MaxVariance(relative_to="target"), budget=COST_1)
+        plan_areas(asked, loss=rp.MaxVariance(relative_to="target"), budget=COST_1)

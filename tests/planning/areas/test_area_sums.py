@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import DomainError
 from rpexplore.planning.areas.area_groups import AreaGroups
+from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.area_sums import AreaSums
 from rpexplore.planning.areas.estimation import Estimation
 from tests.support.area_trees import area_trees, incidence
@@ -69,7 +70,7 @@ def test_standard_errors_of_tables_are_those_of_the_areas_answers():
     above = rp.Workload.of(OTHERS, [("age",), ("sex", "age")])
     below = rp.Workload.of(OTHERS, [("sex",)])
     asked = rp.AreaWorkload.of_levels(TREE, {"all": above, "region": above, "town": below})
-    plan = rp.plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
 
     lists = {"all": ["N", "S"], "N": [1], "S": ["S"], "N1": [("N", "1")], "S1": [("S", "1")],
              "N3": ["3"], "also N3": [["3"]]}  # fmt: skip

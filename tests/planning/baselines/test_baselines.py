@@ -12,6 +12,7 @@ from rpexplore.planning.baselines.p_identity import _error
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.query_matrix import query_matrix
 
 DOMAIN = rp.Domain.from_sizes({"age": 5, "sex": 2, "region": 3})
@@ -31,7 +32,7 @@ NAMED = {baseline.name: baseline for baseline in BASELINES}
 LAPLACE = {baseline.name: baseline for baseline in LAPLACE_BASELINES}
 
 
-def planned(tables: rp.Workload, loss: Loss) -> rp.TablePlan:
+def planned(tables: rp.Workload, loss: Loss) -> TablePlan:
     return plan_tables(tables, loss=loss, budget=rp.Budget(rho="0.5"))
 
 

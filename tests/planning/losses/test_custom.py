@@ -13,6 +13,7 @@ from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.custom import CustomLoss, UnavailableLoss
 from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.planner import optimum, plan_tables
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.release import release
 
 TARGETS = np.array([1.0, 2.0, 0.5, 3.0])
@@ -215,7 +216,7 @@ def test_nothing_can_be_computed_or_planned_by_name_alone(custom_plan):
 
 def test_a_plan_is_saved_read_and_verified_by_the_name_alone(custom_plan, tmp_path):
     custom_plan.save(tmp_path / "plan.json")
-    again = rp.TablePlan.load(tmp_path / "plan.json")
+    again = TablePlan.load(tmp_path / "plan.json")
     assert again.loss == UnavailableLoss("3-norm")
     assert again.text == custom_plan.text
     assert again.sha256 == custom_plan.sha256
@@ -229,7 +230,7 @@ def test_a_plan_is_saved_read_and_verified_by_the_name_alone(custom_plan, tmp_pa
 
 
 def test_a_plan_read_by_name_alone_can_be_released(custom_plan, tmp_path):
-    plan = rp.TablePlan.parse(custom_plan.text)
+    plan = TablePlan.parse(custom_plan.text)
     data = tmp_path / "records.csv"
     with data.open("w", newline="") as file:
         rows = csv.writer(file)

@@ -6,6 +6,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import DomainError, ReleaseError
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.postprocessing.areas.area_counts import AreaCounts
 from rpexplore.postprocessing.areas.released_cells import why_no_whole_counts
 from rpexplore.releases.areas import area_parts
 from tests.releases.areas.area_plans import OTHERS, PLANS, RECORDS, TREE, asked
@@ -42,7 +44,7 @@ def test_counts_are_whole_and_add_up_beside_the_unbiased_ones(released, tmp_path
     plan = PLANS[name]
     release = released(plan)
     rp.whole_area_counts(release, tmp_path / "counts")
-    counts = rp.AreaCounts.load(tmp_path / "counts")
+    counts = AreaCounts.load(tmp_path / "counts")
 
     cells = cells_of_areas(counts, plan)
     assert cells_of_areas(counts, plan, "unbiased_value") == cells_of_areas(release, plan)
@@ -68,7 +70,7 @@ def test_counts_are_whole_and_add_up_beside_the_unbiased_ones(released, tmp_path
 def test_known_totals_and_impossible_combinations_are_met(released, tmp_path):
     stated = rp.Domain(OTHERS.attributes, impossible=({"sex": "0", "age": "1"},))
     both = rp.Workload.of(stated, [("sex", "age"), ("sex",)])
-    plan = rp.plan_areas(
+    plan = plan_areas(
         asked(top=both, region=both, town=both), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
     )
     release = released(plan)

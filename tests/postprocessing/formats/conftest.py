@@ -10,7 +10,11 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.result_schema import Schema
+from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.counts.query_planner import query_plan
 from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination_folder import write_combined
 from rpexplore.postprocessing.formats.publishing import FORMATS, publish
@@ -75,12 +79,12 @@ def sources(tmp_path_factory) -> Path:
     rp.postprocess(released, top / "whole", method="nonnegative", rounded=True)
     write_combined(rp.combine(released), top / "combined")
     tables = rp.Workload.all_up_to(DOMAIN, 2)
-    adaptive = rp.adaptive_plan(tables, budget=rp.Budget(rho="1/10"), expected_records=200)
+    adaptive = adaptive_plan(tables, budget=rp.Budget(rho="1/10"), expected_records=200)
     rp.release(adaptive, pd.DataFrame(rows), top / "adaptive", name="s", ledger=ledger)
     in_areas = rp.AreaWorkload.of_levels(
         TREE, dict.fromkeys(TREE.levels, rp.Workload.of(DOMAIN, [("sex", "value"), ()]))
     )
-    areas = rp.plan_areas(in_areas, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10"))
+    areas = plan_areas(in_areas, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10"))
     places = rng.integers(0, 3, 200)
     rows |= {"region": np.array(["N", "N", "S"])[places], "town": np.array(["1", "2", "1"])[places]}
     of_areas = rp.release(areas, pd.DataFrame(rows), top / "areas", name="s", ledger=ledger)
@@ -88,7 +92,7 @@ def sources(tmp_path_factory) -> Path:
     own = rp.Domain(DOMAIN.attributes[1:3])  # sex and height
     coefficients = np.array([[0, 0, 1, 1, 1, *[0] * 5], [1] * 10])
     queries = rp.QueryList(own, coefficients, ("women, tall", "all"), np.array([9.0, 9.0]))
-    counts = rp.query_plan(queries, budget=rp.Budget(rho="1/10"))
+    counts = query_plan(queries, budget=rp.Budget(rho="1/10"))
     rp.release(counts, pd.DataFrame(rows), top / "own counts", name="s", ledger=ledger)
     return top
 
@@ -99,7 +103,7 @@ def exports(sources, tmp_path_factory) -> Made[Exported]:
 
     def export(kind: str) -> Exported:
         publish(sources / kind, top / kind, formats=list(FORMATS), imprint=IMPRINT)
-        plan = rp.load_plan(sources / KINDS[kind] / "plan.json")
+        plan = load_plan(sources / KINDS[kind] / "plan.json")
         return Exported(load_any_results(sources / kind), sources / kind, top / kind, plan)
 
     return Made({kind: partial(export, kind) for kind in KINDS})

@@ -16,6 +16,7 @@ from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
+from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
@@ -191,7 +192,7 @@ def test_the_error_of_records_by_hand(model_error, nearer):
     variances = {(): Fraction(50), (0,): Fraction(25)}  # of a cell: 50/4 + 25/2 = 25
     contributions = {(): np.array(8.0), (0,): np.array([1.0, -1.0])}  # released: (5, 3)
     source = MeasurementSource("made up", "", Fraction(1))
-    estimates = rp.Estimates(domain, ((0,),), contributions, variances, {}, (source,))
+    estimates = Estimates(domain, ((0,),), contributions, variances, {}, (source,))
     smooth = SmoothCounts(np.array([10.0, -2.0]), np.full(2, model_error))
     codes = np.array([[0], [0], [0], [1]], dtype=np.int16)
     row = compare(estimates, lambda _: smooth, (0,), codes, 8.0, lambda *_: None).tables.iloc[0]
@@ -259,7 +260,7 @@ def test_records_are_in_random_order(released, tmp_path, monkeypatch):
 def test_of_combined_tables(released, tmp_path):
     write_combined(combine(released), tmp_path / "combined")
     estimates = rp.load_results(tmp_path / "combined")
-    assert isinstance(estimates, rp.Estimates)
+    assert isinstance(estimates, Estimates)
     records = synthesize(estimates, tmp_path / "out", rows=7, escape_formulas=True)
     assert len(records.records(3)) == 3
     text = (records.folder / "synthetic_records.csv").read_text()
@@ -273,7 +274,7 @@ def targets_of(estimates):
 
 
 def test_of_many_tables_only_pairs_are_made_smooth(released, monkeypatch):
-    estimates = rp.Estimates.of(released)
+    estimates = Estimates.of(released)
     monkeypatch.setattr(smooth_targets, "MOST_RESIDUALS", 3)
     targets, total = targets_of(estimates)
     monkeypatch.undo()
@@ -285,7 +286,7 @@ def test_of_many_tables_only_pairs_are_made_smooth(released, monkeypatch):
 
 
 def test_how_long_it_takes_is_told(released):
-    estimates = rp.Estimates.of(released)
+    estimates = Estimates.of(released)
     few, many = (records_seconds(estimates, rows) for rows in (None, 10**6))
     assert 0 < few < 1 < many
     assert records_seconds(released, None) == pytest.approx(few, rel=0.5)

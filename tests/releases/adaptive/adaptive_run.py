@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import rpexplore as rp
+from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
 
 DOMAIN = rp.Domain(
     (
@@ -15,7 +16,7 @@ DOMAIN = rp.Domain(
     )
 )
 WORKLOAD = rp.Workload.of(DOMAIN, [("sex", "age", "region"), ("age", "one"), ("region",)])
-PLAN = rp.adaptive_plan(WORKLOAD, budget=rp.Budget(rho="1/2"), expected_records=5_000)
+PLAN = adaptive_plan(WORKLOAD, budget=rp.Budget(rho="1/2"), expected_records=5_000)
 
 
 def write_records(path: Path, n_records: int = 200) -> None:

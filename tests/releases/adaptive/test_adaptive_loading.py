@@ -12,6 +12,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.release import release
 from tests.releases.adaptive.adaptive_run import PLAN, WORKLOAD, write_records
@@ -118,7 +119,7 @@ def test_bounds_that_no_run_states_are_refused(change, copy):
 def test_a_release_of_no_records_without_a_bound_is_written_and_read(tmp_path, monkeypatch):
     nothing = "rpexplore.releases.adaptive.table_bounds.informative"
     monkeypatch.setattr(nothing, lambda bounds, *_: np.full(len(bounds), np.nan))
-    plan = rp.adaptive_plan(WORKLOAD, budget=rp.Budget(rho="1e-9"), expected_records=5_000)
+    plan = adaptive_plan(WORKLOAD, budget=rp.Budget(rho="1e-9"), expected_records=5_000)
     data = tmp_path / "records.csv"
     write_records(data, 0)
     release(plan, data, tmp_path / "release", may_be_empty=True)

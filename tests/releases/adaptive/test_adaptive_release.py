@@ -12,6 +12,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.smooth_tables import SmoothTables
+from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
 from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
 from rpexplore.releases.adaptive.estimates import downward_closed, tables_of
 from rpexplore.releases.adaptive.outcomes import read_outcomes
@@ -205,7 +206,7 @@ def test_attributes_may_be_called_like_columns(tmp_path):
     domain = rp.Domain.from_sizes(dict.fromkeys(names, 2))
     records = tmp_path / "records.csv"
     records.write_text(",".join(names) + "\n" + "0,1,0\n1,0,0\n" * 50)
-    plan = rp.adaptive_plan(
+    plan = adaptive_plan(
         rp.Workload.of(domain, [names]), budget=rp.Budget(rho=1), expected_records=100
     )
     table = release(plan, records, tmp_path / "out").table(*names)

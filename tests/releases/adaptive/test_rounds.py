@@ -11,6 +11,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.adaptive import rounds
 from rpexplore.releases.adaptive.estimates import residual_variance
@@ -118,7 +119,7 @@ def test_what_would_stop_a_round_is_refused_before_the_first():
     of_two = rp.Domain.from_sizes({"a": 2, "b": 2, "c": 3, "d": 2, "e": 5})
     # Of (a, b, c) and (d, e), 12 and 10 cells, a record moves the smaller one further: 24 < 40.
     tables = rp.Workload.of(of_two, [("a", "b", "c"), ("d", "e")])
-    plan = rp.adaptive_plan(tables, budget=rp.Budget(rho=1), expected_records=100)
+    plan = adaptive_plan(tables, budget=rp.Budget(rho=1), expected_records=100)
     for numerator, is_refused in ((24, True), (41, False)):
         step = replace(plan.rounds[0], measurement_rho=Fraction(numerator, 2**93))
         with nullcontext() if not is_refused else pytest.raises(ReleaseError, match=r"d × e"):

@@ -6,6 +6,7 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_planner import plan_areas
 from tests.support.made import Made
 
 OTHERS = rp.Domain.from_sizes({"sex": 2, "age": 3, "one": 1})
@@ -29,7 +30,7 @@ def asked(**levels):
 
 
 def planned(workload: rp.AreaWorkload) -> AreaPlan:
-    return rp.plan_areas(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+    return plan_areas(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
 
 
 WORKLOADS = {

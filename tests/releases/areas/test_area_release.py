@@ -13,6 +13,7 @@ import rpexplore as rp
 from rpexplore.data.files.source import FileSource
 from rpexplore.domain.result_schema import RELEASED
 from rpexplore.errors import DataError, ReleaseError, WorkloadError
+from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.postprocessing.areas.area_results import AreaResults
 from rpexplore.releases.areas import area_measurement, area_parts
 from rpexplore.releases.areas.area_release import AreaRelease
@@ -259,7 +260,7 @@ def test_a_record_that_moves_between_two_passes_is_refused(data, output, monkeyp
 
 def test_persons_have_their_first_records_counted(output, tmp_path):
     budget = rp.Budget(rho="0.5", max_records_per_person=1)
-    plan = rp.plan_areas(PLAN.workload, loss=rp.SumOfVariances(), budget=budget)
+    plan = plan_areas(PLAN.workload, loss=rp.SumOfVariances(), budget=budget)
     frame = pd.DataFrame([record | {"who": 1} for record in RECORDS])
     release = rp.release(
         plan,
@@ -292,7 +293,7 @@ def test_answers_have_the_variance_and_their_intervals_the_coverage_that_is_stat
     blocks = ["a", "b", None, "a"] * n
     regions = np.repeat([f"{number:05}" for number in range(n)], 4).tolist()
     tree = rp.AreaTree.from_columns({"region": regions, "town": towns, "block": blocks})
-    plan = rp.plan_areas(
+    plan = plan_areas(
         rp.AreaWorkload.of_levels(
             tree, dict.fromkeys(tree.levels, PLANS[name].workload.workloads[0])
         ),

@@ -243,7 +243,7 @@ BOOKER = """
 import sys
 from rpexplore.errors import LedgerError
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.planning.table_plan import Plan
+from rpexplore.planning.plan import Plan
 ledger, data, plan = sys.argv[1], sys.argv[2], Plan.load(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()

@@ -1,7 +1,7 @@
 """One module a format that tables can be exported to; its name is what people ask for.
 
-A module has a `FORMAT`, and nothing else has to know of it: to add a format, add its module here
-and a test of what it writes.
+A module has a constant FORMAT, and nothing else has to know of it: to add a format, add its
+module here and a test of what it writes.
 
 Imports `postprocessing.formats` and what that may import.
 """
