@@ -202,30 +202,31 @@ def whole_plan(scenario: Scenario | None = None) -> Plan | None:
         solution, parts[kind] = solved
         solutions.append(solution)
     stated = scenario.stated_shares
-    by = (*solutions, scenario.budget, scenario.shares)
+    if stated is None and not shares_follow(scenario):
+        st.warning(
+            "This objective does not say how the sections compare. State their shares of the "
+            "budget on the Plan page, under Sections."
+        )
+        return None
+    loss = _losses(scenario)[0]
+    by = (*solutions, scenario.budget, scenario.shares, loss)
     return attempt(
-        lambda: kept(combined, parts, scenario.budget, stated, slot=scenario.name, by=by),
-        "" if stated is None and not shares_follow(scenario) else NO_PLAN,
-        lambda refused: _refused(scenario, refused),
+        lambda: kept(combined, parts, scenario.budget, loss, stated, slot=scenario.name, by=by),
+        NO_PLAN,
     )
 
 
 def shares_follow(scenario: Scenario) -> bool:
     """Whether the best split of the budget follows from the objectives of all sections."""
-    asked = scenario.areas
-    losses = {"tables": scenario.loss, "areas": scenario.loss if asked is None else asked.loss}
-    used = [losses[kind] for kind in scenario.kinds if kind in losses]
+    used = _losses(scenario)
     return all(loss == used[0] and loss.power is not None for loss in used)
 
 
-def _refused(scenario: Scenario, refused: str) -> None:
-    if scenario.stated_shares is None and not shares_follow(scenario):
-        st.warning(
-            "This objective does not say how the sections compare. State their shares of the "
-            "budget on the Plan page, under Sections."
-        )
-    else:
-        st.error(refused)
+def _losses(scenario: Scenario) -> list[Loss]:
+    """The objectives of the sections; own counts follow that of the others."""
+    asked = scenario.areas
+    losses = {"tables": scenario.loss, "areas": scenario.loss if asked is None else asked.loss}
+    return [losses[kind] for kind in scenario.kinds if kind in losses]
 
 
 def part_budget(kind: str, scenario: Scenario | None = None) -> Budget:
