@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.components.shared.charts import metrics
 from pages.components.shared.session import change, current, escaped, forget_typed, show_messages
-from pages.components.shared.solutions import shares_follow, whole_plan
+from pages.components.shared.solutions import whole_plan
 from rpexplore.common.exact_numbers import exact_fraction
 from rpexplore.common.formatting import joined, rounded
 from rpexplore.errors import PlanError
@@ -65,9 +65,7 @@ def _split(planned: Plan, scenario: Scenario) -> None:
 
 def _shares_input(scenario: Scenario) -> None:
     """The best split of the budget, or shares typed for each section."""
-    with st.expander("State the shares", expanded=not shares_follow(scenario)):
-        if not shares_follow(scenario):
-            st.markdown("This objective does not say how the sections compare: state their shares.")
+    with st.expander("State the shares", expanded=not scenario.splits_itself):
         stated = scenario.stated_shares or {}
         with st.form("shares", border=False):
             for column, kind in zip(st.columns(len(scenario.kinds)), scenario.kinds, strict=True):

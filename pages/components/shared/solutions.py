@@ -194,6 +194,9 @@ def whole_plan(scenario: Scenario | None = None) -> Plan | None:
     if not scenario.kinds:
         st.info(NOTHING_ASKED)
         return None
+    if scenario.stated_shares is None and not scenario.splits_itself:
+        say_how_to_split(scenario)
+        return None
     solutions, parts = [], {}
     for kind in scenario.kinds:
         solved = _SOLVED[kind](scenario)
@@ -202,31 +205,29 @@ def whole_plan(scenario: Scenario | None = None) -> Plan | None:
         solution, parts[kind] = solved
         solutions.append(solution)
     stated = scenario.stated_shares
-    if stated is None and not shares_follow(scenario):
-        st.warning(
-            "This objective does not say how the sections compare. State their shares of the "
-            "budget on the Plan page, under Sections."
-        )
-        return None
-    loss = _losses(scenario)[0]
-    by = (*solutions, scenario.budget, scenario.shares, loss)
+    objective = scenario.objective
+    by = (*solutions, scenario.budget, scenario.shares, objective)
     return attempt(
-        lambda: kept(combined, parts, scenario.budget, loss, stated, slot=scenario.name, by=by),
+        lambda: kept(
+            combined, parts, scenario.budget, objective, stated, slot=scenario.name, by=by
+        ),
         NO_PLAN,
     )
 
 
-def shares_follow(scenario: Scenario) -> bool:
-    """Whether the best split of the budget follows from the objectives of all sections."""
-    used = _losses(scenario)
-    return all(loss == used[0] and loss.power is not None for loss in used)
-
-
-def _losses(scenario: Scenario) -> list[Loss]:
-    """The objectives of the sections; own counts follow that of the others."""
+def say_how_to_split(scenario: Scenario) -> None:
+    """Why the shares must be stated, and where."""
     asked = scenario.areas
-    losses = {"tables": scenario.loss, "areas": scenario.loss if asked is None else asked.loss}
-    return [losses[kind] for kind in scenario.kinds if kind in losses]
+    differ = "tables" in scenario.kinds and asked is not None and asked.loss != scenario.loss
+    why = (
+        "Tables and areas have different objectives, which do not say how to split the budget. "
+        "State the shares of the sections, or choose the same objective for both."
+        if differ
+        else "This objective does not say how the sections compare. State their shares of the "
+        "budget."
+    )
+    st.warning(f"{NO_PLAN}its shares of the budget are missing. {why}")
+    st.page_link("pages/plan.py", label="State the shares on the Plan page, under Sections")
 
 
 def part_budget(kind: str, scenario: Scenario | None = None) -> Budget:
