@@ -6,7 +6,15 @@ import pandas as pd
 import streamlit as st
 
 from pages.components.shared.charts import metrics
-from pages.components.shared.session import change, current, escaped, forget_typed, show_messages
+from pages.components.shared.session import (
+    bound,
+    change,
+    change_fields,
+    current,
+    escaped,
+    forget_typed,
+    show_messages,
+)
 from pages.components.shared.solutions import whole_plan
 from rpexplore.common.exact_numbers import exact_fraction
 from rpexplore.common.formatting import joined, rounded
@@ -29,14 +37,33 @@ def sections(scenario: Scenario) -> None:
         planned = whole_plan(scenario)
         if planned is not None:
             _split(planned, scenario)
+        tables_input(scenario)
         if len(scenario.kinds) > 1:
             _shares_input(scenario)
-            show_messages(HERE)
-        st.caption("Figures below are those of the tables, at their share of the budget.")
+        show_messages(HERE)
+        if "tables" in scenario.kinds:
+            st.caption("Figures below are those of the tables, at their share of the budget.")
         with st.container(horizontal=True):
             for kind in scenario.kinds:
                 if kind in PAGES:
                     st.page_link(PAGES[kind], label=f"Look at {TITLES[kind].lower()}")
+
+
+def tables_input(scenario: Scenario) -> None:
+    """Whether tables are in the plan, where there is something beside them."""
+    beside = [kind for kind in scenario.kinds if kind != "tables"]
+    if not beside and scenario.asks_for_tables:
+        return
+    st.checkbox(
+        "Tables are part of the plan",
+        help="Without them the whole budget is for the other sections. The choice of tables is "
+        "kept.",
+        **bound(
+            "asks for tables",
+            scenario.asks_for_tables,
+            lambda wanted: change_fields(HERE, asks_for_tables=wanted),
+        ),
+    )
 
 
 def _split(planned: Plan, scenario: Scenario) -> None:

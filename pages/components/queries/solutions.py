@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.components.plan.budget import HERE, budget_inputs, unit_inputs
+from pages.components.plan.sections import tables_input
 from pages.components.shared.session import attempt, change_fields, current, escaped
 from pages.components.shared.solutions import budget_of_whole
 from rpexplore.analysis.sufficient_budgets import smallest_query_budget
@@ -14,6 +15,7 @@ def smallest_budget(solution: QueryOptimum, planned: QueryPlan) -> None:
     """The budget of the scenario, and the one that is enough for the targets of own counts."""
     unit_inputs()
     budget_inputs()
+    tables_input(current())
     has_others = len(current().kinds) > 1
     if has_others:
         share = planned.budget.privacy_cost / current().budget.privacy_cost
