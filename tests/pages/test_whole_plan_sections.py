@@ -8,6 +8,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.area_codebook import AreaCodebook
+from rpexplore.errors import PlanError
 from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.queries.definitions import StatedQueries
@@ -21,7 +22,7 @@ from tests.support.processor_time import PATIENCE
 PEOPLE = [("N|1", "F")] * 40 + [("N|2", "M")] * 30 + [("S|1", "F")] * 20
 BOOK = AreaCodebook.from_files(json.dumps(CODEBOOK).encode(), "register.json", {"towns.csv": TOWNS})
 AREAS = AreaStudy.of("register.json", BOOK)
-COUNTS = StatedQueries.of(rp.QueryList(rp.Domain.from_sizes({"sex": 2}), [[0, 1]], ("women",), [5]))
+COUNTS = StatedQueries.of(rp.QueryList(BOOK.domain, [[0, 1]], ("women",), [5]))
 SEX = BOOK.domain
 WITH_AREAS = Scenario(SEX, name="Towns", areas=AREAS)
 ALL = Scenario(SEX, name="Everything", areas=AREAS, query_list=COUNTS)
@@ -54,7 +55,7 @@ def test_areas_beside_others_are_planned_released_and_read(app, tmp_path, asked)
         session.query_params["areas"] = view
         session.show("areas", view)
     records, output = tmp_path / "people.csv", tmp_path / "towns"
-    records.write_text("".join(f"{','.join(row)}\n" for row in [("home", "sex"), *PEOPLE]))
+    records.write_text("".join(f"{','.join(row)}\n" for row in [("town", "sex"), *PEOPLE]))
     session.open("release")
     set_up(session, records, output)
     session.press("Dry run")
@@ -71,3 +72,64 @@ def test_areas_beside_others_are_planned_released_and_read(app, tmp_path, asked)
     print(
         session.texts("markdown"), session.texts("subheader"), [t.label for t in session.get("tab")]
     )
+
+
+DIFFERENT = [
+    WITH_AREAS.replaced(name="Towns apart", areas=replace(AREAS, loss=MaxVariance())),
+    ALL.replaced(name="Largest of tables", loss=MaxVariance()),
+]
+
+
+@pytest.mark.parametrize("asked", DIFFERENT, ids=lambda asked: asked.name)
+def test_sections_of_different_objectives_ask_for_their_shares(app, asked):
+    with pytest.raises(PlanError, match="state the shares"):
+        asked.plan()
+    session = app("plan", asked)
+    for page in ("plan", "areas", "release", "scenarios", "fairness", "tradeoffs", "plan"):
+        session.open(page)
+        if page == "areas":
+            session.show("areas", "Plan")
+        assert not session.exception, page
+        if page in ("plan", "areas", "release"):
+            assert "objective" in plain(session.texts("warning")), page
+    for kind in asked.kinds[1:]:
+        session.text_input(key=f"share of {kind}").set_value("20")
+    session.text_input(key="share of tables").set_value(str(100 - 20 * (len(asked.kinds) - 1)))
+    session.press("Use these shares")
+    settled(session, lambda page: any("Section" in frame.value for frame in page.dataframe))
+    whole = session.scenario.plan()
+    assert not session.texts("warning")
+    session.open("areas").show("areas", "Plan")
+    settled(session, lambda page: "Privacy" in page.metrics())
+    assert session.metrics()["Privacy"] == rho_text(whole.part("areas").rho, 3) == "ρ = 0.02"
+
+
+ALONE = [
+    Scenario(SEX, name="Areas alone", areas=AREAS, asks_for_tables=False),
+    Scenario(rp.Domain.from_sizes({}), name="Counts alone", query_list=COUNTS),
+    Scenario(SEX, name="Counts, no tables", query_list=COUNTS, asks_for_tables=False),
+]
+
+
+@pytest.mark.parametrize("asked", ALONE, ids=lambda asked: asked.name)
+def test_one_section_alone_is_planned_and_released(app, tmp_path, asked):
+    whole = asked.plan()
+    session = app("plan", asked)
+    for page in ("home", "codebook", "workload", "fairness", "tradeoffs", "scenarios", "plan"):
+        session.open(page)
+        assert not session.exception, page
+        print(page, session.texts("info"), session.texts("error"), session.texts("warning"))
+    settled(session, lambda page: "Privacy of the whole plan" in page.metrics())
+    records, output = tmp_path / "people.csv", tmp_path / "towns"
+    records.write_text("".join(f"{','.join(row)}\n" for row in [("town", "sex"), *PEOPLE]))
+    session.open("release")
+    set_up(session, records, output)
+    session.press("Dry run")
+    print(session.texts("error"), session.texts("success"))
+    assert any("All is in order" in text for text in session.texts("success"))
+    open_dialog(session)
+    finish(session.press("Spend"))
+    assert not session.exception
+    assert Release.load(output).plan.sha256 == whole.sha256
+    session.open("results")
+    assert not session.exception
