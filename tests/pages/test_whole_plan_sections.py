@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 import rpexplore as rp
+from rpexplore.common.json_fields import SEAL
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.base import MaxVariance
@@ -14,6 +15,7 @@ from rpexplore.privacy.conversions import rho_text
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.releases.release import Release
 from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import finish, open_dialog, plain, set_up
 from tests.pages.test_areas import CODEBOOK, TOWNS
@@ -49,7 +51,6 @@ def test_areas_beside_others_are_planned_released_and_read(app, tmp_path, asked)
     assert session.metrics()["Privacy of the whole plan"] == "ρ = 0.1"
     session.open("areas")
     session.show("areas", "Plan")
-    print(session.metrics())
     assert session.metrics()["Privacy"] == rho_text(whole.part("areas").rho, 3)
     for view in ("Levels", "Tables", "By area", "Map (optional)"):
         session.query_params["areas"] = view
@@ -59,19 +60,14 @@ def test_areas_beside_others_are_planned_released_and_read(app, tmp_path, asked)
     session.open("release")
     set_up(session, records, output)
     session.press("Dry run")
-    print(session.texts("error"), session.texts("success"))
     assert any("All is in order" in text for text in session.texts("success"))
-    print(plain(open_dialog(session).texts("markdown")))
+    open_dialog(session)
     finish(session.press("Spend"))
     assert not session.exception
-    print(session.texts("success"))
     done = Release.load(output)
     assert done.plan.sha256 == whole.sha256
     session.open("results")
     assert not session.exception
-    print(
-        session.texts("markdown"), session.texts("subheader"), [t.label for t in session.get("tab")]
-    )
 
 
 DIFFERENT = [
@@ -118,18 +114,52 @@ def test_one_section_alone_is_planned_and_released(app, tmp_path, asked):
     for page in ("home", "codebook", "workload", "fairness", "tradeoffs", "scenarios", "plan"):
         session.open(page)
         assert not session.exception, page
-        print(page, session.texts("info"), session.texts("error"), session.texts("warning"))
     settled(session, lambda page: "Privacy of the whole plan" in page.metrics())
     records, output = tmp_path / "people.csv", tmp_path / "towns"
     records.write_text("".join(f"{','.join(row)}\n" for row in [("town", "sex"), *PEOPLE]))
     session.open("release")
     set_up(session, records, output)
     session.press("Dry run")
-    print(session.texts("error"), session.texts("success"))
     assert any("All is in order" in text for text in session.texts("success"))
     open_dialog(session)
     finish(session.press("Spend"))
     assert not session.exception
     assert Release.load(output).plan.sha256 == whole.sha256
     session.open("results")
+    assert not session.exception
+
+
+def test_a_project_of_format_1_says_once_that_its_sections_now_share_the_budget(app):
+    session = app("home", ALL)
+    content = json.loads(Project((ALL,)).text())
+    old = {name: value for name, value in content.items() if name != SEAL}
+    text = json.dumps(old | {"format_version": 1})
+    session.file_uploader(key="project file on home").set_value(
+        ("project.json", text.encode(), "application/json")
+    ).run()
+    assert "now share one budget of" in plain(session.texts("info"))
+    session.open("codebook")
+    assert "now share one budget of" not in plain(session.texts("info"))
+    opened = Project.parse(text)
+    assert opened.splits_anew
+    assert not Project.parse(opened.text()).splits_anew
+
+
+def test_what_one_takes_along_is_judged_by_the_counts_of_areas(app):
+    expected = rp.ExpectedCounts.of_total(90)
+    session = app("release", ALL.replaced(areas=replace(AREAS, expected=expected)))
+    export = session.unfold("commands")
+    assert not export.exception
+    assert "each level and table in areas and each own count" in plain(session.texts("caption"))
+    assert "two Parquet files" in plain(session.texts("caption"))
+
+
+def test_other_scenarios_and_changes_are_looked_at_with_the_share_of_a_section(app):
+    session = app("scenarios", ALL)
+    session.session_state["project"] = Project((ALL, ALL.replaced(name="Again", shares=())))
+    for page in ("scenarios", "tradeoffs", "fairness"):
+        session.open(page)
+        assert not session.exception, page
+    session.open("tradeoffs").show("tradeoffs", "What if")
+    session.open("workload").show("workload", "weights")
     assert not session.exception

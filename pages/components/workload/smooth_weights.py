@@ -103,7 +103,7 @@ def _weights() -> SmoothWeights | None:
         if current().expected is None:
             expected_total_input()
             return None
-        return attempt(lambda: smooth_weights(current()), show=st.info)
+        return attempt(lambda: smooth_weights(current(), part_budget("tables")), show=st.info)
     st.caption(
         "For a second release of the same records: pairs of attributes that depend on each other "
         "in the first one have more of the budget. Only its noisy figures are looked at. In trials "
