@@ -20,7 +20,6 @@ from pages.components.shared.solutions import (
     NO_PLAN,
     budget_of_stated,
     part,
-    solve_areas,
     solved_areas,
 )
 from rpexplore.analysis.areas.grid import Setting, typed_target
@@ -31,7 +30,6 @@ from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
 from rpexplore.errors import OutOfReachError
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.scenario import Scenario
 
@@ -156,15 +154,15 @@ def area_outcome(scenario: Scenario) -> AreaOutcome | None:
     if asked.requires_none:
         st.info(escaped(f"{problem}its objective needs a required target."))
         return None
-    by = (asked.planned, scenario.budget)
-    return worked_out(_outcome, *by, problem=problem, slot=scenario.name, by=by)
+    planned = part("areas", scenario)
+    if planned is None:
+        return None
+    return worked_out(_outcome, planned, problem=problem, slot=scenario.name, by=(planned,))
 
 
-def _outcome(asked: AreaStudy, budget: Budget, on_progress: Progress) -> AreaOutcome:
-    found = solve_areas(asked, budget, on_progress)
-    if isinstance(found, OutOfReachError):
-        raise found
-    return AreaOutcome.of(found)
+def _outcome(planned: AreaPlan, on_progress: Progress) -> AreaOutcome:
+    on_progress("Working out what comes of the areas", 0.0)
+    return AreaOutcome.of(planned)
 
 
 def target_for_all() -> None:
