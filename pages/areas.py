@@ -3,7 +3,6 @@
 import streamlit as st
 
 from pages.components.areas.by_area import by_area
-from pages.components.areas.hand_over import hand_over_view
 from pages.components.areas.map import on_a_map
 from pages.components.areas.results import plan_view
 from pages.components.areas.source import READING, choose_areas, levels
@@ -11,16 +10,8 @@ from pages.components.areas.study import HERE, file_is_missing, is_read, study
 from pages.components.areas.tables import apply_typed, tables_view
 from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.explanations import explained_title
-from pages.components.shared.serving import last_step, plans_only
+from pages.components.shared.next_page import next_is_last_step
 from pages.components.shared.session import show_messages
-from rpexplore.scenarios.area_study import AreaStudy
-
-
-def release(opened: AreaStudy) -> None:
-    from pages.components.areas.release import release_view  # which reaches for ledgers
-
-    release_view(opened)
-
 
 finish(READING)
 apply_typed()
@@ -41,7 +32,6 @@ else:
         "Plan": plan_view,
         "By area": by_area,
         "Map (optional)": on_a_map,
-        last_step().title: hand_over_view if plans_only() else release,
     }
     # Only the open one is drawn, and which one that is stands in the address.
     for tab, draw in zip(
@@ -50,3 +40,4 @@ else:
         if tab.open:
             with tab:
                 draw(opened)
+next_is_last_step()

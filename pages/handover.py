@@ -2,15 +2,11 @@
 
 import streamlit as st
 
-from pages.components.areas.study import study
 from pages.components.handover.commands import commands
 from pages.components.release.export import take_along
-from pages.components.release.which_plan import ADAPTIVE, kind_input
-from pages.components.shared.adaptive import adaptive_plan_of_scenario
+from pages.components.release.which_plan import plan_to_run, say_without_whole_counts
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.serving import HAND_OVER
-from pages.components.shared.session import current
-from pages.components.shared.solutions import plan
 
 with st.container(key="layout"):
     left = st.container(gap="small")
@@ -18,12 +14,9 @@ with st.container(key="layout"):
 with left:
     explained_title(HAND_OVER)
 with right:
-    planned = plan() if kind_input("Plan to hand over") != ADAPTIVE else adaptive_plan_of_scenario()
+    planned = plan_to_run("Plan to hand over", takes_files=False)
     if planned is not None:
         with left:
-            take_along(planned.alone)
-        commands(planned.alone)
-    if current().query_list is not None:
-        st.page_link("pages/queries.py", label="Your list of queries has its plan on Queries")
-    if study() is not None:
-        st.page_link("pages/areas.py", label="Your areas have their plan on the page Areas")
+            take_along(planned)
+        say_without_whole_counts(planned)
+        commands(planned)

@@ -7,6 +7,7 @@ from pages.components.plan.budget import budget_inputs, budget_meaning, unit_inp
 from pages.components.plan.loss import loss_input, reference_distribution_input
 from pages.components.plan.one_table import one_table
 from pages.components.plan.results import chart, downloads, table_list
+from pages.components.plan.sections import sections
 from pages.components.plan.smooth_rehearsal import smooth_rehearsal
 from pages.components.plan.targets import required_targets_can_be_met, targets_met
 from pages.components.plan.usefulness import (
@@ -19,7 +20,7 @@ from pages.components.shared.expected_counts import cv_limit_input
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.next_page import next_is_last_step
 from pages.components.shared.session import change, current, escaped, say, show_messages
-from pages.components.shared.solutions import plan
+from pages.components.shared.solutions import plan, whole_plan
 from rpexplore.analysis import workload_grid
 from rpexplore.common.typed_numbers import needed_number_of
 
@@ -67,7 +68,10 @@ with st.container(key="layout"):
             cv_limit_input()
     planned = None
     with st.container(key="answer"):
-        if missing := current().misses_target:
+        sections(current())
+        if "tables" not in current().kinds:
+            whole_plan()
+        elif missing := current().misses_target:
             missing_targets_input(missing)
         elif current().misses_required:
             st.error(

@@ -7,11 +7,11 @@ from pages.components.queries.attributes import query_attributes
 from pages.components.queries.many_queries import builders, csv_files
 from pages.components.queries.preset_dialog import preset_button
 from pages.components.queries.query_lines import HERE, query_list, remove_button, take_typed
-from pages.components.queries.solutions import optimum, plan, query_budget
+from pages.components.queries.solutions import smallest_budget
 from pages.components.shared.explanations import explained_title
-from pages.components.shared.next_page import next_is_last_step, next_page
-from pages.components.shared.serving import last_step, plans_only
+from pages.components.shared.next_page import next_is_last_step
 from pages.components.shared.session import current, show_messages
+from pages.components.shared.solutions import part, query_solution
 from rpexplore.planning.counts.query_plan import QueryPlan
 from rpexplore.planning.counts.query_planner import QueryOptimum
 from rpexplore.queries.definitions import StatedQueries
@@ -25,7 +25,6 @@ def answer(planned: QueryPlan, stated: StatedQueries, solution: QueryOptimum) ->
         "Query by query": lambda: results.outcomes(planned, stated),
         "Baselines": lambda: results.baselines(solution),
         "Privacy profile": lambda: results.privacy_profile(planned),
-        last_step().title: lambda: _last_step(planned),
     }
     # Only the open one is drawn, and which one that is stands in the address.
     for tab, draw in zip(
@@ -34,17 +33,6 @@ def answer(planned: QueryPlan, stated: StatedQueries, solution: QueryOptimum) ->
         if tab.open:
             with tab:
                 draw()
-
-
-def _last_step(planned: QueryPlan) -> None:
-    """The release of the list, or on a server that plans only what is handed over for it."""
-    if plans_only():
-        st.markdown(results.OWN_RELEASE)
-        results.hand_over(planned)
-    else:
-        from pages.components.queries.release import release  # which reaches for ledgers
-
-        release(planned)
 
 
 take_typed()
@@ -69,15 +57,11 @@ if stated is None:
     )
 else:
     with answer_part:
-        solution = optimum()
-    if solution is not None:
+        solution = query_solution()
+        planned = None if solution is None else part("counts")
+    if solution is not None and planned is not None:
         with budget_part:
-            budget = query_budget(solution)
+            smallest_budget(solution, planned)
         with answer_part:
-            planned = None if budget is None else plan(solution, budget)
-            if planned is not None:
-                answer(planned, stated, solution)
-if plans_only():
-    next_is_last_step()
-else:
-    next_page("results", "Results")
+            answer(planned, stated, solution)
+next_is_last_step()

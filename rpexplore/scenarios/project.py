@@ -31,6 +31,8 @@ class Project:
     """Scenarios with distinct names; `open_index` is that of the open one.
 
     keys: a number for each scenario that stays its own when it is renamed or moved; not saved
+    splits_anew: it was read from a file of version 1, in which sections that now share the budget
+    of a scenario had all of it each
 
     Raises `WorkloadError` for no scenarios, too many, or a repeated name.
     """
@@ -38,6 +40,7 @@ class Project:
     scenarios: tuple[Scenario, ...]
     open_index: int = 0
     keys: tuple[int, ...] = field(default=(), compare=False)
+    splits_anew: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.keys) != len(self.scenarios):
@@ -165,11 +168,17 @@ class Project:
                     "purpose."
                 )
             if isinstance(content, dict) and content.get("format") != FORMAT:
-                return cls((Scenario.from_json(content, read_tree),))
-            content = of_version_2(content)
+                return cls((Scenario.from_json(content, read_tree),))._noting(content)
+            read, content = content, of_version_2(content)
             check_format(content, FORMAT, FORMAT_VERSION, "project")
             check_keys(content, {*_KEYS, *({SEAL} & content.keys())}, "a project")
             # One more than there may be is enough to be refused.
             listed = list_of(content, "scenarios")[: MOST_SCENARIOS + 1]
             scenarios = tuple(Scenario.from_json(one, read_tree) for one in listed)
-            return cls(scenarios, content["open"])
+            return cls(scenarios, content["open"])._noting(read)
+
+    def _noting(self, content: Any) -> "Project":
+        """This project, as read from a content, with `splits_anew`."""
+        several = any(len(scenario.kinds) > 1 for scenario in self.scenarios)
+        is_old = of_version_2(content) is not content
+        return replace(self, splits_anew=True) if is_old and several else self

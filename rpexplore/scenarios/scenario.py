@@ -19,7 +19,7 @@ from rpexplore.common.names import check_text
 from rpexplore.domain.area_tree_reference import ReadTreeFile, no_tree_file
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
-from rpexplore.errors import WorkloadError
+from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.areas.area_plan import with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.counts.query_planner import query_optimum
@@ -168,6 +168,26 @@ class Scenario:
         shares = dict(self.shares)
         return shares if shares and set(shares) == set(self.kinds) else None
 
+    @property
+    def objective(self) -> Loss:
+        """What the parts are compared by: the objective of tables, or else that of areas."""
+        return next(iter(self._losses), self.loss)
+
+    @property
+    def splits_itself(self) -> bool:
+        """Whether the best shares follow from the objective, which then is that of all parts."""
+        return len(self.kinds) == 1 or (
+            len(set(self._losses)) <= 1 and self.objective.power is not None
+        )
+
+    @property
+    def _losses(self) -> tuple[Loss, ...]:
+        """The objectives of its parts; own counts have none."""
+        losses = {"tables": self.loss}
+        if self.areas is not None:
+            losses["areas"] = self.areas.loss
+        return tuple(losses[kind] for kind in self.kinds if kind in losses)
+
     def budget_to_solve(self, kind: str) -> Budget:
         """At what a part is planned first: its stated share, or the whole budget."""
         shares = self.stated_shares
@@ -177,11 +197,17 @@ class Scenario:
         """The plan of all that is asked for; raises `RpexploreError` where there is none."""
         if not self.kinds:
             raise WorkloadError(NOTHING_ASKED)
-        if self.stated_shares is None:
-            refuse_unsplittable(self.kinds, self.loss)  # before anything is planned for long
+        if self.stated_shares is None:  # before anything is planned for long
+            if len(set(self._losses)) > 1:
+                raise PlanError(
+                    "Tables and areas have objectives of their own, which do not say how the "
+                    "budget is best split between them: state the shares, or give both the same "
+                    "objective."
+                )
+            refuse_unsplittable(self.kinds, self.objective)
         made = {"tables": self._tables_at, "areas": self._areas_at, "counts": self._counts_at}
         parts = {kind: made[kind]() for kind in self.kinds}
-        return combined(parts, self.budget, self.loss, self.stated_shares)
+        return combined(parts, self.budget, self.objective, self.stated_shares)
 
     def table_plan(self) -> TablePlan:
         """The optimal plan of its tables at the whole budget."""

@@ -37,27 +37,35 @@ def for_smooth_tables(scenario: Scenario, weights: SmoothWeights | None = None) 
     return scenario.replaced(request=request, loss=SumOfVariances())
 
 
-def smooth_weights(scenario: Scenario) -> SmoothWeights:
-    """The weights for smooth tables at a scenario's budget and expected number of records."""
+def smooth_weights(scenario: Scenario, budget: Budget | None = None) -> SmoothWeights:
+    """The weights for smooth tables at a scenario's budget and expected number of records.
+
+    budget: of its tables, if they have a share of it only
+    """
     if scenario.expected is None:
         raise WorkloadError(
             "Weights for smooth tables depend on how many records there will be, about; type an "
             "expected number."
         )
-    return smooth_weights_for(scenario.budget, scenario.expected)
+    return smooth_weights_for(budget or scenario.budget, scenario.expected)
 
 
 def weights_are_outdated(scenario: Scenario) -> bool:
     """Whether the budget or the expected number of records has changed since the weights were set.
 
-    Those of a first release have their number of records from there.
+    Those of a first release have their number of records from there. Best shares of several
+    sections follow from the weights themselves, so that the budget says nothing then.
     """
     weights = scenario.request.smooth_weights
-    if weights is None:
+    if weights is None or "tables" not in scenario.kinds:
         return False
+    if len(scenario.kinds) > 1 and scenario.stated_shares is None:
+        expected = scenario.expected
+        return weights.pairs is None and expected is not None and weights.records != expected.total
+    budget = scenario.budget_to_solve("tables")
     if weights.pairs is not None:
-        return weights.rho != float(scenario.budget.record_privacy_cost) / 2
-    return scenario.expected is not None and smooth_weights(scenario) != weights
+        return weights.rho != float(budget.record_privacy_cost) / 2
+    return scenario.expected is not None and smooth_weights(scenario, budget) != weights
 
 
 def smooth_weights_for(budget: Budget, expected: ExpectedCounts) -> SmoothWeights:

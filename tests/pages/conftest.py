@@ -59,7 +59,7 @@ VIEWS = {
         "Relative errors",
     ),
     "tradeoffs": ("Smaller errors", "Targets", "Average vs worst case", "What if", "Baselines"),
-    "queries": ("Query by query", "Baselines", "Privacy profile", "Release"),
+    "queries": ("Query by query", "Baselines", "Privacy profile"),
     "compared_by": (
         "Share of tables by accuracy",
         "Table by table",

@@ -118,7 +118,6 @@ def test_user_text_is_no_formatting_among_bases_and_queries_about_another_codebo
     check_no_formatting(session)
     session.scenario = hostile_everywhere.replaced(domain=Domain.from_sizes({"x": 2}))
     session.open("queries")
-    session.radio(key="query budget").set_value("The scenario's budget").run()
     assert session.metrics()
     check_no_formatting(session)
 
@@ -143,7 +142,7 @@ def test_every_page_says_what_comes_next(app):
         "codebook": "Tables",
         "workload": "Weights and targets",
         "plan": "Release",
-        "queries": "Results",
+        "queries": "Release",
         "release": "Results",
         "fairness": "Trade-offs",
         "tradeoffs": "Scenarios",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from pages.components.areas import study as areas
+from pages.components.shared import solutions
 from pages.components.shared.background import task_name
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain import area_tree_reference
@@ -47,10 +47,12 @@ SQUARE = [[[0, 50], [1, 50], [1, 51], [0, 51], [0, 50]]]
 def planned(session) -> AreaPlan:
     """The plan that was made last."""
     deadline = time.monotonic() + PATIENCE
-    while session.session_state[task_name(areas._solve)][1].is_going:
+    while session.session_state[task_name(solutions.solve_areas, session.scenario.name)][
+        1
+    ].is_going:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    return session.session_state[task_name(areas._solve)][1].result
+    return session.session_state[task_name(solutions.solve_areas, session.scenario.name)][1].result
 
 
 def finish(session):
@@ -65,6 +67,12 @@ def finish(session):
 def show(session, view):
     session.query_params["areas"] = view  # which wins over the state
     return session.show("areas", view)
+
+
+def alone(session):
+    """The session with areas alone in its plan: without the tables of the sample."""
+    session.scenario = session.scenario.replaced(asks_for_tables=False)
+    return session.run()
 
 
 def drop(session, *files):
@@ -82,7 +90,7 @@ def give(session, codebook, towns):
 
 @pytest.fixture
 def towns(app):
-    session = give(app("areas"), CODEBOOK, TOWNS)
+    session = give(alone(app("areas")), CODEBOOK, TOWNS)
     assert session.metrics()["Areas"] == "6"
     return session
 
@@ -293,7 +301,7 @@ def test_shapes_become_a_map(towns):
     ],
 )
 def test_files_that_are_no_areas_give_one_clear_error(app, files, error):
-    session = drop(app("areas"), *((name, text, None) for name, text in files.items()))
+    session = drop(alone(app("areas")), *((name, text, None) for name, text in files.items()))
     (text,) = session.texts("error")
     assert error in plain([text])
     assert session.session_state["project"].current.areas is None
@@ -305,7 +313,7 @@ def test_names_full_of_formatting_stay_text(app):
     field = {"path": "towns.csv", "sha256": hashlib.sha256(text).hexdigest()}
     fields = [{"name": "**bold** home", "areas": field}, CODEBOOK["fields"][1]]
     session = drop(
-        app("areas"),
+        alone(app("areas")),
         ("<b>a.json", json.dumps({"fields": fields}).encode(), None),
         ("towns.csv", text, None),
     )

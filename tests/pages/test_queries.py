@@ -1,4 +1,4 @@
-"""The Queries page: a list of one's own, its budget, what comes of it, and what it would cost."""
+"""The Queries page: a list of one's own, what comes of it, and what it would cost."""
 
 import sys
 from functools import wraps
@@ -38,14 +38,14 @@ def typed(session, text):
 
 @pytest.fixture
 def listed(small) -> Scenario:
-    """The three queries, beside the tables."""
+    """The three queries alone, at a budget that is enough for them."""
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
-    return small.replaced(query_list=stated_from_text(domain, TEXT))
+    return small.replaced(query_list=stated_from_text(domain, TEXT), asks_for_tables=False)
 
 
 def plan_of(session) -> QueryPlan:
     """The plan that was made last."""
-    return session.test.session_state[kept_name(QueryOptimum.at)][1]
+    return session.test.session_state[kept_name(QueryOptimum.at, "Scenario 1")][1]
 
 
 # ---- the list
@@ -55,6 +55,9 @@ def test_a_list_is_typed_and_planned(app, small):
     session = app("queries", small)
     assert not session.metrics()
     typed(session, TEXT)
+    # The budget is all theirs when tables are left out.
+    session.checkbox(key="asks for tables").uncheck().run()
+    session.press("Make it the budget")
     stated = session.scenario.query_list
     # The attributes are those that the lines name.
     assert stated.queries.domain == rp.Domain.from_sizes({"age": 10, "sex": 2})
@@ -76,21 +79,17 @@ def test_a_list_is_typed_and_planned(app, small):
         "Query by query": ["queries.csv"],
         "Baselines": ["query_budgets.csv"],
         "Privacy profile": ["query_profile.csv", "free_counts.csv"],
-        "Release": ["query-plan.json"],
     }
     for view, names in files.items():
         session.show(VIEW, view)
         labels = [button.label for button in session.get("download_button")]
         assert {f"Download {name}" for name in names} <= {*labels}
-    assert session.code[0].value.startswith("rpexplore release query-plan.json records.csv")
 
 
 def test_missed_targets_stand_first_and_expected_counts_say_what_errors_are_worth(app, listed):
     # 1,000 people, 200 of them old, 100 of these women.
     listed = listed.replaced(budget=rp.Budget(rho="0.002"), expected=ExpectedCounts.of_total(1000))
     session = app("queries", listed)
-    assert session.metrics()["Publishable queries"] == "3 of 3"
-    choose_own(session)
     rows = session.dataframe[-1].value  # the budget has published releases beside it
     assert rows["query"].tolist() == ["old", "old women", "everybody"]
     assert all(text.startswith("missed: short by ") for text in rows["outcome"])
@@ -177,11 +176,12 @@ def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
     session.press("Use attributes of its own")
     assert "Undo brings your list back" in plain(session.texts("success"))
     assert session.scenario.query_list == StatedQueries.of(SMALLEST.queries())
+    session.press("Make it the budget")
     assert session.metrics()["Targets met"] == "65 of 65"
     assert "The codebook has no attribute 'value'" in plain(session.texts("info"))
     # What it is about cannot be chosen from the codebook.
     assert not [box for box in session.multiselect if box.key == "chosen query attributes"]
-    session.press("Undo")
+    session.press("Undo").press("Undo")
     assert session.scenario == listed
     assert session.multiselect(key="chosen query attributes").value == ["age", "sex"]
     # Or it is put behind the list, without the total, which is there already.
@@ -322,24 +322,22 @@ def test_a_change_of_the_codebook_is_shown_and_the_list_can_be_read_again(app, l
 # ---- the budget
 
 
-def choose_own(session):
-    session.radio(key="query budget").set_value("The scenario's budget").run()
-    return session
-
-
 def test_the_smallest_budget_is_applied_and_with_another_all_targets_share_a_factor(app, listed):
     session = app("queries", listed)
-    smallest = plan_of(session).budget
-    session.press("Make it the scenario's budget")
-    assert session.scenario.budget == smallest
-    assert "is the smallest that meets all targets" in plain(session.texts("markdown"))
+    assert "The smallest budget that meets all targets is " in plain(session.texts("markdown"))
+    session.press("Make it the budget")
+    smallest = plan_of(session)
+    assert session.scenario.budget == smallest.budget
+    assert smallest.met.all()
+    assert 0.999 < smallest.ratio <= 1
+    assert "is the smallest budget that meets all targets" in plain(session.texts("markdown"))
     button = next(button for button in session.button if button.label.startswith("Make it"))
     assert button.disabled
-    session = choose_own(app("queries", listed.replaced(budget=rp.Budget(rho="0.001"))))
+    session = app("queries", listed.replaced(budget=rp.Budget(rho="0.001")))
     plan = plan_of(session)
     assert plan.budget == rp.Budget(rho="0.001")
     warned = plain(session.texts("markdown"))
-    assert f"or targets {rounded(plan.ratio**0.5, 3, 'up')} times as wide" in warned
+    assert f"{rounded(plan.ratio**0.5, 3, 'up')} times as wide" in warned
     session.text_input(key="typed budget").set_value("1").run()
     assert session.scenario.budget == rp.Budget(rho=1)
     assert "times as narrow" in plain(session.texts("markdown"))
@@ -354,12 +352,11 @@ def test_a_list_is_solved_once_whatever_the_budget_and_after_an_undo(app, listed
     def refuse(*_, **__):
         raise AssertionError("solved once more")
 
-    monkeypatch.setattr(sys.modules["pages.components.queries.solutions"], "query_optimum", refuse)
+    monkeypatch.setattr(sys.modules["pages.components.shared.solutions"], "query_optimum", refuse)
     session.press("Undo")
     assert plan_of(session).queries is earlier.queries
     session.press("Redo")
     assert plan_of(session).queries is later.queries
-    choose_own(session)
     results = sys.modules["pages.components.queries.results"]
     monkeypatch.setattr(results, "query_baselines", wraps(results.query_baselines)(refuse))
     for rho in ("0.2", "0.5"):
@@ -371,7 +368,7 @@ def test_a_list_is_solved_once_whatever_the_budget_and_after_an_undo(app, listed
 
 
 def test_without_a_plan_the_page_says_why(app, listed, monkeypatch):
-    session = choose_own(app("queries", listed.replaced(budget=rp.Budget(rho="1e-40"))))
+    session = app("queries", listed.replaced(budget=rp.Budget(rho="1e-40")))
     too_large = "There is no plan: The noise at this budget is too large"
     assert too_large in plain(session.texts("error"))
     assert not session.metrics()
@@ -379,6 +376,6 @@ def test_without_a_plan_the_page_says_why(app, listed, monkeypatch):
     def refuse(*_, **__):
         raise PlanError("These queries cannot be measured.")
 
-    monkeypatch.setattr(sys.modules["pages.components.queries.solutions"], "query_optimum", refuse)
+    monkeypatch.setattr(sys.modules["pages.components.shared.solutions"], "query_optimum", refuse)
     session = app("queries", listed)
     assert "There is no plan: These queries cannot be measured." in plain(session.texts("error"))

@@ -1,46 +1,38 @@
-"""The release of a list of queries in the app."""
+"""The release of a list of queries, without tables, in the app."""
 
 import numpy as np
 
 import rpexplore as rp
-from pages.components.release.confirmation import ASKED
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.query_release import QueryRelease
+from rpexplore.releases.release import Release
 from tests.pages.conftest import confirmed_run, finish, plain, set_up
 
 
-def test_a_list_of_queries_is_checked_run_shown_and_shares_the_ledger(app, small, tmp_path):
+def test_a_list_of_queries_alone_is_checked_run_and_shown(app, small, tmp_path):
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
     stated = stated_from_text(domain, "everybody: total ± 50\nold: age >= 8 ± 20")
     records, output = tmp_path / "survey.csv", tmp_path / "answers"
     records.write_text("sex,age\n" + "1,9\n" * 30 + "0,3\n" * 70)
-    session = app("queries", small.replaced(query_list=stated)).show("queries", "Release")
+    session = app("release", small.replaced(query_list=stated, asks_for_tables=False))
     set_up(session, records, output)
     assert any("The plan: 2 noisy answers, ρ = " in text for text in session.texts("markdown"))
     session.press("Dry run")
     assert any("All is in order" in text for text in session.texts("success"))
     assert not output.exists()
-    # A dialog that was left open on the page of the tables does not open here.
-    session.test.session_state[ASKED] = "the SHA-256 of another plan"
-    session.run()
-    assert not [button for button in session.button if button.label.startswith("Spend")]
     finish(confirmed_run(session))
     assert not session.exception
-    done = QueryRelease.load(output)
-    assert done.plan.met.all()
+    released = Release.load(output)
+    assert [part.kind for part in released.plan.parts] == ["counts"]
+    assert released.plan.budget == small.budget  # all of it is for own counts
+    done = released.part("counts")
     shown = session.dataframe[0].value
     assert shown["answer"].tolist() == done.answers["answer"].tolist()
     # 100 people, 30 of them old: farther out with probability 1e-11.
     errors = done.answers["standard_error"]
     assert np.all(np.abs(done.answers["answer"] - [100, 30]) < 6.8 * errors)
     (entry,) = Ledger.beside(records).account(records).entries
-    assert (entry.state, entry.record_rho) == ("finished", done.plan.record_rho)
-    # Its result stays with the list; the tables have a form of their own, with a new folder.
-    session.open("release")
-    assert not session.success
-    assert session.metrics()["Spent on these records"].startswith("ρ = 0.0")
-    assert session.text_input(key="output").value.startswith("releases/survey-")
+    assert (entry.state, entry.record_rho) == ("finished", released.plan.record_rho)
     assert str(output) in plain(session.open("results").texts("caption"))
 
 
@@ -51,7 +43,7 @@ def test_a_stopped_release_of_queries_is_finished_without_further_cost(
     stated = stated_from_text(domain, "everybody: total ± 50")
     records, output = tmp_path / "survey.csv", tmp_path / "answers"
     records.write_text("sex,age\n" + "1,9\n" * 30)
-    session = app("queries", small.replaced(query_list=stated)).show("queries", "Release")
+    session = app("release", small.replaced(query_list=stated, asks_for_tables=False))
     set_up(session, records, output)
 
     def full(*args):
@@ -65,6 +57,6 @@ def test_a_stopped_release_of_queries_is_finished_without_further_cost(
     assert plain(session.texts("success")).startswith(
         "Finished: 1 noisy answer. Nothing further was charged. The files are in "
     )
-    assert len(QueryRelease.load(output).answers) == 1
+    assert len(Release.load(output).part("counts").answers) == 1
     (entry,) = Ledger.beside(records).account(records).entries
     assert entry.state == "finished"

@@ -110,7 +110,7 @@ def test_targets_met_are_counted(app, small):
     assert targets_sentence(session) == escaped(
         "1 of 2 targets is met. Furthest off is (total): σ = 4.74 for a target of σ = 0.01."
     )
-    rows = session.dataframe[-1].value.set_index("table")
+    rows = session.dataframe[-1].value.set_index("item")
     met, short, none = rows.loc[["age", "(total)", "sex"], "outcome"]
     assert met.startswith("met: σ = ")
     assert (short, none) == ("short by 4.7", "")

@@ -12,6 +12,7 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.charts import download_frame, listing, metrics
 from pages.components.shared.files import download
 from pages.components.shared.session import bound, change_fields, escaped, kept
+from pages.components.shared.solutions import budget_of_whole
 from rpexplore.analysis.accuracy import csv_of_accuracy, readable
 from rpexplore.analysis.areas.accuracy import describe_shares, level_accuracy
 from rpexplore.analysis.areas.levels import beside_shares_by_level
@@ -140,12 +141,13 @@ def _targets(planned: AreaPlan) -> None:
     """Whether all targets are met, and the budget that is enough."""
     st.markdown(f":material/straighten: **Targets.** {escaped(describe_targets(planned))}")
     enough = sufficient_budget(planned)
+    is_own, enough = enough == planned.budget, budget_of_whole("areas", enough)
     st.button(
         "Make that the budget",
         on_click=change_fields,
         args=(HERE,),
         kwargs={"budget": enough},
-        disabled=enough == planned.budget,
+        disabled=is_own,
         help="The budget of the Plan page is then this one, too.",
     )
 

@@ -16,8 +16,12 @@ from pages.components.shared.session import (
     escaped,
     say,
 )
-from pages.components.shared.session_log import plan_solved
-from pages.components.shared.solutions import NO_PLAN
+from pages.components.shared.solutions import (
+    NO_PLAN,
+    budget_of_stated,
+    part,
+    solved_areas,
+)
 from rpexplore.analysis.areas.grid import Setting, typed_target
 from rpexplore.analysis.areas.targets import budget_within_reach
 from rpexplore.analysis.budget_units import stated_text
@@ -26,8 +30,6 @@ from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
 from rpexplore.errors import OutOfReachError
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.scenario import Scenario
 
@@ -98,7 +100,7 @@ def _read(opened: AreaStudy, on_progress: Progress) -> bool:
 
 
 def area_plan(opened: AreaStudy) -> AreaPlan | None:
-    """The plan at the scenario's budget; None, and the page says why, without."""
+    """The part of the plan for areas; None, and the page says why, without."""
     if missing := opened.misses_targets:
         with st.container(border=True):
             st.markdown(
@@ -114,28 +116,30 @@ def area_plan(opened: AreaStudy) -> AreaPlan | None:
             "as 20 required."
         )
         return None
-    budget = current().budget
-    found = worked_out(_solve, opened, budget, problem=NO_PLAN, by=(opened.planned, budget))
+    found = solved_areas(current())
     if isinstance(found, OutOfReachError):
         _offer_budget(found, opened)
         return None
-    return found
+    return None if found is None else part("areas")
 
 
 def _offer_budget(refused: OutOfReachError, opened: AreaStudy) -> None:
     """Say that required targets cannot be met, and offer the budget at which they can."""
     st.error(escaped(f"{NO_PLAN}{refused}"))
-    found = attempt(lambda: budget_within_reach(refused, current().budget, opened.workload))
+    found = attempt(
+        lambda: budget_within_reach(refused, current().budget_to_solve("areas"), opened.workload)
+    )
     if found is None:
         return
     enough, text = found
+    budget = budget_of_stated("areas", enough.budget)
     st.markdown(escaped(text))
     st.button(
-        f"Use {escaped(stated_text(enough.budget))}",
+        f"Use {escaped(stated_text(budget))}",
         key="use the budget of required targets",
         on_click=change_fields,
         args=(HERE,),
-        kwargs={"budget": enough.budget},
+        kwargs={"budget": budget},
         help="The budget of the Plan page is then this one, too.",
     )
 
@@ -150,15 +154,15 @@ def area_outcome(scenario: Scenario) -> AreaOutcome | None:
     if asked.requires_none:
         st.info(escaped(f"{problem}its objective needs a required target."))
         return None
-    by = (asked.planned, scenario.budget)
-    return worked_out(_outcome, *by, problem=problem, slot=scenario.name, by=by)
+    planned = part("areas", scenario)
+    if planned is None:
+        return None
+    return worked_out(_outcome, planned, problem=problem, slot=scenario.name, by=(planned,))
 
 
-def _outcome(asked: AreaStudy, budget: Budget, on_progress: Progress) -> AreaOutcome:
-    found = _solve(asked, budget, on_progress)
-    if isinstance(found, OutOfReachError):
-        raise found
-    return AreaOutcome.of(found)
+def _outcome(planned: AreaPlan, on_progress: Progress) -> AreaOutcome:
+    on_progress("Working out what comes of the areas", 0.0)
+    return AreaOutcome.of(planned)
 
 
 def target_for_all() -> None:
@@ -185,22 +189,3 @@ def forget_typed() -> None:
     """The grids of weights and targets forget what was typed."""
     for name in GRIDS.values():
         revision(name, step=True)
-
-
-def _solve(opened: AreaStudy, budget: Budget, on_progress: Progress) -> AreaPlan | OutOfReachError:
-    """The plan, or why the budget is too small, with what it takes."""
-    on_progress(f"Planning {plural(opened.n_tables, 'table')}", 0.0)
-    try:
-        with plan_solved("areas", opened.n_tables):
-            planned = plan_areas(
-                opened.workload,
-                loss=opened.loss,
-                budget=budget,
-                uniform_levels=opened.uniform,
-                on_progress=on_progress,
-            )
-    except OutOfReachError as refused:
-        return refused.with_traceback(None)  # which would keep all arrays of the search
-    on_progress("Working out the accuracy of all areas", 0.99)
-    _ = planned.residual_variances  # kept by the plan, for all that the page shows
-    return planned

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.shared.charts import metrics
 from pages.components.shared.measure import cells_of_open_scenario, measure_input
 from pages.components.shared.session import attempt, current, escaped, kept
-from pages.components.shared.solutions import NO_PLAN, optimum
+from pages.components.shared.solutions import NO_PLAN, optimum, part_budget
 from rpexplore.analysis import fairness
 from rpexplore.analysis.expected_cells import in_measure
 from rpexplore.analysis.forecast import SCHEMES, Forecast, scheme_of, unweighted
@@ -25,7 +25,7 @@ def forecasts(scenario: Scenario) -> list[Forecast]:
 
     Empty while they are being worked out or where there are none; the page then says why.
     """
-    own, budget = scenario.workload, scenario.budget
+    own, budget = scenario.workload, part_budget("tables", scenario)
     bare = kept(unweighted, own)
     plans: dict[str, tuple[Loss, Workload]] = {name: (loss, bare) for name, loss in SCHEMES.items()}
     if scenario.misses_target:

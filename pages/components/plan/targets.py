@@ -13,7 +13,12 @@ from pages.components.shared.session import (
     kept,
     show_messages,
 )
-from pages.components.shared.solutions import minimum_budget_for_targets, optimum
+from pages.components.shared.solutions import (
+    budget_of_whole,
+    minimum_budget_for_targets,
+    optimum,
+    part_budget,
+)
 from rpexplore.analysis import binding_targets
 from rpexplore.analysis.binding_targets import BudgetExplanation, objective_for_targets
 from rpexplore.analysis.glossary import meaning
@@ -81,7 +86,7 @@ def _cost_to_others(planned: TablePlan) -> None:
 
 def _smallest_budget(solution: Optimum, targets: int) -> None:
     """The smallest budget that meets all targets with the current objective."""
-    budget = current().budget
+    budget = part_budget("tables")
     enough = attempt(lambda: smallest_budget(solution, budget), show=st.info)
     if enough is None:
         return
@@ -95,7 +100,7 @@ def _smallest_budget(solution: Optimum, targets: int) -> None:
         key="use smallest budget",
         on_click=change_fields,
         args=(HERE,),
-        kwargs={"budget": enough.budget},
+        kwargs={"budget": budget_of_whole("tables", enough.budget)},
         disabled=enough.budget == budget,
     )
 
@@ -118,7 +123,7 @@ def _budget_for_targets() -> None:
 
 def _explanation(required_only: bool) -> BudgetExplanation | None:
     """The smallest budget for targets, and what it means; None, and the page says why, without."""
-    minimum, budget = minimum_budget_for_targets(required_only), current().budget
+    minimum, budget = minimum_budget_for_targets(required_only), part_budget("tables")
     return minimum and attempt(
         lambda: binding_targets.budget_explanation(minimum, budget, required_only=required_only)
     )
@@ -126,7 +131,7 @@ def _explanation(required_only: bool) -> BudgetExplanation | None:
 
 def _binding_targets(explanation: BudgetExplanation, objective: Loss) -> None:
     """The smallest budget for the targets with an objective that meets them, and its reasons."""
-    budget, present = current().budget, current().loss
+    budget, present = part_budget("tables"), current().loss
     if objective != present:
         st.markdown(
             "The current objective ignores targets. With the objective "
@@ -146,7 +151,7 @@ def _binding_targets(explanation: BudgetExplanation, objective: Loss) -> None:
             key="use advised budget",
             on_click=change_fields,
             args=(HERE,),
-            kwargs={"budget": advised.budget, "loss": objective},
+            kwargs={"budget": budget_of_whole("tables", advised.budget), "loss": objective},
             disabled=advised.budget == budget and objective == present,
         )
     if len(explanation.minimum.tables) == 1:

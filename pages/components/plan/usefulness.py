@@ -12,7 +12,7 @@ from pages.components.shared.expected_counts import (
     usefulness_of,
 )
 from pages.components.shared.session import attempt, change_fields, current, escaped, kept
-from pages.components.shared.solutions import optimum
+from pages.components.shared.solutions import budget_of_whole, optimum, part_budget
 from rpexplore.analysis import accuracy
 from rpexplore.analysis.accuracy import Headline
 from rpexplore.analysis.budget_curves import publishable_at, publishable_by_budget
@@ -160,9 +160,8 @@ def budgets_for_shares_input() -> None:
     solution, cells = optimum(), expected_cells(current().workload)
     if solution is None or solution.budget is not None or cells is None or not cells.held.any():
         return
-    budgets = attempt(
-        lambda: kept(budgets_for_shares, solution, current().budget, cells, current().cv_limit)
-    )
+    budget = part_budget("tables")
+    budgets = attempt(lambda: kept(budgets_for_shares, solution, budget, cells, current().cv_limit))
     if not budgets:
         return
     st.caption("Smallest budget for a publishable share of")
@@ -173,8 +172,10 @@ def budgets_for_shares_input() -> None:
                 key=f"budget for {share}",
                 on_click=change_fields,
                 args=("plan",),
-                kwargs={} if enough is None else {"budget": enough.budget},
-                disabled=enough is None or enough.budget == current().budget,
+                kwargs={}
+                if enough is None
+                else {"budget": budget_of_whole("tables", enough.budget)},
+                disabled=enough is None or enough.budget == budget,
             )
 
 

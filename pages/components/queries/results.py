@@ -5,8 +5,8 @@ import streamlit as st
 
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, metrics, numbers
-from pages.components.shared.files import download
 from pages.components.shared.session import current, escaped, kept
+from pages.components.shared.solutions import part_budget
 from rpexplore.analysis.queries import (
     budgets_needed,
     count_publishable,
@@ -29,8 +29,6 @@ from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.queries.definitions import StatedQueries
 
-COMMAND = "rpexplore release query-plan.json records.csv --out released-queries"
-OWN_RELEASE = "The list is a release of its own, and its cost comes on top of that of the tables."
 METHODS = (
     "Noise in every cell: each cell is counted with noise and the noisy cells are added up. A "
     "hierarchy of subtotals: halves, quarters and further parts are counted as well. The smallest "
@@ -112,16 +110,6 @@ def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
     )
 
 
-def hand_over(planned: QueryPlan) -> None:
-    """The plan file, and the command that runs it where the records are."""
-    download("query-plan.json", lambda: planned.text)
-    st.caption(
-        "The plan file holds everything a release needs, and no records. This command runs it "
-        "and enters its cost in the ledger:"
-    )
-    st.code(COMMAND, language="bash", wrap_lines=True)
-
-
 def _outcomes_frame(planned: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
     expected = expected_answers(stated.queries, current().expected, current().domain)
     return with_usefulness(kept(of_queries, planned, stated), expected)
@@ -163,7 +151,7 @@ def baselines(solution: QueryOptimum) -> None:
     ratios = worked_out(query_baselines, solution)
     if ratios is None:
         return
-    budget = current().budget
+    budget = part_budget("counts")
     frame = budgets_needed(ratios, budget)
     chart_with_numbers(
         Chart(

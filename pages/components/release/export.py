@@ -5,6 +5,7 @@ from functools import partial
 
 import streamlit as st
 
+from pages.components.areas.usefulness import expected_in_areas
 from pages.components.plan.smooth_rehearsal import last_rehearsal
 from pages.components.release.board import board_notes_input
 from pages.components.release.given_approvals import given_approvals
@@ -14,7 +15,9 @@ from pages.components.shared.files import Content, download
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.common.concurrency import Progress
+from rpexplore.common.formatting import joined
 from rpexplore.common.other_process import in_other_process
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.provenance import except_from_records
 from rpexplore.export import bundle
 from rpexplore.export.report import pdf
@@ -45,40 +48,53 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
     rehearsal = last_rehearsal(planned, scenario.expected)
     rehearsed = ", and what the rehearsal of smooth tables found" if rehearsal else ""
     approvals = given_approvals(planned)
-    key = (planned, scenario, rehearsal, approvals)
+    areas = planned.part("areas")
+    # Those of the areas count where the scenario has none of its own, or none that fit them.
+    expected = scenario.expected
+    if areas is not None and (expected is None or planned.part("tables") is None):
+        expected = expected_in_areas(areas)
+    key = (planned, scenario, rehearsal, approvals, expected)
     slow = key if planned.n_items > MANY else None
     piece(
         bundle.FILENAME,
         "Report, plan and single files, as below but without the PDF; the scenario as a file that "
         "this app can open; and commands.txt.",
-        partial(bundle.bundle, planned, scenario, rehearsal, approvals),
+        partial(bundle.bundle, planned, scenario, rehearsal, approvals, expected),
         label="Download plan and report (.zip)",
         slow=slow,
     )
     piece(
         "report.html",
-        "For the board that approves the plan: what is promised to whom, how accurate each table "
-        f"is, what is proven, what is left to do{rehearsed}.",
-        partial(bundle.report_html, planned, scenario, rehearsal, approvals),
+        "For the board that approves the plan: what is promised to whom, how accurate "
+        f"{_each(planned)} is, what is proven, what is left to do{rehearsed}.",
+        partial(bundle.report_html, planned, scenario, rehearsal, approvals, expected),
         slow=slow,
     )
     no_browser = pdf.find_browser() is None
     piece(
         "report.pdf",
         f"{pdf.NO_BROWSER}." if no_browser else "The same to print or to file.",
-        partial(bundle.report_pdf, planned, scenario, rehearsal, approvals),
+        partial(bundle.report_pdf, planned, scenario, rehearsal, approvals, expected),
         disabled=no_browser,
         slow=key,
     )
     piece(
         "plan.json",
-        "All that a release needs: “rpexplore verify” checks it, “rpexplore release” runs it.",
+        "“rpexplore verify” checks it, “rpexplore release” runs it. "
+        + (
+            "All that a release needs."
+            if areas is None
+            else "Its areas are two Parquet files, which belong beside it: take the zip file above."
+        ),
         lambda: planned.text,
     )
     with st.expander("Single files for programs"):
+        only_tables = [part.kind for part in planned.parts] == ["tables"]
         piece(
-            "tables.csv",
-            "Every table with its cells, standard error, weight and target.",
+            "tables.csv" if only_tables else "accuracy.csv",
+            "Every table with its cells, standard error, weight and target."
+            if only_tables
+            else f"How accurate {_each(planned)} is.",
             lambda: (
                 in_other_process(csv_of_accuracy, planned) if slow else csv_of_accuracy(planned)
             ),
@@ -99,8 +115,31 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
         with shown:
             st.caption("In a folder with the files from the button above.")
             files = tuple(bundle.approval_files(approvals))
-            commands = kept(command_lines, planned, scenario, rehearsal is not None, files)
+            commands = kept(_commands, planned, scenario, rehearsal is not None, files, expected)
             st.code(commands, language="bash", wrap_lines=True)
+
+
+_EACH = {
+    "tables": "each table",
+    "areas": "each level and table in areas",
+    "counts": "each own count",
+    "rounds": "each adaptive table",
+}
+
+
+def _each(planned: Plan) -> str:
+    """What of a plan has an accuracy of its own, in words."""
+    return joined([_EACH[part.kind] for part in planned.parts])
+
+
+def _commands(
+    planned: Plan,
+    scenario: Scenario,
+    rehearsed: bool,
+    files: tuple[str, ...],
+    expected: ExpectedCounts | None,
+) -> str:
+    return command_lines(planned, scenario, rehearsed, files, expected=expected)
 
 
 def piece(

@@ -47,8 +47,8 @@ from rpexplore.releases.ledger.account import check_limit
 HERE = "release"
 
 
-def run_in_place_of_form(*kinds: str) -> bool:
-    """Whether a run of the project goes on, or the last one, with parts of these kinds, is ended.
+def run_in_place_of_form() -> bool:
+    """Whether a run of the project goes on, or the last one is finished.
 
     Then the page shows how far it is, or its result; of a run that failed it says why.
     """
@@ -56,12 +56,12 @@ def run_in_place_of_form(*kinds: str) -> bool:
     if task is not None and task.is_going:
         release_in_progress(task)
         return True
-    if task is not None and task.result is not None and task.kinds & set(kinds):
+    if task is not None and task.result is not None:
         finished_release(task.result, task)
         return True
     is_finishing = finishing()
     task = project_task()  # whose failure may be mended now
-    if task is not None and task.failed and task.kinds & set(kinds):
+    if task is not None and task.failed:
         st.error(escaped(f"{task.error} {task.charge}"))
     return is_finishing
 

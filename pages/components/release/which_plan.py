@@ -4,10 +4,21 @@ import streamlit as st
 
 from pages.components.shared.adaptive import adaptive_plan_of_scenario
 from pages.components.shared.files import upload
-from pages.components.shared.session import bound, escaped, say, show_messages
+from pages.components.shared.session import (
+    attempt,
+    bound,
+    current,
+    escaped,
+    kept,
+    say,
+    show_messages,
+)
+from pages.components.shared.solutions import NO_PLAN, whole_plan
 from rpexplore.analysis.adaptive import NOTHING_PROMISED
 from rpexplore.errors import PlanError, RpexploreError
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+from rpexplore.planning.plan import Plan
+from rpexplore.postprocessing.areas.released_cells import why_no_whole_counts
 
 HERE = "which plan"
 ADDRESS, ADAPTIVE = "plan", "adaptive"  # in the address of the page
@@ -28,6 +39,28 @@ def kind_input(label: str = "Plan to run") -> str:
         **bound("plan to run", kind, _choose),
     )
     return kind
+
+
+def plan_to_run(label: str = "Plan to run", *, takes_files: bool = True) -> Plan | None:
+    """The whole plan of the open scenario; or with rounds in place of its tables, if wanted."""
+    is_adaptive = "tables" in current().kinds and kind_input(label) == ADAPTIVE
+    if not is_adaptive:
+        return whole_plan()
+    rounds = adaptive_plan_input() if takes_files else adaptive_plan_of_scenario()
+    if rounds is None or len(current().kinds) == 1 or _FILE in st.session_state:
+        return None if rounds is None else rounds.alone
+    whole = whole_plan()
+    if whole is None:
+        return None
+    beside = [part for part in whole.parts if part.kind != "tables"]
+    return attempt(lambda: kept(Plan, (*beside, rounds), whole.budget, whole.version), NO_PLAN)
+
+
+def say_without_whole_counts(planned: Plan) -> None:
+    """Before anything is spent: why no whole counts can be made of areas, if none can."""
+    areas = planned.part("areas")
+    if areas is not None and (refused := kept(why_no_whole_counts, areas)):
+        st.info(escaped(f"No whole counts can be made of the areas of this release. {refused}"))
 
 
 def _choose(kind: str) -> None:

@@ -6,7 +6,7 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.expected_counts import expected_total_input
 from pages.components.shared.session import current, kept
 from pages.components.shared.session_log import plan_solved
-from pages.components.shared.solutions import NO_PLAN
+from pages.components.shared.solutions import NO_PLAN, part_budget
 from rpexplore.analysis.adaptive import tables_of
 from rpexplore.common.concurrency import Progress
 from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
@@ -26,7 +26,7 @@ def adaptive_plan_of_scenario() -> AdaptivePlan | None:
     if left_out:
         st.caption(left_out)
     records = max(round(scenario.expected.total), 1)
-    return worked_out(_planned, tables, scenario.budget, records, problem=NO_PLAN)
+    return worked_out(_planned, tables, part_budget("tables"), records, problem=NO_PLAN)
 
 
 def _planned(tables: Workload, budget: Budget, records: int, on_progress: Progress) -> AdaptivePlan:

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.components.shared.serving import HAND_OVER
 from pages.components.shared.session import current, escaped
 from rpexplore.common.exact_numbers import shown_few
 from rpexplore.domain.domain import Domain
@@ -12,6 +13,7 @@ from rpexplore.domain.provenance import (
 )
 
 WITHOUT = ("Home", "Codebook", "Areas", "Scenarios", "Results")  # the pages that need no attributes
+OF_ANY_PLAN = ("Plan", "Release", HAND_OVER)  # which need none for areas and own counts alone
 
 
 def lacks_attributes(page: str) -> bool:
@@ -19,7 +21,8 @@ def lacks_attributes(page: str) -> bool:
 
     Attributes without values are named as well, for they make tables look smaller than they are.
     """
-    if page in WITHOUT:
+    asks_for_others = current().kinds and "tables" not in current().kinds
+    if page in WITHOUT or (page in OF_ANY_PLAN and asks_for_others):
         return False
     domain = current().domain
     waiting, is_empty = unfinished(domain), len(domain) == 0

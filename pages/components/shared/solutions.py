@@ -1,29 +1,43 @@
-"""What is planned for the open scenario: solved once for each loss, outside the script thread."""
+"""What is planned for the open scenario: solved once for each loss, outside the script thread.
+
+All that it asks for is one plan, `whole_plan`; its parts share the budget of the scenario.
+"""
 
 import threading
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.background import Task, result_of
+from pages.components.shared.background import Task, result_of, worked_out
 from pages.components.shared.serving import limits, plans_only
-from pages.components.shared.session import attempt, current, kept, project
+from pages.components.shared.session import attempt, current, escaped, kept, project
 from pages.components.shared.session_log import plan_solved
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
+from rpexplore.errors import OutOfReachError
 from rpexplore.planning import planner
+from rpexplore.planning.areas.area_plan import AreaPlan, with_budget
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.counts.query_planner import QueryOptimum, query_optimum
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.minimum_budget import MinimumBudget, minimum_budget
 from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.plan import TITLES, Plan
+from rpexplore.planning.request import AtBudget, combined
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
+from rpexplore.queries.query_list import QueryList
+from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.limits import check_limits
-from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.scenario import NOTHING_ASKED, Scenario
 from rpexplore.workload.workload import Workload
 
 NO_PLAN = "There is no plan: "
+MOST_LISTS = 6  # of own counts, whose solutions stay with the session, for an undo
 MOST_BUDGETS = 6  # for which an objective that depends on the budget stays solved
 
 
@@ -123,7 +137,10 @@ def optimum(
     tasks = attempt(lambda: _tasks_within_limits(scenario, workload), NO_PLAN)
     if tasks is None:
         return None
-    task = tasks.optimum(loss, scenario.uniform_reference, scenario.budget)
+    budget = scenario.budget
+    if "tables" in scenario.kinds:
+        budget = scenario.budget_to_solve("tables")
+    task = tasks.optimum(loss, scenario.uniform_reference, budget)
     key = f"planning {scenario.name} {loss}"
     return result_of(task, key, "Planning", lambda: tasks.forget(task), NO_PLAN)
 
@@ -142,12 +159,210 @@ def minimum_budget_for_targets(required_only: bool) -> MinimumBudget | None:
 
 
 def plan(scenario: Scenario | None = None) -> TablePlan | None:
-    """The plan of a scenario (the open one); None, which the page explains, where there is none."""
+    """The tables of the plan of a scenario; None, which the page explains, where there are none."""
+    return part("tables", scenario)
+
+
+def part(kind: str, scenario: Scenario | None = None) -> Any:
+    """A part of the plan of a scenario (the open one), at its share of the budget.
+
+    None, which the page explains, where there is no plan, or nothing of this kind in it.
+    """
     scenario = current() if scenario is None else scenario
-    solution = optimum(scenario=scenario)
-    if solution is None:
+    if kind not in scenario.kinds:
+        st.info(f"This scenario asks for no {TITLES[kind].lower()}.")
         return None
-    return attempt(lambda: kept(solution.at, scenario.budget, slot=scenario.name), NO_PLAN)
+    if len(scenario.kinds) > 1:
+        whole = whole_plan(scenario)
+        return None if whole is None else whole.part(kind)
+    solved = _SOLVED[kind](scenario)
+    if solved is None:
+        return None
+    _, at = solved
+    return attempt(lambda: kept(at, scenario.budget, slot=scenario.name), NO_PLAN)
+
+
+def whole_plan(scenario: Scenario | None = None) -> Plan | None:
+    """The plan of all that a scenario (the open one) asks for.
+
+    None, which the page explains, where there is none, or while it is being worked out.
+    """
+    scenario = current() if scenario is None else scenario
+    if len(scenario.kinds) == 1:
+        only = part(scenario.kinds[0], scenario)
+        return None if only is None else only.alone
+    if not scenario.kinds:
+        st.info(NOTHING_ASKED)
+        return None
+    if scenario.stated_shares is None and not scenario.splits_itself:
+        say_how_to_split(scenario)
+        return None
+    solutions, parts = [], {}
+    for kind in scenario.kinds:
+        solved = _SOLVED[kind](scenario)
+        if solved is None:
+            return None
+        solution, parts[kind] = solved
+        solutions.append(solution)
+    stated = scenario.stated_shares
+    objective = scenario.objective
+    by = (*solutions, scenario.budget, scenario.shares, objective)
+    return attempt(
+        lambda: kept(
+            combined, parts, scenario.budget, objective, stated, slot=scenario.name, by=by
+        ),
+        NO_PLAN,
+    )
+
+
+def say_how_to_split(scenario: Scenario) -> None:
+    """Why the shares must be stated, and where."""
+    asked = scenario.areas
+    differ = "tables" in scenario.kinds and asked is not None and asked.loss != scenario.loss
+    why = (
+        "Tables and areas have different objectives, which do not say how to split the budget. "
+        "State the shares of the sections, or choose the same objective for both."
+        if differ
+        else "This objective does not say how the sections compare. State their shares of the "
+        "budget."
+    )
+    st.warning(f"{NO_PLAN}its shares of the budget are missing. {why}")
+    st.page_link("pages/plan.py", label="State the shares on the Plan page, under Sections")
+
+
+def part_budget(kind: str, scenario: Scenario | None = None) -> Budget:
+    """The budget of a part: its share in the plan, or all of it as long as there is no plan."""
+    scenario = current() if scenario is None else scenario
+    if len(scenario.kinds) > 1 and kind in scenario.kinds:
+        planned = part(kind, scenario)
+        if planned is not None:
+            return planned.budget
+    return scenario.budget
+
+
+def budget_of_whole(kind: str, budget: Budget) -> Budget:
+    """The budget of the scenario at whose shares a part has this one."""
+    return _scaled(budget, part_budget(kind))
+
+
+def budget_of_stated(kind: str, budget: Budget) -> Budget:
+    """`budget_of_whole` for a part that cannot be planned yet, by its stated share."""
+    return _scaled(budget, current().budget_to_solve(kind))
+
+
+def _scaled(budget: Budget, of_part: Budget) -> Budget:
+    whole = current().budget
+    if of_part == whole:
+        return budget
+    return Budget(
+        privacy_cost=budget.privacy_cost * (whole.privacy_cost / of_part.privacy_cost),
+        max_records_per_person=budget.max_records_per_person,
+    )
+
+
+# ---- how each part is solved: what tells one solution from another, and the part at a budget
+
+
+Solved = tuple[Any, AtBudget]
+
+
+def _solved_tables(scenario: Scenario) -> Solved | None:
+    solution = optimum(scenario=scenario)
+    return None if solution is None else (solution, solution.at)
+
+
+def _solved_areas(scenario: Scenario) -> Solved | None:
+    assert scenario.areas is not None
+    needed = "a target of " + scenario.areas.misses_targets
+    if scenario.areas.requires_none:
+        needed = "a required target"
+    if scenario.areas.misses_targets or scenario.areas.requires_none:
+        st.info(escaped(f"{NO_PLAN}the objective of the areas needs {needed}."))
+        st.page_link("pages/areas.py", label="To the areas")
+        return None
+    found = solved_areas(scenario)
+    if found is None:
+        return None
+    if isinstance(found, OutOfReachError):
+        st.error(escaped(f"{NO_PLAN}{found}"))
+        return None
+    return found, _FoundAreas(found).at
+
+
+def _solved_counts(scenario: Scenario) -> Solved | None:
+    assert scenario.query_list is not None
+    solution = query_solution(scenario)
+    return None if solution is None else (solution, solution.at)
+
+
+_SOLVED: dict[str, Callable[[Scenario], Solved | None]] = {
+    "tables": _solved_tables,
+    "areas": _solved_areas,
+    "counts": _solved_counts,
+}
+
+
+@dataclass(frozen=True)
+class _FoundAreas:
+    found: AreaPlan
+
+    def at(self, budget: Budget) -> AreaPlan:
+        return self.found if budget == self.found.budget else with_budget(self.found, budget)
+
+
+def solved_areas(scenario: Scenario) -> AreaPlan | OutOfReachError | None:
+    """The plan for areas at the budget at which it is solved, or why that is too small.
+
+    None while it is worked out, and where it failed, which the page explains.
+    """
+    assert scenario.areas is not None
+    by = (scenario.areas.planned, scenario.budget_to_solve("areas"))
+    return worked_out(solve_areas, *by, problem=NO_PLAN, slot=scenario.name, by=by)
+
+
+def solve_areas(
+    opened: AreaStudy, budget: Budget, on_progress: Progress
+) -> AreaPlan | OutOfReachError:
+    """The plan, or why the budget is too small, with what it takes."""
+    on_progress(f"Planning {plural(opened.n_tables, 'table')}", 0.0)
+    try:
+        with plan_solved("areas", opened.n_tables):
+            planned = plan_areas(
+                opened.workload,
+                loss=opened.loss,
+                budget=budget,
+                uniform_levels=opened.uniform,
+                on_progress=on_progress,
+            )
+    except OutOfReachError as refused:
+        return refused.with_traceback(None)  # which would keep all arrays of the search
+    on_progress("Working out the accuracy of all areas", 0.99)
+    _ = planned.residual_variances  # kept by the plan, for all that the page shows
+    return planned
+
+
+def query_solution(scenario: Scenario | None = None) -> QueryOptimum | None:
+    """The solution of a scenario's own counts; None, and the page says why, without."""
+    stated = (current() if scenario is None else scenario).query_list
+    if stated is None:
+        return None
+    queries = stated.queries
+    solutions: deque[QueryOptimum] = st.session_state.setdefault(
+        "query optima", deque(maxlen=MOST_LISTS)
+    )
+    for solution in solutions:
+        if solution.queries is queries:
+            return solution
+    solution = worked_out(_solve_counts, queries, problem=NO_PLAN)
+    if solution is not None:
+        solutions.append(solution)
+    return solution
+
+
+def _solve_counts(queries: QueryList, on_progress: Progress) -> QueryOptimum:
+    on_progress(f"Planning {plural(len(queries), 'own count')}", 0.0)
+    with plan_solved("queries", len(queries)):
+        return query_optimum(queries, on_progress=on_progress)
 
 
 def _tasks_within_limits(scenario: Scenario, workload: Workload | None) -> WorkloadTasks:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.accounts import account
-from pages.components.shared.autosave import is_saved, saving_problem
+from pages.components.shared.autosave import is_saved, open_key, saving_problem
 from pages.components.shared.login import LOG_OUT
 from pages.components.shared.serving import where_kept
 from pages.components.shared.session import (
@@ -18,7 +18,12 @@ from pages.components.shared.session import (
     show_messages,
     step,
 )
+from rpexplore.analysis.budget_units import stated_text
+from rpexplore.common.formatting import joined
 from rpexplore.common.server_settings import server_settings
+from rpexplore.planning.plan import TITLES
+
+_TOLD = "project whose new split was told"
 
 
 def open_scenario(name: str) -> None:
@@ -76,4 +81,23 @@ def notices(problem: str) -> None:
             f"Changes are not saved: {escaped(unsaved)}. Save the "
             "project as a file on the Scenarios page before you close the browser."
         )
+    _say_split_anew()
     show_messages(EVERYWHERE)
+
+
+def _say_split_anew() -> None:
+    """Once, of a project of a time when every section had the whole budget."""
+    if not project().splits_anew or st.session_state.get(_TOLD) == open_key():
+        return
+    scenarios = [scenario for scenario in project().scenarios if len(scenario.kinds) > 1]
+    shown = current() if current() in scenarios else scenarios[0] if scenarios else None
+    if shown is not None:
+        titles = joined([TITLES[kind].lower() for kind in shown.kinds])
+        say(
+            EVERYWHERE,
+            "info",
+            f"{titles[0].upper()}{titles[1:]} of “{shown.name}” now share one budget of "
+            f"{stated_text(shown.budget)}; before, each had its own. Look at the split on the page "
+            "Plan, under Sections.",
+        )
+    st.session_state[_TOLD] = open_key()

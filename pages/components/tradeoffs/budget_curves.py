@@ -8,7 +8,7 @@ from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.measure import cells_of_open_scenario
 from pages.components.shared.numbers import number_field
 from pages.components.shared.session import attempt, current, escaped, kept, show_messages
-from pages.components.shared.solutions import minimum_budget_for_targets, optimum
+from pages.components.shared.solutions import minimum_budget_for_targets, optimum, part_budget
 from pages.components.tradeoffs.adopt import use_budget
 from rpexplore.analysis import binding_targets, budget_curves, target_curves
 from rpexplore.analysis.budget_units import stated_delta
@@ -43,7 +43,7 @@ TABLE_COLUMNS = {
 
 def budget_view(solution: Optimum, measure: Measure) -> None:
     """Exact curves, and the budget that a wanted accuracy would take."""
-    budget, record_noun = current().budget, current().record_noun
+    budget, record_noun = part_budget("tables"), current().record_noun
     left, right = st.columns([1, 2], gap="large")
     with left:
         drawn = _chosen_curves(solution, measure)
@@ -131,7 +131,7 @@ def _wanted_value(
     drawn: list[budget_curves.Curve], measure: Measure
 ) -> tuple[int, float, SufficientBudget] | None:
     """Which curve is wanted to be how accurate, and the budget it takes; None: none."""
-    budget, record_noun = current().budget, current().record_noun
+    budget, record_noun = part_budget("tables"), current().record_noun
     st.markdown("**Budget for a wanted accuracy**")
     # By name, which means the same curve among others; a browser keeps what it shows.
     names = [curve.name for curve in drawn]
@@ -186,7 +186,7 @@ def targets_view(solution: Optimum, measure: Measure) -> None:
         if by_shortfall is None:
             return
         optima[target_curves.SHORTFALL] = by_shortfall
-    budget, delta = current().budget, stated_delta(current().budget)
+    budget, delta = part_budget("tables"), stated_delta(current().budget)
     by_shortfall = optima.get(target_curves.SHORTFALL)
     outlook = attempt(lambda: kept(target_curves.outlook, solution, by_shortfall, budget))
     if outlook is None:
@@ -225,7 +225,7 @@ def _required_targets() -> None:
     minimum = minimum_budget_for_targets(required_only=True)
     if minimum is None:
         return
-    budget = current().budget
+    budget = part_budget("tables")
     explanation = attempt(
         lambda: binding_targets.budget_explanation(minimum, budget, required_only=True)
     )
@@ -270,7 +270,7 @@ def _headline(outlook: target_curves.Outlook, every: bool) -> None:
 
 def _last_to_be_met(solution: Optimum, measure: Measure) -> None:
     """All tables with a target, the one that needs the largest budget first."""
-    budget = current().budget
+    budget = part_budget("tables")
     st.subheader("The last to be met first")
     frame = kept(target_curves.last_to_be_met, solution, budget, None, measure.power)
     if cells_differ(solution.table_variances):

@@ -8,7 +8,7 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers
 from pages.components.shared.measure import without_counts
 from pages.components.shared.session import bound, change, current, escaped, say, show_messages
-from pages.components.shared.solutions import optimum
+from pages.components.shared.solutions import optimum, part_budget
 from rpexplore.analysis import frontier
 from rpexplore.analysis.measures import STANDARD_ERROR, VARIANCE, Measure
 from rpexplore.common.concurrency import Progress
@@ -90,7 +90,7 @@ def _frontier_with_strategies(
 
 def _show(curve: frontier.Frontier, solution: Optimum, measure: Measure) -> None:
     """The curve in a sentence and as a chart, and its numbers."""
-    budget, record_noun = current().budget, current().record_noun
+    budget, record_noun = part_budget("tables"), current().record_noun
     frame = frontier.points_at(curve, budget, measure)
     worst = frontier.worst_case(curve, measure)
     sentence = frontier.describe_frontier(curve, frame, record_noun, measure)
@@ -125,7 +125,7 @@ def _show(curve: frontier.Frontier, solution: Optimum, measure: Measure) -> None
 
 def _apply_point(curve: frontier.Frontier, measure: Measure) -> None:
     """One of the plans for the open scenario."""
-    frame = frontier.points_at(curve, current().budget, measure)
+    frame = frontier.points_at(curve, part_budget("tables"), measure)
     rows = frame.to_dict("records")
     chosen_of, chosen = st.session_state.get(POINT, (None, 0))
     texts = [frontier.describe_point(row) for row in rows]

@@ -14,6 +14,7 @@ from pages.components.shared.session import (
     say,
     show_messages,
 )
+from pages.components.shared.solutions import part_budget
 from pages.components.tradeoffs.adopt import save_scenario
 from rpexplore.analysis import what_if
 from rpexplore.analysis.measures import Measure
@@ -104,7 +105,7 @@ def what_if_view(solution: Optimum, measure: Measure) -> None:
         return
     with right:
         changes = changes.in_measure(without_counts(measure, NO_CV))
-    budget = scenario.budget
+    budget = part_budget("tables")
     sentence = what_if.describe_changes(changes, budget, scenario.record_noun)
     with right:
         _charts(changes, sentence)
@@ -134,7 +135,7 @@ def _columns(columns: dict[str, Column], changes: what_if.AccuracyChanges) -> di
 
 def _charts(changes: what_if.AccuracyChanges, sentence: str) -> None:
     """The change by number of attributes, and for the tables that change most and least."""
-    budget, record_noun = current().budget, current().record_noun
+    budget, record_noun = part_budget("tables"), current().record_noun
     groups, measure = what_if.by_order(changes, budget), changes.measure
     plural = capitalised(measure.nouns)
     chart_with_numbers(

@@ -8,7 +8,7 @@ from pages.components.shared.expected_counts import expected_cells, expected_tot
 from pages.components.shared.file_choice import finished_at, path_choice, released_folders
 from pages.components.shared.serving import plans_only
 from pages.components.shared.session import attempt, change, current, escaped, kept
-from pages.components.shared.solutions import plan
+from pages.components.shared.solutions import part_budget, plan
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.scenarios.before_and_after import describe_before_and_after
 from rpexplore.analysis.scenarios.shared_tables import Contender
@@ -103,7 +103,7 @@ def _weights() -> SmoothWeights | None:
         if current().expected is None:
             expected_total_input()
             return None
-        return attempt(lambda: smooth_weights(current()), show=st.info)
+        return attempt(lambda: smooth_weights(current(), part_budget("tables")), show=st.info)
     st.caption(
         "For a second release of the same records: pairs of attributes that depend on each other "
         "in the first one have more of the budget. Only its noisy figures are looked at. In trials "
@@ -119,8 +119,9 @@ def _weights() -> SmoothWeights | None:
     )
     if folder is None:
         return None
-    by = folder, finished_at(folder), current().domain, current().budget
-    return worked_out(weights_from_release, folder, current().domain, current().budget, by=by)
+    budget = part_budget("tables")
+    by = folder, finished_at(folder), current().domain, budget
+    return worked_out(weights_from_release, folder, current().domain, budget, by=by)
 
 
 def _effect(planned: TablePlan | None, proposed: Scenario) -> TablePlan | None:

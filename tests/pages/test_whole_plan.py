@@ -1,0 +1,67 @@
+"""Tables and own counts of one scenario: one plan, on every page."""
+
+from fractions import Fraction
+
+import rpexplore as rp
+from rpexplore.privacy.conversions import rho_text
+from rpexplore.queries.definitions import StatedQueries
+from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.releases.release import Release
+from rpexplore.scenarios.scenario import Scenario
+from tests.pages.conftest import confirmed_run, finish, set_up
+
+COUNTS = StatedQueries.of(rp.QueryList(rp.Domain.from_sizes({"sex": 2}), [[0, 1]], ("women",), [5]))
+BOTH = Scenario(rp.Domain.from_sizes({"age": 3, "sex": 2}), query_list=COUNTS)
+
+
+def test_pages_show_the_parts_of_one_plan_and_release_runs_all_of_it(app):
+    whole = BOTH.plan()
+
+    session = app("plan", BOTH)
+    assert session.metrics()["Privacy of the whole plan"] == "ρ = 0.1"
+    sections = next(frame.value for frame in session.dataframe if "Section" in frame.value)
+    assert sections["Section"].tolist() == ["Tables", "Own counts"]
+
+    session.open("queries")
+    assert session.metrics()["Privacy"] == rho_text(whole.part("counts").rho, 3)  # rounded up
+
+    session.open("release")
+    assert any(whole.full_contents in text for text in session.texts("markdown"))
+
+
+def test_shares_are_stated_on_the_plan_page(app):
+    session = app("plan", BOTH)
+    session.text_input(key="share of tables").set_value("25")
+    session.text_input(key="share of counts").set_value("75")
+    session.press("Use these shares")
+
+    assert not session.exception
+    shares = session.scenario.stated_shares
+    assert shares == {"tables": Fraction(1, 4), "counts": Fraction(3, 4)}
+
+
+def test_all_of_it_is_released_into_one_folder_and_booked_once(app, tmp_path):
+    records, output = tmp_path / "survey.csv", tmp_path / "out"
+    records.write_text("sex,age\n" + "1,2\n" * 30 + "0,1\n" * 70)
+    session = set_up(app("release", BOTH), records, output)
+    finish(confirmed_run(session))
+
+    assert not session.exception
+    done = Release.load(output)
+    assert [part.kind for part in done.plan.parts] == ["tables", "counts"]
+    assert done.plan.full_contents == BOTH.plan().full_contents
+    assert len(done.table("age", "sex")) == 6
+    assert len(done.part("counts").answers) == 1
+    (entry,) = Ledger.beside(records).account(records).entries
+    assert (entry.state, entry.record_rho) == ("finished", done.plan.record_rho)
+    assert done.plan.record_rho == BOTH.plan().record_rho <= Fraction("0.1")
+
+
+def test_tables_are_left_out_on_the_plan_page_and_come_back(app):
+    session = app("plan", BOTH)
+    session.checkbox(key="asks for tables").uncheck().run()
+    assert not session.exception
+    assert session.scenario.kinds == ("counts",)
+    assert session.scenario.plan().part("counts").budget == BOTH.budget
+    session.checkbox(key="asks for tables").check().run()
+    assert session.scenario == BOTH

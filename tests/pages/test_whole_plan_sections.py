@@ -1,0 +1,165 @@
+"""Scenarios with areas or own counts beside tables, and with one section alone, on every page."""
+
+import json
+import time
+from dataclasses import replace
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.common.json_fields import SEAL
+from rpexplore.domain.area_codebook import AreaCodebook
+from rpexplore.errors import PlanError
+from rpexplore.planning.losses.base import MaxVariance
+from rpexplore.privacy.conversions import rho_text
+from rpexplore.queries.definitions import StatedQueries
+from rpexplore.releases.release import Release
+from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.scenario import Scenario
+from tests.pages.conftest import finish, open_dialog, plain, set_up
+from tests.pages.test_areas import CODEBOOK, TOWNS
+from tests.support.processor_time import PATIENCE
+
+PEOPLE = [("N|1", "F")] * 40 + [("N|2", "M")] * 30 + [("S|1", "F")] * 20
+BOOK = AreaCodebook.from_files(json.dumps(CODEBOOK).encode(), "register.json", {"towns.csv": TOWNS})
+AREAS = AreaStudy.of("register.json", BOOK)
+COUNTS = StatedQueries.of(rp.QueryList(BOOK.domain, [[0, 1]], ("women",), [5]))
+SEX = BOOK.domain
+WITH_AREAS = Scenario(SEX, name="Towns", areas=AREAS)
+ALL = Scenario(SEX, name="Everything", areas=AREAS, query_list=COUNTS)
+
+
+def settled(session, done):
+    """The page when it has been drawn with what it waits for."""
+    deadline = time.monotonic() + PATIENCE
+    while not done(session):
+        assert not session.exception
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+        session.run()
+    return session
+
+
+@pytest.mark.parametrize("asked", [WITH_AREAS, ALL], ids=lambda asked: asked.name)
+def test_areas_beside_others_are_planned_released_and_read(app, tmp_path, asked):
+    whole = asked.plan()
+    session = app("plan", asked)
+    settled(session, lambda page: any("Section" in frame.value for frame in page.dataframe))
+    sections = next(frame.value for frame in session.dataframe if "Section" in frame.value)
+    assert len(sections) == len(asked.kinds)
+    assert session.metrics()["Privacy of the whole plan"] == "ρ = 0.1"
+    session.open("areas")
+    session.show("areas", "Plan")
+    assert session.metrics()["Privacy"] == rho_text(whole.part("areas").rho, 3)
+    for view in ("Levels", "Tables", "By area", "Map (optional)"):
+        session.query_params["areas"] = view
+        session.show("areas", view)
+    records, output = tmp_path / "people.csv", tmp_path / "towns"
+    records.write_text("".join(f"{','.join(row)}\n" for row in [("town", "sex"), *PEOPLE]))
+    session.open("release")
+    set_up(session, records, output)
+    session.press("Dry run")
+    assert any("All is in order" in text for text in session.texts("success"))
+    open_dialog(session)
+    finish(session.press("Spend"))
+    assert not session.exception
+    done = Release.load(output)
+    assert done.plan.sha256 == whole.sha256
+    session.open("results")
+    assert not session.exception
+
+
+DIFFERENT = [
+    WITH_AREAS.replaced(name="Towns apart", areas=replace(AREAS, loss=MaxVariance())),
+    ALL.replaced(name="Largest of tables", loss=MaxVariance()),
+]
+
+
+@pytest.mark.parametrize("asked", DIFFERENT, ids=lambda asked: asked.name)
+def test_sections_of_different_objectives_ask_for_their_shares(app, asked):
+    with pytest.raises(PlanError, match="state the shares"):
+        asked.plan()
+    session = app("plan", asked)
+    for page in ("plan", "areas", "release", "scenarios", "fairness", "tradeoffs", "plan"):
+        session.open(page)
+        if page == "areas":
+            session.show("areas", "Plan")
+        assert not session.exception, page
+        if page in ("plan", "areas", "release"):
+            assert "objective" in plain(session.texts("warning")), page
+    for kind in asked.kinds[1:]:
+        session.text_input(key=f"share of {kind}").set_value("20")
+    session.text_input(key="share of tables").set_value(str(100 - 20 * (len(asked.kinds) - 1)))
+    session.press("Use these shares")
+    settled(session, lambda page: any("Section" in frame.value for frame in page.dataframe))
+    whole = session.scenario.plan()
+    assert not session.texts("warning")
+    session.open("areas").show("areas", "Plan")
+    settled(session, lambda page: "Privacy" in page.metrics())
+    assert session.metrics()["Privacy"] == rho_text(whole.part("areas").rho, 3) == "ρ = 0.02"
+
+
+ALONE = [
+    Scenario(SEX, name="Areas alone", areas=AREAS, asks_for_tables=False),
+    Scenario(rp.Domain.from_sizes({}), name="Counts alone", query_list=COUNTS),
+    Scenario(SEX, name="Counts, no tables", query_list=COUNTS, asks_for_tables=False),
+]
+
+
+@pytest.mark.parametrize("asked", ALONE, ids=lambda asked: asked.name)
+def test_one_section_alone_is_planned_and_released(app, tmp_path, asked):
+    whole = asked.plan()
+    session = app("plan", asked)
+    for page in ("home", "codebook", "workload", "fairness", "tradeoffs", "scenarios", "plan"):
+        session.open(page)
+        assert not session.exception, page
+    settled(session, lambda page: "Privacy of the whole plan" in page.metrics())
+    records, output = tmp_path / "people.csv", tmp_path / "towns"
+    records.write_text("".join(f"{','.join(row)}\n" for row in [("town", "sex"), *PEOPLE]))
+    session.open("release")
+    set_up(session, records, output)
+    session.press("Dry run")
+    assert any("All is in order" in text for text in session.texts("success"))
+    open_dialog(session)
+    finish(session.press("Spend"))
+    assert not session.exception
+    assert Release.load(output).plan.sha256 == whole.sha256
+    session.open("results")
+    assert not session.exception
+
+
+def test_a_project_of_format_1_says_once_that_its_sections_now_share_the_budget(app):
+    session = app("home", ALL)
+    content = json.loads(Project((ALL,)).text())
+    old = {name: value for name, value in content.items() if name != SEAL}
+    text = json.dumps(old | {"format_version": 1})
+    session.file_uploader(key="project file on home").set_value(
+        ("project.json", text.encode(), "application/json")
+    ).run()
+    assert "now share one budget of" in plain(session.texts("info"))
+    session.open("codebook")
+    assert "now share one budget of" not in plain(session.texts("info"))
+    opened = Project.parse(text)
+    assert opened.splits_anew
+    assert not Project.parse(opened.text()).splits_anew
+
+
+def test_what_one_takes_along_is_judged_by_the_counts_of_areas(app):
+    expected = rp.ExpectedCounts.of_total(90)
+    session = app("release", ALL.replaced(areas=replace(AREAS, expected=expected)))
+    export = session.unfold("commands")
+    assert not export.exception
+    assert "each level and table in areas and each own count" in plain(session.texts("caption"))
+    assert "two Parquet files" in plain(session.texts("caption"))
+
+
+def test_other_scenarios_and_changes_are_looked_at_with_the_share_of_a_section(app):
+    session = app("scenarios", ALL)
+    session.session_state["project"] = Project((ALL, ALL.replaced(name="Again", shares=())))
+    for page in ("scenarios", "tradeoffs", "fairness"):
+        session.open(page)
+        assert not session.exception, page
+    session.open("tradeoffs").show("tradeoffs", "What if")
+    session.open("workload").show("workload", "weights")
+    assert not session.exception
