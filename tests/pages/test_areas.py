@@ -340,7 +340,7 @@ def test_a_long_plan_is_cancelled(towns, monkeypatch):
             on_progress("Searching", 0.5)
             time.sleep(0.01)
 
-    monkeypatch.setattr(areas, "plan_areas", endless)
+    monkeypatch.setattr(solutions, "plan_areas", endless)
     monkeypatch.setattr("pages.components.shared.background.PATIENCE", 0.05)
     show(towns, "Plan").press("Cancel")
     planned(towns)
