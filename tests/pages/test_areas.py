@@ -141,7 +141,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
         session.texts("caption")
     )
 
-    show(session, "Release")
+    session.open("release")
     script, commands = session.code
     assert "\nrpexplore release plan.json " in commands.value
     # A table is left out on one level: no options say that.
@@ -152,13 +152,13 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     monkeypatch.setattr(sys, "argv", ["plan.py", "--save", str(tmp_path / "plan.json")])
     exec(lines, {"__name__": "__main__"})  # noqa: S102
     again = load_plan(tmp_path / "plan.json")
-    assert again.text == plan.text
+    assert again.text == plan.alone.text
     scenario = session.session_state["project"].current
-    assert bundle(plan, scenario)[:2] == b"PK"
+    assert bundle(plan.alone, scenario)[:2] == b"PK"
     # The report is of the areas' own records, not of those of a scenario's other codebook.
     other = scenario.replaced(domain=rp.Domain.from_sizes({"age": 2}))
     for begun, survey in ((scenario, "Municipal register"), (other, "Municipal-register")):
-        assert re.findall("<h1[^>]*>(.*?)</h1>", report_html(plan, begun)) == [survey]
+        assert re.findall("<h1[^>]*>(.*?)</h1>", report_html(plan.alone, begun)) == [survey]
 
 
 def test_areas_are_a_part_of_the_scenario(towns, app):
