@@ -20,7 +20,7 @@ from pages.components.shared.expected_counts import cv_limit_input
 from pages.components.shared.explanations import explained_title
 from pages.components.shared.next_page import next_is_last_step
 from pages.components.shared.session import change, current, escaped, say, show_messages
-from pages.components.shared.solutions import plan, whole_plan
+from pages.components.shared.solutions import plan
 from rpexplore.analysis import workload_grid
 from rpexplore.common.typed_numbers import needed_number_of
 
@@ -68,9 +68,9 @@ with st.container(key="layout"):
             cv_limit_input()
     planned = None
     with st.container(key="answer"):
-        sections(current())
+        has_whole = sections(current())
         if "tables" not in current().kinds:
-            whole_plan()
+            pass  # all that there is stands above
         elif missing := current().misses_target:
             missing_targets_input(missing)
         elif current().misses_required:
@@ -80,7 +80,7 @@ with st.container(key="layout"):
             )
             st.page_link("pages/workload.py", label="To the tables")
         elif required_targets_can_be_met():
-            planned = plan()
+            planned = plan() if has_whole else None
         if planned is not None:
             with sufficient:  # only here is it known that there is a plan
                 budgets_for_shares_input()

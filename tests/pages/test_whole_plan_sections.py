@@ -3,6 +3,7 @@
 import json
 import time
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -163,3 +164,18 @@ def test_other_scenarios_and_changes_are_looked_at_with_the_share_of_a_section(a
     session.open("tradeoffs").show("tradeoffs", "What if")
     session.open("workload").show("workload", "weights")
     assert not session.exception
+
+
+def test_adaptive_tables_beside_own_counts_need_stated_shares(app):
+    expected = rp.ExpectedCounts.of_total(1000)
+    session = app("plan", Scenario(SEX, query_list=COUNTS, expected=expected))
+    session.query_params["plan"] = "adaptive"
+    session.open("release")
+    session.radio(key="plan to run").set_value("adaptive").run()
+    assert not session.exception
+    assert "State the shares" in plain(session.texts("warning"))
+    shares = (("tables", Fraction(3, 4)), ("counts", Fraction(1, 4)))
+    session.scenario = session.scenario.replaced(shares=shares)
+    session.open("release")
+    assert not session.exception
+    assert "State the shares" not in plain(session.texts("warning"))

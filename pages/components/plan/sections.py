@@ -28,10 +28,13 @@ HERE = "sections"
 PAGES = {"areas": "pages/areas.py", "counts": "pages/queries.py"}
 
 
-def sections(scenario: Scenario) -> None:
-    """The whole plan and its split, where there are sections beside tables."""
+def sections(scenario: Scenario) -> bool:
+    """The whole plan and its split, where there are sections beside tables.
+
+    False if there is no plan of them, which is said then.
+    """
     if scenario.kinds == ("tables",):
-        return
+        return True
     with st.container(border=True):
         st.subheader("Sections")
         planned = whole_plan(scenario)
@@ -41,12 +44,13 @@ def sections(scenario: Scenario) -> None:
         if len(scenario.kinds) > 1:
             _shares_input(scenario)
         show_messages(HERE)
-        if "tables" in scenario.kinds:
+        if planned is not None and planned.part("tables") is not None:
             st.caption("Figures below are those of the tables, at their share of the budget.")
         with st.container(horizontal=True):
             for kind in scenario.kinds:
                 if kind in PAGES:
                     st.page_link(PAGES[kind], label=f"Look at {TITLES[kind].lower()}")
+    return planned is not None
 
 
 def tables_input(scenario: Scenario) -> None:

@@ -18,6 +18,14 @@ from rpexplore.workload.workload import Workload
 def adaptive_plan_of_scenario() -> AdaptivePlan | None:
     """The plan; None while it is made, and where there is none, which the page explains."""
     scenario = current()
+    if len(scenario.kinds) > 1 and scenario.stated_shares is None:
+        st.warning(
+            f"{NO_PLAN}adaptive tables promise no accuracy that could be compared with that of the "
+            "other sections. State the shares of the budget on the Plan page, under Sections: "
+            "adaptive tables then have that of the tables."
+        )
+        st.page_link("pages/plan.py", label="To the shares")
+        return None
     if scenario.expected is None:
         st.markdown("How the budget is divided depends on how many there will be, about.")
         expected_total_input()
