@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import sys
+import threading
 import time
 
 import numpy as np
@@ -15,6 +16,8 @@ from pages.components.shared.background import task_name
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain import area_tree_reference
 from rpexplore.export.bundle import bundle, report_html
+from rpexplore.export.reproduction.command_line import command_lines
+from rpexplore.export.reproduction.script import python_script
 from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.plan import load_plan
@@ -141,19 +144,21 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
         session.texts("caption")
     )
 
-    session.open("release")
-    script, commands = session.code
-    assert "\nrpexplore release plan.json " in commands.value
-    # A table is left out on one level: no options say that.
-    assert "rpexplore areas plan" not in commands.value
-    assert "Run the Python script instead" in plain(session.texts("caption"))
+    alone(session).open("release")
+    assert "Take the plan with you" in session.texts("subheader")
+    scenario = session.scenario
+    commands = command_lines(plan.alone, scenario)
+    assert "\nrpexplore release plan.json " in commands
+    assert "rpexplore plan municipal" not in commands  # left out on one level: no options say that
     folder = sample_data_folder()
-    lines = script.value.replace("municipal-register.json", str(folder / "municipal-register.json"))
+    book = "municipal-register.json"
+    lines = python_script(plan.alone, scenario).replace(book, str(folder / book))
+        "municipal-register.json", str(folder / "municipal-register.json")
+    )
     monkeypatch.setattr(sys, "argv", ["plan.py", "--save", str(tmp_path / "plan.json")])
     exec(lines, {"__name__": "__main__"})  # noqa: S102
     again = load_plan(tmp_path / "plan.json")
     assert again.text == plan.alone.text
-    scenario = session.session_state["project"].current
     assert bundle(plan.alone, scenario)[:2] == b"PK"
     # The report is of the areas' own records, not of those of a scenario's other codebook.
     other = scenario.replaced(domain=rp.Domain.from_sizes({"age": 2}))
@@ -335,10 +340,11 @@ def test_names_full_of_formatting_stay_text(app):
 
 
 def test_a_long_plan_is_cancelled(towns, monkeypatch):
+    ended = threading.Event()
+
     def endless(*_, on_progress, **__):
-        while True:
+        while not ended.wait(0.01):
             on_progress("Searching", 0.5)
-            time.sleep(0.01)
 
     monkeypatch.setattr(solutions, "plan_areas", endless)
     monkeypatch.setattr("pages.components.shared.background.PATIENCE", 0.05)
@@ -348,3 +354,4 @@ def test_a_long_plan_is_cancelled(towns, monkeypatch):
     monkeypatch.undo()
     towns.press("Try again")
     assert np.isfinite(planned(towns).loss_value)
+    ended.set()

@@ -34,6 +34,12 @@ def comparison() -> None:
     if len(scenarios) < 2:
         st.info("Choose at least two scenarios.")
         return
+    if any("tables" not in scenario.kinds for scenario in scenarios):
+        if any(scenario.areas is not None for scenario in scenarios):
+            areas_of_scenarios(scenarios)
+        else:
+            st.info("Scenarios without tables are compared by their areas, and these have none.")
+        return
     plans = [planned for scenario in scenarios if (planned := plan(scenario)) is not None]
     if len(plans) < len(scenarios):
         return
