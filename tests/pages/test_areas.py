@@ -153,8 +153,6 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     folder = sample_data_folder()
     book = "municipal-register.json"
     lines = python_script(plan.alone, scenario).replace(book, str(folder / book))
-        "municipal-register.json", str(folder / "municipal-register.json")
-    )
     monkeypatch.setattr(sys, "argv", ["plan.py", "--save", str(tmp_path / "plan.json")])
     exec(lines, {"__name__": "__main__"})  # noqa: S102
     again = load_plan(tmp_path / "plan.json")
