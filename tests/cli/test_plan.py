@@ -289,7 +289,7 @@ def test_the_search_for_what_to_measure_shows_how_far_it_is(run, monkeypatch):
         yield lambda doing, share: steps.append((doing, share))
 
     # The package has a function of this module's name.
-    monkeypatch.setattr(import_module("rpexplore.cli.planning"), "progress", progress)
+    monkeypatch.setattr(import_module("rpexplore.cli.plan"), "progress", progress)
     options = ["--basis", "age=prefix", "--basis", "region=ranges"]
     run.done("plan", "codebook.csv", "--up-to", "2", *options, *BUDGET, "--out", "plan.json")
     shares = [share for doing, share in steps if doing == "Looking for what to measure"]
