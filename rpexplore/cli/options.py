@@ -45,7 +45,7 @@ _TABLES_MINIMUM_BUDGET = (
     "is for all targets."
 )
 _BASIS = (
-    "The basis of an attribute, other than single values: "
+    "The basis of an attribute, other than single values (not in tables that name a level): "
     + ", ".join(basis.option_help for basis in BASES.values())
     + ". With @ and a table, in that table only: age=prefix@age,sex. Repeat it for more."
 )

@@ -181,6 +181,16 @@ def plan(
             target=target or [],
             basis=basis or [],
         )
+        plan_inputs.refuse_without_effect(
+            asked,
+            of_losses={
+                "--loss": loss,
+                "--weighting": weighting,
+                "--relative-to": relative_to,
+            },
+            of_tables={"--uniform-reference": uniform_reference},
+            of_areas={"--uniform-levels": uniform_levels},
+        )
         if compare and (asked.areas is None or lists is not None):
             raise WorkloadError(
                 "--compare sets shares of the budget by level beside the tables in areas, where "

@@ -211,6 +211,32 @@ def test_a_table_that_names_a_level_is_in_each_of_its_areas(homes):
         assert message in homes.refused(*common, *more, "--out", "q.json")
 
 
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--basis", "sex=prefix"), "--basis 'sex=prefix' is about tables that name no level"),
+        (("--weight", "age=2"), "--weight 'age=2' is about tables that name no level"),
+        (("--weight", "=3"), "leave --weight out"),
+        (("--weight", "town,sex"), "leave --weight out"),
+        (("--up-to", "1", "--basis", "sex=prefix@town,sex"), "about a table that names a level"),
+        (("--smooth-weights", "--expected-count", "900"), "--smooth-weights or --from-release is"),
+        (("--uniform-reference",), "tables without areas, and none is asked for"),
+        (("--target", "20", "--target", "30"), "names no table"),
+    ],
+)
+def test_what_has_no_effect_on_tables_at_levels_is_refused(homes, more, message):
+    common = ("plan", "codebook.csv", *AREAS, "--table", "town,sex", *RHO, "--out", "p.json")
+    assert message in homes.refused(*common, *more)
+    assert "p.json" not in homes.files()
+
+
+def test_a_target_without_a_table_is_also_for_tables_at_levels(homes):
+    asked = ("--table", "town,sex", "--table", "part,age", "--target", "part,age=7")
+    homes.done("plan", "codebook.csv", *AREAS, *asked, "--target", "20", *RHO, "--out", "p.json")
+    frame = load_plan("p.json").part("areas").accuracy().set_index("level")
+    assert frame["target"].to_dict() == {"part": 7, "town": 20}
+
+
 def test_all_that_a_survey_asks_for_is_one_plan_one_booking_and_one_folder(homes):
     Path("request.toml").write_text(
         """codebook = "codebook.csv"
