@@ -35,10 +35,29 @@ class PlanCommand(LossHelp):
     """The verb, whose options may also come from a file."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if REQUEST in args and (place := args.index(REQUEST)) + 1 < len(args):
-            file = Path(args[place + 1])
-            args = [*_arguments(file), *args[:place], *args[place + 2 :]]
-        return super().parse_args(ctx, args)
+        files, others = _split_at_requests(args)
+        if len(files) > 1:
+            raise RpexploreError(
+                f"{REQUEST} is given {len(files)} times; name one file, and put all in it."
+            )
+        for file in files:
+            others = [*_arguments(file), *others]
+        return super().parse_args(ctx, others)
+
+
+def _split_at_requests(args: list[str]) -> tuple[list[Path], list[str]]:
+    """The request files of a command line, and what else it says."""
+    files: list[Path] = []
+    others: list[str] = []
+    left = iter(args)
+    for text in left:
+        if text.startswith(f"{REQUEST}="):
+            files.append(Path(text.removeprefix(f"{REQUEST}=")))
+        elif text == REQUEST and (file := next(left, None)) is not None:
+            files.append(Path(file))
+        else:
+            others.append(text)
+    return files, others
 
 
 def _arguments(file: Path) -> list[str]:
@@ -53,6 +72,10 @@ def _arguments(file: Path) -> list[str]:
         raise RpexploreError(f"The request {file.name} is no TOML file ({error}).") from None
     arguments = []
     for name, value in content.items():
+        if f"--{name}" == REQUEST:
+            raise RpexploreError(
+                f"The request {file.name} names another request; put its options in one file."
+            )
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, dict | list):
                 raise RpexploreError(

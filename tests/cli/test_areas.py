@@ -260,6 +260,13 @@ count = ["women: sex = 'Female' @ 20", "old: age = 'old' @ 9"]
         "plan", "--request", "request.toml", *RHO, *stated[:2], "--share", "areas=1/3",
         "--share", "counts=1/3", "--out", "q.json",
     )  # fmt: skip
+    homes.done("plan", "--request=request.toml", *RHO, "--out", "same.json")
+    assert load_plan("same.json").sha256 == plan.sha256
+    twice = ("--request=request.toml", "--request", "request.toml")
+    assert "--request is given 2 times" in homes.refused("plan", *twice, *RHO, "--out", "q.json")
+    Path("outer.toml").write_text('request = "request.toml"\n')
+    outer = ("plan", "codebook.csv", "--request", "outer.toml", "--up-to", "1", *RHO)
+    assert "outer.toml names another request" in homes.refused(*outer, "--out", "q.json")
     rows = Path("records.csv").read_text("utf-8").splitlines()
     places = ["1|1", "1|2", "2|1", "2|2", "2|3"]
     with_places = [
