@@ -28,6 +28,7 @@ RequestFile = Annotated[
         "options beside it come on top.",
     ),
 ]
+_NO_AREAS = "No table is in the areas of the codebook; one that names a level is in each of them."
 _PATHS = ("codebook", "areas", "lists", "tables", "counts", "expected", "from-release", "out")
 
 
@@ -204,6 +205,12 @@ def plan(
             target=target or [],
             basis=basis or [],
         )
+        if areas is not None and asked.areas is None:
+            raise WorkloadError(
+                "--areas names areas, and no table is in them; name a level in a table, such as "
+                f"--table {tree.levels[-1] if tree else 'municipality'},sex, or say --detail same "
+                "for all tables on every level."
+            )
         plan_inputs.refuse_without_effect(
             asked,
             of_losses={
@@ -266,6 +273,7 @@ def plan(
         else None,
         reason,
         str(made),
+        _NO_AREAS if tree is not None and asked.areas is None else None,
         *(text for _, text in beside.values()),
         usefulness_text(made, useful),
         _saved(made, out),

@@ -181,7 +181,7 @@ def test_areas_are_those_of_the_codebook_or_of_a_file(homes):
     book = str(sample_data_folder() / "municipal-register.json")
     asked = ("--up-to", "1", *RHO, "--out", "p.json")
     # Without a word of areas, the tables are national.
-    homes.done("plan", book, *asked)
+    assert "No table is in the areas of the codebook" in homes.done("plan", book, *asked)
     assert [part.kind for part in load_plan("p.json").parts] == ["tables"]
     Path("sizes.json").write_text('{"age": 3}')
     without = ("plan", "sizes.json", *asked, "--force")
@@ -227,6 +227,13 @@ def test_a_table_that_names_a_level_is_in_each_of_its_areas(homes):
 def test_what_has_no_effect_on_tables_at_levels_is_refused(homes, more, message):
     common = ("plan", "codebook.csv", *AREAS, "--table", "town,sex", *RHO, "--out", "p.json")
     assert message in homes.refused(*common, *more)
+    assert "p.json" not in homes.files()
+
+
+@pytest.mark.parametrize("more", [("--up-to", "1"), ("--count", "old: age = 'old' @ 9")])
+def test_a_file_of_areas_without_a_table_in_them_is_refused(homes, more):
+    arguments = ("plan", "codebook.csv", *AREAS, *more, *RHO, "--out", "p.json")
+    assert "no table is in them; name a level" in homes.refused(*arguments)
     assert "p.json" not in homes.files()
 
 
