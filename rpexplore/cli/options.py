@@ -42,7 +42,7 @@ _TABLES_MINIMUM_BUDGET = (
     "(required), stated as ε where there is a --delta, else as ρ. Tables without such a target get "
     "a little more; the loss is max --relative-to target where every table has a target, else "
     "required, with all these targets as required ones. Of tables in areas and of own counts it "
-    "is for all targets."
+    "is for all targets, so say targets."
 )
 _BASIS = (
     "The basis of an attribute, other than single values (not in tables that name a level): "

@@ -133,6 +133,10 @@ def test_the_smallest_budget_for_targets_is_found(homes):
     plan = AreaPlan.load("p.json")
     assert 0.99 < plan.accuracy()["largest_standard_error"].max() / 10 <= 1
     assert facts["unit"] == "one person with at most 2 records"
+    required = ("--minimum-budget", "required", "--out", "q.json")
+    assert "say --minimum-budget targets" in homes.refused(*asked, *required)
+    of_sex = (*PLAN, "--table", "sex", "--target", "sex=10 required")
+    homes.done(*of_sex, *required[:-1], "s.json")
     everywhere = (*asked, "--table", "total", "--minimum-budget", "targets", "--out")
     assert "has none; give it a target, such as 20" in homes.refused(*everywhere, "r.json")
     homes.done(*everywhere, "r.json", "--target", "30")
