@@ -1,6 +1,7 @@
 """The verb plan: tables, tables in areas and own counts under one budget, in one plan file."""
 
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,7 +43,7 @@ class PlanCommand(LossHelp):
                 f"{REQUEST} is given {len(files)} times; name one file, and put all in it."
             )
         for file in files:
-            others = [*_arguments(file), *others]
+            others = [*_arguments(file, self.params), *others]
         return super().parse_args(ctx, others)
 
 
@@ -61,8 +62,12 @@ def _split_at_requests(args: list[str]) -> tuple[list[Path], list[str]]:
     return files, others
 
 
-def _arguments(file: Path) -> list[str]:
-    """What a request file says, as it would stand on the command line."""
+def _arguments(file: Path, parameters: Iterable[click.Parameter]) -> list[str]:
+    """What a request file says, as it would stand on the command line.
+
+    parameters: those of the verb, which say what there is, and what is yes or no
+    """
+    known = {flag.removeprefix("--"): each for each in parameters for flag in each.opts}
     try:
         content = tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
@@ -77,20 +82,49 @@ def _arguments(file: Path) -> list[str]:
             raise RpexploreError(
                 f"The request {file.name} names another request; put its options in one file."
             )
+        if name not in known:
+            raise RpexploreError(
+                f"The request {file.name} says {name!r}, which is no option of this verb; see "
+                "rpexplore plan --help."
+            )
+        if isinstance(value, list) and not getattr(known[name], "multiple", False):
+            raise RpexploreError(
+                f"The request {file.name} must have one value for {name!r}, got a list."
+            )
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, dict | list):
                 raise RpexploreError(
                     f"The request {file.name} must have one value, or a list of values, for "
                     f"{name!r}."
                 )
+            is_flag = getattr(known[name], "is_flag", False)
+            if is_flag != isinstance(one, bool):
+                must = "true or false" if is_flag else "a value"
+                raise RpexploreError(
+                    f"The request {file.name}: {name} must be {must}, got {_as_toml(one)}."
+                )
+            if name in _PATHS and not isinstance(one, str):
+                raise RpexploreError(
+                    f"The request {file.name}: {name} must be a path in quotation marks, got "
+                    f"{_as_toml(one)}."
+                )
             if one is False:
                 continue
-            text = str(file.parent / one) if name in _PATHS else str(one)
+            text = str(one)
+            if name in _PATHS:
+                text = str(file.parent / text)
+            elif name == "basis" and "=custom:" in text:
+                attribute, sign, path = text.partition("=custom:")
+                text = f"{attribute}{sign}{file.parent / path}"
             if name == "codebook":
                 arguments.append(text)
             else:
                 arguments += [f"--{name}"] if one is True else [f"--{name}", text]
     return arguments
+
+
+def _as_toml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def plan(
