@@ -285,7 +285,8 @@ count = ["women: sex = 'Female' @ 20", "old: age = 'old' @ 9"]
         for row, place in zip(rows[1:], places * len(rows), strict=False)
     ]
     Path("records.csv").write_text("\n".join([f"{rows[0]},part,town", *with_places]), "utf-8")
-    homes.done("release", "p.json", "records.csv", "--out", "out")
+    facts = homes.json("release", "p.json", "records.csv", "--out", "out")
+    assert (facts["table_count"], facts["query_count"]) == (9, 2)  # 4 tables, and one in 5 towns
     assert len(homes.json("ledger", "records.csv")["runs"]) == 1
     release = rp.Release.load("out")
     assert release.answers["name"].tolist() == ["women", "old"]
