@@ -85,7 +85,7 @@ def test_a_plan_for_areas_is_released_by_the_same_verb(run):
     plan = plan_areas(asked, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     plan.save("plan.json")
     text = run.done("release", "plan.json", "people.csv", "--out", "out")
-    assert "The 6 noisy tables are in out" in text
+    assert "The 6 noisy tables in areas are in out" in text
     assert AreaRelease.load("out").table("town", "sex")["sex"].tolist() == ["F", "M"] * 3
 
 
@@ -269,8 +269,8 @@ def test_a_dry_run_refuses_what_a_run_would(planned):
 
 
 def test_a_dry_run_of_queries(run):
-    arguments = ["--query", "old: age == 'old' ± 20", "--minimum-budget"]
-    run.done("queries", "plan", "--codebook", "codebook.csv", *arguments, "--out", "q.json")
+    arguments = ["--count", "old: age == 'old' ± 20", "--minimum-budget", "targets"]
+    run.done("plan", "codebook.csv", *arguments, "--out", "q.json")
     text = run.done("release", "q.json", "records.csv", "--out", "out", "--dry-run")
     assert "nothing was charged" in text
 
