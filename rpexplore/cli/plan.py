@@ -253,9 +253,9 @@ def plan(
                 "--relative-to": relative_to,
             },
             of_tables={"--uniform-reference": uniform_reference},
-            of_areas={"--uniform-levels": uniform_levels},
+            of_areas={"--uniform-levels": uniform_levels, "--compare": compare},
         )
-        if compare and (asked.areas is None or lists is not None):
+        if compare and lists is not None:
             raise WorkloadError(
                 "--compare sets shares of the budget by level beside the tables in areas, where "
                 "all areas of a level have the same tables; leave it or --lists out."

@@ -124,7 +124,10 @@ class PartsAsked:
                 _refuse_loose(asked, areas is not None)
         if adaptive_for is not None:
             if tables is None:
-                raise WorkloadError("--adaptive is about tables, and none is asked for.")
+                raise WorkloadError(
+                    "--adaptive is about tables without areas, and none is asked for; ask for "
+                    "one, such as --table age,sex, or leave --adaptive out."
+                )
             expected, _ = adaptive_for
             rounds, tables = Rounds(tables, max(round(expected.total), 1)), None
         if tables is areas is rounds is of_counts is None:

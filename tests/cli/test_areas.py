@@ -225,6 +225,7 @@ def test_a_table_that_names_a_level_is_in_each_of_its_areas(homes):
         (("--up-to", "1", "--basis", "sex=prefix@town,sex"), "about a table that names a level"),
         (("--smooth-weights", "--expected-count", "900"), "--smooth-weights or --from-release is"),
         (("--uniform-reference",), "tables without areas, and none is asked for"),
+        (("--adaptive", "--expected-count", "900"), "about tables without areas, and none is"),
         (("--target", "20", "--target", "30"), "names no table"),
     ],
 )

@@ -239,6 +239,7 @@ def test_losses(run):
         ),
         (["--up-to", "1", *BUDGET, "--basis", "age=prefix@age,sex"], "not in the workload"),
         (["--table", "sex", *BUDGET, "--basis", "age=prefix"], "No table has"),
+        (["--up-to", "1", *BUDGET, "--compare"], "tables in areas, and none is asked for"),
         (["--up-to", "1", *BUDGET, "--uniform-levels"], "tables in areas, and none is asked for"),
         (["--count", "a: sex = 'Female' @ 9", *BUDGET], "--loss is about tables, not own counts"),
     ],
