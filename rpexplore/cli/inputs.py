@@ -93,7 +93,7 @@ def workload_from_options(
     if table:
         parts.append(Workload.of(domain, [table_from_text(domain, text) for text in table]))
     if tables is not None:
-        parts.append(workload_from_csv(domain, _text_of(tables), tables.name))
+        parts.append(workload_from_csv(domain, text_of(tables), tables.name))
     if not parts:
         raise WorkloadError(
             "Say which tables: --up-to K, --of-order K, --at-most-cells N, --table A,B or "
@@ -208,7 +208,7 @@ def queries_from_options(
         conditions = conditions_of_csv(content, queries.name)
         domain = _domain_of_queries(domain, attributes, conditions)
         return stated_from_csv(domain, content, queries.name, default)
-    text = "\n".join(query) if queries is None else _text_of(queries)
+    text = "\n".join(query) if queries is None else text_of(queries)
     domain = _domain_of_queries(domain, attributes, conditions_of_text(text))
     return stated_from_text(domain, text, default)
 
@@ -303,7 +303,7 @@ def with_groups(domain: "Domain", options: Sequence[str]) -> "Domain":
 
     files = texts_by_attribute(domain, options, "--groups", "a file such as region=regions.hrc")
     for attribute, file in files.items():
-        hierarchy = HierarchyFile.parse(_text_of(Path(file)), Path(file).name)
+        hierarchy = HierarchyFile.parse(text_of(Path(file)), Path(file).name)
         domain = with_hierarchy(domain, attribute, hierarchy)
     return domain
 
@@ -328,7 +328,7 @@ def noisy_from_options(domain: "Domain", options: Sequence[str]) -> "list[NoisyM
 # ---- files
 
 
-def _text_of(path: Path) -> str:
+def text_of(path: Path) -> str:
     return utf8_text(_bytes_of(path), path.name, RpexploreError)
 
 

@@ -28,8 +28,8 @@ _CREATE_LEDGER = (
 )
 _TABLES = (
     "A CSV file of tables, with a column attributes (written as for --table, in quotation marks; "
-    "or separated by ×) and, if wanted, weight, target (written as for --target) and required "
-    "(yes or no)."
+    "or separated by ×; without levels) and, if wanted, weight, target (written as for --target) "
+    "and required (yes or no)."
 )
 _TARGET = (
     "Wanted accuracy of the cells of a table: a standard error (age,sex=20), a margin of error "

@@ -219,9 +219,13 @@ def split_by_level(
             )
         return (named[0], tuple(name for name in names if name not in levels)) if named else None
 
+    _refuse_levels_in_file(domain, known, asked["tables"])
     left["table"] = []
     for text in asked["table"]:
-        found = level_of(text)
+        try:
+            found = level_of(text)
+        except DomainError as error:
+            raise DomainError(f"{error} Levels of areas: {joined(levels)}.") from None
         if found is None:
             left["table"].append(text)
         else:
@@ -253,6 +257,27 @@ def split_by_level(
                     "values; leave it out, or give all levels the same tables by --detail same."
                 )
     return at_levels, left
+
+
+def _refuse_levels_in_file(domain: "Domain", known: "Domain", file: Path | None) -> None:
+    """Raise for a list of tables that names a level, which only --table can.
+
+    known: the domain with the levels as attributes
+    """
+    from rpexplore.workload.table_text import workload_from_csv
+
+    if file is None:
+        return
+    tables: Sequence[tuple[str, ...]] = ()
+    with suppress(RpexploreError):  # said where the list is read
+        tables = workload_from_csv(known, inputs.text_of(file), file.name).tables
+    for table in tables:
+        if levels := [name for name in table if name not in domain]:
+            raise WorkloadError(
+                f"{file.name} names the level {levels[0]!r} in a table; a table at a level is "
+                "asked for by --table, such as "
+                f"--table {','.join(sorted(table, key=levels.count, reverse=True))}."
+            )
 
 
 def refuse_without_effect(

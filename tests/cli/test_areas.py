@@ -206,11 +206,13 @@ def test_a_table_that_names_a_level_is_in_each_of_its_areas(homes):
     assert frame["weight"].to_dict() == {"part": 1, "town": 2}
     assert frame["target"]["part"] == 7
     assert Fraction(facts["rho"]) <= Fraction(1, 2)
+    Path("list.csv").write_text('attributes,weight\n"town,sex",2\n', "utf-8")
     for more, message in (
         (("--table", "part,town,sex"), "names the levels part and town"),
         (("--table", "town,sex", "--weight", "town,age=2"), "is about a table that is not asked"),
         (("--table", "town,sex", "--level", "town=1"), "Say which tables areas have in one way"),
-        (("--table", "village,sex"), "'village'"),
+        (("--table", "village,sex"), "Levels of areas: part and town."),
+        (("--tables", "list.csv"), "names the level 'town' in a table"),
     ):
         assert message in homes.refused(*common, *more, "--out", "q.json")
 
