@@ -27,8 +27,7 @@ def test_version_and_help(run):
         "rewrite",
         "compare",
         "rehearse",
-        "queries",
-        "areas",
+        "counts",
         "combine",
         "postprocess",
         "publish",
@@ -83,7 +82,7 @@ def test_errors_of_the_machine_are_in_plain_words(run, monkeypatch):
     def full(*_):
         raise MemoryError
 
-    monkeypatch.setattr("rpexplore.planning.planner.optimum", lambda *_, **__: full())
+    monkeypatch.setattr("rpexplore.planning.request.optimum", lambda *_, **__: full())
     arguments = ["plan", "codebook.csv", "--up-to", "1", *BUDGET, "--out", "plan.json"]
     assert "not enough memory" in run.refused(*arguments)
     assert run.files() == {"codebook.csv", "records.csv"}

@@ -102,8 +102,8 @@ def test_formulas_are_escaped_in_what_is_made_of_a_release(verb, formulas):
 def test_formulas_are_escaped_in_lists_of_tables_and_queries(formulas):
     formulas.done("show", "formulas-plan.json", "--csv", "tables.csv", "--escape-formulas")
     Path("list.txt").write_text('"=sum": b = "x" ± 50\n')
-    queries = ("--codebook", "formulas.json", "--queries", "list.txt", "--rho", "1")
-    formulas.done("queries", "plan", *queries, "--out", "queries.json")
+    counts = ("--counts", "list.txt", "--rho", "1")
+    formulas.done("plan", "formulas.json", *counts, "--out", "queries.json")
     formulas.done("show", "queries.json", "--csv", "queries.csv", "--escape-formulas")
     release = ("release", "queries.json", "formulas.csv", "--out", "answers")
     formulas.done(*release, "--escape-formulas")

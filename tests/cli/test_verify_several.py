@@ -9,8 +9,8 @@ from rpexplore.planning.plan import is_plan_file
 from tests.cli.program import BUDGET, Program
 from tests.support.plan_texts import laid_out
 
-QUERIES = ("queries", "plan", "--codebook", "codebook.csv", "--query", "old: age = 'old' @ 1")
-AREAS = ("areas", "plan", "areas-book.csv", "--areas", "homes.csv", "--separator", "|")
+QUERIES = ("plan", "codebook.csv", "--count", "old: age = 'old' @ 1")
+AREAS = ("plan", "areas-book.csv", "--areas", "homes.csv", "--separator", "|", "--detail", "same")
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def every_kind(planned) -> Program:
     Path("homes.csv").write_text("home\n1|1\n1|2\n2|1\n", "utf-8")
     planned.done(*AREAS, "--up-to", "1", *BUDGET[2:], "--out", "areas.json")
     content = json.loads(Path("queries.json").read_text("utf-8"))
-    content["gamma_squared"] = "1"
+    content["parts"][0]["gamma_squared"] = "1"
     Path("wrong.json").write_text(laid_out(content), "utf-8")
     Path("other.json").write_text('{"format": "another", "inside": {"format": "rpexplore-plan"}}')
     Path("list.json").write_text("[1, 2]")
