@@ -85,12 +85,16 @@ def loss_from_options(loss: str | None, weighting: str | None, relative_to: str 
 
 
 def workload_at_levels(
-    domain: "Domain", tree: "AreaTree", at_levels: Mapping[str, Mapping[str, Any]]
+    domain: "Domain",
+    tree: "AreaTree",
+    at_levels: Mapping[str, Mapping[str, Any]],
+    other_targets: Sequence[str],
 ) -> "AreaWorkload":
     """Tables that are asked for by naming a level, such as municipality,sex,age.
 
-    at_levels: as of `plan_inputs.split_by_level`
+    at_levels: as of `plan_inputs.split_by_level`; other_targets: of tables that have no other
     """
+    from rpexplore.cli.inputs import with_other_target
     from rpexplore.planning.areas.area_workload import AreaWorkload
     from rpexplore.workload.table_text import weight_from_text
     from rpexplore.workload.targets import parse_target
@@ -103,7 +107,8 @@ def workload_at_levels(
         tables = Workload.of(domain, asked["table"])
         weights = {table: weight_from_text(text) for table, text in asked["weight"].items()}
         targets = {table: parse_target(text) for table, text in asked["target"].items()}
-        of_levels[level] = tables.with_weights(weights).with_targets(targets)
+        tables = tables.with_weights(weights).with_targets(targets)
+        of_levels[level] = with_other_target(tables, other_targets)
     return AreaWorkload.of_levels(tree, of_levels)
 
 

@@ -77,8 +77,6 @@ def workload_from_options(
 
     smooth_for: the weights for smooth tables, if they are wanted; the small tables are then added
     """
-    import numpy as np
-
     from rpexplore.scenarios.basis_choice_text import (
         basis_choice_from_text,
         with_listed_basis_choices,
@@ -95,7 +93,7 @@ def workload_from_options(
     if table:
         parts.append(Workload.of(domain, [table_from_text(domain, text) for text in table]))
     if tables is not None:
-        parts.append(workload_from_csv(domain, _text_of(tables), tables.name))
+        parts.append(workload_from_csv(domain, text_of(tables), tables.name))
     if not parts:
         raise WorkloadError(
             "Say which tables: --up-to K, --of-order K, --at-most-cells N, --table A,B or "
@@ -107,7 +105,7 @@ def workload_from_options(
     if smooth_for is not None:
         united = smooth_for.weighted(united)
     weights = _by_table(domain, weight, "weight", "a number, such as age,sex=5")
-    for_others = [text for text in target if _is_target(text)]
+    for_others = [text for text in target if is_target(text)]
     targets = _by_table(
         domain,
         [text for text in target if text not in for_others],
@@ -116,21 +114,31 @@ def workload_from_options(
     )
     united = united.with_weights({table: weight_from_text(text) for table, text in weights.items()})
     united = united.with_targets({table: parse_target(text) for table, text in targets.items()})
-    if len(for_others) > 1:
-        raise WorkloadError(
-            f"--target {for_others[1]!r} names no table, as --target {for_others[0]!r} does; keep "
-            "one of them for all tables that have no other target, or put a table and = before it."
-        )
-    if for_others:
-        without = np.flatnonzero(np.isnan(united.targets)).tolist()
-        other = parse_target(for_others[0])
-        united = united.with_targets({united.tables[row]: other for row in without})
     return with_listed_basis_choices(
-        united, [basis_choice_from_text(domain, text, _custom_basis_of) for text in basis]
+        with_other_target(united, for_others),
+        [basis_choice_from_text(domain, text, _custom_basis_of) for text in basis],
     )
 
 
-def _is_target(text: str) -> bool:
+def with_other_target(workload: "Workload", texts: Sequence[str]) -> "Workload":
+    """The workload with the target of a text for the tables that have none; one text at most."""
+    import numpy as np
+
+    from rpexplore.workload.targets import parse_target
+
+    if len(texts) > 1:
+        raise WorkloadError(
+            f"--target {texts[1]!r} names no table, as --target {texts[0]!r} does; keep "
+            "one of them for all tables that have no other target, or put a table and = before it."
+        )
+    if not texts:
+        return workload
+    without = np.flatnonzero(np.isnan(workload.targets)).tolist()
+    other = parse_target(texts[0])
+    return workload.with_targets({workload.tables[row]: other for row in without})
+
+
+def is_target(text: str) -> bool:
     """Whether a text is a target without a table."""
     from rpexplore.workload.targets import parse_target
 
@@ -200,7 +208,7 @@ def queries_from_options(
         conditions = conditions_of_csv(content, queries.name)
         domain = _domain_of_queries(domain, attributes, conditions)
         return stated_from_csv(domain, content, queries.name, default)
-    text = "\n".join(query) if queries is None else _text_of(queries)
+    text = "\n".join(query) if queries is None else text_of(queries)
     domain = _domain_of_queries(domain, attributes, conditions_of_text(text))
     return stated_from_text(domain, text, default)
 
@@ -295,7 +303,7 @@ def with_groups(domain: "Domain", options: Sequence[str]) -> "Domain":
 
     files = texts_by_attribute(domain, options, "--groups", "a file such as region=regions.hrc")
     for attribute, file in files.items():
-        hierarchy = HierarchyFile.parse(_text_of(Path(file)), Path(file).name)
+        hierarchy = HierarchyFile.parse(text_of(Path(file)), Path(file).name)
         domain = with_hierarchy(domain, attribute, hierarchy)
     return domain
 
@@ -320,7 +328,7 @@ def noisy_from_options(domain: "Domain", options: Sequence[str]) -> "list[NoisyM
 # ---- files
 
 
-def _text_of(path: Path) -> str:
+def text_of(path: Path) -> str:
     return utf8_text(_bytes_of(path), path.name, RpexploreError)
 
 

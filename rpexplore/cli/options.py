@@ -28,8 +28,8 @@ _CREATE_LEDGER = (
 )
 _TABLES = (
     "A CSV file of tables, with a column attributes (written as for --table, in quotation marks; "
-    "or separated by ×) and, if wanted, weight, target (written as for --target) and required "
-    "(yes or no)."
+    "or separated by ×; without levels) and, if wanted, weight, target (written as for --target) "
+    "and required (yes or no)."
 )
 _TARGET = (
     "Wanted accuracy of the cells of a table: a standard error (age,sex=20), a margin of error "
@@ -42,10 +42,10 @@ _TABLES_MINIMUM_BUDGET = (
     "(required), stated as ε where there is a --delta, else as ρ. Tables without such a target get "
     "a little more; the loss is max --relative-to target where every table has a target, else "
     "required, with all these targets as required ones. Of tables in areas and of own counts it "
-    "is for all targets."
+    "is for all targets, so say targets."
 )
 _BASIS = (
-    "The basis of an attribute, other than single values: "
+    "The basis of an attribute, other than single values (not in tables that name a level): "
     + ", ".join(basis.option_help for basis in BASES.values())
     + ". With @ and a table, in that table only: age=prefix@age,sex. Repeat it for more."
 )

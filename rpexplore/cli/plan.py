@@ -1,6 +1,7 @@
 """The verb plan: tables, tables in areas and own counts under one budget, in one plan file."""
 
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +29,7 @@ RequestFile = Annotated[
         "options beside it come on top.",
     ),
 ]
+_NO_AREAS = "No table is in the areas of the codebook; one that names a level is in each of them."
 _PATHS = ("codebook", "areas", "lists", "tables", "counts", "expected", "from-release", "out")
 
 
@@ -35,14 +37,37 @@ class PlanCommand(LossHelp):
     """The verb, whose options may also come from a file."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if REQUEST in args and (place := args.index(REQUEST)) + 1 < len(args):
-            file = Path(args[place + 1])
-            args = [*_arguments(file), *args[:place], *args[place + 2 :]]
-        return super().parse_args(ctx, args)
+        files, others = _split_at_requests(args)
+        if len(files) > 1:
+            raise RpexploreError(
+                f"{REQUEST} is given {len(files)} times; name one file, and put all in it."
+            )
+        for file in files:
+            others = [*_arguments(file, self.params), *others]
+        return super().parse_args(ctx, others)
 
 
-def _arguments(file: Path) -> list[str]:
-    """What a request file says, as it would stand on the command line."""
+def _split_at_requests(args: list[str]) -> tuple[list[Path], list[str]]:
+    """The request files of a command line, and what else it says."""
+    files: list[Path] = []
+    others: list[str] = []
+    left = iter(args)
+    for text in left:
+        if text.startswith(f"{REQUEST}="):
+            files.append(Path(text.removeprefix(f"{REQUEST}=")))
+        elif text == REQUEST and (file := next(left, None)) is not None:
+            files.append(Path(file))
+        else:
+            others.append(text)
+    return files, others
+
+
+def _arguments(file: Path, parameters: Iterable[click.Parameter]) -> list[str]:
+    """What a request file says, as it would stand on the command line.
+
+    parameters: those of the verb, which say what there is, and what is yes or no
+    """
+    known = {flag.removeprefix("--"): each for each in parameters for flag in each.opts}
     try:
         content = tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
@@ -53,20 +78,53 @@ def _arguments(file: Path) -> list[str]:
         raise RpexploreError(f"The request {file.name} is no TOML file ({error}).") from None
     arguments = []
     for name, value in content.items():
+        if f"--{name}" == REQUEST:
+            raise RpexploreError(
+                f"The request {file.name} names another request; put its options in one file."
+            )
+        if name not in known:
+            raise RpexploreError(
+                f"The request {file.name} says {name!r}, which is no option of this verb; see "
+                "rpexplore plan --help."
+            )
+        if isinstance(value, list) and not getattr(known[name], "multiple", False):
+            raise RpexploreError(
+                f"The request {file.name} must have one value for {name!r}, got a list."
+            )
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, dict | list):
                 raise RpexploreError(
                     f"The request {file.name} must have one value, or a list of values, for "
                     f"{name!r}."
                 )
+            is_flag = getattr(known[name], "is_flag", False)
+            if is_flag != isinstance(one, bool):
+                must = "true or false" if is_flag else "a value"
+                raise RpexploreError(
+                    f"The request {file.name}: {name} must be {must}, got {_as_toml(one)}."
+                )
+            if name in _PATHS and not isinstance(one, str):
+                raise RpexploreError(
+                    f"The request {file.name}: {name} must be a path in quotation marks, got "
+                    f"{_as_toml(one)}."
+                )
             if one is False:
                 continue
-            text = str(file.parent / one) if name in _PATHS else str(one)
+            text = str(one)
+            if name in _PATHS:
+                text = str(file.parent / text)
+            elif name == "basis" and "=custom:" in text:
+                attribute, sign, path = text.partition("=custom:")
+                text = f"{attribute}{sign}{file.parent / path}"
             if name == "codebook":
                 arguments.append(text)
             else:
                 arguments += [f"--{name}"] if one is True else [f"--{name}", text]
     return arguments
+
+
+def _as_toml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def plan(
@@ -181,7 +239,23 @@ def plan(
             target=target or [],
             basis=basis or [],
         )
-        if compare and (asked.areas is None or lists is not None):
+        if areas is not None and asked.areas is None:
+            raise WorkloadError(
+                "--areas names areas, and no table is in them; name a level in a table, such as "
+                f"--table {tree.levels[-1] if tree else 'municipality'},sex, or say --detail same "
+                "for all tables on every level."
+            )
+        plan_inputs.refuse_without_effect(
+            asked,
+            of_losses={
+                "--loss": loss,
+                "--weighting": weighting,
+                "--relative-to": relative_to,
+            },
+            of_tables={"--uniform-reference": uniform_reference},
+            of_areas={"--uniform-levels": uniform_levels, "--compare": compare},
+        )
+        if compare and lists is not None:
             raise WorkloadError(
                 "--compare sets shares of the budget by level beside the tables in areas, where "
                 "all areas of a level have the same tables; leave it or --lists out."
@@ -233,6 +307,7 @@ def plan(
         else None,
         reason,
         str(made),
+        _NO_AREAS if tree is not None and asked.areas is None else None,
         *(text for _, text in beside.values()),
         usefulness_text(made, useful),
         _saved(made, out),

@@ -1,6 +1,7 @@
 """What the options of the verb plan ask for: tables, tables in areas, own counts, their shares."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rpexplore.cli import area_inputs, inputs, preset_inputs
 from rpexplore.common.exact_numbers import exact_fraction
 from rpexplore.common.formatting import joined, plural
-from rpexplore.errors import PlanError, RpexploreError, WorkloadError
+from rpexplore.errors import DomainError, PlanError, RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
     from rpexplore.cli.options import PresetName
@@ -115,16 +116,18 @@ class PartsAsked:
             )
         else:
             if at_levels and tree is not None:
-                areas = area_inputs.workload_at_levels(domain, tree, at_levels)
+                others = [text for text in asked["target"] if inputs.is_target(text)]
+                areas = area_inputs.workload_at_levels(domain, tree, at_levels, others)
             if any(asked[key] not in (None, []) for key in _WAYS):
                 tables = inputs.workload_from_options(domain, **asked)
             else:
-                loose = [name for name in ("weight", "target", "basis") if asked[name]]
-                if loose and areas is None:
-                    raise WorkloadError(f"--{loose[0]} is about tables, and none is asked for.")
+                _refuse_loose(asked, areas is not None)
         if adaptive_for is not None:
             if tables is None:
-                raise WorkloadError("--adaptive is about tables, and none is asked for.")
+                raise WorkloadError(
+                    "--adaptive is about tables without areas, and none is asked for; ask for "
+                    "one, such as --table age,sex, or leave --adaptive out."
+                )
             expected, _ = adaptive_for
             rounds, tables = Rounds(tables, max(round(expected.total), 1)), None
         if tables is areas is rounds is of_counts is None:
@@ -168,6 +171,25 @@ class PartsAsked:
         )
 
 
+def _refuse_loose(asked: Mapping[str, Any], has_areas: bool) -> None:
+    """Raise for options about tables without a level, where none is asked for."""
+    loose = [
+        (f"--{name}", f" {text!r}")
+        for name in ("weight", "target", "basis")
+        for text in asked[name]
+        if not (has_areas and name == "target" and inputs.is_target(text))
+    ]
+    if asked.get("smooth_for") is not None:
+        loose.append(("--smooth-weights or --from-release", ""))
+    if loose and not has_areas:
+        raise WorkloadError(f"{loose[0][0]} is about tables, and none is asked for.")
+    if loose:
+        raise WorkloadError(
+            f"{''.join(loose[0])} is about tables that name no level of areas, and none of those "
+            f"is asked for; ask for one, or leave {loose[0][0]} out."
+        )
+
+
 def split_by_level(
     domain: "Domain", tree: "AreaTree | None", asked: Mapping[str, Any]
 ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
@@ -197,9 +219,13 @@ def split_by_level(
             )
         return (named[0], tuple(name for name in names if name not in levels)) if named else None
 
+    _refuse_levels_in_file(domain, known, asked["tables"])
     left["table"] = []
     for text in asked["table"]:
-        found = level_of(text)
+        try:
+            found = level_of(text)
+        except DomainError as error:
+            raise DomainError(f"{error} Levels of areas: {joined(levels)}.") from None
         if found is None:
             left["table"].append(text)
         else:
@@ -222,7 +248,56 @@ def split_by_level(
                     of_level[option][found[1]] = value
             if found is None:
                 left[option].append(text)
+    for text in asked["basis"]:
+        _, sign, table = text.rpartition("@")
+        with suppress(DomainError):  # said with the file or table that it may be
+            if sign and level_of(table) is not None:
+                raise WorkloadError(
+                    f"--basis {text!r} is about a table that names a level, which has single "
+                    "values; leave it out, or give all levels the same tables by --detail same."
+                )
     return at_levels, left
+
+
+def _refuse_levels_in_file(domain: "Domain", known: "Domain", file: Path | None) -> None:
+    """Raise for a list of tables that names a level, which only --table can.
+
+    known: the domain with the levels as attributes
+    """
+    from rpexplore.workload.table_text import workload_from_csv
+
+    if file is None:
+        return
+    tables: Sequence[tuple[str, ...]] = ()
+    with suppress(RpexploreError):  # said where the list is read
+        tables = workload_from_csv(known, inputs.text_of(file), file.name).tables
+    for table in tables:
+        if levels := [name for name in table if name not in domain]:
+            raise WorkloadError(
+                f"{file.name} names the level {levels[0]!r} in a table; a table at a level is "
+                "asked for by --table, such as "
+                f"--table {','.join(sorted(table, key=levels.count, reverse=True))}."
+            )
+
+
+def refuse_without_effect(
+    asked: PartsAsked,
+    *,
+    of_losses: Mapping[str, Any],
+    of_tables: Mapping[str, Any],
+    of_areas: Mapping[str, Any],
+) -> None:
+    """Raise `WorkloadError` for options about what is not asked for: {option: its value}."""
+    has_tables, has_areas = asked.tables is not None, asked.areas is not None
+    has_losses = has_tables or has_areas or asked.rounds is not None
+    for options, has_effect, about in (
+        (of_losses, has_losses, "tables, not own counts, which are planned for their targets"),
+        (of_tables, has_tables, "tables without areas, and none is asked for"),
+        (of_areas, has_areas, "tables in areas, and none is asked for"),
+    ):
+        given = [name for name, value in options.items() if value]
+        if given and not has_effect:
+            raise WorkloadError(f"{given[0]} is about {about}; leave {given[0]} out.")
 
 
 def loss_from_options(

@@ -21,7 +21,7 @@ def schema(
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show the attributes and areas of a codebook, or convert it."""
+    """Show or convert a codebook: its attributes and areas."""
     from rpexplore.cli import plan_inputs
     from rpexplore.cli.facts import attribute_facts, attribute_table
     from rpexplore.common.formatting import describe_count, plural

@@ -1,5 +1,6 @@
 """The verbs that read records: release, and the ledger of what releases have cost."""
 
+from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -148,9 +149,12 @@ def release(
 def _say_finished(as_json: bool, done: "Release", facts: dict[str, Any], finding: str) -> None:
     """Say where the results are, and a finding in the end."""
     plan, folder = done.plan, str(done.folder)
+    counts = Counter[str]()
+    for part in plan.parts:
+        counts[f"{part.item}_count"] += part.n_items
     facts = {
         "folder": folder,
-        f"{plan.item}_count": plan.n_items,
+        **counts,
         "plan_sha256": plan.sha256,
         **({"remark": done.remark} if done.remark else {}),
         **facts,

@@ -87,6 +87,13 @@ def optimum_at_smallest_budget(
     return optimum, budget, reason
 
 
+def _has_optional_targets(asked: PartsAsked) -> bool:
+    """Whether a table in areas has a target that is not required, or none."""
+    return asked.areas is not None and not all(
+        np.all(workload.required) for workload in asked.areas.workloads
+    )
+
+
 def plan_at_smallest_budget(
     which: str,
     asked: PartsAsked,
@@ -103,12 +110,19 @@ def plan_at_smallest_budget(
 
     Each part gets the smallest budget that meets its own targets; the plan's is their sum.
 
-    which: TARGETS or REQUIRED, of tables. objective: --loss, --weighting and --relative-to.
+    which: TARGETS, or REQUIRED where only tables without areas have other targets
+    objective: --loss, --weighting and --relative-to
 
     Raises `WorkloadError` for parts without targets, or options that do not go with it.
     """
     if shares is not None:
         raise WorkloadError("--minimum-budget finds the shares of the parts; leave --share out.")
+    if which == REQUIRED and (asked.counts is not None or _has_optional_targets(asked)):
+        raise WorkloadError(
+            "--minimum-budget required goes with tables alone, or tables in areas whose targets "
+            "are all required: of others it would meet all targets; say --minimum-budget targets, "
+            "or plan them by themselves."
+        )
     parts: list[PartPlan] = []
     reason, most = None, reference_budget.max_records_per_person
     if asked.tables is not None:

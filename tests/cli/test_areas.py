@@ -133,6 +133,10 @@ def test_the_smallest_budget_for_targets_is_found(homes):
     plan = AreaPlan.load("p.json")
     assert 0.99 < plan.accuracy()["largest_standard_error"].max() / 10 <= 1
     assert facts["unit"] == "one person with at most 2 records"
+    required = ("--minimum-budget", "required", "--out", "q.json")
+    assert "say --minimum-budget targets" in homes.refused(*asked, *required)
+    of_sex = (*PLAN, "--table", "sex", "--target", "sex=10 required")
+    homes.done(*of_sex, *required[:-1], "s.json")
     everywhere = (*asked, "--table", "total", "--minimum-budget", "targets", "--out")
     assert "has none; give it a target, such as 20" in homes.refused(*everywhere, "r.json")
     homes.done(*everywhere, "r.json", "--target", "30")
@@ -181,7 +185,7 @@ def test_areas_are_those_of_the_codebook_or_of_a_file(homes):
     book = str(sample_data_folder() / "municipal-register.json")
     asked = ("--up-to", "1", *RHO, "--out", "p.json")
     # Without a word of areas, the tables are national.
-    homes.done("plan", book, *asked)
+    assert "No table is in the areas of the codebook" in homes.done("plan", book, *asked)
     assert [part.kind for part in load_plan("p.json").parts] == ["tables"]
     Path("sizes.json").write_text('{"age": 3}')
     without = ("plan", "sizes.json", *asked, "--force")
@@ -202,13 +206,49 @@ def test_a_table_that_names_a_level_is_in_each_of_its_areas(homes):
     assert frame["weight"].to_dict() == {"part": 1, "town": 2}
     assert frame["target"]["part"] == 7
     assert Fraction(facts["rho"]) <= Fraction(1, 2)
+    Path("list.csv").write_text('attributes,weight\n"town,sex",2\n', "utf-8")
     for more, message in (
         (("--table", "part,town,sex"), "names the levels part and town"),
         (("--table", "town,sex", "--weight", "town,age=2"), "is about a table that is not asked"),
         (("--table", "town,sex", "--level", "town=1"), "Say which tables areas have in one way"),
-        (("--table", "village,sex"), "'village'"),
+        (("--table", "village,sex"), "Levels of areas: part and town."),
+        (("--tables", "list.csv"), "names the level 'town' in a table"),
     ):
         assert message in homes.refused(*common, *more, "--out", "q.json")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--basis", "sex=prefix"), "--basis 'sex=prefix' is about tables that name no level"),
+        (("--weight", "age=2"), "--weight 'age=2' is about tables that name no level"),
+        (("--weight", "=3"), "leave --weight out"),
+        (("--weight", "town,sex"), "leave --weight out"),
+        (("--up-to", "1", "--basis", "sex=prefix@town,sex"), "about a table that names a level"),
+        (("--smooth-weights", "--expected-count", "900"), "--smooth-weights or --from-release is"),
+        (("--uniform-reference",), "tables without areas, and none is asked for"),
+        (("--adaptive", "--expected-count", "900"), "about tables without areas, and none is"),
+        (("--target", "20", "--target", "30"), "names no table"),
+    ],
+)
+def test_what_has_no_effect_on_tables_at_levels_is_refused(homes, more, message):
+    common = ("plan", "codebook.csv", *AREAS, "--table", "town,sex", *RHO, "--out", "p.json")
+    assert message in homes.refused(*common, *more)
+    assert "p.json" not in homes.files()
+
+
+@pytest.mark.parametrize("more", [("--up-to", "1"), ("--count", "old: age = 'old' @ 9")])
+def test_a_file_of_areas_without_a_table_in_them_is_refused(homes, more):
+    arguments = ("plan", "codebook.csv", *AREAS, *more, *RHO, "--out", "p.json")
+    assert "no table is in them; name a level" in homes.refused(*arguments)
+    assert "p.json" not in homes.files()
+
+
+def test_a_target_without_a_table_is_also_for_tables_at_levels(homes):
+    asked = ("--table", "town,sex", "--table", "part,age", "--target", "part,age=7")
+    homes.done("plan", "codebook.csv", *AREAS, *asked, "--target", "20", *RHO, "--out", "p.json")
+    frame = load_plan("p.json").part("areas").accuracy().set_index("level")
+    assert frame["target"].to_dict() == {"part": 7, "town": 20}
 
 
 def test_all_that_a_survey_asks_for_is_one_plan_one_booking_and_one_folder(homes):
@@ -234,6 +274,13 @@ count = ["women: sex = 'Female' @ 20", "old: age = 'old' @ 9"]
         "plan", "--request", "request.toml", *RHO, *stated[:2], "--share", "areas=1/3",
         "--share", "counts=1/3", "--out", "q.json",
     )  # fmt: skip
+    homes.done("plan", "--request=request.toml", *RHO, "--out", "same.json")
+    assert load_plan("same.json").sha256 == plan.sha256
+    twice = ("--request=request.toml", "--request", "request.toml")
+    assert "--request is given 2 times" in homes.refused("plan", *twice, *RHO, "--out", "q.json")
+    Path("outer.toml").write_text('request = "request.toml"\n')
+    outer = ("plan", "codebook.csv", "--request", "outer.toml", "--up-to", "1", *RHO)
+    assert "outer.toml names another request" in homes.refused(*outer, "--out", "q.json")
     rows = Path("records.csv").read_text("utf-8").splitlines()
     places = ["1|1", "1|2", "2|1", "2|2", "2|3"]
     with_places = [
@@ -241,7 +288,8 @@ count = ["women: sex = 'Female' @ 20", "old: age = 'old' @ 9"]
         for row, place in zip(rows[1:], places * len(rows), strict=False)
     ]
     Path("records.csv").write_text("\n".join([f"{rows[0]},part,town", *with_places]), "utf-8")
-    homes.done("release", "p.json", "records.csv", "--out", "out")
+    facts = homes.json("release", "p.json", "records.csv", "--out", "out")
+    assert (facts["table_count"], facts["query_count"]) == (9, 2)  # 4 tables, and one in 5 towns
     assert len(homes.json("ledger", "records.csv")["runs"]) == 1
     release = rp.Release.load("out")
     assert release.answers["name"].tolist() == ["women", "old"]

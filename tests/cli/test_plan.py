@@ -239,11 +239,45 @@ def test_losses(run):
         ),
         (["--up-to", "1", *BUDGET, "--basis", "age=prefix@age,sex"], "not in the workload"),
         (["--table", "sex", *BUDGET, "--basis", "age=prefix"], "No table has"),
+        (["--up-to", "1", *BUDGET, "--compare"], "tables in areas, and none is asked for"),
+        (["--up-to", "1", *BUDGET, "--uniform-levels"], "tables in areas, and none is asked for"),
+        (["--count", "a: sex = 'Female' @ 9", *BUDGET], "--loss is about tables, not own counts"),
     ],
 )
 def test_plan_refuses(run, options, refusal):
     assert refusal in run.refused("plan", "codebook.csv", *options, "--out", "plan.json")
     assert "plan.json" not in run.files()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("codebook = 5", "codebook must be a path in quotation marks, got 5"),
+        ("tables = true", "tables must be a value, got true"),
+        ("rho = true", "rho must be a value, got true"),
+        ('force = "no"', "force must be true or false, got 'no'"),
+        ("tolerance = false", "tolerance must be a value, got false"),
+        ('rho = ["0.1", "0.2"]', "must have one value for 'rho', got a list"),
+        ("height = 3", "says 'height', which is no option"),
+    ],
+)
+def test_a_request_file_says_of_the_right_kind_what_there_is(run, content, message):
+    Path("r.toml").write_text(content, "utf-8")
+    arguments = ("plan", "codebook.csv", "--request", "r.toml", "--up-to", "1", "--rho", "1")
+    refused = run.refused(*arguments, "--out", "plan.json")
+    assert "The request r.toml" in refused
+    assert message in refused
+    assert "plan.json" not in run.files()
+
+
+def test_paths_of_a_request_file_are_relative_to_it(run):
+    Path("in").mkdir()
+    Path("in/mine.csv").write_text("query,young,old\na,1,0\nall,1,1\n", "utf-8")
+    content = 'codebook = "../codebook.csv"\nup-to = 1\nbasis = ["age=custom:mine.csv@age"]\n'
+    Path("in/r.toml").write_text(content, "utf-8")
+    run.done("plan", "--request", "in/r.toml", *BUDGET, "--out", "plan.json")
+    workload = TablePlan.load("plan.json").workload
+    assert workload.basis_of(workload.position(["age"]), 0).kind == "custom"
 
 
 def test_plan_overwrites_only_by_force(planned):

@@ -68,8 +68,8 @@ def test_what_does_not_go_together_is_refused(planned, options, message):
 
 
 def test_own_counts_are_publishable_or_not(run):
-    counts = ("--count", "adults: age = 'old' ± 60")
-    run.done("plan", "codebook.csv", *counts, "--minimum-budget", "targets", "--out", "q.json")
+    asked = ("--count", "adults: age = 'old' ± 60", "--minimum-budget", "targets")
+    run.done("plan", "codebook.csv", *asked, "--out", "q.json")
     text = run.done("show", "q.json", "--expected-count", "90")
     assert "The one query is not publishable" in text  # ±60 of 45 or so
 

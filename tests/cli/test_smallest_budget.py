@@ -122,6 +122,10 @@ def test_it_says_why_it_is_that_budget(run):
             "sees to it that they are met",
         ),
         (["--minimum-budget", "targets", "--weighting", "cells"], "--weighting belongs to"),
+        (
+            ["--minimum-budget", "required", "--count", "old: age = 'old' @ 9"],
+            "say --minimum-budget targets",
+        ),
         (["--minimum-budget", "all"], "see rpexplore plan --help."),
     ],
 )

@@ -9,20 +9,20 @@ from rpexplore.planning.plan import is_plan_file
 from tests.cli.program import BUDGET, Program
 from tests.support.plan_texts import laid_out
 
-COUNTS = ("plan", "codebook.csv", "--count", "old: age = 'old' @ 1")
-AREAS = ("plan", "areas-book.csv", "--areas", "homes.csv", "--separator", "|")
+QUERIES = ("plan", "codebook.csv", "--count", "old: age = 'old' @ 1")
+AREAS = ("plan", "areas-book.csv", "--areas", "homes.csv", "--separator", "|", "--detail", "same")
 
 
 @pytest.fixture
 def every_kind(planned) -> Program:
     """A plan of each kind, one that claims too much, and files that are no plans."""
-    planned.done(*COUNTS, *BUDGET[2:], "--out", "counts.json")
+    planned.done(*QUERIES, *BUDGET[2:], "--out", "queries.json")
     adaptive = ("--up-to", "2", "--rho", "0.1", "--adaptive", "--expected-count", "90")
     planned.done("plan", "codebook.csv", *adaptive, "--out", "adaptive.json")
     Path("areas-book.csv").write_text("attribute,value\nsex,F\nsex,M\n", "utf-8")
     Path("homes.csv").write_text("home\n1|1\n1|2\n2|1\n", "utf-8")
-    planned.done(*AREAS, "--up-to", "1", "--detail", "same", *BUDGET[2:], "--out", "areas.json")
-    content = json.loads(Path("counts.json").read_text("utf-8"))
+    planned.done(*AREAS, "--up-to", "1", *BUDGET[2:], "--out", "areas.json")
+    content = json.loads(Path("queries.json").read_text("utf-8"))
     content["parts"][0]["gamma_squared"] = "1"
     Path("wrong.json").write_text(laid_out(content), "utf-8")
     Path("other.json").write_text('{"format": "another", "inside": {"format": "rpexplore-plan"}}')
@@ -30,7 +30,7 @@ def every_kind(planned) -> Program:
     return planned
 
 
-KINDS = ("plan.json", "counts.json", "adaptive.json", "areas.json")
+KINDS = ("plan.json", "queries.json", "adaptive.json", "areas.json")
 
 
 def test_plans_of_every_kind_hold(every_kind):

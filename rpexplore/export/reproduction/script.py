@@ -70,7 +70,6 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
         "rpexplore.export.reproduction",
         "plan.py.j2",
         plan=plan,
-        type=type(plan).__name__,
         made=f"rp.plan(\n    {request}\n)",
         purpose=f"The {answers_of(plan)}",
         answers=answers_of(plan),
