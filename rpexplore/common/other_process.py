@@ -66,7 +66,7 @@ def in_other_process(
             f"The work ended before its result was there (exit code {process.returncode}): there "
             "may be too little memory. Try again with fewer or smaller tables."
         )
-    succeeded, result = pickle.loads(answer)  # noqa: S301 (from the process begun above)
+    succeeded, result = pickle.loads(answer)  # noqa: S301 - written by our own process, above
     if not succeeded:
         raise result
     return result
@@ -93,7 +93,7 @@ def written_by_other_process(
         process.kill()
         process.communicate()
     try:
-        succeeded, error = pickle.loads(answer)  # noqa: S301 (from the process begun above)
+        succeeded, error = pickle.loads(answer)  # noqa: S301 - written by our own process, above
     except (EOFError, pickle.UnpicklingError):
         raise ended from None
     if not succeeded:
@@ -120,8 +120,8 @@ def _serve() -> None:
     # Whatever is printed on the way must not get between the bytes of the result.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    # From the process that began this one.
-    function, args, writes = pickle.load(sys.stdin.buffer)  # noqa: S301
+    task = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the process that began this
+    function, args, writes = task
     try:
         answer = (True, function(output, *args) if writes else function(*args))
     except Exception as error:

@@ -6,11 +6,16 @@ import zlib
 from collections.abc import Mapping
 
 ZIP = b"PK\x03\x04"  # what zip files begin with
-# What zipfile raises for damaged files, and for compressions and encryption that it does not know.
+# What zipfile raises for files that it cannot read.
 DAMAGED = (
-    zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError, OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,  # for a compression or an encryption that it does not know
+    RuntimeError,  # for an entry with a password
+    ValueError,
+    OSError,
     EOFError,
-)  # fmt: skip
+)
 _MOMENT = (1980, 1, 1, 0, 0, 0)  # the earliest a zip file can say: the same plan, the same bytes
 
 

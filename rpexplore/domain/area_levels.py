@@ -95,6 +95,7 @@ def text_column(title: str, values: Sequence[str | None]) -> "pa.Array":
         if pa.types.is_floating(given.type):
             raise pa.ArrowTypeError
         column = given.cast(pa.string())
+    # Not implemented: what Arrow raises for types without a text, such as lists.
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         raise DomainError(f"The {title} must be texts.") from None
     if isinstance(column, pa.ChunkedArray):

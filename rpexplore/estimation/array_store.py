@@ -96,8 +96,9 @@ class ArrayStore(MutableMapping[AttributeIndices, np.ndarray]):
         try:
             with self._lock:
                 if self._file is None:
-                    # Open for as long as the store lives, so not in a `with` statement.
-                    self._file = tempfile.TemporaryFile(buffering=0, dir=_folder())  # noqa: SIM115
+                    self._file = tempfile.TemporaryFile(  # noqa: SIM115 - open while the store lives
+                        buffering=0, dir=_folder()
+                    )
                     weakref.finalize(self, self._file.close)
                 self._file.seek(offset)
                 while rest:  # as systems take 2 GB at a time

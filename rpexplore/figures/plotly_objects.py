@@ -4,6 +4,6 @@ from rpexplore.common.extras import require
 
 require("plotly", "app", "charts and reports")
 
-import plotly.graph_objects as go  # noqa: E402 (only now: what is missing is said above)
+import plotly.graph_objects as go  # noqa: E402 - first it is said what is missing
 
 __all__ = ["go"]

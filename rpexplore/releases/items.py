@@ -4,6 +4,7 @@ Exports, workbooks, pages and verbs go through the `items` of a `PartReader`, wh
 learn what columns are from their roles (`domain.result_schema`).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -100,7 +101,7 @@ class Figures:
         return ""
 
 
-class PartReader(Figures):
+class PartReader(Figures, ABC):
     """What there is to read in a folder of results: base of all kinds of them.
 
     figures         what the figures are, to begin a sentence: "Noisy tables"
@@ -140,9 +141,9 @@ class PartReader(Figures):
         return ()
 
     @cached_property
+    @abstractmethod
     def items(self) -> Sequence[Item]:
         """The tables, in the order of their files."""
-        raise NotImplementedError
 
     @property
     def area_levels(self) -> Sequence[str]:

@@ -1,5 +1,6 @@
 """Area answers: least-squares answers of all areas from what was measured, a part after another."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,7 +60,7 @@ class PartAnswers:
 
 
 @dataclass(frozen=True, eq=False)
-class AreaAnswers:
+class AreaAnswers(ABC):
     """The answers in areas, from what was measured: `numbers` says where that is."""
 
     parts: AreaParts
@@ -137,9 +138,9 @@ class AreaAnswers:
         found[rows] = numbers.reshape(-1, width)
         return found
 
+    @abstractmethod
     def numbers(self, part: int, profile: int) -> np.ndarray:
         """What was measured in a part for a profile, in the order of the file: int64[·]."""
-        raise NotImplementedError
 
     def _contribute(self, profile: int, estimates: np.ndarray) -> None:
         """Make estimates, float64[n_rows, n_columns], what each residual adds to its own marginal.
