@@ -20,7 +20,7 @@ from rpexplore.cli import main, release
 from rpexplore.errors import ReleaseError
 from tests.releases.table_plan import PLAN
 PLAN.save(sys.argv[1])
-assert TablePlan.load(sys.argv[1]).sha256 == PLAN.sha256
+assert rp.Plan.load(sys.argv[1]).sha256 == PLAN.sha256
 try:
     rp.release(PLAN, "records.csv", "out")
 except ReleaseError as error:
