@@ -14,7 +14,7 @@ has the measurements that everything is computed from (`measurement_file`).
 """
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -26,7 +26,14 @@ from rpexplore.common.formatting import capitalised, joined
 from rpexplore.common.json_fields import FieldError, text_of
 from rpexplore.data.coding import unknown_codes
 from rpexplore.domain.domain import Domain
-from rpexplore.errors import ApprovalError, DataError, DomainError, ReleaseError
+from rpexplore.errors import (
+    ApprovalError,
+    DataError,
+    DomainError,
+    ReleaseError,
+    RpexploreError,
+    WorkloadError,
+)
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import LAST_OF_VERSION_1, TITLES, Plan
 from rpexplore.releases.approval_files import (
@@ -236,11 +243,20 @@ class Release(PartReader):
 
     @property
     def label(self) -> str:
-        return "; ".join(dict.fromkeys(part.label for part in self.parts))
+        figures: dict[str, list[str]] = {}
+        for part in self.parts:
+            figures.setdefault(part.label, []).append(part.figures.lower())
+        if len(figures) == 1:
+            return next(iter(figures))
+        return "; ".join(f"{label} ({joined(names)})" for label, names in figures.items())
 
     @property
     def is_biased(self) -> bool:
         return any(part.is_biased for part in self.parts)
+
+    @property
+    def has_unbiased(self) -> bool:
+        return self.is_biased and not all(part.is_biased for part in self.parts)
 
     @property
     def adding_up(self) -> str:
@@ -299,20 +315,43 @@ class Release(PartReader):
                 f"A table within {shown_value(within)} is one in areas; name the level of its "
                 "areas, too."
             )
-        return self._part_with("tables", "rounds").table(*attributes)
+        return self._first(lambda part: part.table(*attributes))
 
     def counts(self, *attributes: Any) -> "pd.DataFrame":
         """Any marginal within a table, by single values; see `TableRelease.counts`."""
-        return self._part_with("tables", "rounds").counts(*attributes)
+        return self._first(lambda part: part.counts(*attributes))
 
     def answer(self, *attributes: Any, where: "Where | None" = None) -> "Answer":
-        """The noisy answer to a product query on a table; see `TableRelease.answer`."""
-        return self._part_with("tables", "rounds").answer(*attributes, where=where)
+        """The noisy answer to a product query on a table, or one of the own counts by its name.
+
+        See `TableRelease.answer`.
+        """
+        counts = self.part("counts")
+        if where is None and counts is not None and len(attributes) == 1:
+            (name,) = attributes
+            if name in counts.plan.queries.names and name not in self.domain.names:
+                return counts.answer(name)
+        return self._first(lambda part: part.answer(*attributes, where=where))
 
     @property
     def answers(self) -> "pd.DataFrame":
         """Own counts, one row each: name, answer, standard_error, margin_95, target, met."""
         return self._part_with("counts").answers
+
+    def _first(self, ask: Callable[[Any], Any]) -> Any:
+        """What the tables give, or else the adaptive ones; if neither, why the tables do not."""
+        first, rounds = self._part_with("tables", "rounds"), self.part("rounds")
+        try:
+            return ask(first)
+        except (DomainError, WorkloadError) as refused:
+            if rounds is None or rounds is first:
+                raise
+            try:
+                return ask(rounds)
+            except RpexploreError as other:
+                # Of attributes that only the adaptive tables have, these say what is wrong.
+                theirs = isinstance(refused, DomainError) and not isinstance(other, DomainError)
+                raise (other if theirs else refused) from None
 
     def _part_with(self, *kinds: str) -> Any:
         for kind in kinds:

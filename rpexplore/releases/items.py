@@ -33,6 +33,7 @@ class Item:
     level       the level of areas that it is on; None of tables without areas
     file        its Parquet file within the folder, without ending; of tables in areas the folder
                 of its files
+    note        what tells it from a table of the same attributes beside it; "" for nothing
     bound       how far all its estimates together are from the truth, in words; "" for nothing
     """
 
@@ -43,6 +44,7 @@ class Item:
     level: str | None = None
     file: str = ""
     bound: str = ""
+    note: str = ""
 
     @classmethod
     def of_table(
@@ -59,12 +61,16 @@ class Item:
 
     def of_part(self, kind: str) -> "Item":
         """The same as one among those of several parts of a release."""
-        return replace(self, name=f"{kind}_{self.name}", file=in_release(kind, self.file))
+        note = "adaptive" if kind == "rounds" else ""
+        return replace(
+            self, name=f"{kind}_{self.name}", file=in_release(kind, self.file), note=note
+        )
 
     @property
     def title(self) -> str:
         """ "age × sex"; "total" of no attributes; "municipality: age × sex" on a level of areas."""
         table = " × ".join(self.attributes) or "total"
+        table += f" ({self.note})" if self.note else ""
         return table if self.level is None else f"{self.level}: {table}"
 
     @property

@@ -354,6 +354,30 @@ def test_parts_are_told_by_name(data, output):
         AreaRelease.load(output)
     with pytest.raises(ReleaseError, match="and no tables in areas"):
         done.table("sex", level="region")
+    with pytest.raises(ReleaseError, match="name the level of its areas"):
+        done.table("sex", within="N")
+    named = done.answer("other women")
+    assert named == done.part("counts").answer("other women")
+    assert named != done.answer("sex", where={"sex": "f"})
+
+
+def test_adaptive_tables_are_told_from_unbiased_ones_and_found_beside_them(data, output):
+    done = release(plan_of(("tables", "rounds")), data, output)
+    assert done.has_unbiased
+    assert not done.is_estimated
+    assert "unbiased; as released (noisy tables); adaptive" in done.label
+    assert done.label.endswith("(estimated tables)")
+    titles = [item.title for item in done.items]
+    assert len(set(titles)) == len(titles)
+    assert "age × size × home (adaptive)" in titles
+    asked = ("age", "size", "home")  # which only the adaptive ones hold
+    assert done.table(*asked).equals(done.part("rounds").table(*asked))
+    with pytest.raises(ReleaseError, match="no known standard error"):
+        done.answer(*asked)
+    with pytest.raises(DomainError, match="no attribute 'nothing'"):
+        done.table("nothing")
+    with pytest.raises(ReleaseError, match="no estimated table"):
+        done.table("sex", "size")
 
 
 # --- records and values
