@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from rpexplore.common.exact_numbers import Exact, float_at_least
-from rpexplore.common.formatting import plural
+from rpexplore.common.formatting import describe_count, plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
+from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,11 +99,6 @@ class PartPlan(ABC):
     # ---- what it costs
 
     @property
-    def restriction(self) -> str:
-        """What holds of all plans that its bound is about, in words; "" where it is about any."""
-        return ""
-
-    @property
     def rho(self) -> Fraction:
         """ρ of the part for the privacy unit, exact."""
         return conversions.rho_from_privacy_cost(self.exact_privacy_cost)
@@ -118,6 +114,11 @@ class PartPlan(ABC):
         return self.rho / self.budget.records_factor
 
     # ---- what it is worth
+
+    @property
+    def restriction(self) -> str:
+        """What holds of all plans that its bound is about, in words; "" where it is about any."""
+        return ""
 
     def worth(self, loss: "Loss") -> tuple[float, float] | None:
         """Its loss by the objective of the whole plan, and what no plan of it can be below.
@@ -235,6 +236,30 @@ class PartPlan(ABC):
     def __repr__(self) -> str:
         items = plural(self.n_items, self.item)
         return f"<{type(self).__name__} for {items}, {rho_text(self.rho)}>"
+
+
+class WorkloadPlan(PartPlan):
+    """A part that is about the tables of a workload."""
+
+    item = "table"
+
+    workload: Workload
+
+    @property
+    def domain(self) -> Domain:
+        return self.workload.domain
+
+    @property
+    def attribute_indices(self) -> tuple[int, ...]:
+        return self.workload.used
+
+    @property
+    def n_items(self) -> int:
+        return len(self.workload)
+
+    @property
+    def full_contents(self) -> str:
+        return f"{self.contents} with {describe_count(self.workload.n_cells)} cells"
 
 
 class CertifiedPlan(PartPlan):

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from rpexplore.common.exact_numbers import Decimals, whole_number
-from rpexplore.common.formatting import describe_count
 from rpexplore.common.numerics import normal_quantile
-from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.domain.domain import AttributeIndices, AttributeSet
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.accuracy_frame import accuracy_frame
 from rpexplore.planning.certificate import Certificate
@@ -26,7 +25,7 @@ from rpexplore.planning.mechanism.marginal_noise import (
     residuals_within,
 )
 from rpexplore.planning.mechanism.table_variances import TableVariances
-from rpexplore.planning.part_plan import CertifiedPlan
+from rpexplore.planning.part_plan import CertifiedPlan, WorkloadPlan
 from rpexplore.planning.plan_summary import plan_summary
 from rpexplore.planning.table_plan_file import fields_of_plan, text_of_plan
 from rpexplore.privacy.budget import Budget
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TablePlan(CertifiedPlan):
+class TablePlan(WorkloadPlan, CertifiedPlan):
     """Noise scales for every residual of a workload, and what follows from them. No records.
 
     closure             with the strategies of attributes in other bases than single values
@@ -53,7 +52,7 @@ class TablePlan(CertifiedPlan):
     """
 
     kind = "tables"
-    item, released_item = "table", "noisy table"
+    released_item = "noisy table"
     accuracy_statement = (
         "Every table's answers are unbiased, with the standard errors the plan states."
     )
@@ -68,24 +67,6 @@ class TablePlan(CertifiedPlan):
     exact_privacy_cost: Fraction
     certificate: Certificate
     version: str
-
-    # ---- what it is about
-
-    @property
-    def domain(self) -> Domain:
-        return self.workload.domain
-
-    @property
-    def attribute_indices(self) -> tuple[int, ...]:
-        return self.workload.used
-
-    @property
-    def n_items(self) -> int:
-        return len(self.workload)
-
-    @property
-    def full_contents(self) -> str:
-        return f"{self.contents} with {describe_count(self.workload.n_cells)} cells"
 
     # ---- its part of the file
 

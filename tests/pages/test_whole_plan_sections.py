@@ -42,6 +42,20 @@ def settled(session, done):
     return session
 
 
+def released(session, folder) -> Release:
+    """The plan of the scenario, run on the records of the towns from the Release page."""
+    records, output = folder / "people.csv", folder / "towns"
+    records.write_text("".join(f"{','.join(row)}\n" for row in [("town", "sex"), *PEOPLE]))
+    session.open("release")
+    set_up(session, records, output)
+    session.press("Dry run")
+    assert any("All is in order" in text for text in session.texts("success"))
+    open_dialog(session)
+    finish(session.press("Spend"))
+    assert not session.exception
+    return Release.load(output)
+
+
 @pytest.mark.parametrize("asked", [WITH_AREAS, ALL], ids=lambda asked: asked.name)
 def test_areas_beside_others_are_planned_released_and_read(app, tmp_path, asked):
     whole = asked.plan()
@@ -56,17 +70,7 @@ def test_areas_beside_others_are_planned_released_and_read(app, tmp_path, asked)
     for view in ("Levels", "Tables", "By area", "Map (optional)"):
         session.query_params["areas"] = view
         session.show("areas", view)
-    records, output = tmp_path / "people.csv", tmp_path / "towns"
-    records.write_text("".join(f"{','.join(row)}\n" for row in [("town", "sex"), *PEOPLE]))
-    session.open("release")
-    set_up(session, records, output)
-    session.press("Dry run")
-    assert any("All is in order" in text for text in session.texts("success"))
-    open_dialog(session)
-    finish(session.press("Spend"))
-    assert not session.exception
-    done = Release.load(output)
-    assert done.plan.sha256 == whole.sha256
+    assert released(session, tmp_path).plan.sha256 == whole.sha256
     session.open("results")
     assert not session.exception
 
@@ -116,16 +120,7 @@ def test_one_section_alone_is_planned_and_released(app, tmp_path, asked):
         session.open(page)
         assert not session.exception, page
     settled(session, lambda page: "Privacy of the whole plan" in page.metrics())
-    records, output = tmp_path / "people.csv", tmp_path / "towns"
-    records.write_text("".join(f"{','.join(row)}\n" for row in [("town", "sex"), *PEOPLE]))
-    session.open("release")
-    set_up(session, records, output)
-    session.press("Dry run")
-    assert any("All is in order" in text for text in session.texts("success"))
-    open_dialog(session)
-    finish(session.press("Spend"))
-    assert not session.exception
-    assert Release.load(output).plan.sha256 == whole.sha256
+    assert released(session, tmp_path).plan.sha256 == whole.sha256
     session.open("results")
     assert not session.exception
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown_value, whole_number
-from rpexplore.common.formatting import describe_count, plural, rounded
-from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.common.formatting import plural, rounded
+from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import PlanError
 from rpexplore.planning.accuracy_frame import accuracy_frame
 from rpexplore.planning.adaptive.adaptive_plan_file import fields_of_plan, text_of_plan
 from rpexplore.planning.adaptive.candidates import candidates_of, refuse_unsuitable
 from rpexplore.planning.adaptive.schedule import Round
-from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.part_plan import WorkloadPlan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.table_text import all_titles
@@ -31,7 +31,7 @@ MOST_RECORDS = 10**12  # that can be expected
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AdaptivePlan(PartPlan):
+class AdaptivePlan(WorkloadPlan):
     """The schedule of an adaptive release; it guarantees privacy, and no accuracy.
 
     A run measures the first plan. Then, in each round, it fits all tables to what is measured so
@@ -52,7 +52,7 @@ class AdaptivePlan(PartPlan):
 
     kind = "rounds"
     noun = "adaptive plan"
-    item, released_item = "table", "estimated table"
+    released_item = "estimated table"
     drawn_as = (
         "Tables are selected by the exponential mechanism, whose probabilities are exact, and the "
         "noise is discrete Gaussian, so these hold for what is drawn"
@@ -87,24 +87,6 @@ class AdaptivePlan(PartPlan):
                 raise PlanError(
                     f"round {number} must select 1 to {most:,} tables, got {step.n_tables:,}."
                 )
-
-    # ---- what it is about
-
-    @property
-    def domain(self) -> Domain:
-        return self.workload.domain
-
-    @property
-    def attribute_indices(self) -> tuple[int, ...]:
-        return self.workload.used
-
-    @property
-    def n_items(self) -> int:
-        return len(self.workload)
-
-    @property
-    def full_contents(self) -> str:
-        return f"{self.contents} with {describe_count(self.workload.n_cells)} cells"
 
     # ---- its part of the file
 
