@@ -87,6 +87,11 @@ class PartPlan(ABC):
         return self.alone.kind_text
 
     @property
+    def asked(self) -> str:
+        """What it plans: "7 tables", "1 query"."""
+        return plural(self.n_items, self.item)
+
+    @property
     def contents(self) -> str:
         """What a release by it holds: "7 noisy tables", "1 noisy answer"."""
         return plural(self.n_items, self.released_item)
@@ -234,8 +239,7 @@ class PartPlan(ABC):
         return part
 
     def __repr__(self) -> str:
-        items = plural(self.n_items, self.item)
-        return f"<{type(self).__name__} for {items}, {rho_text(self.rho)}>"
+        return f"<{type(self).__name__} for {self.asked}, {rho_text(self.rho)}>"
 
 
 class WorkloadPlan(PartPlan):

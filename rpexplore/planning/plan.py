@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from rpexplore.common.concurrency import collection_paused
 from rpexplore.common.exact_numbers import Exact, exact_text, float_at_least, shown
 from rpexplore.common.files import file_bytes, write_whole
-from rpexplore.common.formatting import joined, plural, rounded
+from rpexplore.common.formatting import joined, rounded
 from rpexplore.common.json_fields import (
     SEAL,
     FieldError,
@@ -159,11 +159,6 @@ class Plan:
         return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
 
     @property
-    def item(self) -> str:
-        """What the plan is about, for a sentence: "table", "query"."""
-        return self.parts[0].item
-
-    @property
     def kind_text(self) -> str:
         """What kind of plan it is, for a sentence: "a query plan", "a plan of tables and …"."""
         if len(self.parts) == 1:
@@ -175,6 +170,11 @@ class Plan:
     def n_items(self) -> int:
         """How many tables and queries it plans."""
         return sum(part.n_items for part in self.parts)
+
+    @property
+    def asked(self) -> str:
+        """What it plans: "4 tables, 5 tables in areas and 1 query"."""
+        return joined([part.asked for part in self.parts])
 
     @property
     def contents(self) -> str:
@@ -240,15 +240,19 @@ class Plan:
     @property
     def guarantee(self) -> str:
         """What the plan guarantees, in sentences."""
-        drawn = dict.fromkeys(part.drawn_as for part in self.parts)
-        accuracy = dict.fromkeys(part.accuracy_statement for part in self.parts)
+        statements = [part.accuracy_statement for part in self.parts]
+        if len(self.parts) > 1:
+            statements = [
+                f"{TITLES[part.kind]}: {text[0].lower()}{text[1:]}"
+                for part, text in zip(self.parts, statements, strict=True)
+            ]
+        drawn = self.parts[-1].drawn_as  # rounds come last, and say it of noise and selection
         return (
             f"A release by this plan is ρ-zCDP with {rho_text(self.rho)} for "
             f"{self.budget.unit}: adding or removing it changes the distribution of everything "
             "that is released by no more than that. It follows that the release is "
             f"(ε, δ)-differentially private with {', '.join(self.epsilon_texts)}. "
-            f"{', not only for an ideal. '.join(drawn)}, not only for an ideal. "
-            f"{' '.join(accuracy)}"
+            f"{drawn}, not only for an ideal. {' '.join(statements)}"
         )
 
     # ---- what it is worth
@@ -303,7 +307,7 @@ class Plan:
         """What is promised for all parts together, in a few lines; "" for a single part."""
         if len(self.parts) == 1:
             return ""
-        lines = [f"Plan for {joined([plural(part.n_items, part.item) for part in self.parts])}"]
+        lines = [f"Plan for {self.asked}"]
         lines += self.privacy_lines
         if self.proven:
             lines.append(f"  Proven     {self.proven}")
@@ -316,8 +320,7 @@ class Plan:
         return f"{TITLES[part.kind]}, {rounded(100 * self.shares[part.kind], 3)} % of the budget"
 
     def __repr__(self) -> str:
-        items = joined([plural(part.n_items, part.item) for part in self.parts])
-        return f"<Plan for {items}, {rho_text(self.rho)}>"
+        return f"<Plan for {self.asked}, {rho_text(self.rho)}>"
 
     # ---- files
 

@@ -446,3 +446,14 @@ def test_a_bound_of_several_parts_says_what_holds_of_each():
     )
     assert "independent noise on every area and one precision a level" in plan.proven
     assert "own counts measured as here" in plan.proven
+
+
+def test_what_is_said_of_each_part_is_said_of_it_alone():
+    plan = rp.plan(
+        rp.Request(tables=TABLES, areas=AREAS, rounds=ROUNDS, budget=BUDGET,
+                   shares={"tables": "1/2", "areas": "1/4", "rounds": "1/4"})
+    )  # fmt: skip
+    assert "Tables: every table's answers are unbiased" in plan.guarantee
+    assert "Adaptive tables: the tables are adaptive estimates, which are biased" in plan.guarantee
+    assert plan.guarantee.count("not only for an ideal") == 1
+    assert f"{AREAS.n_tables} tables in areas" in plan.summary

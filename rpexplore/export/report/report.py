@@ -163,8 +163,7 @@ def report(
     )
     headings = [section.heading for section in (first, *others)]
     typed = [text.strip() for text in (survey, name) if text.strip()]
-    items = joined([plural(part.n_items, part.item) for part in plan.parts])
-    names = list(dict.fromkeys(typed)) or [f"Release of {items}"]
+    names = list(dict.fromkeys(typed)) or [f"Release of {plan.asked}"]
     scenario = "".join(f"Scenario “{text}”. " for text in names[1:])
     released = joined(
         [f"{plural(part.part.n_items, part.item)}{told.of_kind}" for part, told in parts]

@@ -88,6 +88,10 @@ class AdaptivePlan(WorkloadPlan):
                     f"round {number} must select 1 to {most:,} tables, got {step.n_tables:,}."
                 )
 
+    @property
+    def asked(self) -> str:
+        return plural(self.n_items, "adaptive table")
+
     # ---- its part of the file
 
     def to_text(self) -> str:

@@ -127,6 +127,10 @@ class AreaPlan(CertifiedPlan):
         return self.workload.n_tables
 
     @property
+    def asked(self) -> str:
+        return f"{super().asked} in areas"
+
+    @property
     def contents(self) -> str:
         return f"{super().contents} in areas"
 
