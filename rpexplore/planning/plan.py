@@ -240,13 +240,13 @@ class Plan:
     @property
     def guarantee(self) -> str:
         """What the plan guarantees, in sentences."""
+        drawn = self.parts[-1].drawn_as  # rounds come last, and say it of noise and selection
         statements = [part.accuracy_statement for part in self.parts]
         if len(self.parts) > 1:
             statements = [
                 f"{TITLES[part.kind]}: {text[0].lower()}{text[1:]}"
                 for part, text in zip(self.parts, statements, strict=True)
             ]
-        drawn = self.parts[-1].drawn_as  # rounds come last, and say it of noise and selection
         return (
             f"A release by this plan is ρ-zCDP with {rho_text(self.rho)} for "
             f"{self.budget.unit}: adding or removing it changes the distribution of everything "
