@@ -2,16 +2,12 @@
 
 import streamlit as st
 
-from pages.components.areas.by_area import by_area
-from pages.components.areas.map import on_a_map
-from pages.components.areas.results import plan_view
-from pages.components.areas.source import READING, choose_areas, levels
+from pages.components.areas.plan import by_area, on_a_map, plan_view
+from pages.components.areas.source import READING, apply_typed, choose_areas, levels, tables_view
 from pages.components.areas.study import HERE, file_is_missing, is_read, study
-from pages.components.areas.tables import apply_typed, tables_view
 from pages.components.shared.background import finish, follow_begun
-from pages.components.shared.explanations import explained_title
-from pages.components.shared.next_page import next_is_last_step
 from pages.components.shared.session import show_messages
+from pages.components.shared.texts import explained_title, next_is_last_step
 
 finish(READING)
 apply_typed()

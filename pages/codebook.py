@@ -2,16 +2,21 @@
 
 import streamlit as st
 
-from pages.components.codebook.areas import areas_of_codebook
+from pages.components.codebook.attributes import (
+    HERE,
+    add_attribute,
+    apply_typed,
+    areas_of_codebook,
+    downloads,
+    grid,
+    impossible_combinations,
+    stated_combinations,
+)
 from pages.components.codebook.file_columns import READING
-from pages.components.codebook.grid import HERE, add_attribute, apply_typed, downloads, grid
-from pages.components.codebook.impossible import impossible_combinations, stated_combinations
-from pages.components.codebook.sources import choose_source
+from pages.components.codebook.files import choose_source
 from pages.components.codebook.values import apply_labels, values_and_labels
 from pages.components.shared.background import finish, follow_begun
 from pages.components.shared.expected_counts import expected_counts_inputs
-from pages.components.shared.explanations import explained_title
-from pages.components.shared.next_page import next_page
 from pages.components.shared.session import (
     bound,
     change_fields,
@@ -20,8 +25,9 @@ from pages.components.shared.session import (
     project,
     show_messages,
 )
+from pages.components.shared.texts import explained_title, next_page
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.formatting import describe_count
+from rpexplore.common.text import describe_count
 from rpexplore.scenarios.codebook_grid import values_in_all
 from rpexplore.scenarios.scenario import NAME_LENGTH
 

@@ -1,18 +1,16 @@
 """Fairness: how accurate each table is, and which tables are least accurate.
 
-Views are in `components/fairness`; their charts in `rpexplore.figures` (`fairness` has the Fairness
-chart; `distributions`, `accuracy_by_attribute`, `shadow_prices`, `cell_accuracy`).
+Views are in `components/fairness`; their charts in `rpexplore.figures` (`accuracy`, `fairness`,
+`trade_offs`, `cells`).
 """
 
 import streamlit as st
 
 from pages.components.fairness import accuracy
-from pages.components.fairness.cells import CELLS_VIEW, cells_view
-from pages.components.fairness.forecasts import choose_forecast, forecasts, headline, seen_as_chosen
-from pages.components.fairness.relative_errors import relative_errors_view
-from pages.components.shared.explanations import explained_title
-from pages.components.shared.next_page import next_page
+from pages.components.fairness.accuracy import choose_forecast, forecasts, headline, seen_as_chosen
+from pages.components.fairness.cells import CELLS_VIEW, cells_view, relative_errors_view
 from pages.components.shared.session import current
+from pages.components.shared.texts import explained_title, next_page
 
 explained_title("Fairness")
 compared = forecasts(current())

@@ -2,11 +2,10 @@
 
 import streamlit as st
 
-from pages.components.handover.commands import commands
-from pages.components.release.export import take_along
-from pages.components.release.which_plan import plan_to_run, say_without_whole_counts
-from pages.components.shared.explanations import explained_title
+from pages.components.release.export import commands, take_along
+from pages.components.release.form import plan_to_run, say_without_whole_counts
 from pages.components.shared.serving import HAND_OVER
+from pages.components.shared.texts import explained_title
 
 with st.container(key="layout"):
     left = st.container(gap="small")

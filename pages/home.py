@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from pages.components.home.doors import doors, enter_opened
-from pages.components.home.gallery import gallery
+from pages.components.home.doors import doors, enter_opened, gallery
 from pages.components.shared.serving import HAND_OVER, last_step
 
 # The pages of the way, and what is done there.

@@ -3,12 +3,15 @@
 import streamlit as st
 
 from pages.components.plan.adaptive import adaptive_view
-from pages.components.plan.budget import budget_inputs, budget_meaning, unit_inputs
-from pages.components.plan.loss import loss_input, reference_distribution_input
-from pages.components.plan.one_table import one_table
-from pages.components.plan.results import chart, downloads, table_list
+from pages.components.plan.objective import (
+    budget_inputs,
+    budget_meaning,
+    loss_input,
+    reference_distribution_input,
+    unit_inputs,
+)
+from pages.components.plan.results import chart, downloads, one_table, smooth_rehearsal, table_list
 from pages.components.plan.sections import sections
-from pages.components.plan.smooth_rehearsal import smooth_rehearsal
 from pages.components.plan.targets import required_targets_can_be_met, targets_met
 from pages.components.plan.usefulness import (
     budgets_for_shares_input,
@@ -17,12 +20,11 @@ from pages.components.plan.usefulness import (
     usefulness,
 )
 from pages.components.shared.expected_counts import cv_limit_input
-from pages.components.shared.explanations import explained_title
-from pages.components.shared.next_page import next_is_last_step
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import plan
+from pages.components.shared.texts import explained_title, next_is_last_step
 from rpexplore.analysis import workload_grid
-from rpexplore.common.typed_numbers import needed_number_of
+from rpexplore.common.text import needed_number_of
 
 
 def set_missing_targets() -> None:

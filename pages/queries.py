@@ -3,18 +3,21 @@
 import streamlit as st
 
 from pages.components.queries import results
-from pages.components.queries.attributes import query_attributes
+from pages.components.queries.list import (
+    HERE,
+    query_attributes,
+    query_list,
+    remove_button,
+    take_typed,
+)
 from pages.components.queries.many_queries import builders, csv_files
 from pages.components.queries.preset_dialog import preset_button
-from pages.components.queries.query_lines import HERE, query_list, remove_button, take_typed
-from pages.components.queries.solutions import smallest_budget
-from pages.components.shared.explanations import explained_title
-from pages.components.shared.next_page import next_is_last_step
+from pages.components.queries.results import smallest_budget
 from pages.components.shared.session import current, show_messages
 from pages.components.shared.solutions import part, query_solution
-from rpexplore.planning.counts.query_plan import QueryPlan
-from rpexplore.planning.counts.query_planner import QueryOptimum
-from rpexplore.queries.definitions import StatedQueries
+from pages.components.shared.texts import explained_title, next_is_last_step
+from rpexplore.planning.counts import QueryOptimum, QueryPlan
+from rpexplore.workload.query_definitions import StatedQueries
 
 
 def answer(planned: QueryPlan, stated: StatedQueries, solution: QueryOptimum) -> None:

@@ -2,10 +2,7 @@
 
 import streamlit as st
 
-from pages.components.scenarios.comparison import comparison
-from pages.components.scenarios.project_file import project_file
-from pages.components.shared.explanations import explained_title
-from pages.components.shared.next_page import next_is_last_step
+from pages.components.scenarios.comparison import comparison, project_file
 from pages.components.shared.session import (
     bound,
     change_names,
@@ -16,7 +13,8 @@ from pages.components.shared.session import (
     say,
     show_messages,
 )
-from rpexplore.analysis.scenarios.side_by_side import summary
+from pages.components.shared.texts import explained_title, next_is_last_step
+from rpexplore.analysis.scenario_comparison import summary
 from rpexplore.scenarios.scenario import NAME_LENGTH, NOTE_LENGTH
 
 HERE = "scenarios"

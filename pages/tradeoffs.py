@@ -2,13 +2,11 @@
 
 import streamlit as st
 
-from pages.components.shared.explanations import explained_title
-from pages.components.shared.measure import cells_of_open_scenario, measure_input
-from pages.components.shared.next_page import next_page
+from pages.components.shared.inputs import cells_of_open_scenario, measure_input
 from pages.components.shared.solutions import optimum, plan
-from pages.components.tradeoffs.baselines import baselines_view
+from pages.components.shared.texts import explained_title, next_page
 from pages.components.tradeoffs.budget_curves import budget_view, targets_view
-from pages.components.tradeoffs.frontier import frontier_view
+from pages.components.tradeoffs.frontier import baselines_view, frontier_view
 from pages.components.tradeoffs.what_if import what_if_view
 
 VIEWS = {  # what each is called, the question it answers, and what answers it

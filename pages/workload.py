@@ -2,16 +2,15 @@
 
 import streamlit as st
 
-from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import current, escaped, show_messages
 from pages.components.shared.solutions import plan
-from pages.components.workload import feasibility
+from pages.components.shared.texts import explained_title
+from pages.components.workload import builders
 from pages.components.workload.bases import basis_choices
 from pages.components.workload.builders import HERE, take_list, which_tables
-from pages.components.workload.parts import PARTS, choose_part, lead_on
 from pages.components.workload.settings import HERE as SETTINGS
-from pages.components.workload.settings import apply_typed, settings
-from rpexplore.common.formatting import plural
+from pages.components.workload.settings import PARTS, apply_typed, choose_part, lead_on, settings
+from rpexplore.common.text import plural
 from rpexplore.planning.table_plan import TablePlan
 
 
@@ -32,7 +31,7 @@ apply_typed()
 take_list()
 explained_title("Tables")
 show_messages(HERE)
-scenario, fit = current(), feasibility.fit()
+scenario, fit = current(), builders.fit()
 st.markdown(f"**{escaped(scenario.request.text)}**")
 if scenario.settings_aside:
     st.caption(
@@ -42,8 +41,8 @@ if scenario.settings_aside:
 sizes = st.container(key="sizes")
 outcome = planned() if fit.can_be_planned else None
 with sizes:
-    feasibility.sizes(outcome)
-feasibility.obstacles(fit)
+    builders.sizes(outcome)
+builders.obstacles(fit)
 part = choose_part(scenario)
 if part != "weights":  # where its grid shows them
     show_messages(SETTINGS)

@@ -83,7 +83,7 @@ class ExportError(RpexploreError):
 class LimitError(RpexploreError):
     """A shared server is asked for more than it has for one session or account.
 
-    limit: which of `rpexplore.common.limits.Limits`
+    limit: which of `rpexplore.common.server.Limits`
     """
 
     def __init__(self, message: str, *, limit: str) -> None:

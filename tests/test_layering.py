@@ -13,65 +13,53 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "rpexplore"
 
 # What a package may import beside its own modules, `common` and `errors`.
-_BELOW_WORKLOAD = {"domain"}
-_BELOW_PLANNING = {"workload", "privacy", *_BELOW_WORKLOAD}
-_PLANNERS = {"planning", "planning.losses", "planning.mechanism", "planning.solvers"}
-_PARTS = {"planning.adaptive", "planning.areas", "planning.counts"}
-_BELOW_SCENARIOS = {
-    "queries",
-    "planning.baselines",
-    *_PLANNERS,
-    *_PARTS,
-    *_BELOW_PLANNING,
+_BELOW_PLANNING = {"workload", "privacy", "domain"}
+_PARTS_OF_PLANNING = {
+    "planning",
+    "planning.losses",
+    "planning.mechanism",
+    "planning.solvers",
+    "planning.areas",
 }
+_BELOW_SCENARIOS = {"planning.baselines", *_PARTS_OF_PLANNING, *_BELOW_PLANNING}
 _BELOW_ANALYSIS = {"scenarios", *_BELOW_SCENARIOS}
-_BELOW_EXPORT = {"analysis", "figures", *_BELOW_ANALYSIS}
+_BELOW_REPORTS = {"analysis", "figures", *_BELOW_ANALYSIS}
+_BELOW_RESULTS = {
+    "releases",
+    "releases.noise",
+    "estimation",
+    "data",
+    "data.files",
+    "data.engines",
+    *_BELOW_SCENARIOS,
+}
 MAY_IMPORT = {
     "domain": set(),
     "privacy": set(),
-    "workload": _BELOW_WORKLOAD,
+    "workload": {"domain"},
     "planning.losses": _BELOW_PLANNING,
     "planning.mechanism": {"planning.losses", *_BELOW_PLANNING},
     "planning.solvers": {"planning.losses", "planning.mechanism", *_BELOW_PLANNING},
-    "planning": {"queries", *_PLANNERS, *_PARTS, *_BELOW_PLANNING},
-    "planning.adaptive": {*_PLANNERS, *_BELOW_PLANNING},
-    "planning.areas": {*_PLANNERS, *_BELOW_PLANNING},
-    "planning.counts": {"queries", *_PLANNERS, *_BELOW_PLANNING},
-    "planning.baselines": {*_PLANNERS, *_BELOW_PLANNING},
-    "queries": {"workload", *_BELOW_WORKLOAD},
+    "planning": {*_PARTS_OF_PLANNING, *_BELOW_PLANNING},  # areas are one kind of its parts
+    "planning.areas": {*_PARTS_OF_PLANNING, *_BELOW_PLANNING},
+    "planning.baselines": {*_PARTS_OF_PLANNING, *_BELOW_PLANNING},
     "scenarios": _BELOW_SCENARIOS,
     "analysis": _BELOW_ANALYSIS,
     "figures": {"analysis", "privacy"},
-    "export.report": _BELOW_EXPORT,
-    "export.reproduction": _BELOW_EXPORT,
-    "export": {"export.report", "export.reproduction", *_BELOW_EXPORT},
+    "reports": _BELOW_REPORTS,
     "estimation": {"planning.mechanism", "domain"},
     # ---- above, nothing reads a record or draws noise; below, everything may ----
     "data": {"domain"},
     "data.files": {"data", "domain"},
-    "data.databases": {"data", "domain"},
+    "data.engines": {"data", "domain"},
     "releases.noise": set(),
-    "releases": {
-        "releases.noise",
-        "estimation",
-        "data",
-        "data.files",
-        "data.databases",
-        *_BELOW_SCENARIOS,
-    },
-    "postprocessing": {
+    "releases": _BELOW_RESULTS - {"releases"},
+    "results": _BELOW_RESULTS - {"releases.noise"},
+    "results.formats": {
+        "results",
         "releases",
-        "estimation",
-        "data",
-        "data.files",
-        "data.databases",
-        *_BELOW_SCENARIOS,
-    },
-    "postprocessing.formats": {
-        "postprocessing",
-        "releases",
-        "export.report",  # whose sentences on privacy are said in other formats as well
-        *_BELOW_EXPORT,
+        "reports",  # whose sentences on privacy are said in other formats as well
+        *_BELOW_REPORTS,
     },
 }
 MAY_IMPORT["cli"] = {*MAY_IMPORT}
@@ -79,16 +67,16 @@ EVERYWHERE = {"common", "errors"}
 RECORDS_AND_NOISE = {
     "data",
     "data.files",
-    "data.databases",
+    "data.engines",
     "releases.noise",
     "releases",
-    "postprocessing",
-    "postprocessing.formats",
+    "results",
+    "results.formats",
 }
 
 # Random numbers come from one module and from the operating system.
 NOISE_MODULE = "releases.noise.uniform"
-TOKEN_MODULE = "cli.webapp"  # of the token that lets a browser in
+TOKEN_MODULE = "cli.serve"  # of the token that lets a browser in
 ENTROPY = ["random", "secrets", "os.urandom", "os.getrandom"]
 
 STREAMLIT_CHARTS = {

@@ -64,9 +64,9 @@ def test_importing_loads_nothing_heavy():
 def test_records_need_no_module_that_windows_lacks():
     loaded = modules_after(
         "sys.modules['resource'] = None",
-        "import rpexplore.postprocessing.synthetic.records_folder",
+        "import rpexplore.results.synthetic.records_folder",
     )
-    assert "rpexplore.postprocessing.synthetic.graphical_model" in loaded
+    assert "rpexplore.results.synthetic.graphical_model" in loaded
 
 
 def test_planning_loads_no_code_that_reads_records():
@@ -75,6 +75,6 @@ def test_planning_loads_no_code_that_reads_records():
         "workload = rp.Workload.all_up_to(rp.Domain.from_sizes({'a': 2, 'b': 3}), 2)",
         "rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))",
     )
-    records = ("rpexplore.data", "rpexplore.releases", "rpexplore.postprocessing")
+    records = ("rpexplore.data", "rpexplore.releases", "rpexplore.results")
     assert not {name for name in loaded if name.startswith(records)}
     assert not loaded & {"pyarrow", "cvxpy", "streamlit", "duckdb"}

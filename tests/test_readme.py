@@ -17,12 +17,12 @@ import rpexplore as rp
 from pages.components.shared.autosave import new_project
 from rpexplore.cli.main import cli
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.postprocessing.synthetic.records import SyntheticRecords
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.synthetic.records import SyntheticRecords
 from rpexplore.workload.bases import Hierarchy, Prefix, Windows
 from tests.support.ledgers import database_ledger
 from tests.support.ssh_keys import requires_ssh_keygen

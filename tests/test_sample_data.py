@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain.value_selection import selected_values
+from rpexplore.domain.values import selected_values
 from rpexplore.scenarios.examples import EXAMPLES, Example
 
 SAMPLE = Path(__file__).parents[1] / "sample_data"

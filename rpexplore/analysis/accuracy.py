@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.measures import STANDARD_ERROR, Measure
-from rpexplore.common.csv_text import csv_of_frame
-from rpexplore.common.formatting import plural, rounded
-from rpexplore.planning.accuracy_frame import Z_95, for_reading, worst_first
-from rpexplore.planning.mechanism.table_variances import cells_differ, is_negligible_difference
-from rpexplore.planning.part_plan import PartPlan
+from rpexplore.analysis.forecast import STANDARD_ERROR, Measure
+from rpexplore.common.text import csv_of_frame, plural, rounded
+from rpexplore.planning.mechanism.variances import cells_differ, is_negligible_difference
+from rpexplore.planning.part_plan import Z_95, PartPlan, for_reading, worst_first
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget

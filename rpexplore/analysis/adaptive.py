@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.usefulness import Usefulness
-from rpexplore.common.formatting import plural
-from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.planning.losses.base import SumOfVariances
+from rpexplore.common.text import plural
+from rpexplore.planning.adaptive import AdaptivePlan
+from rpexplore.planning.losses.losses import SumOfVariances
 from rpexplore.planning.planner import plan_tables as fixed_plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.smooth_weights import SmoothWeights

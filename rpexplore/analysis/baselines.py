@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import least_accurate_first
-from rpexplore.common.concurrency import Progress, no_progress
-from rpexplore.common.formatting import capitalised, describe_count, joined, rounded
+from rpexplore.common.processes import Progress, no_progress
+from rpexplore.common.text import capitalised, describe_count, joined, rounded
 from rpexplore.errors import PlanError
-from rpexplore.planning.baselines.base import Baseline, LogVariances, UnsuitableError, power_of
-from rpexplore.planning.baselines.bound import SingularValues
+from rpexplore.planning.baselines.baselines import Baseline, LogVariances, UnsuitableError, power_of
+from rpexplore.planning.baselines.products import SingularValues
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
-from rpexplore.planning.optimum import record_cost
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import record_cost
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.table_text import titles
 

@@ -23,19 +23,18 @@ from rpexplore.analysis.budget_units import (
     with_value,
 )
 from rpexplore.analysis.expected_cells import ExpectedCells, in_measure
-from rpexplore.analysis.forecast import Forecast, group_name, order_groups
-from rpexplore.analysis.measures import STANDARD_ERROR, Measure
+from rpexplore.analysis.forecast import STANDARD_ERROR, Forecast, Measure, group_name, order_groups
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
 from rpexplore.analysis.usefulness import Usefulness, forecast_at_cost_1
-from rpexplore.common.formatting import rounded
+from rpexplore.common.text import rounded
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.mechanism.table_variances import (
+from rpexplore.planning.mechanism.variances import (
     CELLS,
     TableVariances,
     cells_differ,
     is_negligible_difference,
 )
-from rpexplore.planning.optimum import Optimum, record_cost
+from rpexplore.planning.planner import Optimum, record_cost
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text

@@ -4,9 +4,8 @@ from fractions import Fraction
 
 import pandas as pd
 
-from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.formatting import rounded
-from rpexplore.common.typed_numbers import with_decimal_point
+from rpexplore.common.numbers import exact_text
+from rpexplore.common.text import rounded, with_decimal_point
 from rpexplore.errors import BudgetError
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget

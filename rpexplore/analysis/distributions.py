@@ -1,7 +1,4 @@
-"""Distribution of the accuracy over tables: empirical distribution functions.
-
-However many tables there are, a curve has at most `MOST_STEPS` + 1 points.
-"""
+"""Distribution of the accuracy over tables, and accuracy against the size of a table."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -10,9 +7,14 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import describe_medians
-from rpexplore.analysis.forecast import Forecast, group_name, order_groups
-from rpexplore.analysis.measures import STANDARD_ERROR, Measure
-from rpexplore.planning.mechanism.table_variances import is_negligible_difference
+from rpexplore.analysis.forecast import STANDARD_ERROR, Forecast, Measure, group_name, order_groups
+from rpexplore.planning.mechanism.variances import is_negligible_difference
+from rpexplore.workload.table_text import titles
+
+# ---- Distribution of the accuracy over tables: empirical distribution functions.
+#
+# However many tables there are, a curve has at most `MOST_STEPS` + 1 points.
+
 
 MOST_STEPS = 200
 _QUANTILES = {
@@ -105,3 +107,139 @@ def steps(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     # The j-th step is at the smallest value that at least j/number of all do not exceed.
     ranks = -(-np.arange(number + 1) * count // number)
     return ranks, ordered[np.maximum(ranks, 1) - 1]
+
+
+# ---- Accuracy of a cell against the number of cells of its table (RP+ Figures 1 to 3).
+#
+# The forecasts of one call are over the same tables, in the same measure.
+
+
+# Up to so many tables each is a point of its own; more are counted in bins.
+MOST_POINTS = 2000
+_BINS = 40  # along each axis, for the range of all plans together
+
+# A correlation of the logarithms from here on is a trend.
+_TREND = 0.5
+# Tables whose errors reach over less than this share of the range of all (logarithms) are flat.
+_FLAT = 0.1
+
+
+def points(forecasts: Sequence[Forecast], tables: np.ndarray | None = None) -> pd.DataFrame:
+    """One row for each plan and table: plan, group, attributes, table, cells, the measure,
+    standard_error, variance; where cells differ also smallest_standard_error and
+    largest_standard_error. Tables without a value in the measure are left out.
+
+    tables: indices of the tables wanted; without it all of them.
+    """
+    workload, having = forecasts[0].workload, _having(forecasts)
+    tables = having if tables is None else np.intersect1d(tables, having)
+    groups = order_groups(workload)[tables]
+    shared = {
+        "group": groups,
+        "attributes": _names(groups, forecasts[0]),
+        "table": titles(workload, tables),
+        "cells": workload.cells[tables],
+    }
+    parts = []
+    for forecast in forecasts:
+        own = forecast.columns(tables)
+        own |= {"variance": forecast.standard_errors[tables] ** 2}
+        own |= forecast.variances.extreme_columns(tables)
+        parts.append(pd.DataFrame({"plan": forecast.name, **shared, **own}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def bins(forecasts: Sequence[Forecast]) -> pd.DataFrame:
+    """The tables counted in bins of equal width on log axes, by group of orders.
+
+    One row for each plan, group and bin that holds a table: plan, group, attributes, cells, the
+    measure, standard_error, variance (of the bin's tables, geometric means) and tables. Tables
+    without a value in the measure are left out.
+    """
+    workload, having = forecasts[0].workload, _having(forecasts)
+    groups = order_groups(workload)[having]
+    log_cells = np.log(workload.cells[having])
+    logs = [np.log(forecast.values[having]) for forecast in forecasts]
+    across = _bin_of(log_cells, log_cells.min(), log_cells.max())
+    low, high = np.min(logs), np.max(logs)
+    parts = []
+    for forecast, log_values in zip(forecasts, logs, strict=True):
+        keys = (groups * _BINS + across) * _BINS + _bin_of(log_values, low, high)
+        counts = np.bincount(keys)
+        held = np.flatnonzero(counts)
+        tables = counts[held]
+
+        def mean(logarithms: np.ndarray, keys=keys, held=held, tables=tables) -> np.ndarray:
+            """Geometric means of the bins."""
+            return np.exp(np.bincount(keys, logarithms)[held] / tables)
+
+        errors = mean(np.log(forecast.standard_errors[having]))
+        columns = {
+            "group": held // _BINS**2,
+            "attributes": _names(held // _BINS**2, forecast),
+            "cells": mean(log_cells),
+            forecast.measure.column: mean(log_values),
+            "standard_error": errors,
+            "variance": errors**2,
+            "tables": tables,
+        }
+        parts.append(pd.DataFrame({"plan": forecast.name, **columns}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def describe(forecasts: Sequence[Forecast], record_noun: str) -> str:
+    """How the accuracy of a cell goes with the number of cells under each plan.
+
+    Judged within the tables of one number of attributes, where these differ in size.
+    """
+    return " ".join(_trend(forecast, record_noun) for forecast in forecasts)
+
+
+def _trend(forecast: Forecast, record_noun: str) -> str:
+    having, measure = forecast.having, forecast.measure
+    values, orders = forecast.values[having], forecast.workload.orders[having]
+    low, high = float(values.min()), float(values.max())
+    subject = f"“{forecast.name}”: {measure.symbol}"
+    if is_negligible_difference(low, high):
+        median = measure.stated(float(np.median(values)), record_noun)
+        return f"{subject} is {median} for every table, whatever its size."
+    log_cells, log_errors = np.log(forecast.workload.cells[having]), np.log(values)
+    # Mean correlation within each order, weighted by its number of tables.
+    flat = _FLAT * np.ptp(log_errors)
+    total = tables = 0.0
+    for order in np.unique(orders):
+        cells, errors = log_cells[orders == order], log_errors[orders == order]
+        if np.ptp(cells) > 0:
+            tables += len(cells)
+            total += len(cells) * _correlation(cells, errors) * (np.ptp(errors) > flat)
+    trend = float(total / tables) if tables else _correlation(log_cells, log_errors)
+    alike = " among tables of as many attributes" if len(set(orders.tolist())) > 1 else ""
+    text = f"{subject} ranges from {measure.text(low)} to {measure.stated(high, record_noun)}"
+    if abs(trend) < _TREND:
+        return f"{text}, with little trend by size{alike}."
+    if trend * _correlation(log_cells, log_errors) > 0:
+        alike = ""  # the trend is the same among all tables
+    return f"{text}; {'small' if trend < 0 else 'large'} tables are less accurate{alike}."
+
+
+def _correlation(left: np.ndarray, right: np.ndarray) -> float:
+    """Correlation, 0 where one of them does not vary."""
+    left, right = left - left.mean(), right - right.mean()
+    scale = float(np.sqrt(np.dot(left, left) * np.dot(right, right)))
+    return float(np.dot(left, right)) / scale if scale > 0 else 0.0
+
+
+def _having(forecasts: Sequence[Forecast]) -> np.ndarray:
+    """Indices of the tables that have a value under every plan, int64[n]."""
+    return np.flatnonzero(np.all([~np.isnan(plan.values) for plan in forecasts], axis=0))
+
+
+def _bin_of(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """The bin of each value, 0 … `_BINS` − 1."""
+    width = max(high - low, 1e-12) / _BINS
+    return np.clip((values - low) / width, 0, _BINS - 1).astype(np.int64)
+
+
+def _names(groups: np.ndarray, forecast: Forecast) -> list[str]:
+    names = {group: group_name(group, forecast.workload) for group in set(groups.tolist())}
+    return [names[group] for group in groups.tolist()]

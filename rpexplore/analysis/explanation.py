@@ -14,17 +14,15 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import standard_error_alone
-from rpexplore.analysis.shadow_prices import describe_loss
+from rpexplore.analysis.binding_targets import describe_loss
 from rpexplore.analysis.targets_met import describe_now, describe_outcome, is_met, wanted_targets
-from rpexplore.common.formatting import capitalised, describe_share, joined, rounded
-from rpexplore.planning.accuracy_frame import Z_95
-from rpexplore.planning.losses.base import WEIGHTINGS, WeightedSum
-from rpexplore.planning.mechanism.cell_variances import CellVariances
-from rpexplore.planning.mechanism.table_variances import is_negligible_difference
+from rpexplore.common.text import capitalised, describe_share, joined, rounded
+from rpexplore.planning.losses.losses import WEIGHTINGS, WeightedSum
+from rpexplore.planning.mechanism.variances import CellVariances, is_negligible_difference
+from rpexplore.planning.part_plan import Z_95
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.workload_request import WorkloadRequest
-from rpexplore.workload.query_matrix import query_matrix
-from rpexplore.workload.table_text import title_of, titles
+from rpexplore.workload.table_text import query_matrix, title_of, titles
 
 _MOST_PARTS = 4  # in a sentence
 _LEAST_PART = 0.005  # of the variance; smaller ones are told together

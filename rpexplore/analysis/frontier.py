@@ -16,14 +16,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.measures import STANDARD_ERROR, Measure
-from rpexplore.common.concurrency import Progress, no_progress
-from rpexplore.common.formatting import rounded
-from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
-from rpexplore.planning.mechanism.cell_variances import CellVariances
-from rpexplore.planning.mechanism.table_variances import TableVariances, is_negligible_difference
-from rpexplore.planning.optimum import Optimum
-from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
+from rpexplore.analysis.forecast import STANDARD_ERROR, Measure
+from rpexplore.common.processes import Progress, no_progress
+from rpexplore.common.text import rounded
+from rpexplore.planning.losses.losses import MaxVariance, SumOfVariances
+from rpexplore.planning.mechanism.variances import (
+    CellVariances,
+    TableVariances,
+    is_negligible_difference,
+)
+from rpexplore.planning.planner import Optimum
+from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.solution import Solution
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario

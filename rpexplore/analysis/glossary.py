@@ -7,7 +7,7 @@ second; the terms are those of statistics, disclosure control and differential p
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from rpexplore.common.formatting import capitalised
+from rpexplore.common.text import capitalised
 from rpexplore.domain.readings import READINGS
 
 

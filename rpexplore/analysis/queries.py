@@ -13,20 +13,18 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import Headline
 from rpexplore.analysis.targets_met import describe_now, describe_outcome, describe_targets_met
-from rpexplore.common.concurrency import Progress, no_progress, one_thread
-from rpexplore.common.formatting import describe_share, joined, plural, rounded
+from rpexplore.common.processes import Progress, no_progress, one_thread
+from rpexplore.common.text import describe_share, joined, plural, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts, checked_cv_limit
-from rpexplore.domain.publishable import coefficients_of_variation
-from rpexplore.planning.counts.query_plan import QueryPlan
-from rpexplore.planning.counts.query_planner import QueryOptimum
-from rpexplore.planning.minimum_budget import rho_of_unit
-from rpexplore.planning.solvers.fitness_for_use import decoding
-from rpexplore.planning.solvers.query_sum import least_sum
+from rpexplore.domain.readings import coefficients_of_variation
+from rpexplore.planning.counts import QueryOptimum, QueryPlan
+from rpexplore.planning.planner import rho_of_unit
+from rpexplore.planning.solvers.queries import decoding, least_sum
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
-from rpexplore.queries.definitions import StatedQueries
-from rpexplore.queries.query_list import QueryList
+from rpexplore.workload.query_definitions import StatedQueries
+from rpexplore.workload.query_list import QueryList
 from rpexplore.workload.targets import MET_FACTOR
 
 _MOST_CONDITIONS = 1000  # that are made for queries given by coefficients; each takes a moment

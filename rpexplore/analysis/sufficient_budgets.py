@@ -21,12 +21,11 @@ from rpexplore.analysis.budget_units import (
 )
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.usefulness import forecast_at_cost_1
-from rpexplore.common.formatting import rounded
+from rpexplore.common.text import rounded
 from rpexplore.errors import BudgetError, PlanError, WorkloadError
-from rpexplore.planning.counts.query_planner import QueryOptimum
-from rpexplore.planning.losses.base import MaxVariance
-from rpexplore.planning.minimum_budget import rho_of_unit, rho_with_allowance, typed_above
-from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.counts import QueryOptimum
+from rpexplore.planning.losses.losses import MaxVariance
+from rpexplore.planning.planner import Optimum, rho_of_unit, rho_with_allowance, typed_above
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text

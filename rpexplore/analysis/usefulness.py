@@ -12,17 +12,16 @@ from functools import cached_property, lru_cache
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis import relative_errors
+from rpexplore.analysis import expected_cells
 from rpexplore.analysis.budget_units import stated_text
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
-from rpexplore.common.formatting import describe_count, describe_share, plural, rounded
+from rpexplore.common.text import describe_count, describe_share, plural, rounded
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
-from rpexplore.domain.publishable import coefficients_of_variation
-from rpexplore.planning.accuracy_frame import Z_95
-from rpexplore.planning.optimum import Optimum, record_cost
-from rpexplore.planning.part_plan import PartPlan
+from rpexplore.domain.readings import coefficients_of_variation
+from rpexplore.planning.part_plan import Z_95, PartPlan
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import Optimum, record_cost
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.bases import Hierarchy
@@ -156,7 +155,7 @@ class Usefulness:
         share, median_count, median_relative_error (the median CV), standard_error, margin_95. Where
         the cells of a table differ, the last two are those of the root mean square.
         """
-        frame = relative_errors.of_tables(self.forecast, self.cells, self._limit)
+        frame = expected_cells.of_tables(self.forecast, self.cells, self._limit)
         error = frame["standard_error"] * self.scale
         return frame.assign(
             median_relative_error=frame["median_relative_error"] * self.scale,

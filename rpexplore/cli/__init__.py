@@ -1,14 +1,9 @@
 """The program `rpexplore`: the same verbs as the pages.
 
-Read `main` first (the program and its verbs), then `commands` (how an annotated function becomes a
-command of Click), `console` (messages, JSON) and one verb, `planning`: the others are built alike.
-
-verbs    `plan_files`, `compare`, `rehearse`, `approve`, `release`, `postprocess`, `synthesize`,
-         `publish`, `registry`, `queries`, `areas`, `app`
-typed    `options`, `area_options`; what becomes of it: `inputs`, `area_inputs`, `preset_inputs`,
-         `adaptive_plans`, `smooth_weights`, `smallest_budget`, `publishable`
-printed  `facts`, `adaptive_facts`, `area_facts`, `ledger_facts`, `area_releases`, `progress_line`
-app      `webapp` (the app as a child process), `planning_server` (the shared one)
+In reading order: `main` (the program), `console` (messages, JSON). Verbs: `plan`, `counts`, `look`,
+`report`, `release`, `after`, `synthesize`, `publish`, `serve`. Beside them what is typed, `options`
+(and commands of Click, made of annotated functions) and `area_options`; what that becomes, `inputs`
+and `plan_inputs`; what is printed, `facts`.
 
 Imports every room; not pages.
 """

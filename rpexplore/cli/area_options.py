@@ -1,10 +1,24 @@
-"""The options of the command line that are about areas."""
+"""The options of the command line that are about areas, and what they are turned into."""
 
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rpexplore.cli.commands import Option
+from rpexplore.cli.options import Option
+from rpexplore.errors import DomainError, WorkloadError
+
+if TYPE_CHECKING:
+    from rpexplore.domain.area_tree import AreaTree
+    from rpexplore.domain.domain import Domain
+    from rpexplore.planning.areas.area_workload import AreaWorkload
+    from rpexplore.planning.losses.losses import Loss
+    from rpexplore.workload.workload import Workload
+
+
+# ---- The options of the command line that are about areas.
+
 
 # In the order of `level_tables.PRESETS`, and the tables of the redistricting data.
 Detail = StrEnum(
@@ -151,3 +165,201 @@ KnownTotals = Annotated[
         ".parquet with the column total, and a column for each level or one called code.",
     ),
 ]
+
+# ---- What the options for areas are turned into: the areas, and the tables of each level.
+
+
+_WITH_TABLES = ("totals", "pl94-171", "pl94-171-quarters")
+_WAYS = ("up_to", "of_order", "at_most_cells", "table", "tables")
+
+
+def areas_from_options(
+    codebook: Path,
+    areas: Path | None,
+    level_names: str | None,
+    separator: str | None,
+    lengths: str | None,
+) -> "tuple[AreaTree, Domain]":
+    """The areas, and the other attributes: of a codebook with areas, or of two files."""
+    from rpexplore.domain.area_codebook import AreaCodebook
+    from rpexplore.domain.area_tree import AreaTree
+    from rpexplore.domain.domain import Domain
+
+    if areas is None:
+        if level_names or separator is not None or lengths:
+            raise DomainError(
+                "--level-names, --separator and --lengths go with --areas FILE; a codebook with "
+                "areas says them itself."
+            )
+        book = AreaCodebook.load(codebook)
+        return book.tree, book.domain
+    try:
+        sizes = [int(text) for text in lengths.split(",")] if lengths else []
+    except ValueError:
+        raise DomainError(
+            f"--lengths must be whole numbers, such as 2,3,6, got {lengths!r}."
+        ) from None
+    names = level_names.split(",") if level_names else []
+    tree = AreaTree.from_file(areas, levels=names, separator=separator, lengths=sizes)
+    return tree, Domain.load(codebook)
+
+
+def tables_from_options(domain: "Domain", detail: str, **asked: Any) -> "Workload":
+    """The tables of the other attributes: those that are asked for, or of a detail that has some.
+
+    asked: as of `inputs.workload_from_options`
+    """
+    from rpexplore.cli.inputs import workload_from_options
+    from rpexplore.scenarios.area_study import redistricting_from_domain
+    from rpexplore.workload.workload import Workload
+
+    named = [key for key in _WAYS if asked[key] not in (None, [])]
+    if detail not in _WITH_TABLES:
+        return workload_from_options(domain, **asked)
+    named += [key for key in ("weight", "target", "basis") if asked[key]]
+    if named:
+        raise WorkloadError(
+            f"--detail {detail} has tables of its own; leave --{named[0]} out, or "
+            "take another detail.".replace("_", "-")
+        )
+    if detail == "totals":
+        return Workload.of(domain, [()])
+    return redistricting_from_domain(domain, with_quarters=detail.endswith("quarters"))
+
+
+def loss_from_options(loss: str | None, weighting: str | None, relative_to: str | None) -> "Loss":
+    """The objective; `WorkloadError` for one that cannot be planned for in areas."""
+    from rpexplore.common.text import joined
+    from rpexplore.planning.areas.area_loss import AREA_LOSSES
+    from rpexplore.planning.serialization import loss_from_text
+
+    options = [known.option for known in AREA_LOSSES]
+    if loss is not None and loss not in options:
+        raise WorkloadError(f"--loss must be {joined(options, ' or ')} for areas, got {loss!r}.")
+    return loss_from_text(loss or "sum", weighting=weighting, relative_to=relative_to)
+
+
+def workload_at_levels(
+    domain: "Domain",
+    tree: "AreaTree",
+    at_levels: Mapping[str, Mapping[str, Any]],
+    other_targets: Sequence[str],
+) -> "AreaWorkload":
+    """Tables that are asked for by naming a level, such as municipality,sex,age.
+
+    at_levels: as of `plan_inputs.split_by_level`; other_targets: of tables that have no other
+    """
+    from rpexplore.cli.inputs import with_other_target
+    from rpexplore.planning.areas.area_workload import AreaWorkload
+    from rpexplore.workload.table_text import weight_from_text
+    from rpexplore.workload.targets import parse_target
+    from rpexplore.workload.workload import Workload
+
+    of_levels = {}
+    for level in tree.levels:
+        if (asked := at_levels.get(level)) is None:
+            continue
+        tables = Workload.of(domain, asked["table"])
+        weights = {table: weight_from_text(text) for table, text in asked["weight"].items()}
+        targets = {table: parse_target(text) for table, text in asked["target"].items()}
+        tables = tables.with_weights(weights).with_targets(targets)
+        of_levels[level] = with_other_target(tables, other_targets)
+    return AreaWorkload.of_levels(tree, of_levels)
+
+
+def area_workload_from_options(
+    tree: "AreaTree",
+    tables: "Workload",
+    preset: str,
+    level: Sequence[str],
+    level_weight: Sequence[str],
+    lists: Path | None,
+) -> "AreaWorkload":
+    """The tables of each level and list of areas: those of a preset, changed by options.
+
+    level, level_weight: such as town=1, town=none; in place of town also one of the lists in a file
+    """
+    from rpexplore.domain.named_areas import lists_of_areas
+    from rpexplore.planning.areas.area_workload import PRESETS, AreaWorkload, same_tables
+
+    areas = {} if lists is None else lists_of_areas(tree, lists)
+    if shared := sorted(areas.keys() & {*tree.levels}):
+        raise WorkloadError(f"A list of areas is called {shared[0]!r} like a level; rename it.")
+    asked: dict[str, Workload | None] = {**PRESETS.get(preset, same_tables)(tree, tables)}
+    _change_tables(asked, tables, (*tree.levels, *areas), level, level_weight)
+    areas = {name: areas[name] for name in areas if name in asked}
+    if lists is not None and not areas:
+        raise WorkloadError(
+            f"No list in {lists.name} has tables of its own; give them with --level NAME=K, or "
+            "leave --lists out."
+        )
+    _refuse_shared(tree, areas)
+    of_levels = {name: some for name in tree.levels if (some := asked.get(name)) is not None}
+    workload = AreaWorkload.of_levels(tree, of_levels)
+    for name, of_list in areas.items():
+        workload = workload.with_areas(of_list, asked[name])
+    return workload
+
+
+def _change_tables(
+    asked: "dict[str, Workload | None]",
+    tables: "Workload",
+    names: Sequence[str],
+    level: Sequence[str],
+    level_weight: Sequence[str],
+) -> None:
+    """Change the tables of levels, and of lists of areas, as options say."""
+    from rpexplore.planning.areas.area_workload import up_to, with_weight
+    from rpexplore.workload.table_text import weight_from_text
+
+    for name, text in _by_name(names, level, "--level", "K", "1").items():
+        if text == "none":
+            asked[name] = None
+        elif text.isdecimal():
+            asked[name] = up_to(tables, int(text), name)
+        else:
+            raise WorkloadError(
+                f"--level {name}={text} must be the most attributes of a table there, such as "
+                f"{name}=1, or {name}=none."
+            )
+    for name, text in _by_name(names, level_weight, "--level-weight", "W", "2").items():
+        of_name = asked.get(name)
+        if of_name is None:
+            raise WorkloadError(
+                f"{name!r} has no tables that could have a weight; give it some with --level."
+            )
+        asked[name] = with_weight(of_name, weight_from_text(text))
+
+
+def _refuse_shared(tree: "AreaTree", lists: Mapping[str, Sequence[int]]) -> None:
+    """Raise if an area is in several lists, each of which has tables of its own."""
+    list_of: dict[int, str] = {}
+    for name, areas in lists.items():
+        for area in areas:
+            if list_of.setdefault(area, name) != name:
+                codes = " > ".join(tree.path(area)) or tree.levels[0]
+                raise WorkloadError(
+                    f"The area {codes} is in the lists {list_of[area]!r} and {name!r}, which both "
+                    "have tables; leave it out of one of them."
+                )
+
+
+def _by_name(
+    names: Sequence[str], options: Sequence[str], option: str, letter: str, example: str
+) -> dict[str, str]:
+    """{name: text} of options such as town=1; names: of levels and lists of areas."""
+    texts: dict[str, str] = {}
+    for text in options:
+        name, sign, value = text.rpartition("=")
+        if not sign or name not in names:
+            close = get_close_matches(name if sign else text, names, n=1)
+            meant = f"there are {', '.join(names)}."
+            if sign and close:
+                meant = f"did you mean {close[0]!r}?"
+            raise WorkloadError(
+                f"{option} {text!r} must be LEVEL={letter}, such as {names[-1]}={example}; {meant}"
+            )
+        if name in texts:
+            raise WorkloadError(f"{option} names {name!r} twice; name it once.")
+        texts[name] = value
+    return texts

@@ -1,29 +1,67 @@
-"""What the command line says about plans, and their tables or queries: values, texts."""
+"""What the command line says about plans of all kinds, tables and ledgers: values, texts."""
 
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import readable
-from rpexplore.analysis.areas.accuracy import AreaErrors
+from rpexplore.analysis.area_accuracy import AreaErrors
 from rpexplore.analysis.queries import spare_cells
-from rpexplore.cli.adaptive_facts import adaptive_facts
-from rpexplore.cli.area_facts import level_facts
 from rpexplore.cli.console import one_line, text_table
-from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.formatting import describe_numbers, describe_share, plural, rounded
+from rpexplore.common.numbers import exact_text
+from rpexplore.common.text import (
+    csv_of_frame,
+    describe_numbers,
+    describe_share,
+    plural,
+    rounded,
+    text_of_path,
+)
+from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.domain import Domain
-from rpexplore.planning.accuracy_frame import worst_first
+from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.counts.query_plan import QueryPlan
-from rpexplore.planning.part_plan import CertifiedPlan, PartPlan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, worst_first
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.privacy.conversions import USUAL_DELTAS
-from rpexplore.scenarios.basis_choices import basis_choices_of
-from rpexplore.workload.table_text import list_titles
+from rpexplore.privacy.conversions import USUAL_DELTAS, rho_text
+from rpexplore.releases.ledger.account import Account
+from rpexplore.scenarios.bases import basis_choices_of
+from rpexplore.workload.table_text import list_titles, title
+
+# ---- What the command line says about adaptive plans: values, texts.
+
+
+def adaptive_facts(plan: AdaptivePlan) -> dict[str, Any]:
+    """What an adaptive plan measures, and when, in plain values; each ρ is for one record."""
+    return {
+        "expected_records": plan.expected_records,
+        "candidate_count": len(plan.candidates),
+        "first_plan": {
+            "sha256": plan.first.sha256,
+            "residual_count": len(plan.first.closure),
+            "record_rho": exact_text(plan.first.record_rho),
+        },
+        "rounds": [
+            {
+                "tables": step.n_tables,
+                "selection_rho": exact_text(step.selection_rho),
+                "measurement_rho": exact_text(step.measurement_rho),
+            }
+            for step in plan.rounds
+        ],
+    }
+
+
+# ---- What the command line says about plans, and their tables or queries: values, texts.
+
 
 _KINDS = {"Categories": "categories", "Integers": "whole numbers", "Bins": "bins"}
 _FIRST_VALUES = 4
@@ -257,3 +295,131 @@ def spare_text(plan: QueryPlan) -> str:
     }
     more = len(rows) - len(shown)
     return text_table(columns) + (f"\n… and {more:,} more such cells." if more else "")
+
+
+# ---- What the command line says about plans for areas: values, texts.
+
+
+def level_facts(plan: AreaPlan) -> list[dict[str, Any]]:
+    """The levels of a plan for areas in plain values."""
+    tree = plan.workload.tree
+    sizes = np.diff(tree.starts).tolist()
+    return [{"level": name, "areas": size} for name, size in zip(tree.levels, sizes, strict=True)]
+
+
+def csv_of_sums(rows: pd.DataFrame, *, escape_formulas: bool) -> str:
+    """Rows of `accuracy_of_sums` as CSV."""
+    named = rows.assign(attributes=[title(table) for table in rows["attributes"]])
+    return csv_of_frame(named, escape_formulas=escape_formulas)
+
+
+def level_table(sizes: pd.DataFrame) -> str:
+    """Rows of `level_sizes` as a text table."""
+    names = {
+        "areas": "areas",
+        "undivided": "without parts",
+        "fewest_parts": "fewest parts",
+        "median_parts": "median",
+        "most_parts": "most",
+    }
+    columns = {
+        heading: ["" if number != number else f"{number:,.0f}" for number in sizes[name]]
+        for name, heading in names.items()
+    }
+    return text_table({"level": sizes["level"].tolist(), **columns})
+
+
+def note_on_depth(tree: AreaTree) -> str | None:
+    """That areas without parts lie on the coarsest level beside others: their parent may lack."""
+    parts = tree.n_parts[1 : 1 + int(tree.n_parts[0])]
+    single = np.flatnonzero(parts == 0)
+    if len(single) in (0, len(parts)):
+        return None
+    lie = "area lies" if len(single) == 1 else "areas lie"
+    have = "has" if len(single) == 1 else "have"
+    example = tree.codes[1 + int(single[0])].as_py()
+    return (
+        f"{len(single):,} {lie} on the coarsest level and {have} no parts, such as {example}; if "
+        "that is not meant, give its parent."
+    )
+
+
+def share_table(beside: pd.DataFrame) -> str:
+    """Rows of `beside_shares_by_level` as a text table."""
+    levels = beside.columns.drop(["title", "loss", "ratio"])
+    columns = {
+        "budget by level": beside["title"].tolist(),
+        "loss": describe_numbers(beside["loss"]),
+        "this plan, as a share of it": [describe_share(ratio, 3) for ratio in beside["ratio"]],
+    }
+    for level in levels:
+        columns[level] = [
+            "" if share != share else describe_share(share, 3) for share in beside[level]
+        ]
+    return text_table(columns)
+
+
+# ---- What the command line says about ledgers, and what a run is charged: values, texts.
+
+
+def announcement(plan: Plan, account: Account, limit_rho: str | None) -> str:
+    """What a run of the plan will be charged, and what was spent on the data before."""
+    factor, limit = plan.budget.records_factor, account.limit_record_rho
+    limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
+    return "\n".join(
+        [
+            f"Plan      SHA-256 {plan.sha256}",
+            f"Protects  {plan.budget.unit}; each ρ below is for that",
+            f"Cost      {rho_text(plan.rho)} for this run, charged when it starts",
+            f"Spent     {rho_text(account.spent_record_rho * factor)} on this data so far",
+            f"Limit     {limit_text if limit_rho is None else f'ρ = {limit_rho}, as given'}",
+        ]
+    )
+
+
+def booked_since(before: Account, after: Account, plan: Plan, output: Path) -> Fraction:
+    """ρ for the plan's unit that its run into this folder has been charged between two looks."""
+    written = text_of_path(os.path.realpath(output))
+    charged = [
+        run.record_rho
+        for run in after.entries[len(before.entries) :]
+        if (run.plan_sha256, run.output) == (plan.sha256, written)
+    ]
+    return sum(charged, Fraction(0)) * plan.budget.records_factor
+
+
+def account_facts(account: Account, factor: int) -> dict[str, Any]:
+    """The totals of a ledger, exact, for a unit that counts `factor` times a record."""
+    limit, demand = account.limit_record_rho, account.approval_demand
+    return {
+        "spent_rho": exact_text(account.spent_record_rho * factor),
+        "limit_rho": None if limit is None else exact_text(limit * factor),
+        "approval_demand": None if demand is None else asdict(demand),
+    }
+
+
+def account_text(account: Account) -> str:
+    """What a ledger holds on a dataset, for reading."""
+    limit, runs = account.limit_record_rho, account.entries
+    limit_text = "none" if limit is None else f"{rho_text(limit, mode='down')} for one record"
+    text = (
+        f"Data   {one_line(account.dataset)}\n"
+        f"Spent  {rho_text(account.spent_record_rho)} for one record\n"
+        f"Limit  {limit_text}"
+    )
+    if (demand := account.approval_demand) is not None:
+        listed = "; ".join(map(one_line, demand.names))
+        text += f"\nNeeds  approvals of the plan by {plural(demand.n, 'person')} of: {listed}"
+    if not runs:
+        return text
+    columns = {
+        "run": [str(number) for number in range(1, len(runs) + 1)],
+        "started": [f"{run.started[:19]}+00:00" for run in runs],
+        "charged": [rho_text(run.record_rho) for run in runs],
+        "state": [run.state for run in runs],
+        "plan SHA-256": [run.plan_sha256[:12] + "…" for run in runs],
+        "output": [run.output for run in runs],
+    }
+    if any(run.approvals for run in runs):
+        columns["approved by"] = [", ".join(one.name for one in run.approvals) for run in runs]
+    return f"{text}\n\n{text_table(columns, '>' + '<' * (len(columns) - 1))}"

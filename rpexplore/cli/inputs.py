@@ -13,13 +13,13 @@ from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadE
 if TYPE_CHECKING:
     from rpexplore.data.source import PersonRule, Source
     from rpexplore.domain.attribute import Attribute
-    from rpexplore.domain.domain import Domain
-    from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
+    from rpexplore.domain.domain import AttributeSet, Domain
     from rpexplore.privacy.budget import Budget
-    from rpexplore.queries.definitions import StatedQueries
+    from rpexplore.results.noisy_marginal import NoisyMarginal
     from rpexplore.workload.bases import CustomBasis
+    from rpexplore.workload.query_definitions import StatedQueries
     from rpexplore.workload.smooth_weights import SmoothWeights
-    from rpexplore.workload.workload import AttributeSet, Workload
+    from rpexplore.workload.workload import Workload
 
 _NUMBER = r"[0-9][0-9.eE+/-]*"
 _FILE_AND_NUMBERS = re.compile(rf"(.+?):({_NUMBER})(?::({_NUMBER}))?")
@@ -77,10 +77,7 @@ def workload_from_options(
 
     smooth_for: the weights for smooth tables, if they are wanted; the small tables are then added
     """
-    from rpexplore.scenarios.basis_choice_text import (
-        basis_choice_from_text,
-        with_listed_basis_choices,
-    )
+    from rpexplore.scenarios.bases import basis_choice_from_text, with_listed_basis_choices
     from rpexplore.workload.table_text import table_from_text, weight_from_text, workload_from_csv
     from rpexplore.workload.targets import parse_target
     from rpexplore.workload.workload import Workload
@@ -167,7 +164,7 @@ def _by_table(
 
 
 def _custom_basis_of(path: Path, attribute: "Attribute") -> "CustomBasis":
-    from rpexplore.workload.custom_basis_file import read_custom_basis
+    from rpexplore.workload.bases.custom import read_custom_basis
 
     return read_custom_basis(_bytes_of(path), path.name, attribute)
 
@@ -177,7 +174,7 @@ def _custom_basis_of(path: Path, attribute: "Attribute") -> "CustomBasis":
 
 def domain_of_counts(domain: "Domain", attributes: str | None) -> "Domain":
     """The domain of the attributes that are named, or else of all."""
-    from rpexplore.queries.edits import chosen_domain
+    from rpexplore.workload.query_edits import chosen_domain
     from rpexplore.workload.table_text import table_from_text
 
     names = domain.names if attributes is None else table_from_text(domain, attributes)
@@ -198,8 +195,8 @@ def queries_from_options(
             "Give counts of your own in one way: --counts FILE, or --count 'adults: age >= 18 ± "
             "50', as often as needed."
         )
-    from rpexplore.queries.csv_files import conditions_of_csv, stated_from_csv
-    from rpexplore.queries.definitions import conditions_of_text, stated_from_text
+    from rpexplore.workload.query_definitions import conditions_of_text, stated_from_text
+    from rpexplore.workload.query_files import conditions_of_csv, stated_from_csv
     from rpexplore.workload.targets import parse_target
 
     default = None if target is None else parse_target(target)
@@ -220,7 +217,7 @@ def _domain_of_queries(
 
     For queries with coefficients of all that there are.
     """
-    from rpexplore.queries.edits import domain_of_conditions
+    from rpexplore.workload.query_edits import domain_of_conditions
 
     if attributes is not None or not conditions:
         return domain_of_counts(domain, attributes)
@@ -237,8 +234,8 @@ def source_from_options(
     data: Path | None, database: str | None, table: str | None, *, stream: bool = False
 ) -> "Source":
     """The records: those of a path, or of a table in a database."""
-    from rpexplore.data.databases.connections import connection_named
-    from rpexplore.data.databases.source import DatabaseSource
+    from rpexplore.data.engines.connections import connection_named
+    from rpexplore.data.engines.source import DatabaseSource
     from rpexplore.data.files.source import FileSource
 
     if (data is None) == (database is None):
@@ -299,7 +296,7 @@ def texts_by_attribute(
 
 def with_groups(domain: "Domain", options: Sequence[str]) -> "Domain":
     """The domain with the groups of options such as region=regions.hrc."""
-    from rpexplore.domain.codebooks.hierarchy_file import HierarchyFile, with_hierarchy
+    from rpexplore.domain.codebook_formats import HierarchyFile, with_hierarchy
 
     files = texts_by_attribute(domain, options, "--groups", "a file such as region=regions.hrc")
     for attribute, file in files.items():
@@ -310,7 +307,7 @@ def with_groups(domain: "Domain", options: Sequence[str]) -> "Domain":
 
 def noisy_from_options(domain: "Domain", options: Sequence[str]) -> "list[NoisyMarginal]":
     """The noisy marginals of options such as census.csv:25 or census.csv:25:0.02."""
-    from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
+    from rpexplore.results.noisy_marginal import NoisyMarginal
 
     marginals = []
     for option in options:

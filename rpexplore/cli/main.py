@@ -2,21 +2,17 @@
 
 from typing import Annotated
 
-from rpexplore.cli.app import app
-from rpexplore.cli.approve import approve
-from rpexplore.cli.commands import Option, command
-from rpexplore.cli.compare import compare
+from rpexplore.cli.after import answer, combine, postprocess, workbook
 from rpexplore.cli.console import Verbs, heed_signals, say, say_help_alone
 from rpexplore.cli.counts import counts
+from rpexplore.cli.look import compare, rewrite, show, verify
+from rpexplore.cli.options import Option, command
 from rpexplore.cli.plan import PlanCommand, plan
-from rpexplore.cli.plan_files import rewrite, show, verify
-from rpexplore.cli.planning import report, schema
-from rpexplore.cli.postprocess import answer, combine, postprocess, workbook
-from rpexplore.cli.publish import publish
-from rpexplore.cli.registry import registry
-from rpexplore.cli.rehearse import rehearse
+from rpexplore.cli.publish import publish, registry
 from rpexplore.cli.release import ledger, release
-from rpexplore.cli.synthesize import synthesize
+from rpexplore.cli.report import approve, report, schema
+from rpexplore.cli.serve import app
+from rpexplore.cli.synthesize import rehearse, synthesize
 
 
 def main() -> None:

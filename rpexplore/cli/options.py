@@ -1,13 +1,131 @@
-"""The arguments and options of the command line, one name each for all verbs that have them."""
+"""The arguments, options and commands of the command line, one name each for all verbs."""
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import click
 
-from rpexplore.cli.commands import Argument, Option
 from rpexplore.workload.bases import BASES
+
+# ---- Commands of Click, made of functions whose parameters are annotated with what they are.
+
+
+Kind = TypeVar("Kind", bound=click.Command)
+
+
+class Option:
+    """Marks a parameter of a command as an option: `Annotated[int, Option(min=1, help="…")]`.
+
+    Its flag is made of the parameter's name where none is given. The type is that of the parameter:
+    a bool is a flag, a list can be repeated, `min` and `max` are for numbers.
+    """
+
+    def __init__(
+        self,
+        *flags: str,
+        metavar: str | None = None,
+        help: str | None = None,
+        min: int | None = None,
+        max: int | None = None,
+    ) -> None:
+        self.flags, self.metavar, self.help, self.min, self.max = flags, metavar, help, min, max
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument:
+    """Marks a parameter of a command as one that is given by its position."""
+
+    metavar: str
+    help: str
+
+
+class Group(click.Group):
+    """Commands below a name, in the order in which they were added."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+class _Choice(click.Choice):
+    """The values of an enumeration; Click itself would offer the names of its members."""
+
+    def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
+        return str(choice)
+
+
+def command(
+    function: Callable[..., None], kind: type[Kind] = click.Command, **settings: Any
+) -> Kind:
+    """A command that calls a function, named for it; its docstring is the help.
+
+    Args:
+        function: Each parameter is annotated with an `Option` or `Argument`; one without a default
+            is required.
+        kind: The class of the command.
+        settings: What else its constructor takes.
+    """
+    settings.setdefault("name", function.__name__)
+    parameters = inspect.signature(function).parameters.values()
+    return kind(
+        callback=function,
+        params=[_parameter(parameter) for parameter in parameters],
+        help=inspect.getdoc(function),
+        **settings,
+    )
+
+
+def _parameter(parameter: inspect.Parameter) -> click.Parameter:
+    assert get_origin(parameter.annotation) is Annotated
+    declared, mark = get_args(parameter.annotation)
+    if isinstance(declared, UnionType):  # with None
+        (declared,) = set(get_args(declared)) - {NoneType}
+    is_list = get_origin(declared) is list
+    kind = get_args(declared)[0] if is_list else declared
+    is_required = parameter.default is parameter.empty
+    settings: dict[str, Any] = {"required": is_required, "help": mark.help}
+    if not is_required:
+        default = parameter.default
+        settings["default"] = str(default) if isinstance(default, StrEnum) else default
+    if isinstance(mark, Argument):
+        metavar = mark.metavar if is_required else f"[{mark.metavar}]"
+        return click.Argument(
+            [parameter.name],
+            type=_type(kind),
+            nargs=-1 if is_list else 1,
+            metavar=f"{metavar}..." if is_list else metavar,
+            **settings,
+        )
+    flags = mark.flags or (f"--{parameter.name.replace('_', '-')}",)
+    if kind is bool:
+        return click.Option([parameter.name, *flags], is_flag=True, **settings)
+    return click.Option(
+        [parameter.name, *flags],
+        type=_type(kind, mark.min, mark.max),
+        multiple=is_list,
+        metavar=mark.metavar,
+        show_default=parameter.default != "",
+        **settings,
+    )
+
+
+def _type(kind: type, low: int | None = None, high: int | None = None) -> Any:
+    """Click's type of a parameter of this type."""
+    if low is not None or high is not None:
+        return click.IntRange(low, high)
+    if issubclass(kind, Path):
+        return click.Path(path_type=Path)
+    if issubclass(kind, StrEnum):
+        return _Choice(kind)
+    return kind
+
+
+# ---- The arguments and options of the command line, one name each for all verbs that have them.
+
 
 _TABLE = (
     "One table by its attributes; total is the total. With a level of areas among them it is in "
@@ -185,7 +303,7 @@ class LossHelp(click.Command):
     """
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from rpexplore.planning.loss_serialization import help_of_options
+        from rpexplore.planning.serialization import help_of_options
 
         texts = help_of_options()
         for parameter in self.params:

@@ -1,16 +1,33 @@
-"""What the options of the verb plan ask for: tables, tables in areas, own counts, their shares."""
+"""What the options of the verb plan ask for, and the smallest budget for it."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rpexplore.cli import area_inputs, inputs, preset_inputs
-from rpexplore.common.exact_numbers import exact_fraction
-from rpexplore.common.formatting import joined, plural
+import numpy as np
+
+from rpexplore.analysis.binding_targets import budget_explanation, describe_advice, describe_binding
+from rpexplore.analysis.sufficient_budgets import smallest_budget, smallest_query_budget
+from rpexplore.cli import area_options, inputs
+from rpexplore.cli import counts as preset_inputs
+from rpexplore.common.numbers import exact_fraction
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import joined, plural
 from rpexplore.errors import DomainError, PlanError, RpexploreError, WorkloadError
+from rpexplore.planning import planner
+from rpexplore.planning.areas.area_planner import minimum_area_budget
+from rpexplore.planning.counts import query_optimum
+from rpexplore.planning.losses.constrained import SumWithinTargets
+from rpexplore.planning.losses.losses import Loss, MaxVariance
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import Optimum, minimum_budget
+from rpexplore.planning.serialization import loss_from_text
+from rpexplore.privacy.budget import Budget
+from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     from rpexplore.cli.options import PresetName
@@ -18,11 +35,13 @@ if TYPE_CHECKING:
     from rpexplore.domain.domain import Domain
     from rpexplore.domain.expected_counts import ExpectedCounts
     from rpexplore.planning.areas.area_workload import AreaWorkload
-    from rpexplore.planning.losses.base import Loss
     from rpexplore.planning.request import Request, Rounds
-    from rpexplore.privacy.budget import Budget
-    from rpexplore.queries.definitions import StatedQueries
-    from rpexplore.workload.workload import Workload
+    from rpexplore.workload.query_definitions import StatedQueries
+
+
+# ---- What the options of the verb plan ask for: tables, tables in areas, own counts, their
+# shares.
+
 
 _WAYS = ("up_to", "of_order", "at_most_cells", "table", "tables")
 
@@ -44,16 +63,15 @@ def codebook_from_options(
         if level_names or separator is not None or lengths:
             raise WorkloadError("--level-names, --separator and --lengths go with --areas FILE.")
         return None, Domain.load(codebook, resource)
-    return area_inputs.areas_from_options(codebook, areas, level_names, separator, lengths)
+    return area_options.areas_from_options(codebook, areas, level_names, separator, lengths)
 
 
 def levels_shown(tree: "AreaTree | None") -> tuple[dict[str, Any] | None, str]:
     """How many areas each level has, and into how many parts they fall: facts, and text."""
     if tree is None:
         return None, ""
-    from rpexplore.analysis.areas.levels import level_sizes
-    from rpexplore.cli.area_facts import level_table, note_on_depth
-    from rpexplore.cli.facts import row_facts
+    from rpexplore.analysis.area_levels import level_sizes
+    from rpexplore.cli.facts import level_table, note_on_depth, row_facts
 
     sizes, note = level_sizes(tree), note_on_depth(tree)
     texts = (level_table(sizes), plural(tree.n_areas, "area"), note)
@@ -110,14 +128,14 @@ class PartsAsked:
                     "--detail, --level and --lists; leave one of them out."
                 )
             detail = detail or "same"
-            of_levels = area_inputs.tables_from_options(domain, detail, **asked)
-            areas = area_inputs.area_workload_from_options(
+            of_levels = area_options.tables_from_options(domain, detail, **asked)
+            areas = area_options.area_workload_from_options(
                 tree, of_levels, detail, level, level_weight, lists
             )
         else:
             if at_levels and tree is not None:
                 others = [text for text in asked["target"] if inputs.is_target(text)]
-                areas = area_inputs.workload_at_levels(domain, tree, at_levels, others)
+                areas = area_options.workload_at_levels(domain, tree, at_levels, others)
             if any(asked[key] not in (None, []) for key in _WAYS):
                 tables = inputs.workload_from_options(domain, **asked)
             else:
@@ -304,10 +322,10 @@ def loss_from_options(
     loss: str | None, weighting: str | None, relative_to: str | None, *, in_areas: bool
 ) -> "Loss":
     """The objective; `WorkloadError` for one that cannot be planned for in areas."""
-    from rpexplore.planning.loss_serialization import loss_from_text
+    from rpexplore.planning.serialization import loss_from_text
 
     if in_areas:
-        return area_inputs.loss_from_options(loss, weighting, relative_to)
+        return area_options.loss_from_options(loss, weighting, relative_to)
     return loss_from_text(loss or "sum", weighting=weighting, relative_to=relative_to)
 
 
@@ -335,8 +353,8 @@ def _counts(
     preset: "tuple[PresetName | None, Sequence[str], Sequence[str]]",
 ) -> "tuple[StatedQueries | None, list[str]]":
     """The own counts, with those of a preset behind them, and what was guessed for it."""
-    from rpexplore.queries.definitions import StatedQueries
-    from rpexplore.queries.edits import with_queries
+    from rpexplore.workload.query_definitions import StatedQueries
+    from rpexplore.workload.query_edits import with_queries
 
     file, listed, target, attributes = counts
     name, role, category = preset
@@ -358,3 +376,142 @@ def _counts(
         name, domain=domain, role=role, category=category
     )
     return with_queries(stated, StatedQueries.of(fitted)), guessed
+
+
+# ---- The smallest budget that meets the targets, and the plan at it.
+
+
+TARGETS, REQUIRED = "targets", "required"
+
+
+def loss_that_meets(
+    which: str, workload: Workload, text: str | None, weighting: str | None, relative_to: str | None
+) -> Loss:
+    """The loss of a plan that meets targets at the smallest budget for them.
+
+    which: TARGETS, for all there are, or REQUIRED. text: the loss, where one is given. Raises
+    `WorkloadError` for one that does not see to it.
+    """
+    if text is None:
+        everywhere = not np.any(np.isnan(workload.targets))
+        text = "max" if which == TARGETS and everywhere else "required"
+    if text.strip() == "max" and relative_to is None:
+        relative_to = "target"
+    loss = loss_from_text(text, weighting=weighting, relative_to=relative_to)
+    in_proportion = which == TARGETS and loss == MaxVariance(relative_to="target")
+    if not (in_proportion or loss.meets_required_targets):
+        fitting = "required, required-then-targets"
+        if which == TARGETS:
+            fitting += " or max --relative-to target"
+        raise WorkloadError(
+            f"--minimum-budget {which} goes with a --loss that sees to it that they are met "
+            f"({fitting}), got {text}; leave --loss out."
+        )
+    return loss
+
+
+def optimum_at_smallest_budget(
+    which: str,
+    workload: Workload,
+    loss: Loss,
+    reference_budget: Budget,
+    *,
+    uniform_reference: bool,
+    on_progress: Progress,
+) -> tuple[Optimum, Budget, str]:
+    """The optimum at the smallest budget for targets, that budget, and why it is that large.
+
+    Where the loss is the average once required targets are met, all targets that the budget is for
+    become required. reference_budget: for the privacy unit, and the unit the budget is stated in.
+
+    Raises `WorkloadError` if there are no such targets, `BudgetError` if no budget is large enough.
+    """
+    required_only = which == REQUIRED
+    if isinstance(loss, SumWithinTargets) and not required_only:
+        workload = replace(workload, required=~np.isnan(workload.targets))
+    options = {"uniform_reference": uniform_reference, "on_progress": on_progress}
+    minimum = minimum_budget(workload, required_only=required_only, **options)
+    explanation = budget_explanation(minimum, reference_budget, required_only=required_only)
+    budget = explanation.advised.budget
+    # By other strategies the same budget might not be enough.
+    strategies = None if workload.is_marginals else minimum.closure.strategies
+    optimum = planner.optimum(workload, loss=loss, budget=budget, strategies=strategies, **options)
+    if isinstance(loss, MaxVariance):
+        # Both are found to a tolerance, so another budget may be the one for just this plan.
+        of_plan = smallest_budget(optimum, reference_budget).budget
+        budget = max(budget, of_plan, key=lambda candidate: candidate.rho)
+    reason = (
+        f"{describe_binding(explanation, compared=False)} {describe_advice(explanation)}".strip()
+    )
+    return optimum, budget, reason
+
+
+def _has_optional_targets(asked: PartsAsked) -> bool:
+    """Whether a table in areas has a target that is not required, or none."""
+    return asked.areas is not None and not all(
+        np.all(workload.required) for workload in asked.areas.workloads
+    )
+
+
+def plan_at_smallest_budget(
+    which: str,
+    asked: PartsAsked,
+    reference_budget: Budget,
+    objective: tuple[str | None, str | None, str | None],
+    shares: Mapping[str, Fraction] | None,
+    *,
+    uniform_reference: bool,
+    uniform_levels: bool,
+    tolerance: float | None,
+    on_progress: Progress,
+) -> tuple[Plan, str | None]:
+    """The plan at the smallest budget for all targets of all parts, and why it is that large.
+
+    Each part gets the smallest budget that meets its own targets; the plan's is their sum.
+
+    which: TARGETS, or REQUIRED where only tables without areas have other targets
+    objective: --loss, --weighting and --relative-to
+
+    Raises `WorkloadError` for parts without targets, or options that do not go with it.
+    """
+    if shares is not None:
+        raise WorkloadError("--minimum-budget finds the shares of the parts; leave --share out.")
+    if which == REQUIRED and (asked.counts is not None or _has_optional_targets(asked)):
+        raise WorkloadError(
+            "--minimum-budget required goes with tables alone, or tables in areas whose targets "
+            "are all required: of others it would meet all targets; say --minimum-budget targets, "
+            "or plan them by themselves."
+        )
+    parts: list[PartPlan] = []
+    reason, most = None, reference_budget.max_records_per_person
+    if asked.tables is not None:
+        loss = loss_that_meets(which, asked.tables, *objective)
+        optimum, budget, reason = optimum_at_smallest_budget(
+            which, asked.tables, loss, reference_budget,
+            uniform_reference=uniform_reference, on_progress=on_progress,
+        )  # fmt: skip
+        parts.append(optimum.at(budget))
+    elif any(objective):
+        name = ("loss", "weighting", "relative-to")[[bool(text) for text in objective].index(True)]
+        raise WorkloadError(
+            "--minimum-budget finds the smallest ρ for the largest error relative to targets; "
+            f"leave --{name} out."
+        )
+    if asked.areas is not None:
+        parts.append(
+            minimum_area_budget(
+                asked.areas,
+                max_records_per_person=most,
+                tolerance=tolerance,
+                uniform_levels=uniform_levels,
+                on_progress=on_progress,
+            )
+        )
+    if asked.counts is not None:
+        of_counts = query_optimum(asked.counts.queries, on_progress=on_progress)
+        parts.append(of_counts.at(smallest_query_budget(of_counts, reference_budget).budget))
+    total = sum((part.budget.privacy_cost for part in parts), Fraction())
+    budget = parts[0].budget
+    if len(parts) > 1:
+        budget = Budget(privacy_cost=total, max_records_per_person=most)
+    return Plan(tuple(parts), budget, parts[0].version), reason

@@ -1,13 +1,21 @@
-"""The verb that exports finished tables to the formats of others."""
+"""The verbs that hand tables to others: publish, registry."""
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import click
+
 from rpexplore.cli import options
-from rpexplore.cli.commands import Option
-from rpexplore.cli.console import progress, say_result
-from rpexplore.common.formatting import joined
-from rpexplore.postprocessing.formats.writers import NAMES
+from rpexplore.cli.console import interactive, progress, refuse_existing, say_result, write_new
+from rpexplore.cli.options import Argument, Option
+from rpexplore.common.text import joined
+from rpexplore.errors import RpexploreError
+from rpexplore.results.formats.writers import NAMES
+
+# ---- The verb that exports finished tables to the formats of others.
+
 
 ExportFolder = Annotated[
     Path, Option("--out", metavar="FOLDER", help="A new folder for the export.")
@@ -53,9 +61,10 @@ def publish(
     intervals, and the guarantee in the words of the release, which stays as it is. Costs no
     privacy.
     """
-    from rpexplore.postprocessing.formats.export import Imprint
-    from rpexplore.postprocessing.formats.publishing import DEFAULT, FORMATS, publish
     from rpexplore.releases.atomic_folder import check_new
+    from rpexplore.results.formats.export import Imprint
+    from rpexplore.results.formats.publishing import FORMATS, publish
+    from rpexplore.results.formats.writers import DEFAULT
 
     imprint = Imprint(title, publisher, license, agency, period)
     check_new(out)
@@ -78,3 +87,133 @@ def publish(
     lines = [f"{FORMATS[name].title}: {FORMATS[name].files}." for name in chosen]
     text = "\n".join([*lines, f"The export is in {out}"])
     say_result(as_json, facts, "\n\n".join(filter(None, [text, published.warning])))
+
+
+# ---- The verb that describes a release for the public registry of deployments.
+
+
+RELEASE_OF_ANY_KIND = (
+    "The folder of a release of any kind: of tables, of queries, of tables in areas, adaptive."
+)
+# Option and question of each value that only a person knows.
+QUESTIONS = {
+    "name": ("--name", "What is the data product called?"),
+    "curators": ("--curator", "Who publishes it?"),
+    "intended_use": ("--intended-use", "What are the figures for?"),
+    "region": ("--region", "What region do the data describe, or whose laws apply?"),
+    "sector": (
+        "--sector",
+        "Which sector: Technology, Healthcare, Education, Government, Energy or Finance?",
+    ),
+    "actors": ("--actors", "Who sees the records or the figures, and why can they be trusted?"),
+    "justification": ("--justification", "How were budget and tables chosen, and why so?"),
+    "authors": ("--author", "Who fills in this entry?"),
+}
+
+
+def _option(name: str, metavar: str = "TEXT"):
+    flag, question = QUESTIONS[name]
+    repeated = " Repeat it for more." if name in ("curators", "authors") else ""
+    return Option(flag, metavar=metavar, help=question + repeated)
+
+
+EntryOut = Annotated[
+    Path, Option("--out", metavar="FILE", help="Where the entry goes: a .yaml file.")
+]
+ReleaseOfAnyKind = Annotated[Path, Argument(metavar="RELEASE", help=RELEASE_OF_ANY_KIND)]
+Name = Annotated[str, _option("name")]
+Curators = Annotated[list[str] | None, _option("curators")]
+IntendedUse = Annotated[str, _option("intended_use")]
+Region = Annotated[str, _option("region")]
+Sector = Annotated[str, _option("sector", "NAME")]
+Actors = Annotated[str, _option("actors")]
+Justification = Annotated[str, _option("justification")]
+Authors = Annotated[list[str] | None, _option("authors")]
+Published = Annotated[
+    str,
+    Option("--published", metavar="YYYY-MM-DD", help="Day of publication (else of the release)."),
+]
+Exploration = Annotated[
+    str,
+    Option(
+        "--exploration",
+        metavar="TEXT",
+        help="What was done with the records before, and whether its privacy loss was counted.",
+    ),
+]
+Future = Annotated[
+    str,
+    Option("--future", metavar="TEXT", help="Plans for later releases of these records."),
+]
+Sources = Annotated[
+    str, Option("--sources", metavar="TEXT", help="Links to the figures, papers on them.")
+]
+
+# It imports what it needs itself, so that no other verb waits for it.
+
+
+def registry(
+    release: ReleaseOfAnyKind,
+    out: EntryOut,
+    name: Name = "",
+    curator: Curators = None,
+    intended_use: IntendedUse = "",
+    region: Region = "",
+    sector: Sector = "",
+    actors: Actors = "",
+    justification: Justification = "",
+    author: Authors = None,
+    published: Published = "",
+    exploration: Exploration = "",
+    future: Future = "",
+    sources: Sources = "",
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write an entry for OpenDP's registry of deployments.
+
+    A draft of its third tier, as YAML, from the release, its plan and its report. Eight values only
+    a person knows; on a terminal those that are missing are asked for. Costs no privacy.
+    """
+    from rpexplore.results.formats.registry_entry import RegistryAnswers, registry_text
+
+    answers = RegistryAnswers(
+        name,
+        tuple(curator or ()),
+        intended_use,
+        region,
+        sector,
+        actors,
+        justification,
+        tuple(author or ()),
+        published,
+        exploration,
+        future,
+        sources,
+    )
+    refuse_existing(out, force)
+    if interactive() and not as_json:
+        answers = _ask_for(answers)
+    if answers.missing:
+        flags = ", ".join(QUESTIONS[missing][0] for missing in answers.missing)
+        raise RpexploreError(
+            f"An entry of the registry needs what only a person knows; give {flags}."
+        )
+    with progress("Reading the release"):
+        text = registry_text(release, answers)
+    write_new(out, text, force)
+    said = (
+        f"The entry is in {out}, as a draft: read it before you hand it in, and complete or "
+        "correct what is not right for your release."
+    )
+    say_result(as_json, {"entry": str(out)}, said)
+
+
+def _ask_for(answers):
+    """The answers with those that somebody at the terminal has added."""
+    for missing in answers.missing:
+        click.echo(f"{QUESTIONS[missing][1]} ", err=True, nl=False)
+        line = sys.stdin.readline().strip()
+        is_list = missing in ("curators", "authors")
+        answers = replace(answers, **{missing: (line,) if line and is_list else line or ()})
+    return answers

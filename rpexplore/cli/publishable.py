@@ -9,7 +9,7 @@ import numpy as np
 from rpexplore.cli.console import text_table
 from rpexplore.cli.facts import row_facts
 from rpexplore.common.files import file_bytes
-from rpexplore.common.formatting import describe_share, rounded
+from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.expected_counts import (
     CV_LIMIT,
     ExpectedCounts,
@@ -22,7 +22,7 @@ from rpexplore.errors import RpexploreError, WorkloadError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rpexplore.analysis.areas.usefulness import AreaUsefulness
+    from rpexplore.analysis.area_usefulness import AreaUsefulness
     from rpexplore.analysis.queries import CountUsefulness
     from rpexplore.analysis.usefulness import Usefulness
     from rpexplore.domain.domain import Domain
@@ -121,7 +121,7 @@ def _of_tables(part: Any, expected: ExpectedCounts, limit: float, _: Any) -> "Us
 def _of_areas(
     part: Any, expected: ExpectedCounts, limit: float, totals: dict[int, float] | None
 ) -> "AreaUsefulness":
-    from rpexplore.analysis.areas.usefulness import publishable_in_areas
+    from rpexplore.analysis.area_usefulness import publishable_in_areas
 
     return publishable_in_areas(part, expected, cv_limit=limit, totals=totals)
 

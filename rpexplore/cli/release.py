@@ -43,17 +43,17 @@ def release(
     noise was drawn is finished by --resume, from PLAN and DATA no more: `release --resume --out
     FOLDER`.
     """
-    from rpexplore.cli.ledger_facts import account_facts, announcement, booked_since
-    from rpexplore.common.exact_numbers import exact_text
-    from rpexplore.domain.provenance import formulas_warning
+    from rpexplore.cli.facts import account_facts, announcement, booked_since
+    from rpexplore.common.numbers import exact_text
+    from rpexplore.domain.domain import formulas_warning
     from rpexplore.planning.plan import load_plan
     from rpexplore.privacy.conversions import rho_text
     from rpexplore.releases import release as releases
-    from rpexplore.releases.approval import load_approvals
+    from rpexplore.releases.approvals import load_approvals
     from rpexplore.releases.atomic_folder import check_new
     from rpexplore.releases.charged_run import booked_run
     from rpexplore.releases.ledger.ledger import ledger_for
-    from rpexplore.releases.ledger.ledger_frames import describe_earlier_run
+    from rpexplore.releases.ledger.overlaps import describe_earlier_run
     from rpexplore.releases.measurement_file import NOTE
 
     if out is None:
@@ -181,9 +181,9 @@ def ledger(
     All in ρ for one record; for a person with at most m records it is m² times that. A ledger in
     PostgreSQL is made first: `ledger --create --ledger postgresql:NAME --grant ROLE`.
     """
-    from rpexplore.cli.ledger_facts import account_facts, account_text
-    from rpexplore.common.exact_numbers import exact_fraction, exact_text
-    from rpexplore.releases.approval import ApprovalDemand
+    from rpexplore.cli.facts import account_facts, account_text
+    from rpexplore.common.numbers import exact_fraction, exact_text
+    from rpexplore.releases.approvals import ApprovalDemand
     from rpexplore.releases.ledger.ledger import ledger_for
 
     if create or grant:
@@ -225,8 +225,8 @@ def _create_ledger(
     as_json: bool,
 ) -> None:
     """Make a ledger in a database; `given` is what does not go with that."""
+    from rpexplore.releases.ledger.ledger import store_of
     from rpexplore.releases.ledger.ledger_database import LedgerDatabase
-    from rpexplore.releases.ledger.stores import store_of
 
     for name, value in given.items():
         if value is not None:

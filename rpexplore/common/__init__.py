@@ -1,15 +1,12 @@
 """What every room may use: numbers, text, files. It knows nothing of privacy or tables.
 
-Read `exact_numbers` first (rationals from what people write, and back: budgets and noise scales
-are these), then `files` (a file is written whole or not at all). Look up the rest by subject:
-
-numbers  `typed_numbers`, `numerics` (normal quantiles, how CVXPY is asked)
-texts    `formatting` (as people read them), `names`, `arguments` (errors for those of another
-         kind), `template_text`, `json_fields` (strict reading), `yaml_text`, `csv_text`
-files    `file_kinds`, `file_identity`, `machine`, `parquet_bytes`, `zip_file`, `statistics_files`
-         (SPSS, Stata, SAS), `record_files` (which hold records), `secret_files`, `ssh_signatures`
-work     `extras` (optional packages), `concurrency`, `other_process`, `hangup`
-app      `webapp_files`, `server_settings`, `limits`, `public_address`, `login_file`, `event_log`
+Numbers and texts: `numbers` (rationals from what people write and back, the normal quantile),
+`text` (numbers as people read and type them, names, CSV, YAML), `template_text`, `json_fields`
+(strict reading), `arguments` (errors for those of another kind). Files: `files` (written whole, the
+user's folder, passwords), `file_kinds` (which hold records, SPSS, Stata, SAS), `parquet_bytes`,
+`ssh_signatures` (of texts, by ssh-keygen). Work: `processes` (one-thread linear algebra, ordered
+parallel map, work in another process). The app: `installation` (optional packages, the app's own
+files), `server` and `server_files` (how a shared server serves).
 
 Imports `errors` only.
 """

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown, whole_number
+from rpexplore.common.numbers import shown, whole_number
 from rpexplore.errors import ArgumentError, RpexploreError
 
 _NOUNS = {

@@ -1,27 +1,387 @@
-"""What a file is by its first bytes, where text is expected."""
+"""Files that hold records: statistics packages, Parquet, zip files, and how large they become."""
 
+import io
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rpexplore.common.files import HEAD
+from rpexplore.common.installation import require
+from rpexplore.common.processes import in_other_process
+from rpexplore.errors import DomainError, RpexploreError
+
+# ---- Which files hold records, by their first bytes and their endings; and how they are refused.
+
+
+_OF_PARQUET = b"PAR1"
 _BEGINNINGS = {
-    b"PK\x03\x04": "a spreadsheet or another ZIP file",
-    b"\xd0\xcf\x11\xe0": "an old spreadsheet or document",
-    b"\x1f\x8b": "compressed by gzip",
-    b"PAR1": "a Parquet file",
-    b"%PDF": "a PDF document",
+    _OF_PARQUET: "a Parquet file",
+    b"ARROW1": "an Arrow file",
+    b"ORC": "an ORC file",
+    b"Obj\x01": "an Avro file",
     b"SQLite format 3\x00": "an SQLite database",
-    b"\x93NUMPY": "a NumPy matrix",
-    b"\xff\xfe": "text in UTF-16",
-    b"\xfe\xff": "text in UTF-16",
+    b"\x1f\x8b": "compressed by gzip",
 }
-_PAGES = (b"<!doctype", b"<html", b"<?xml")
+# Stata before its version 13: the version, the order of bytes, and 1.
+_OLD_STATA = re.compile(rb"[\x66-\x73][\x01\x02]\x01\x00", re.DOTALL)
+_PORTABLE_SPSS = b"SPSS PORT FILE"  # behind tables of characters
 
-HEAD = 512
-"""How many bytes `kind_beside_text` looks at."""
 
+def refuse_records(content: bytes, filename: str, *, may_be_parquet: bool = False) -> None:
+    """Raise `DomainError` for a file of a kind that holds records, by its content or its ending.
 
-def kind_beside_text(head: bytes) -> str:
-    """The kind of a file by its first bytes, in words; "" for what may be text in UTF-8."""
+    may_be_parquet: where a public list may come as a Parquet file
+    """
+    form = statistics_format(content[:HEAD], filename)
+    if form is None and (_OLD_STATA.match(content) or _PORTABLE_SPSS in content[:HEAD]):
+        form = "dta" if _OLD_STATA.match(content) else "por"
+    if form is not None:
+        raise DomainError(
+            f"{filename} is a file of {PACKAGES[form]}, which holds records, and this server takes "
+            "none. Make the codebook where the file is (rpexplore schema FILE --out codebook.json) "
+            "and upload codebook.json."
+        )
     for beginning, kind in _BEGINNINGS.items():
+        if content.startswith(beginning) and not (may_be_parquet and beginning == _OF_PARQUET):
+            raise refusal(filename, kind)
+
+
+def refusal(filename: str, kind: str) -> DomainError:
+    """The error for a file of this kind, which holds records or may hold them."""
+    return DomainError(
+        f"{filename} is {kind}, and this server takes no records. Make the codebook where the "
+        "records are, on the Codebook page of your own app (rpexplore app), download codebook.json "
+        "there, and upload that."
+    )
+
+
+# ---- Files of statistics packages, SPSS, Stata and SAS: which they are, and how pyreadstat is
+# asked.
+#
+# pyreadstat is an optional dependency, and code in C that a damaged file can crash: files are read
+# in another process (`dictionary` here, records in `data.files`).
+
+
+PACKAGES = {
+    "sav": "SPSS", "zsav": "SPSS", "por": "SPSS", "dta": "Stata", "sas7bdat": "SAS", "xpt": "SAS",
+}  # fmt: skip
+"""Of which package a file is, by its ending."""
+
+_STATISTICS_BEGINNINGS = {
+    b"$FL2@(#)": "sav",
+    b"$FL3@(#)": "sav",
+    b"<stata_dta>": "dta",
+    bytes(12) + b"\xc2\xea\x81\x60\xb3\x14\x11\xcf": "sas7bdat",
+    b"HEADER RECORD*******LIB": "xpt",
+}
+_READERS = {
+    "sav": "read_sav", "zsav": "read_sav", "por": "read_por", "dta": "read_dta",
+    "sas7bdat": "read_sas7bdat", "xpt": "read_xport",
+}  # fmt: skip
+# How dates are shown, and so which numbers are dates: (form, first day, unit).
+_DATES = {
+    "SPSS": (
+        (r"[AEJS]?DATE\d*", "1582-10-14", "day in s"),
+        (r"(DATETIME|YMDHMS)[\d.]*", "1582-10-14", "s"),
+    ),
+    "Stata": ((r"%-?(td|d).*", "1960-01-01", "day"), (r"%-?tc.*", "1960-01-01", "ms")),
+    "SAS": (
+        (
+            r"(DATE|WEEKDAT[EX]|(MMDDYY|DDMMYY|YYMMDD)[BCDNPS]?|(IS|E|B)8601DA)\d*",
+            "1960-01-01",
+            "day",
+        ),
+        (r"(DATETIME|DATEAMPM|MDYAMPM|(IS|E|B)8601DT|B8601DN)[\d.]*", "1960-01-01", "s"),
+    ),
+}
+_WITHOUT_MISSING = (
+    "por",
+    "xpt",
+)  # formats of which pyreadstat tells no user-defined missing values
+
+
+@dataclass(frozen=True)
+class DictionaryVariable:
+    """A variable as the dictionary of such a file describes it.
+
+    kind     "text", "whole numbers", "numbers" or "dates"
+    dates    of dates, which are kept as numbers: the first day, and the unit they are counted in
+    labels   by value, a number or a text; a letter (or "_") of a variable of numbers stands for
+             an extended missing value: .a of Stata, .A of SAS
+    missing  ranges of user-defined missing values, (first, last), both included
+    """
+
+    name: str
+    label: str
+    kind: str
+    dates: tuple[str, str] | None = None
+    labels: Mapping[Any, str] = field(default_factory=dict)
+    missing: tuple[tuple[Any, Any], ...] = ()
+
+
+def statistics_format(head: bytes, filename: str) -> str | None:
+    """The format of a file by its first bytes or its ending, a key of `PACKAGES`; None: another."""
+    for beginning, form in _STATISTICS_BEGINNINGS.items():
         if head.startswith(beginning):
-            return kind
-    if head.removeprefix(b"\xef\xbb\xbf").lstrip().lower().startswith(_PAGES):
-        return "a web page or another marked-up document"
-    return "no text" if head.count(0) > len(head) // 4 else ""
+            return form
+    ending = Path(filename).suffix.lower().removeprefix(".")
+    return ending if ending in PACKAGES else None
+
+
+def dictionary(
+    content: bytes | Path, form: str, name: str, error: type[RpexploreError]
+) -> tuple[DictionaryVariable, ...]:
+    """The variables of a file, of which no record is read.
+
+    Args:
+        content: What it holds, or where it is.
+        form: As of `statistics_format`.
+        name: What errors call it.
+
+    Raises:
+        error: For a file that cannot be read.
+        MissingExtraError: Without pyreadstat.
+    """
+    require("pyreadstat", "formats", f"{name}, a file of {PACKAGES[form]}")
+    if isinstance(content, bytes):
+        return _in_other_process(content, form, name, error)
+    try:
+        status = content.stat()
+    except OSError as problem:
+        raise error(f"{name} cannot be read ({problem.strerror}); check the path.") from None
+    states = (_state(status),)
+    if catalog := catalog_beside(content, form):
+        states += (_state(catalog.stat()),)
+    return _of_path(content, states, form, name, error)
+
+
+def catalog_beside(path: Path, form: str) -> Path | None:
+    """The catalog in which SAS keeps the labels of a file: its name, or formats.sas7bcat."""
+    if form != "sas7bdat":
+        return None
+    catalogs = (path.with_suffix(".sas7bcat"), path.with_name("formats.sas7bcat"))
+    return next((catalog for catalog in catalogs if catalog.is_file()), None)
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+@lru_cache(maxsize=16)
+def _of_path(
+    path: Path,
+    states: tuple[tuple[int, ...], ...],
+    form: str,
+    name: str,
+    error: type[RpexploreError],
+) -> tuple[DictionaryVariable, ...]:
+    """The variables of the file, while it and its catalog are in these states."""
+    return _in_other_process(path, form, name, error)
+
+
+def _in_other_process(
+    content: bytes | Path, form: str, name: str, error: type[RpexploreError]
+) -> tuple[DictionaryVariable, ...]:
+    return in_other_process(
+        _dictionary, content, form, name, error, ended=damaged(form, name, error)
+    )
+
+
+def damaged(form: str, name: str, error: type[RpexploreError]) -> RpexploreError:
+    """The error for a file that pyreadstat cannot read."""
+    return error(
+        f"{name} is no file of {PACKAGES[form]}, or a damaged one; save it there anew, or as CSV."
+    )
+
+
+@contextmanager
+def readable(form: str, name: str, error: type[RpexploreError]) -> Iterator[None]:
+    """A block in which pyreadstat reads: what it raises is told as `error`."""
+    try:
+        yield
+    except (RpexploreError, OSError):
+        raise
+    except Exception as problem:  # of pyreadstat, but also of Python about texts, dates and sizes
+        if "encoding" in str(problem):
+            raise error(
+                f"{name} is in an encoding that cannot be read; save it in UTF-8 (in SPSS: SET "
+                "UNICODE=ON), or as CSV."
+            ) from None
+        raise damaged(form, name, error) from None
+
+
+def read_part(file: BinaryIO, form: str, **options: Any) -> tuple[Any, Any]:
+    """Read an open file with pyreadstat: the records as a DataFrame, and the dictionary.
+
+    User-defined missing values are read as they are. To be called in another process.
+    """
+    import warnings
+
+    import pyreadstat
+
+    options |= {"disable_datetime_conversion": True}
+    if form not in _WITHOUT_MISSING:
+        options["user_missing"] = True
+    file.seek(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of columns of one name, of which the second is renamed
+        return getattr(pyreadstat, _READERS[form])(file, **options)
+
+
+def _dictionary(
+    content: bytes | Path, form: str, name: str, error: type[RpexploreError]
+) -> tuple[DictionaryVariable, ...]:
+    with (
+        readable(form, name, error),
+        content.open("rb") if isinstance(content, Path) else io.BytesIO(content) as file,
+    ):
+        path = content if isinstance(content, Path) else None
+        return read_dictionary(file, form, path, name, error)[0]
+
+
+def read_dictionary(
+    file: BinaryIO, form: str, path: Path | None, name: str, error: type[RpexploreError]
+) -> tuple[tuple[DictionaryVariable, ...], Any]:
+    """The variables of an open file, and what pyreadstat says of it. For another process.
+
+    path: where the file is, if anywhere, so that a catalog beside it is found
+    """
+    # As a dict: a DataFrame would take the import of pandas, longer than all else.
+    _, said = read_part(file, form, metadataonly=True, output_format="dict")
+    if path is not None and (catalog := catalog_beside(path, form)):
+        try:
+            labels = _labels_of_catalog(catalog)
+        except Exception:  # pyreadstat's, of whatever kind
+            raise error(
+                f"The catalog {catalog.name!r} beside {name} cannot be read; make it anew in SAS, "
+                "or move it elsewhere to do without labels."
+            ) from None
+        said.variable_value_labels = {
+            variable: labels.get(label_set, {})
+            for variable, label_set in said.variable_to_label.items()
+        }
+    return tuple(
+        _variable(
+            form,
+            name,
+            label or "",
+            said.readstat_variable_types[name],
+            said.original_variable_types[name] or "",
+            dict(said.variable_value_labels.get(name, {})),
+            tuple((part["lo"], part["hi"]) for part in said.missing_ranges.get(name, ())),
+        )
+        for name, label in zip(said.column_names, said.column_labels, strict=True)
+    ), said
+
+
+def _labels_of_catalog(catalog: Path) -> Mapping[str, Mapping[Any, str]]:
+    """The labels by value of each format of SAS in its catalog; of ranges by their first values."""
+    import pyreadstat
+
+    _, said = pyreadstat.read_sas7bcat(catalog, output_format="dict")
+    # The label of all other values (OTHER) has no value.
+    return {
+        name: {value: label for value, label in labels.items() if value is not None}
+        for name, labels in said.value_labels.items()
+    }
+
+
+def _variable(
+    form: str, name: str, label: str, stored: str, shown_as: str, *more: Any
+) -> DictionaryVariable:
+    if stored.startswith("string"):
+        return DictionaryVariable(name, label, "text", None, *more)
+    for pattern, first_day, unit in _DATES[PACKAGES[form]]:
+        if re.fullmatch(pattern, shown_as):
+            return DictionaryVariable(name, label, "dates", (first_day, unit), *more)
+    is_whole = stored.startswith("int") or re.fullmatch(r"F\d+(\.0)?", shown_as)
+    return DictionaryVariable(name, label, "whole numbers" if is_whole else "numbers", None, *more)
+
+
+# ---- How large an uploaded file becomes when it is read: a small one may hold very much.
+
+
+_ROWS_AT_ONCE = 64  # each may hold a long text again, which the file has but once
+
+
+def unpacked_size(content: bytes, most: int) -> int:
+    """The bytes of a file's content once unpacked; where that is more than `most`, any such number.
+
+    Of zip files, Parquet files, and these in those; a damaged file is left to its reader.
+
+    >>> unpacked_size(b"age,sex", most=100)
+    7
+    """
+    if content.startswith(ZIP):
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                entries = archive.infolist()
+                size = sum(entry.file_size for entry in entries)
+                for entry in entries:
+                    if size > most:
+                        break
+                    with archive.open(entry) as file:
+                        begins = file.read(len(_OF_PARQUET))
+                    if begins == _OF_PARQUET:
+                        size += _of_parquet(archive.read(entry), most)
+                return size
+        except DAMAGED:
+            return len(content)
+    return _of_parquet(content, most) if content.startswith(_OF_PARQUET) else len(content)
+
+
+def _of_parquet(content: bytes, most: int) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        about = file.metadata
+        groups = [about.row_group(number) for number in range(about.num_row_groups)]
+        stated = max(about.num_rows * about.num_columns, sum(g.total_byte_size for g in groups))
+        if stated > most:
+            return stated
+        size = 0
+        for rows in file.iter_batches(_ROWS_AT_ONCE, use_threads=False):
+            size += rows.nbytes
+            if size > most:
+                break
+        return size
+    except (pa.ArrowException, OSError, ValueError, TypeError):
+        return len(content)
+
+
+# ---- Zip files in memory.
+
+
+ZIP = b"PK\x03\x04"  # what zip files begin with
+# What zipfile raises for files that it cannot read.
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,  # for a compression or an encryption that it does not know
+    RuntimeError,  # for an entry with a password
+    ValueError,
+    OSError,
+    EOFError,
+)
+_MOMENT = (1980, 1, 1, 0, 0, 0)  # the earliest a zip file can say: the same plan, the same bytes
+
+
+def zip_of(files: Mapping[str, bytes]) -> bytes:
+    """The zip file of these; the same bytes every time."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, _MOMENT)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system, entry.external_attr = 3, 0o644 << 16
+            archive.writestr(entry, content)
+    return file.getvalue()

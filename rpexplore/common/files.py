@@ -1,17 +1,26 @@
-"""Files written whole or not at all, text read from bytes, and the program's own folder."""
+"""Files: written whole or not at all, recognised by their first bytes, identified, kept secret."""
 
 import contextlib
 import errno
+import hashlib
 import os
+import platform
+import re
 import shutil
 import stat
+import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from rpexplore.common.file_kinds import HEAD, kind_beside_text
-from rpexplore.errors import RpexploreError
+from rpexplore.errors import LedgerError, RpexploreError
+
+# ---- Files written whole or not at all, text read from bytes, and the program's own folder.
+
 
 _PART, _SECONDS_TO_WRITE = ".rpexplore-part-", 3600
 
@@ -123,3 +132,152 @@ def utf8_text(
         return content.decode(encoding)
     except UnicodeDecodeError:
         raise error(f"{source} is not UTF-8 text; save it as UTF-8.") from None
+
+
+# ---- What a file is by its first bytes, where text is expected.
+
+
+_BEGINNINGS = {
+    b"PK\x03\x04": "a spreadsheet or another ZIP file",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet or document",
+    b"\x1f\x8b": "compressed by gzip",
+    b"PAR1": "a Parquet file",
+    b"%PDF": "a PDF document",
+    b"SQLite format 3\x00": "an SQLite database",
+    b"\x93NUMPY": "a NumPy matrix",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+}
+_PAGES = (b"<!doctype", b"<html", b"<?xml")
+
+HEAD = 512
+"""How many bytes `kind_beside_text` looks at."""
+
+
+def kind_beside_text(head: bytes) -> str:
+    """The kind of a file by its first bytes, in words; "" for what may be text in UTF-8."""
+    for beginning, kind in _BEGINNINGS.items():
+        if head.startswith(beginning):
+            return kind
+    if head.removeprefix(b"\xef\xbb\xbf").lstrip().lower().startswith(_PAGES):
+        return "a web page or another marked-up document"
+    return "no text" if head.count(0) > len(head) // 4 else ""
+
+
+# ---- Files that hold passwords: TOML, for their owner alone, and never quoted in an error.
+
+
+def secret_toml(path: Path, what: str, error: type[RpexploreError]) -> dict[str, Any] | None:
+    """The content of a TOML file of secrets; None if it is no TOML, which its reader has to say.
+
+    Raises `error`, which calls the file by `what`, if others than its owner may use it or it cannot
+    be read, and `FileNotFoundError`.
+    """
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise error(
+                    f"{what} {str(path)!r} must be for its owner alone, but others "
+                    f"may use it (mode {stat.S_IMODE(mode):o}); run: chmod 600 {path}"
+                )
+            return tomllib.load(file)
+    except FileNotFoundError:
+        raise
+    except OSError as problem:
+        raise error(
+            f"{what} {str(path)!r} cannot be read ({problem.strerror}); check the path."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return None  # the parser may quote what it could not read
+
+
+# ---- What a file is, whatever it is called: the same for every link to it, and after a renaming.
+
+
+FILE_PREFIX = "file:"
+
+# FS_IOC_GETVERSION of Linux: tells apart the files that have had the same number (inode).
+_GENERATION = 0x80087601
+
+
+def file_identity(path: Path, machine: str = "") -> str:
+    """Device, number and, where the file system tells it, generation. Raises `OSError`.
+
+    Without a generation a new file may be taken for one that was removed: its number is used again.
+    machine: whose device it is, where others are known as well
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    try:
+        stat = os.fstat(descriptor)
+        generation = ""
+        with contextlib.suppress(ImportError, OSError):  # no Unix, or a file system without
+            from fcntl import ioctl
+
+            generation = (
+                f":{int.from_bytes(ioctl(descriptor, _GENERATION, bytes(8))[:4], 'little')}"
+            )
+    finally:
+        os.close(descriptor)
+    device = f"{machine}:{stat.st_dev}" if machine else stat.st_dev
+    return f"{FILE_PREFIX}{device}:{stat.st_ino}{generation}"
+
+
+# ---- Which machine a path is of, for what several machines share: the same after every restart.
+
+
+VARIABLE = "RPEXPLORE_MACHINE"
+_IDENTITIES = Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id")
+_MOUNTS = Path("/proc/self/mountinfo")
+# File systems that several machines mount, as Linux calls them.
+_SHARED = {
+    "afs", "beegfs", "ceph", "cifs", "fuse.ceph", "fuse.glusterfs", "fuse.sshfs", "gfs2",
+    "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "ocfs2", "smb3", "smbfs",
+}  # fmt: skip
+
+
+def machine_names(path: Path) -> tuple[str, ...]:
+    """Names of the machine that a path is on: the one in `VARIABLE`, then its own.
+
+    It has both names, so that setting the variable later makes no other machine of it. Raises
+    `LedgerError` where the same file could be of another machine tomorrow: in a container without
+    an identity, and in a folder that several machines mount, unless the variable is set.
+    """
+    named = os.environ.get(VARIABLE, "").strip()
+    if named and not re.fullmatch(r"[\w.-]{1,100}", named):
+        raise LedgerError(
+            f"{VARIABLE} must be a name of letters, digits and signs of -_. alone, got {named!r}; "
+            "correct it."
+        )
+    own = _identity()
+    problem = ""
+    best, kind = -1, ""
+    with suppress(OSError):
+        for line in _MOUNTS.read_text("utf-8", "surrogateescape").splitlines():
+            # https://docs.kernel.org/filesystems/proc.html, 3.5
+            before, _, behind = line.partition(" - ")
+            mounted = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), before.split()[4])
+            if path.is_relative_to(mounted) and len(mounted) >= best:
+                best, kind = len(mounted), behind.split()[0]
+    if kind in _SHARED:
+        problem = f"{str(path)!r} lies in a folder that other machines can have as well"
+    elif not own:
+        problem = "this machine has no identity that is the same after a restart"
+    if problem and not named:
+        raise LedgerError(
+            f"A ledger in a database knows files by their machine, and {problem}; name it in the "
+            f"environment variable {VARIABLE}, the same on all that have these files at this path."
+        )
+    return tuple(filter(None, [named, own]))
+
+
+def _identity() -> str:
+    """A digest of the system's own number; its host name where no number is known; or ""."""
+    for file in _IDENTITIES:
+        with suppress(OSError, UnicodeDecodeError):
+            number = file.read_text("ascii").strip()
+            if re.fullmatch(r"[0-9a-f]{32}", number):
+                # The number itself is not for others: see machine-id(5).
+                return hashlib.sha256(f"rpexplore ledger {number}".encode()).hexdigest()[:16]
+    # On Linux that is a container, whose host name changes.
+    return "" if sys.platform == "linux" else re.sub(r"[^\w.-]", "-", platform.node())

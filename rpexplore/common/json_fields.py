@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import exact_fraction, shown, shown_value
+from rpexplore.common.numbers import exact_fraction, shown, shown_value
 from rpexplore.errors import RpexploreError
 
 SEAL = "sha256"

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from rpexplore.common.exact_numbers import shown
+from rpexplore.common.numbers import shown
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:

@@ -1,26 +1,151 @@
-"""Counting: exact marginals of records that come in batches, in one pass and in bounded memory.
-
-Batches are coded and gathered until there are many records; then every block of attributes
-(`blocks`) is counted over all of these, and its tables are summed from that, before the next
-records are read. Memory, beyond the programme itself:
-
-- the counts of the maximal tables: 4 bytes a cell, 8 from 2^32 records on;
-- the gathered records, as category indices: at most 32 MB, or 2^16 records where these are more;
-- one batch as it was read: at most 2^22 values of all columns, usually far less than 32 MB;
-- for each processor (at most 4), what it works on: some 20 MB, whatever the tables' sizes.
-"""
+"""Counting: exact marginals of records that come in batches, in one pass and in bounded memory."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from functools import reduce
 from math import prod
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress, in_order, part_of_progress
-from rpexplore.data.blocks import Block, blocks, maximal, summed_tables
-from rpexplore.data.counts import Counts
-from rpexplore.data.source import COUNTING
+from rpexplore.common.processes import Progress, in_order, part_of_progress
+from rpexplore.data.source import COUNTING, Counts, holding_sets
 from rpexplore.domain.domain import AttributeIndices
+
+# ---- Blocks: fewer and larger sets of attributes than the tables that are wanted, to count by.
+#
+# The work of counting a table grows with the records, whatever its size, as long as its counts fit
+# the processor's cache. So several tables are counted as one: a block, from which they follow by
+# summing. All 455 tables of 3 among 15 attributes of size 10 are in some 80 blocks of 5.
+
+
+@dataclass(frozen=True)
+class Block:
+    """Attributes that are counted together, and the tables that are summed from these counts.
+
+    attribute_indices  ascending
+    tables             each on some of these attributes, ascending
+    """
+
+    attribute_indices: AttributeIndices
+    tables: tuple[AttributeIndices, ...]
+
+
+def maximal(tables: Iterable[Sequence[int]]) -> list[AttributeIndices]:
+    """The tables that are in no other, each once, ascending; without the one of no attribute."""
+    sets = sorted({tuple(sorted(table)) for table in tables} - {()}, key=len, reverse=True)
+    holding = holding_sets(sets)
+    return sorted(
+        table
+        for table in sets
+        if len(table) == len(sets[0])
+        or reduce(int.__and__, (holding[index] for index in table)).bit_count() == 1
+    )
+
+
+def blocks(
+    tables: Sequence[AttributeIndices], sizes: Sequence[int], most_cells: int
+) -> list[Block]:
+    """Blocks of at most so many cells that the tables follow from, each from one of them.
+
+    tables: no set in another. A larger table is a block of its own. Greedy, a heuristic: from one
+    table, the attribute is added that brings most others for its size, while there is room.
+    """
+    cells = [prod(sizes[index] for index in table) for table in tables]
+    cover = _Cover(tables, sizes)
+    chosen = []
+    for seed in sorted(range(len(tables)), key=lambda table: -cells[table]):
+        if not cover.open[seed]:
+            continue
+        if 2 * cells[seed] > most_cells:  # no room for another attribute that matters
+            cover.open[seed] = False
+            chosen.append(Block(tables[seed], (tables[seed],)))
+        else:
+            chosen.append(cover.block(seed, most_cells))
+    return chosen
+
+
+class _Cover:
+    """Which tables are in no block yet, and what an attribute would bring to a growing block.
+
+    Of tables that are in a block, nothing is kept up to date.
+    """
+
+    def __init__(self, tables: Sequence[AttributeIndices], sizes: Sequence[int]) -> None:
+        self._tables, self._sizes = tables, np.array(sizes, dtype=np.int64)
+        self._worth = 1 / np.log(np.maximum(self._sizes, 1.01))
+        self.open = np.ones(len(tables), dtype=bool)
+        self._n_lacking = np.array([len(table) for table in tables])  # attributes outside the block
+        self._sums = np.array([sum(table) for table in tables])  # of their indices
+        self._alone = np.flatnonzero(self._n_lacking == 1)
+        members: list[list[int]] = [[] for _ in sizes]
+        for position, table in enumerate(tables):
+            for index in table:
+                members[index].append(position)
+        self._with = [np.array(positions, dtype=np.int64) for positions in members]
+
+    def block(self, seed: int, most_cells: int) -> Block:
+        """A block that holds this table, and as many open ones as its cells allow."""
+        indices: list[int] = []
+        covered: list[int] = []
+        alone = self._alone[self.open[self._alone]]
+        brings = np.bincount(self._sums[alone], minlength=len(self._sizes)).astype(float)
+        add = list(self._tables[seed])
+        while add:
+            indices += add
+            for index in add:
+                those = self._with[index]
+                those = self._with[index] = those[self.open[those]]
+                self._n_lacking[those] -= 1
+                self._sums[those] -= index
+                covered += those[self._n_lacking[those] == 0].tolist()
+                # Where one attribute is lacking, the sum of the lacking indices is its own.
+                near = self._sums[those[self._n_lacking[those] == 1]]
+                brings += np.bincount(near, minlength=len(brings))
+            self.open[covered] = False
+            brings[indices] = 0
+            room = most_cells // prod(self._sizes[indices].tolist())
+            score = np.where(self._sizes <= room, brings * self._worth, 0)
+            best = int(np.argmax(score))
+            add = [best] if score[best] > 0 else []
+        for index in indices:
+            self._n_lacking[self._with[index]] += 1
+            self._sums[self._with[index]] += index
+        return Block(tuple(sorted(indices)), tuple(self._tables[table] for table in covered))
+
+
+def summed_tables(
+    block: Block, counts: np.ndarray
+) -> Iterator[tuple[AttributeIndices, np.ndarray]]:
+    """Each table of a block with its counts, one axis an attribute, from those of the block.
+
+    One attribute is summed away at a time, and what is left serves all tables without it.
+    """
+    indices = block.attribute_indices
+    smaller = [table for table in block.tables if table != indices]
+    if len(smaller) < len(block.tables):
+        yield indices, counts
+    while smaller:
+        n_without = [sum(index not in table for table in smaller) for index in indices]
+        axis = int(np.argmax(n_without))
+        without = tuple(table for table in smaller if indices[axis] not in table)
+        left = Block(indices[:axis] + indices[axis + 1 :], without)
+        yield from summed_tables(left, counts.sum(axis=axis))
+        smaller = [table for table in smaller if indices[axis] in table]
+
+
+# ---- Counting: exact marginals of records that come in batches, in one pass and in bounded
+# memory.
+#
+# Batches are coded and gathered until there are many records; then every block of attributes
+# (`blocks`) is counted over all of these, and its tables are summed from that, before the next
+# records are read. Memory, beyond the programme itself:
+#
+# - the counts of the maximal tables: 4 bytes a cell, 8 from 2^32 records on;
+# - the gathered records, as category indices: at most 32 MB, or 2^16 records where these are more;
+# - one batch as it was read: at most 2^22 values of all columns, usually far less than 32 MB;
+# - for each processor (at most 4), what it works on: some 20 MB, whatever the tables' sizes.
+
 
 # Cells whose counts a processor's cache holds while they are counted.
 _BLOCK_CELLS = 1 << 17

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rpexplore.common.exact_numbers import shown_value
 from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.json_fields import refusing
+from rpexplore.common.numbers import shown_value
 from rpexplore.domain.area_file import tree_of_file
 from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.codebook import has_name, schema_in_json
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.json_schemas import has_name, schema_in_json
 from rpexplore.errors import DomainError
 
 AREAS = "areas"

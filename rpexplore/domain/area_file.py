@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown
 from rpexplore.common.files import file_bytes
-from rpexplore.common.formatting import joined
+from rpexplore.common.numbers import shown
+from rpexplore.common.text import joined
 from rpexplore.domain.area_levels import RowName, names_of_levels, text_column
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.errors import DomainError

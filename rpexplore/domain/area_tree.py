@@ -1,11 +1,8 @@
-"""Area tree: areas in areas, level by level. Public knowledge; holds no records.
-
-What is a country, regions and municipalities here may as well be sections, divisions and classes of
-a classification (NACE, ISCO, ICD-10).
-"""
+"""Area tree: areas in areas, level by level. Public knowledge; holds no records."""
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore.common.numerics import read_only
+from rpexplore.common.numbers import read_only
 from rpexplore.domain.area_levels import (
     Level,
     RowName,
@@ -27,6 +24,11 @@ from rpexplore.errors import DomainError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+# What is a country, regions and municipalities here may as well be sections, divisions and classes
+# of a classification (NACE, ISCO, ICD-10).
+
 
 MAX_AREAS = 20_000_000
 TOP = "all"  # what the level above the first column is called
@@ -282,3 +284,144 @@ def _top_name(levels: Sequence[str]) -> str:
     while name in levels:
         name += "_"
     return name
+
+
+# ---- Area range: areas of a tree that follow one another, with what lies in them, level by level.
+#
+# A tree is worked on a range after another where it is too large for the memory.
+
+
+@dataclass(frozen=True, eq=False)
+class Families:
+    """The areas of a level of a range that have parts, and these parts, by their rows.
+
+    owners   int64[n_owners]
+    parts    the rows of all their parts
+    first    int64[n_owners]: where the parts of each begin in `parts`
+    parents  int64[n_parts]: the row of the area that each is a part of
+    """
+
+    owners: np.ndarray
+    parts: slice
+    first: np.ndarray
+    parents: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class AreaRange:
+    """Some areas that follow one another on a level, and all within them down to another level.
+
+    tree    the areas
+    slices  the areas of each level by their numbers, from the highest on; may be none on lower ones
+
+    A number for each area stands in the order of the levels: this is an area's row.
+    """
+
+    tree: AreaTree
+    slices: tuple[slice, ...]
+
+    @classmethod
+    def within(cls, tree: AreaTree, level: int, start: int, stop: int, last: int) -> "AreaRange":
+        """From the areas [start, stop) of a level, by their numbers, down to the level `last`."""
+        slices = [slice(start, stop)]
+        for _ in range(level, last):
+            above = slices[-1]
+            ends = [_first_part(tree, area) for area in (above.start, above.stop)]
+            slices.append(slice(*ends))
+        return cls(tree, tuple(slices))
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """The first row of each level, and how many rows there are: int64[n_levels + 1]."""
+        return np.cumsum([0, *(areas.stop - areas.start for areas in self.slices)])
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    @cached_property
+    def areas(self) -> np.ndarray:
+        """The number of each row's area, int64[n_rows]."""
+        return np.concatenate([np.arange(areas.start, areas.stop) for areas in self.slices])
+
+    def rows(self, level: int) -> slice:
+        """The rows of a level, counted from the range's highest."""
+        return slice(int(self.starts[level]), int(self.starts[level + 1]))
+
+    def down_to(self, n_levels: int) -> "AreaRange":
+        """The same with no more than so many levels; its rows are the first of these."""
+        return AreaRange(self.tree, self.slices[:n_levels])
+
+    @cached_property
+    def families(self) -> list[Families]:
+        """From the highest level down."""
+        found = []
+        for level, (above, below) in enumerate(zip(self.slices[:-1], self.slices[1:], strict=True)):
+            divided = np.flatnonzero(self.tree.n_parts[above] > 0)
+            if len(divided):
+                start = int(self.starts[level])
+                first = self.tree.first_parts[above][divided] - below.start
+                parents = start + self.tree.parents[below].astype(np.int64) - above.start
+                found.append(Families(start + divided, self.rows(level + 1), first, parents))
+        return found
+
+    def add_parts(self, values: np.ndarray) -> None:
+        """Add to each area's values those of its parts, with all within them: [n_rows, …]."""
+        for family in reversed(self.families):
+            values[family.owners] += sums_of_parts(family, values)
+
+
+def sums_of_parts(family: Families, values: np.ndarray) -> np.ndarray:
+    """The sum of the parts of each owner, [n_owners, …], of values [n_rows, …]."""
+    return np.add.reduceat(values[family.parts], family.first, axis=0)
+
+
+def _first_part(tree: AreaTree, area: int) -> int:
+    """Where the parts of an area begin, or would; of the number after the last: the end."""
+    return int(tree.first_parts[area]) if area < tree.n_areas else tree.n_areas
+
+
+# ---- What areas are called, and the way to them from the top.
+
+
+def area_title(tree: AreaTree, area: int) -> str:
+    """The title of an area: its name and code, or its code; the top's level."""
+    code = tree.codes[area].as_py()
+    if area == 0 and not code:
+        return tree.levels[0]
+    name = "" if tree.names is None else tree.names[area].as_py()
+    return f"{name} ({code})" if name else code
+
+
+def distinct_codes(tree: AreaTree, areas: list[int]) -> list[str]:
+    """The own codes of some areas, or those from the top where two have the same."""
+    codes = [tree.codes[area].as_py() or tree.levels[0] for area in areas]
+    if len(set(codes)) == len(codes):
+        return codes
+    return [" > ".join(tree.path(area)) for area in areas]
+
+
+def distinct_titles(tree: AreaTree, areas: list[int]) -> list[str]:
+    """The titles of some areas, or their codes where two have the same: "X (1)" may be a code."""
+    titles = [area_title(tree, area) for area in areas]
+    return titles if len(set(titles)) == len(titles) else distinct_codes(tree, areas)
+
+
+def distinct_names(tree: AreaTree, areas: list[int]) -> list[str] | None:
+    """The names of some areas, with codes where two are called alike; None where none has one."""
+    names = [] if tree.names is None else [tree.names[area].as_py() or "" for area in areas]
+    if not any(names):
+        return None
+    codes = distinct_codes(tree, areas)
+    counts = Counter(names)
+    return [
+        name if name and counts[name] == 1 else f"{name} ({code})" if name else code
+        for name, code in zip(names, codes, strict=True)
+    ]
+
+
+def areas_above(tree: AreaTree, area: int) -> list[int]:
+    """The areas that an area lies in, from the top, and itself."""
+    above = [area]
+    while tree.parents[above[-1]] >= 0:
+        above.append(int(tree.parents[above[-1]]))
+    return above[::-1]

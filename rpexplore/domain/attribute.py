@@ -24,8 +24,8 @@ from unicodedata import normalize
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import whole_number
-from rpexplore.common.names import check_names, is_text
+from rpexplore.common.numbers import whole_number
+from rpexplore.common.text import check_names, is_text
 from rpexplore.errors import DomainError
 
 MAX_SIZE = 1_000_000

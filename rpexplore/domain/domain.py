@@ -14,17 +14,17 @@ from unicodedata import normalize
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import whole_number
 from rpexplore.common.files import file_bytes, utf8_text, write_whole
-from rpexplore.common.numerics import read_only
+from rpexplore.common.numbers import read_only, shown_few, whole_number
+from rpexplore.common.text import begins_formula, joined
 from rpexplore.domain import codebook
-from rpexplore.domain.attribute import Attribute, Integers
-from rpexplore.domain.impossible import (
+from rpexplore.domain.attribute import Attribute, Categories, Integers
+from rpexplore.domain.codebook import IMPOSSIBLE, schema_in_json
+from rpexplore.domain.values import (
     ImpossibleCombination,
     describe_combinations,
     stated_combinations,
 )
-from rpexplore.domain.json_schemas import IMPOSSIBLE, schema_in_json
 from rpexplore.errors import DomainError
 
 AttributeSet: TypeAlias = Iterable[str] | str  # names, in any order; a text is one name
@@ -90,7 +90,7 @@ class Domain:
 
         Raises `DomainError` if the file is missing, of another kind, or not usable.
         """
-        from rpexplore.domain.codebooks.draft_file import dictionary_kind, draft_of_file
+        from rpexplore.domain.codebook_formats import dictionary_kind, draft_of_file
 
         kind = dictionary_kind(b"", Path(path).name)
         if kind:
@@ -244,3 +244,100 @@ class Domain:
     def describe(self, indices: Iterable[int]) -> str:
         """The attributes at some indices for a sentence, "(age × sex)" or "(total)"; −1: none."""
         return f"({' × '.join(self.names[index] for index in indices if index >= 0) or 'total'})"
+
+
+# ---- Whether tables of two domains count the same, whatever values are called.
+
+
+def difference_of_cells(left: Domain, right: Domain) -> str:
+    """The difference of two domains, "have different attributes (…)"; "" if cells count the same.
+
+    They do if both have the same attributes with the same values, in the same order.
+    """
+    if left.names != right.names:
+        return f"have different attributes ({shown_few(left.names)}; {shown_few(right.names)})"
+    for left_attribute, right_attribute in zip(left, right, strict=True):
+        if _values(left_attribute) != _values(right_attribute):
+            return (
+                f"have different values of {left_attribute.name!r}, so that their cells do not "
+                "count the same"
+            )
+    return ""
+
+
+def _values(attribute: Attribute) -> object:
+    values = attribute.values
+    return values.values if isinstance(values, Categories) else values
+
+
+# ---- Where values come from: public knowledge, the records themselves, or nowhere yet.
+
+
+FOUND_IN_RECORDS = "values found in the records"  # in a label, so that every file says it
+_MOST_NAMED = 5
+
+# A single value stands in for those that are to come: an attribute of one value changes no plan.
+TO_COMPLETE = Categories(("(to be completed)",))
+
+
+def label_from_records(label: str) -> str:
+    """A label that says as well that the values were found in records."""
+    if FOUND_IN_RECORDS in label:
+        return label
+    return f"{label} ({FOUND_IN_RECORDS})" if label else FOUND_IN_RECORDS
+
+
+def describe_attributes_from_records(*domains: Domain) -> str:
+    """Attributes with values from records: "age and sex", "a, b, c, d, e and 3 more"; or ""."""
+    attributes = [attribute for domain in domains for attribute in domain]
+    names = list(
+        dict.fromkeys(
+            attribute.name
+            for attribute in attributes
+            if FOUND_IN_RECORDS in attribute.label and not is_unfinished(attribute)
+        )
+    )
+    if len(names) > _MOST_NAMED:
+        names = [*names[:_MOST_NAMED], f"{len(names) - _MOST_NAMED:,} more"]
+    return joined(names)
+
+
+def except_from_records(*domains: Domain) -> str:
+    """The exception to "no records were used", as the sentence's end; "" where there is none."""
+    names = describe_attributes_from_records(*domains)
+    if not names:
+        return ""
+    return (
+        f", except the values of {names}, which were taken from the records and are not protected"
+    )
+
+
+def texts_like_formulas(attributes: Iterable[Attribute]) -> list[str]:
+    """Names, values and labels that a spreadsheet would take for formulas, each once."""
+    texts: list[str] = []
+    for attribute in attributes:
+        texts.append(attribute.name)
+        if isinstance(attribute.values, Categories):
+            texts += [*attribute.values.values, *attribute.values.labels]
+    return list(dict.fromkeys(filter(begins_formula, texts)))
+
+
+def formulas_warning(domain: Domain) -> str | None:
+    """A warning about texts from records that spreadsheets take for formulas; None for none."""
+    taken = [attribute for attribute in domain if FOUND_IN_RECORDS in attribute.label]
+    if not (texts := texts_like_formulas(taken)):
+        return None
+    return (
+        f"From the records come {shown_few(texts)}, which a spreadsheet that opens a CSV file "
+        "takes for formulas; change the codebook, or have them escaped (--escape-formulas)."
+    )
+
+
+def is_unfinished(attribute: Attribute) -> bool:
+    """Whether the attribute still waits for its values."""
+    return attribute.values == TO_COMPLETE
+
+
+def unfinished(domain: Domain) -> list[str]:
+    """The names of the attributes that still wait for their values."""
+    return [attribute.name for attribute in domain if is_unfinished(attribute)]

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown, whole_number
-from rpexplore.common.formatting import describe_count, plural, rounded
 from rpexplore.common.json_fields import refusing
-from rpexplore.common.numerics import read_only
+from rpexplore.common.numbers import read_only, shown, whole_number
+from rpexplore.common.text import describe_count, plural, rounded
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError

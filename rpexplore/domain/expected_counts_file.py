@@ -9,12 +9,10 @@ from unicodedata import normalize
 
 import numpy as np
 
-from rpexplore.common.csv_text import csv_rows, csv_text
-from rpexplore.common.exact_numbers import shown, shown_few
 from rpexplore.common.files import utf8_text
-from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import refusing
-from rpexplore.common.typed_numbers import with_decimal_point
+from rpexplore.common.numbers import shown, shown_few
+from rpexplore.common.text import csv_rows, csv_text, plural, with_decimal_point
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import (
@@ -25,7 +23,7 @@ from rpexplore.domain.expected_counts import (
     checked_number,
 )
 from rpexplore.domain.result_schema import RELEASED
-from rpexplore.domain.value_selection import index_by_value
+from rpexplore.domain.values import index_by_value
 from rpexplore.errors import WorkloadError
 
 COUNT_COLUMNS = ("count", "value")  # the second is what a release's tables call it

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown
 from rpexplore.common.files import file_bytes
+from rpexplore.common.numbers import shown
 from rpexplore.domain.area_file import CODE, columns_of_file
 from rpexplore.domain.area_levels import RowName, text_column
 from rpexplore.domain.area_tree import AreaTree

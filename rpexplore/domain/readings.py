@@ -1,11 +1,14 @@
-"""The three readings of a release, and which of them to publish for which use.
-
-App, command line, documents and the files of a release say it in these words.
-"""
+"""The three readings of a release, each for which use, and which cells are publishable."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+
+import numpy as np
+
+# ---- The three readings of a release, and which of them to publish for which use.
+#
+# App, command line, documents and the files of a release say it in these words.
 
 
 @dataclass(frozen=True)
@@ -58,3 +61,23 @@ SMOOTH_COVERAGE = (
     "their model-based 95 % interval."
 )
 """How far the intervals of smooth counts hold (docs/mathematics.md §13.6)."""
+
+# ---- Publishable cells: those whose noise is small enough beside their count.
+
+
+def coefficients_of_variation(standard_errors: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Standard error over the size of the count, shaped as both; ∞ where that is 0."""
+    errors, sizes = np.broadcast_arrays(standard_errors, np.abs(counts))
+    return np.divide(errors, sizes, out=np.full(sizes.shape, np.inf), where=sizes > 0)
+
+
+def are_publishable(standard_errors: np.ndarray, counts: np.ndarray, cv_limit: float) -> np.ndarray:
+    """Whether cells have a coefficient of variation of at most `cv_limit`, bool."""
+    return coefficients_of_variation(standard_errors, counts) <= cv_limit
+
+
+def are_publishable_as_estimated(
+    standard_errors: np.ndarray, estimates: np.ndarray, cv_limit: float
+) -> np.ndarray:
+    """The same by noisy counts, of which those above 0 can be publishable."""
+    return (estimates > 0) & are_publishable(standard_errors, estimates, cv_limit)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.common.formatting import describe_share, plural
+from rpexplore.common.text import describe_share, plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 
 SAME_NOISE = (

@@ -1,22 +1,15 @@
-"""Smooth tables that agree with each other exactly and have no cell below 0.
+"""Smooth tables that agree with each other exactly and have no cell below 0."""
 
-Tables fitted one by one agree only nearly: not any three pairs are those of one table. So first
-each smaller table moves towards what the larger ones that hold it could be fitted to, and these are
-fitted again. Then contributions are taken, which makes tables that agree, and what few cells lack
-to 0 is added as records spread over the other attributes (docs/mathematics.md §13.5).
-"""
-
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress
+from rpexplore.common.processes import Progress
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.estimation.array_store import ArrayStore
-from rpexplore.estimation.fitting import fitted
 from rpexplore.estimation.table_map import (
+    ArrayStore,
     ContributionArrays,
     TableMap,
     beyond_shares,
@@ -24,6 +17,12 @@ from rpexplore.estimation.table_map import (
     without_rounding,
 )
 from rpexplore.planning.mechanism.reconstruction import spread_sum
+
+# Tables fitted one by one agree only nearly: not any three pairs are those of one table. So first
+# each smaller table moves towards what the larger ones that hold it could be fitted to, and these
+# are fitted again. Then contributions are taken, which makes tables that agree, and what few cells
+# lack to 0 is added as records spread over the other attributes (docs/mathematics.md §13.5).
+
 
 _MOST_SWEEPS = 8  # more move only cells of nearly no records, at 7 % a sweep
 _ROUNDS = {2: 5}  # of proportional fitting in each; of pairs, and of larger tables
@@ -190,3 +189,22 @@ def _as_in_map(
     # The largest first: each needs its subsets as they were.
     for subset in reversed(tables.family):
         contributions[subset] = tables.decomposed(subset, _table(subset, contributions, shares))
+
+
+# ---- Iterative proportional fitting of one table to tables of one attribute less.
+
+
+_SMALLEST = 1e-20  # a sum below this is 0: its cells stay so
+
+
+def fitted(table: np.ndarray, margins: Sequence[np.ndarray], rounds: int) -> np.ndarray:
+    """The table, changed in place, scaled in turn along each axis.
+
+    margins: of each axis, the wanted table without it
+    """
+    # Of `sum` and of indices made anew, small tables take as long as of adding.
+    axes = [(axis, margin, (slice(None),) * axis + (None,)) for axis, margin in enumerate(margins)]
+    for _ in range(rounds):
+        for axis, margin, spread in axes:
+            table *= (margin / np.maximum(np.add.reduce(table, axis), _SMALLEST))[spread]
+    return table

@@ -11,11 +11,10 @@ from itertools import combinations
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress
+from rpexplore.common.processes import Progress
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.estimation.fitting import fitted
-from rpexplore.estimation.measured_residuals import MeasuredResiduals
-from rpexplore.estimation.shrinkage import (
+from rpexplore.estimation.agreement import fitted
+from rpexplore.estimation.one_way import (
     SCALES,
     kept_share,
     learned_weights,
@@ -23,6 +22,7 @@ from rpexplore.estimation.shrinkage import (
     posterior_weights,
     shrunk,
 )
+from rpexplore.estimation.table_map import MeasuredResiduals
 
 Tables = MutableMapping[AttributeIndices, np.ndarray]
 

@@ -9,24 +9,27 @@ from types import MappingProxyType
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress, no_progress, one_thread, part_of_progress
+from rpexplore.common.processes import Progress, no_progress, one_thread, part_of_progress
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.agreement import agreeing
-from rpexplore.estimation.array_store import ArrayStore
 from rpexplore.estimation.higher_tables import higher_tables
-from rpexplore.estimation.measured_residuals import MeasuredResiduals
 from rpexplore.estimation.one_way import one_way
 from rpexplore.estimation.pairs import smooth_pairs
-from rpexplore.estimation.rehearsal import (
+from rpexplore.estimation.standard_errors import (
     FEWEST_COUNTS,
     MOST_TABLES,
+    ErrorModel,
     error_factor,
     pooled_factor,
     rehearsed_release,
 )
-from rpexplore.estimation.standard_errors import ErrorModel
-from rpexplore.estimation.table_map import ContributionArrays, subsets
+from rpexplore.estimation.table_map import (
+    ArrayStore,
+    ContributionArrays,
+    MeasuredResiduals,
+    subsets,
+)
 from rpexplore.planning.mechanism.reconstruction import marginal
 
 _PAIRS_DONE, _FITTED = 0.3, 0.7  # shares of the work

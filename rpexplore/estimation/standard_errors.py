@@ -1,20 +1,28 @@
-"""Model-based errors of smooth tables: posterior variances, order by order.
+"""Model-based errors of smooth tables: posterior variances, and a rehearsal of them."""
 
-The relative error of a cell is that of all its subtables together: what each adds of its own, taken
-for independent (docs/mathematics.md §13.6).
-"""
-
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from rpexplore.common.numbers import normal_quantile
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.estimation.factor_model import FactorModel
-from rpexplore.estimation.measured_residuals import MeasuredResiduals
-from rpexplore.estimation.one_way import OneWay
-from rpexplore.estimation.shrinkage import remaining_variance
-from rpexplore.estimation.table_map import subsets
+from rpexplore.estimation.one_way import OneWay, remaining_variance
+from rpexplore.estimation.pairs import FactorModel
+from rpexplore.estimation.table_map import (
+    ArrayStore,
+    ContributionArrays,
+    MeasuredResiduals,
+    subsets,
+)
+from rpexplore.planning.mechanism.strategy import Strategy
+
+# ---- Model-based errors of smooth tables: posterior variances, order by order.
+#
+# The relative error of a cell is that of all its subtables together: what each adds of its own,
+# taken for independent (docs/mathematics.md §13.6).
+
 
 _SMALLEST_COUNT = 1e-9  # whose relative error is asked for
 _SMALLEST_VARIANCE = 1e-9
@@ -90,3 +98,143 @@ class ErrorModel:
             return remaining
         of_model = np.maximum(self.model.variance(*attributes), _SMALLEST_VARIANCE)
         return np.maximum(1 / (1 / of_model + 1 / noise), remaining)
+
+
+# ---- Numbers that look random and follow from a seed: the same release gives the same records.
+#
+# This is post-processing of noisy figures, which protects nobody by being random; the noise of a
+# release comes from the operating system (`releases.noise`). The numbers are the output
+# of SHAKE-256, so that they are the same in every version of every library.
+
+
+class SeededNumbers:
+    """A sequence of numbers that follows from a seed."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._seed, self._calls = seed, 0
+
+    def uniforms(self, count: int) -> np.ndarray:
+        """Multiples of 2⁻²⁴ in [0, 1), float32[count]."""
+        bits = np.frombuffer(self._bytes(4 * count), dtype="<u4")
+        return (bits >> 8).astype(np.float32) * np.float32(2.0**-24)
+
+    def normals(self, count: int) -> np.ndarray:
+        """Standard normal numbers by the method of Box and Muller, float64[count]."""
+        half = (count + 1) // 2
+        radius = np.sqrt(-2 * np.log1p(-self.uniforms(half).astype(float)))
+        angle = 2 * np.pi * self.uniforms(half).astype(float)
+        return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count]
+
+    def permutation(self, count: int) -> np.ndarray:
+        """The numbers below `count` in an arbitrary order, int64[count]."""
+        return np.argsort(np.frombuffer(self._bytes(8 * count), dtype="<u8"), kind="stable")
+
+    def systematic(self, count: int) -> np.ndarray:
+        """One number in each of `count` equal parts of [0, 1), in an arbitrary order, float64."""
+        start = float(self.uniforms(1)[0])
+        return (self.permutation(count) + start) / max(count, 1)
+
+    def _bytes(self, count: int) -> bytes:
+        self._calls += 1
+        text = self._seed + self._calls.to_bytes(8, "little")
+        return hashlib.shake_256(text).digest(count)
+
+
+# ---- Rehearsal of the model's errors: a possible truth is drawn, measured and fitted anew.
+#
+# A parametric bootstrap. The truth is the smooth tables with deviations as large as the model says
+# that there may be: the smooth tables themselves would be easier to guess than true counts. How far
+# the new tables are from it, in the model's own standard errors, tells by which factor these are
+# too short or too long (docs/mathematics.md §13.6).
+
+
+FEWEST_COUNTS = 20
+"""Of a cell that counts in the rehearsal: below, intervals around a count of nearly 0 differ."""
+
+MOST_TABLES = 150
+"""Of one order, whose cells are looked at."""
+
+_MOST_ATTRIBUTES = 16  # that are rehearsed; more tell the same
+_CONFIDENCE = 0.95
+_LARGEST_MOVE = 1.12  # of a factor, by its second reading
+_PSEUDO_CELLS = 200  # as which a model that is right counts: few cells say little of a quantile
+
+
+def rehearsed_release(
+    measured: MeasuredResiduals,
+    table: Callable[[AttributeIndices], np.ndarray],
+    own_variance: Callable[[AttributeIndices, np.ndarray], np.ndarray],
+) -> tuple[ContributionArrays, MeasuredResiduals]:
+    """Contributions that could be the true ones, and what would be measured of them.
+
+    Of at most `_MOST_ATTRIBUTES` attributes, with the same noise as was measured. All numbers are
+    normal and follow from what was measured: the same release gives the same errors. This is no
+    privacy noise, as nothing but noisy figures goes into it.
+
+    Args:
+        table: The smooth table of some attributes.
+        own_variance: Of a smooth table, the variance of its cells given its own subsets.
+    """
+    used = sorted({index for subset in measured.map.tables for index in subset})
+    kept = set(used[:: -(-len(used) // _MOST_ATTRIBUTES)] if used else [])
+    family = [subset for subset in measured.map.family if kept.issuperset(subset)]
+    digest = hashlib.sha256()
+    for subset in family:
+        digest.update(np.ascontiguousarray(measured.contributions[subset]).tobytes())
+    numbers = SeededNumbers(digest.digest())
+    truth, noisy = ArrayStore({(): np.array(measured.total)}), ArrayStore()
+    for subset in family:
+        shape, variance = measured.shape(subset), measured.variances[subset]
+        if subset:
+            smooth = table(subset)
+            deviation = np.sqrt(own_variance(subset, smooth)) * numbers.normals(
+                smooth.size
+            ).reshape(shape)
+            truth[subset] = measured.map.decomposed(subset, np.maximum(smooth + deviation, 0.0))
+        noise = normal_noise(numbers, subset, shape, variance, measured.strategies)
+        noisy[subset] = truth[subset] + noise
+    variances = {subset: measured.variances[subset] for subset in family}
+    return truth, MeasuredResiduals(noisy, variances, measured.sizes, measured.strategies)
+
+
+def error_factor(ratios: Sequence[np.ndarray]) -> float:
+    """By which a model's standard errors are multiplied; ratios: |error| over it, of many cells."""
+    if_right = [normal_quantile((i + 0.5) / _PSEUDO_CELLS) for i in range(_PSEUDO_CELLS)]
+    together = np.concatenate([if_right, *ratios])
+    # By midpoints, as the pseudo cells are: without others the factor is 1.
+    quantile = float(np.quantile(together, _CONFIDENCE, method="hazen"))
+    return quantile / normal_quantile(_CONFIDENCE)
+
+
+def pooled_factor(by_ours: float, by_rehearsal: float) -> float:
+    """One factor for errors from two readings of one rehearsal.
+
+    What the rehearsed tables are off is compared with the errors of the release's fit, and with
+    those that the rehearsal's own fit states. These may be as wrong as the former, which is then
+    put right; but they jump where that fit has learned other weights, so that the second reading
+    moves the first by little at most: their geometric mean, as far as that is near.
+    """
+    return by_ours * min(max((by_rehearsal / by_ours) ** 0.5, 1 / _LARGEST_MOVE), _LARGEST_MOVE)
+
+
+def normal_noise(
+    numbers: SeededNumbers,
+    subset: AttributeIndices,
+    shape: Sequence[int],
+    variance: float,
+    strategies: Mapping[int, Strategy],
+) -> np.ndarray:
+    """Normal noise as in the contribution of a residual, float64, one axis an attribute.
+
+    shape: how many values each attribute of `subset` has; variance: σ² of the residual
+    """
+    noise = numbers.normals(int(np.prod(shape))).reshape(shape)
+    for axis, index in enumerate(subset):
+        strategy = strategies.get(index)
+        if strategy is None:
+            noise = noise - noise.mean(axis=axis, keepdims=True)
+        else:
+            coordinates = np.take(noise, range(strategy.size - 1), axis)
+            decoded = np.tensordot(strategy.decoding, coordinates, axes=(1, axis))
+            noise = np.moveaxis(decoded, 0, axis)
+    return noise * variance**0.5

@@ -1,24 +1,33 @@
-"""The map from contributions to tables, its adjoint, and the distance that belongs to it.
+"""The map from contributions to tables, its adjoint and distance, and what was measured."""
 
-Of a family of attribute sets, closed downwards, contributions c_A (one axis an attribute, sums
-along each axis 0) give every maximal table, M_T c = Σ_{A⊆T} c_A spread over the axes of T∖A; by
-1/n_j, or by the reference z_j of an attribute with a strategy. Distances are measured as the noise
-is: ‖c‖² = Σ_A c_Aᵀ K_A⁺ c_A (docs/mathematics.md §11), without strategies the sum of squares.
-"""
-
+import os
+import tempfile
+import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import cached_property
 from itertools import accumulate, combinations, groupby
 from math import prod
 from operator import itemgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from rpexplore.common.concurrency import in_order
+from rpexplore.common.numbers import read_only
+from rpexplore.common.processes import in_order
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.planning.mechanism.strategy import Strategy
+
+# ---- The map from contributions to tables, its adjoint, and the distance that belongs to it.
+#
+# Of a family of attribute sets, closed downwards, contributions c_A (one axis an attribute, sums
+# along each axis 0) give every maximal table, M_T c = Σ_{A⊆T} c_A spread over the axes of T∖A; by
+# 1/n_j, or by the reference z_j of an attribute with a strategy. Distances are measured as the
+# noise is: ‖c‖² = Σ_A c_Aᵀ K_A⁺ c_A (docs/mathematics.md §11), without strategies the sum of
+# squares.
+
 
 ContributionArrays = Mapping[AttributeIndices, np.ndarray]
 """float64, one axis an attribute; sums along any axis are 0."""
@@ -219,3 +228,190 @@ def without_rounding(
         for subset in tables.family:
             contributions[subset] = scale * (contributions[subset] + spread.get(subset, 0.0))
         contributions[()] = total
+
+
+# ---- Arrays by attribute set: in memory while they are few, the others in a temporary file.
+
+
+_MOST_IN_MEMORY = 1 << 27  # bytes
+_LARGE_FILES = "/var/tmp"  # always on a disk, while /tmp may be memory
+
+
+class _Place(NamedTuple):
+    """Position, type and shape of an array in the file."""
+
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+class ArrayStore(MutableMapping[AttributeIndices, np.ndarray]):
+    """Arrays by attribute set: the first in memory, those beyond 128 MB in a temporary file.
+
+    All are read-only: one that changes is set anew. What is set is kept, not copied, while there is
+    room in memory. Several threads may use a store at a time. The file, for noisy figures only, is
+    in TMPDIR if that is set and goes with the store. Raises `ReleaseError` if it finds no room.
+    """
+
+    def __init__(
+        self,
+        arrays: Mapping[AttributeIndices, np.ndarray]
+        | Iterable[tuple[AttributeIndices, np.ndarray]] = (),
+    ) -> None:
+        self._entries: dict[AttributeIndices, np.ndarray | _Place] = {}
+        self._shapes: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._in_memory = self._end = 0  # bytes
+        self._file = None
+        self._lock = threading.Lock()
+        self.update(arrays)
+
+    def __getitem__(self, key: AttributeIndices) -> np.ndarray:
+        entry = self._entries[key]
+        if isinstance(entry, np.ndarray):
+            return entry
+        array = np.empty(entry.shape, entry.dtype)
+        self._transfer(array, entry.offset, "readinto")
+        return read_only(array)
+
+    def __setitem__(self, key: AttributeIndices, array: np.ndarray) -> None:
+        array = np.asarray(array)
+        with self._lock:
+            entry = self._entries.get(key)
+            if isinstance(entry, np.ndarray):
+                self._in_memory -= entry.nbytes
+                entry = None
+            if entry is None and self._in_memory + array.nbytes <= _MOST_IN_MEMORY:
+                self._in_memory += array.nbytes
+                self._entries[key] = read_only(array.view())
+                return
+            if entry is None or entry[1:] != (array.shape, array.dtype):
+                # One shape for all that are alike: there may be a million.
+                shape = self._shapes.setdefault(array.shape, array.shape)
+                entry = _Place(self._end, shape, array.dtype)
+                self._end += array.nbytes
+        self._transfer(np.ascontiguousarray(array), entry.offset, "write")
+        self._entries[key] = entry
+
+    def __delitem__(self, key: AttributeIndices) -> None:
+        """Without giving back room in the file."""
+        with self._lock:
+            entry = self._entries.pop(key)
+            self._in_memory -= entry.nbytes if isinstance(entry, np.ndarray) else 0
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries  # without reading it
+
+    def __iter__(self) -> Iterator[AttributeIndices]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def shape(self, key: AttributeIndices) -> tuple[int, ...]:
+        """That of an array, without reading it."""
+        return self._entries[key].shape
+
+    def _transfer(self, array: np.ndarray, offset: int, method: str) -> None:
+        rest = array.data.cast("B")
+        try:
+            with self._lock:
+                if self._file is None:
+                    self._file = tempfile.TemporaryFile(  # noqa: SIM115 - open while the store lives
+                        buffering=0, dir=_folder()
+                    )
+                    weakref.finalize(self, self._file.close)
+                self._file.seek(offset)
+                while rest:  # as systems take 2 GB at a time
+                    rest = rest[getattr(self._file, method)(rest) :]
+        except OSError as error:
+            raise ReleaseError(
+                f"The temporary files of so many tables could not be kept in "
+                f"{_folder() or tempfile.gettempdir()!r} ({error.strerror or error}); set the "
+                "environment variable TMPDIR to a folder on a disk that has room."
+            ) from None
+
+
+def _folder() -> str | None:
+    """The folder of the file; None for where Python puts temporary files."""
+    if "TMPDIR" in os.environ or not os.access(_LARGE_FILES, os.W_OK | os.X_OK):
+        return None
+    return _LARGE_FILES
+
+
+# ---- What was measured, as the smooth fit uses it: contributions and the variance of their cells.
+
+
+class MeasuredResiduals:
+    """The contribution of every residual with its noise, and the number of records.
+
+    contributions  float64, one axis an attribute; of a downward closed family
+    variances      σ² of each
+    sizes          int64[d], number of values of all attributes
+    total          the measured number of records, or 1 if that is less
+    """
+
+    def __init__(
+        self,
+        contributions: ContributionArrays,
+        variances: Mapping[AttributeIndices, float],
+        sizes: np.ndarray,
+        strategies: Mapping[int, Strategy],
+    ) -> None:
+        self.contributions, self.variances = contributions, variances
+        self.map = TableMap(contributions, sizes, strategies)
+        self.sizes, self.strategies = sizes, strategies
+        # Below 1 there would be no shares to speak of.
+        self.total = max(float(contributions[()]), 1.0)
+
+    def of_order(self, order: int) -> list[AttributeIndices]:
+        """The sets of this many attributes, in lexicographical order."""
+        return self._by_order.get(order, [])
+
+    @cached_property
+    def largest_order(self) -> int:
+        return max(self._by_order)
+
+    @cached_property
+    def _by_order(self) -> dict[int, list[AttributeIndices]]:
+        by_order: dict[int, list[AttributeIndices]] = {}
+        for subset in self.map.family:
+            by_order.setdefault(len(subset), []).append(subset)
+        return by_order
+
+    def shape(self, subset: AttributeIndices) -> tuple[int, ...]:
+        return tuple(int(self.sizes[index]) for index in subset)
+
+    def beyond(self, subset: AttributeIndices, table: np.ndarray) -> np.ndarray:
+        """The measured contribution less that of a table: 0 and noise if the table is right."""
+        return self.contributions[subset] - self.map.decomposed(subset, table)
+
+    def cell_variance(self, subset: AttributeIndices) -> float | np.ndarray:
+        """The variance of the contribution's cells: one number if it is the same for all."""
+        if not any(index in self.strategies for index in subset):
+            return self.variances[subset] * self.degrees_of_freedom_per_cell(subset)
+        variance = np.full((1,) * len(subset), self.variances[subset])
+        for axis, index in enumerate(subset):
+            strategy = self.strategies.get(index)
+            size = int(self.sizes[index])
+            of_axis = (
+                np.full(size, 1 - 1 / size)
+                if strategy is None
+                else np.diag(strategy.decoded_covariance)
+            )
+            variance = variance * np.expand_dims(
+                of_axis, [other for other in range(len(subset)) if other != axis]
+            )
+        return variance
+
+    def even_variance(self, subset: AttributeIndices) -> float:
+        """σ² that noise alike in all cells would have for the same sum of cell variances."""
+        variance = self.variances[subset]
+        for index in subset:
+            strategy = self.strategies.get(index)
+            if strategy is not None:
+                variance *= np.trace(strategy.decoded_covariance) / (strategy.size - 1)
+        return float(variance)
+
+    def degrees_of_freedom_per_cell(self, subset: AttributeIndices) -> float:
+        """∏ (n_i − 1)/n_i: contributions sum to 0 along every axis."""
+        return prod(1 - 1 / int(self.sizes[index]) for index in subset)

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.areas.accuracy import AreaErrors, describe_parts, error_text
-from rpexplore.analysis.areas.map import AreaMap, Ring
-from rpexplore.common.formatting import capitalised, rounded
+from rpexplore.analysis.area_accuracy import AreaErrors, describe_parts, error_text
+from rpexplore.analysis.area_map import AreaMap, Ring
+from rpexplore.common.text import capitalised, rounded
 from rpexplore.figures import axes
+from rpexplore.figures.axes import go
 from rpexplore.figures.chart import COLUMNS, Chart, Column
-from rpexplore.figures.plotly_objects import go
 
 # From accurate to not, readable on light and dark grounds, and in print.
 _SCALE: list[tuple[float, str]] = [(0.0, "#dbe7f6"), (0.5, "#6f9bd3"), (1.0, "#173f75")]

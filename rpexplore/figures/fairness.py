@@ -1,4 +1,4 @@
-"""The Fairness chart: accuracy of a cell against cells of its table, a panel for each plan."""
+"""Fairness of tables and their cells, and of smooth tables by group."""
 
 import math
 import textwrap
@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from rpexplore.analysis import variance_by_size
-from rpexplore.analysis.forecast import Forecast
-from rpexplore.analysis.measures import STANDARD_ERROR, Measure
-from rpexplore.common.formatting import capitalised, rounded
+from rpexplore.analysis import distributions
+from rpexplore.analysis.forecast import STANDARD_ERROR, Forecast, Measure
+from rpexplore.analysis.released_cells import describe_groups
+from rpexplore.common.text import capitalised, rounded
 from rpexplore.figures import axes
-from rpexplore.figures.chart import Chart, columns_of
-from rpexplore.figures.plotly_objects import go
+from rpexplore.figures.axes import go
+from rpexplore.figures.chart import COLUMNS, Chart, Column, columns_of
+
+# ---- The Fairness chart: accuracy of a cell against cells of its table, a panel for each plan.
+
 
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LARGEST_BUBBLE = 14  # px
@@ -28,13 +31,13 @@ def fairness_chart(forecasts: Sequence[Forecast], record_noun: str, own: str = "
     own: the plan that is marked
     """
     measure = forecasts[0].measure
-    binned = len(forecasts[0].workload) > variance_by_size.MOST_POINTS
-    frame = (variance_by_size.bins if binned else variance_by_size.points)(forecasts)
+    binned = len(forecasts[0].workload) > distributions.MOST_POINTS
+    frame = (distributions.bins if binned else distributions.points)(forecasts)
     return Chart(
         by_plan(frame, record_noun, own, measure),
         subject=f"{capitalised(measure.noun)} of a cell against the number of cells of its table, "
         "by plan",
-        sentence=variance_by_size.describe(forecasts, record_noun),
+        sentence=distributions.describe(forecasts, record_noun),
         frame=frame,
         columns=columns_of(frame),
         file="accuracy_by_size.csv",
@@ -201,3 +204,76 @@ def _tick_text(tick: float) -> str:
     if exponent is not None and exponent >= 5:
         return f"10{str(exponent).translate(_SUPERSCRIPTS)}"
     return rounded(tick, 4)
+
+
+# ---- Fairness of smooth tables: how far groups are from their unbiased counts, a bar each.
+
+
+MOST_ROWS = 25  # of groups; of more, those that are farthest from their unbiased counts
+
+_SHRINKAGE_COLUMNS = {
+    "cells": COLUMNS["cells"],
+    "distance": Column("distance in standard errors", digits=3),
+    "outside_95": Column("outside the 95 % interval", "share"),
+    "clearly_above_1": Column("clearly above 1", "text"),
+    "value": Column("smooth count (biased)", "estimate"),
+    "unbiased_value": Column("noisy count (unbiased)", "estimate"),
+    "standard_error": COLUMNS["standard_error"],
+}
+
+
+def shrinkage_chart(frame: pd.DataFrame, kind: str, file: str) -> Chart:
+    """How far each group is from its unbiased counts.
+
+    frame: rows of `ProcessedTables.shrinkage_by_group`, at least one.
+    kind: what stands before a group in a sentence: "age", "smooth counts"
+    """
+    drawn = frame
+    remark = "The unbiased count is the truth and noise of one standard error."
+    if "yes" in frame["clearly_above_1"].tolist():
+        remark += " Hatched: clearly above 1."
+    if len(frame) > MOST_ROWS:
+        drawn = frame.nlargest(MOST_ROWS, "distance")
+        remark += f" The {MOST_ROWS} groups that are farthest are drawn; the numbers have all."
+    columns = {"group": Column(kind, "text")}
+    columns |= {
+        name: column for name, column in _SHRINKAGE_COLUMNS.items() if any(frame[name].notna())
+    }
+    return Chart(
+        distances(drawn),
+        subject=f"Distance of smooth from unbiased counts in standard errors, by {kind}",
+        sentence=describe_groups(frame, kind),
+        frame=frame.loc[:, list(columns)],
+        columns=columns,
+        file=file,
+        remark=remark,
+        title="How far groups were smoothed",
+    )
+
+
+def distances(frame: pd.DataFrame) -> go.Figure:
+    """A bar for each row, with its number, and a line at 1: counts without any error.
+
+    Those clearly above 1 are hatched.
+    """
+    values = [axes.drawn(value) for value in frame["distance"]]
+    above = frame["clearly_above_1"].tolist()
+    figure = axes.row_bars(
+        list(frame["group"]),
+        values,
+        [max(value, 1.0) for value in values],  # not on the line
+        [rounded(value, 3, zeros=True) for value in values],
+        hover="%{x:.3g} standard errors",
+        marker={
+            "color": axes.style(0).fill(0.65),
+            "line": {"color": axes.BLUE, "width": 1},
+            "pattern": {"shape": ["/" if answer == "yes" else "" for answer in above]},
+        },
+        room=0.12,
+    )
+    line = {"color": axes.GREY, "width": 1.5, "dash": "dot"}
+    figure.add_shape(type="line", x0=1, x1=1, y0=0, y1=1, yref="paper", line=line)
+    text = {"text": "true counts would be at 1", "showarrow": False, "yanchor": "bottom"}
+    # To the left, where there is room: the line may be at the right end.
+    figure.add_annotation(x=1, y=1, yref="paper", xanchor="right", **text)
+    return axes.with_layout(figure, 90 + 24 * len(values), t=40)

@@ -1,8 +1,4 @@
-"""Approvals: what people who have seen a plan sign with their SSH key. No records are needed.
-
-The file is JSON, a key a line. What is signed is the file without the line of its signature, so
-that grep, sed and ssh-keygen can check it (docs/approval-files.md).
-"""
+"""Approvals: a plan is verified, and signed by people with their SSH key. No records are needed."""
 
 import hashlib
 import re
@@ -12,9 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from rpexplore.common.exact_numbers import shown
 from rpexplore.common.files import file_bytes, utf8_text
-from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import (
     check_format,
     check_keys,
@@ -24,10 +18,19 @@ from rpexplore.common.json_fields import (
     sha256_of,
     text_of,
 )
+from rpexplore.common.numbers import shown
 from rpexplore.common.ssh_signatures import canonical_signature, key_facts, sign, signing_key
+from rpexplore.common.text import plural
 from rpexplore.errors import ApprovalError
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import Verification, verify
+
+# ---- Approvals: what people who have seen a plan sign with their SSH key. No records are needed.
+#
+# The file is JSON, a key a line. What is signed is the file without the line of its signature, so
+# that grep, sed and ssh-keygen can check it (docs/approval-files.md).
+
 
 NAMESPACE = "rpexplore-plan-approval"  # so that no signature for something else is an approval
 FORMAT = ("rpexplore-approval", 1)
@@ -240,3 +243,49 @@ def _is_moment(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+# ---- Approving a plan of whatever kind: it is verified, and then signed.
+
+
+def approve(
+    plan: Plan | PartPlan, key: str | Path, *, name: str | None = None, remarks: str = ""
+) -> Approval:
+    """Approve a plan: verify it, and sign its SHA-256 with an SSH key, as git signs.
+
+    Needs the plan alone, on any machine with `ssh-keygen`. The plan is approved, for whichever
+    records and however many runs; a ledger's budget limit bounds their number.
+
+    Args:
+        key: A private key, or the public one of a key that an agent or a security key holds.
+        name: Who approves, as lists of allowed signers name the key; else the key's comment.
+        remarks: One line that goes with it.
+
+    Raises:
+        ApprovalError: If the plan does not hold what it claims, or the key does not sign.
+
+    Example:
+        >>> import subprocess, tempfile, rpexplore as rp
+        >>> tables = rp.Workload.all_of_order(rp.Domain.from_sizes({"age": 100, "sex": 2}), 1)
+        >>> plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     new_key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{folder}/key"]
+        ...     done = subprocess.run(new_key, check=True)
+        ...     approval = rp.approve(plan, f"{folder}/key", name="alice@agency.example")
+        >>> approval.plan_sha256 == plan.sha256, approval.name
+        (True, 'alice@agency.example')
+    """
+    verified(plan)
+    return signed_approval(plan, key, name=name, remarks=remarks)
+
+
+def verified(plan: Plan | PartPlan) -> Verification:
+    """What there is to approve; raises `ApprovalError` for a plan that does not hold its claims."""
+    verification = verify(plan)
+    for check in verification.checks:
+        if not check.holds:
+            raise ApprovalError(
+                f"The plan does not hold what it claims ({check.name}: {check.finding}), and is "
+                "not approved; have it made again."
+            )
+    return verification

@@ -13,13 +13,12 @@ from functools import partial
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress, Share, no_progress, no_share, one_thread
+from rpexplore.common.processes import Progress, Share, no_progress, no_share, one_thread
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix
-from rpexplore.planning.strategy_cache import user_cache
-from rpexplore.planning.strategy_search import StrategySearch
+from rpexplore.planning.strategies import StrategySearch, user_cache
 from rpexplore.workload.bases import to_json
 from rpexplore.workload.workload import Workload
 

@@ -1,33 +1,145 @@
-"""Part of a plan: what every kind of part has in common. No records.
-
-A plan has parts of up to four kinds: tables, tables in areas, own counts, adaptive rounds. Each is
-planned by itself, within its share of the budget; whatever is promised of all of them together is
-`plan.Plan`'s.
-"""
+"""Part of a plan: what every kind of part has in common. No records."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from rpexplore.common.exact_numbers import Exact, float_at_least
-from rpexplore.common.formatting import describe_count, plural
+import numpy as np
+
+from rpexplore.common.json_fields import not_negative, positive
+from rpexplore.common.numbers import Exact, float_at_least, normal_quantile, read_only
+from rpexplore.common.text import describe_count, plural, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
-from rpexplore.planning.certificate import Certificate
+from rpexplore.planning.losses.losses import Loss
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.variances import SAME, CellVariances
+from rpexplore.planning.solvers.solution import CellPrices, dual_bound
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
+from rpexplore.workload.targets import MET_FACTOR
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rpexplore.planning.losses.base import Loss
     from rpexplore.planning.plan import Plan
     from rpexplore.planning.verification import Check
+
+
+# ---- Certificate: the proof that a plan is as good as it says (docs/mathematics.md §6.9).
+
+
+# Gaps below these are too small to be read as per cent.
+_SMALL_PARTS = (
+    (1e-5, "one part in 100,000"),
+    (1e-6, "one part in a million"),
+    (1e-9, "one part in a billion"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Loss of a plan, and a bound that no plan within the same budget can go below.
+
+    The bound is the Lagrangian dual (Σ √(p · Bᵀy))² / c at the table weights y that the shadow
+    prices give, so anybody can recompute it from the plan file. Arrays are float64[n_tables]:
+
+    shadow_prices  sum 1; by how many per cent the smallest possible loss grows when a table's
+                   weight grows by one per cent
+    cells, dual_weights, limit   as of `Solution`
+    """
+
+    loss_value: float
+    lower_bound: float
+    shadow_prices: np.ndarray
+    cells: CellPrices | None = None
+    dual_weights: np.ndarray | None = None
+    limit: float | None = None
+
+    def __post_init__(self) -> None:
+        for array in (self.shadow_prices, self.dual_weights):
+            if array is not None:
+                read_only(array)
+
+    @property
+    def gap(self) -> float:
+        """How far the plan's loss can be above the smallest possible one, relative, ≥ 0."""
+        return max(self.loss_value / self.lower_bound - 1, 0.0)
+
+    def sentence(self, restriction: str = "") -> str:
+        """The bound as a sentence: of all plans, or of those with a restriction (" that …")."""
+        share = f"{rounded(100 * Fraction(self.gap), 2, 'up')} %"
+        for part, text in _SMALL_PARTS:
+            if self.gap < part:
+                share = text
+        return (
+            f"By the objective, no plan within this budget{restriction} can be better by more than "
+            f"{share}."
+        )
+
+
+def certificate_from_json(
+    content: dict[str, Any],
+    loss_key: str,
+    shadow_prices: np.ndarray,
+    *,
+    cells: CellPrices | None = None,
+    dual_weights: np.ndarray | None = None,
+) -> Certificate:
+    """The certificate whose loss stands under `loss_key`; `PlanError` where it cannot be right."""
+
+    def number(key: str, check: Callable[[list[Any], str], np.ndarray] = positive) -> float:
+        return float(check([content[key]], key)[0])
+
+    loss, lower_bound, gap = number(loss_key), number("lower_bound"), number("gap", not_negative)
+    limit = None if content.get("limit") is None else number("limit")
+    certificate = Certificate(loss, lower_bound, shadow_prices, cells, dual_weights, limit)
+    if certificate.gap != gap:
+        raise PlanError(
+            f"the certificate's gap does not follow from its {loss_key} and lower_bound: it must "
+            f"be {certificate.gap!r}, got {gap!r}."
+        )
+    return certificate
+
+
+def smallest_weighted_sum(
+    workload: Workload,
+    closure: Closure,
+    loss: Loss,
+    dual_weights: np.ndarray,
+    cells: CellPrices | None,
+    cost: float,
+) -> float:
+    """Up to rounding, no plan's Σ dual_weights · Var is below it at this privacy cost.
+
+    It is RP+ Lemma 2, and a loss bounds itself from below by such a sum (`Loss.minorant`). cells:
+    how the part on least accurate cells is spread over them; what is stated of no cell counts for
+    the table's mean.
+    """
+    on_means = loss.weights_on_means(workload, dual_weights)
+    prices = dual_weights - on_means
+    if workload.is_marginals or cells is None:
+        residual_weights = closure.residual_weights(dual_weights)
+    else:
+        of_tables = np.bincount(cells.tables, cells.prices, len(workload))
+        on_mean = on_means + np.where(of_tables > 0, 0.0, prices)
+        spread = cells.prices * (prices / np.where(of_tables > 0, of_tables, 1.0))[cells.tables]
+        of_cells = CellVariances(workload, closure).map(cells.tables, cells.rows)
+        residual_weights = of_cells.residual_weights(spread) + closure.residual_weights(on_mean)
+    return dual_bound(closure.privacy_cost_factor, residual_weights, cost)
+
+
+# ---- Part of a plan: what every kind of part has in common. No records.
+#
+# A plan has parts of up to four kinds: tables, tables in areas, own counts, adaptive rounds. Each
+# is planned by itself, within its share of the budget; whatever is promised of all of them together
+# is `plan.Plan`'s.
 
 
 class PartPlan(ABC):
@@ -275,3 +387,85 @@ class CertifiedPlan(PartPlan):
     def proven(self) -> str:
         """How good the plan is proven to be, as a sentence."""
         return self.certificate.sentence()
+
+
+# ---- The accuracy frame: how accurate each item of a plan will be, in the same columns for all
+# kinds.
+#
+# An item is a table, a table on a level of areas, or a count of one's own. Command line, pages,
+# report and summaries read this frame, so that none of them has to know kinds of plans.
+
+
+Z_95 = normal_quantile(0.95)  # standard errors to either side of a 95 % interval, 1.96
+EXTREMES = ["smallest_standard_error", "largest_standard_error"]
+COLUMNS = [
+    "part", "level", "item", "attributes", "cells", "areas", "standard_error", *EXTREMES,
+    "margin_95", "target", "required", "met", "weight", "shadow_price",
+]  # fmt: skip
+
+
+def accuracy_frame(part: str, items: "Sequence[str] | pd.Series", **columns: Any) -> "pd.DataFrame":
+    """The frame of a part of a plan, one row an item, in the order of the plan.
+
+    columns: those of these that the kind of plan has; all others are empty (NaN or None)
+
+    part                     the kind of the part
+    level                    of areas, on which the table is released
+    item                     what to call it: "age × sex", "adults in the north"
+    attributes               names of a table's attributes
+    cells                    of a table, in one area
+    areas                    how many have the table on this level
+    standard_error           root mean square over cells (and areas)
+    smallest_standard_error, largest_standard_error
+                             of the most and the least accurate cell (in any area)
+    margin_95                half a 95 % interval, from standard_error
+    target                   wanted standard error of the least accurate cell
+    required                 whether the plan has to meet the target
+    met                      True, False; None without a target
+    weight                   in the objective
+    shadow_price             share that the item has in what the plan's proof weighs
+    """
+    import pandas as pd  # half of the time that importing this package would take
+
+    known = {"part": part, "item": items, **columns}
+    if "standard_error" in columns:
+        known["margin_95"] = columns["standard_error"] * Z_95
+    if "target" in columns:
+        targets = columns["target"]
+        met = columns["largest_standard_error"] <= targets * MET_FACTOR
+        known["met"] = np.where(np.isnan(targets), None, met)
+    texts = ("level", "attributes", "required", "met")
+    empty = {name: None if name in texts else np.nan for name in COLUMNS}
+    return pd.DataFrame({name: known.get(name, empty[name]) for name in COLUMNS})
+
+
+def cells_differ(frame: "pd.DataFrame") -> bool:
+    """Whether the cells of some item differ noticeably in accuracy."""
+    return bool((frame[EXTREMES[1]] > frame[EXTREMES[0]] * SAME).any())
+
+
+def for_reading(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """The frame without columns in which nothing is known.
+
+    Also without the extremes of cells where all cells of an item are equally accurate.
+    """
+    if not len(frame):
+        return frame
+    frame = frame.drop(columns=[name for name in frame if np.all(frame[name].isna())])
+    if EXTREMES[0] in frame and not cells_differ(frame):
+        return frame.drop(columns=EXTREMES)
+    return frame
+
+
+def worst_first(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """The items of each part, the least accurate first; the index says where they were.
+
+    Own counts, which have targets in place of weights, are compared by these: the furthest off
+    first. Where nothing is known of the accuracy, the order stays.
+    """
+    errors = frame["largest_standard_error"]
+    keys = errors.where(frame["weight"].notna(), errors / frame["target"]).fillna(0.0)
+    parts = frame["part"].to_numpy()
+    order = np.argsort(-keys.to_numpy(), kind="stable")
+    rows = [order[parts[order] == part] for part in dict.fromkeys(parts.tolist())]
+    return frame.iloc[np.concatenate(rows)] if rows else frame

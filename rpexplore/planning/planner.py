@@ -1,20 +1,154 @@
-"""Planner: (workload, loss, budget) → plan. Never sees a record."""
+"""Planner: (workload, loss, budget) → plan, and the smallest budget. Never sees a record."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache, cached_property
+from importlib.metadata import version
+from typing import TypeVar
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress, no_progress
-from rpexplore.errors import PlanError
-from rpexplore.planning.losses.base import Loss
+from rpexplore.common.numbers import Decimals
+from rpexplore.common.processes import Progress, no_progress, one_thread
+from rpexplore.common.text import rounded
+from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.planning.losses.losses import Loss
+from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
-from rpexplore.planning.optimum import Optimum, record_cost
-from rpexplore.planning.solvers.solution import TOLERANCE
-from rpexplore.planning.solving import LOSSES, Problem, solve, solve_with_optimal_strategies
+from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
+from rpexplore.planning.optimal_strategies import with_best_strategies
+from rpexplore.planning.part_plan import Certificate
+from rpexplore.planning.solvers.caps import FeasiblePoint, find_feasible
+from rpexplore.planning.solvers.solution import TOLERANCE, Solution
+from rpexplore.planning.solving import (
+    LOSSES,
+    Problem,
+    phases,
+    solve,
+    solve_with_optimal_strategies,
+    weights_within,
+)
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
+
+# ---- Optimum: the solution of a planning problem, which scales to any budget.
+#
+# Most losses are homogeneous in the variances, so the best noise scales of one budget are those of
+# another times the ratio of the two (docs/mathematics.md §6.2): solved once, at privacy cost 1.
+# Others, such as sums within targets, are solved for one budget, and their plan is for that alone.
+
+
+@cache
+def _version() -> str:
+    """That of this program, looked up once: a slider asks for many plans."""
+    return version("rpexplore")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Optimum:
+    """The solution of a planning problem at privacy cost 1 of one record, or for one budget.
+
+    solution  at privacy cost 1, or at that of `budget`
+    budget    the one it was solved for, where the loss is not homogeneous
+    """
+
+    workload: Workload
+    loss: Loss
+    closure: Closure
+    solution: Solution
+    budget: Budget | None = None
+
+    @cached_property
+    def table_variances(self) -> TableVariances:
+        """Mean, worst and best cell variance of each table at privacy cost 1; at c: over c."""
+        return TableVariances.of(self.workload, self.closure, self._sigma_squared)
+
+    @cached_property
+    def _sigma_squared(self) -> np.ndarray:
+        """At privacy cost 1, float64[n_residuals]."""
+        solved_at = 1.0 if self.budget is None else record_cost(self.budget)
+        return self.solution.sigma_squared * solved_at
+
+    @property
+    def mean_variances(self) -> np.ndarray:
+        """Mean cell variance of each table at privacy cost 1, float64[n_tables]; at c: over c."""
+        return self.table_variances.mean
+
+    def standard_errors(self, budget: Budget, cell: str = "mean") -> np.ndarray:
+        """Standard error of a cell of each table within a budget, float64[n_tables].
+
+        cell: "mean" (root of the mean variance), "largest" or "smallest"
+        """
+        return np.sqrt(self.table_variances.at(cell) / record_cost(budget))
+
+    def at(self, budget: Budget) -> TablePlan:
+        """The plan with the smallest loss within the budget, exact and with its certificate.
+
+        Raises `PlanError` for a budget that cannot be computed with, or is not the one solved for.
+        """
+        cost, limit, solved_at = record_cost(budget), self.solution.limit, self.budget
+        if solved_at and solved_at.record_privacy_cost != budget.record_privacy_cost:
+            raise PlanError(
+                f"With the objective {self.loss.title} the best plan of one budget is not that of "
+                "another; plan again for this one."
+            )
+        sigma_squared, exact_cost = _within_budget(
+            self.closure, self._sigma_squared / cost, budget.record_privacy_cost
+        )
+        variances = TableVariances.of(self.workload, self.closure, sigma_squared.floats)
+        return TablePlan(
+            workload=self.workload,
+            loss=self.loss,
+            budget=budget,
+            closure=self.closure,
+            sigma_squared=sigma_squared,
+            table_variances=variances,
+            exact_privacy_cost=exact_cost * budget.records_factor,
+            certificate=Certificate(
+                loss_value=self.loss.value(variances.of_loss(self.loss), self.workload),
+                lower_bound=self.solution.lower_bound / (cost if self.budget is None else 1.0),
+                shadow_prices=self.solution.shadow_prices,
+                cells=self.solution.cells,
+                dual_weights=self.solution.dual_weights,
+                limit=None if limit is None else limit / cost,
+            ),
+            version=_version(),
+        )
+
+
+def record_cost(budget: Budget) -> float:
+    """Privacy cost of one record; raises `PlanError` where it cannot be computed with."""
+    cost = float(budget.record_privacy_cost)
+    if not 1e-120 < cost < 1e120:
+        raise PlanError(
+            f"The budget leaves a privacy cost of {cost:.3g} for one record, which cannot be "
+            "planned with; use a budget between 1e-120 and 1e120."
+        )
+    return cost
+
+
+def _within_budget(
+    closure: Closure, sigma_squared: np.ndarray, record_budget: Fraction
+) -> tuple[Decimals, Fraction]:
+    """The noise scales as decimals, raised as little as needed until their exact cost fits."""
+    raised = 1.0
+    for _ in range(20):
+        rounded = Decimals.rounded_up(sigma_squared * raised)
+        cost = privacy_cost_upper_bound(closure, rounded)
+        if cost <= record_budget:
+            return rounded, cost
+        # What is over is rounding: far below a millionth of the budget.
+        raised *= 1.0 + max(2.0 * float(cost / record_budget - 1), 1e-15)
+    raise PlanError(
+        "The noise scales could not be brought within the budget; please report this workload."
+    )
+
+
+# ---- Planner: (workload, loss, budget) → plan. Never sees a record.
+
 
 _LEAST_TOLERANCE = 1e-10
 
@@ -185,3 +319,166 @@ def optimum_with_strategies_of(
         strategies=None if workload.is_marginals else strategies,
         on_progress=on_progress,
     )
+
+
+# ---- The smallest budget at which all targets can be met, and the targets that bind it.
+#
+# It is the one at which the smallest possible largest ratio of variance to target is 1
+# (docs/mathematics.md §6.2), whose shadow prices tell which targets bind it.
+
+
+Cost = TypeVar("Cost", float, np.ndarray)
+
+# What a plan can be worse than the optimum scaled to its budget, relative: its noise scales are
+# rounded up to 12 digits, its variances are sums of fewer than 2^23 positive floats.
+_ROUNDING_ALLOWANCE = Fraction(1, 10**8)
+
+# Privacy costs that follow from their squares are numbers that budgets can have.
+_LEAST_TARGET, _MOST_TARGET = 1e-40, 1e40
+
+_BUDGET_DIGITS = 5  # of a budget that people type
+_LEAST_SHARE = 1e-3  # of the budget: below it a target hardly binds
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MinimumBudget:
+    """The smallest budget for the targets of some tables, whatever the others get.
+
+    tables                  int64[m]: indices of these tables, ascending
+    point                   the plan at privacy cost 1 of one record that comes furthest inside them
+    max_records_per_person  the privacy unit, as in `Budget`; None: one record
+    """
+
+    workload: Workload
+    closure: Closure
+    tables: np.ndarray
+    point: FeasiblePoint
+    max_records_per_person: int | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """The smallest budget that is enough, in ρ, rounded up to five digits."""
+        rho = typed_above(rho_with_allowance(self.rho))
+        return Budget(rho=rho, max_records_per_person=self.max_records_per_person)
+
+    @property
+    def rho(self) -> float:
+        """ρ of the privacy unit at which all these targets are met, as computed."""
+        return rho_of_unit(self.record_privacy_cost, self.max_records_per_person)
+
+    @property
+    def record_privacy_cost(self) -> float:
+        """Privacy cost of one record at which all these targets are met."""
+        return self.point.largest
+
+    @property
+    def lower_bound(self) -> float:
+        """No plan with these strategies meets them at a smaller privacy cost of one record."""
+        return self.point.solution.lower_bound
+
+    @property
+    def covers_all_tables(self) -> bool:
+        """Whether all tables are among them; others get nothing at the smallest budget."""
+        return len(self.tables) == len(self.workload)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """By how many per cent the smallest budget falls when a table's target variance grows by
+        one per cent: float64[n_tables], sum 1; 0: the target does not bind."""
+        return self.point.solution.shadow_prices
+
+    @property
+    def binding_tables(self) -> np.ndarray:
+        """The tables whose targets bind it (share above a thousandth), largest share first."""
+        order = np.argsort(-self.shares, kind="stable")
+        return order[self.shares[order] > _LEAST_SHARE]
+
+    def saving_if_relaxed(self, by: float) -> np.ndarray:
+        """The share of the smallest budget saved if one target were wider (0.1: by 10 %).
+
+        float64[n_tables]; exact for a table that binds alone, to first order otherwise.
+        """
+        return 1 - (1 + by) ** (-2 * self.shares)
+
+    def for_unit_of(self, budget: Budget) -> "MinimumBudget":
+        """The same for the privacy unit of a budget."""
+        return replace(self, max_records_per_person=budget.max_records_per_person)
+
+
+def minimum_budget(
+    workload: Workload,
+    *,
+    required_only: bool = False,
+    max_records_per_person: int | None = None,
+    closure: Closure | None = None,
+    uniform_reference: bool = False,
+    tolerance: float = TOLERANCE,
+    on_progress: Progress = no_progress,
+) -> MinimumBudget:
+    """The smallest budget at which all targets of a workload can be met.
+
+    Args:
+        required_only: Whether only required targets have to be met.
+        max_records_per_person: Most records of a person, who then is the privacy unit.
+        closure: Of the workload, with strategies where it needs them; by default with those that
+            suit these targets.
+        uniform_reference: Whether reference distributions are uniform, as in `optimum`.
+        tolerance: Relative gap at which the search may stop.
+        on_progress: Called with what is being done and the share that is done.
+
+    Returns:
+        The budget, and the tables whose targets bind it.
+
+    Raises:
+        WorkloadError: If no table has a target, or a required one.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
+        >>> workload = rp.Workload.all_up_to(domain, 1).with_targets({"age": 20, "sex": 10})
+        >>> float(rp.minimum_budget(workload).budget.rho)
+        0.0060176
+    """
+    capped = workload.required if required_only else ~np.isnan(workload.targets)
+    if not np.any(capped):
+        if required_only:
+            raise WorkloadError("No target is marked required; mark those that have to be met.")
+        raise WorkloadError("No table has a target; set targets for the tables that need them.")
+    unusable = capped & ~((workload.targets > _LEAST_TARGET) & (workload.targets < _MOST_TARGET))
+    if np.any(unusable):
+        table = int(np.argmax(unusable))
+        raise WorkloadError(
+            f"The target of table {workload.describe(table)} must be a standard error of "
+            f"{_LEAST_TARGET:g} to {_MOST_TARGET:g} to find the budget for it, got "
+            f"{workload.targets[table]:g}; give one that can be met."
+        )
+    caps = np.where(capped, workload.targets**2, np.inf)
+    if closure is None:
+        searching, on_progress = phases(workload, on_progress)
+        closure = with_best_strategies(
+            workload,
+            Closure.of(workload),
+            weights_within(caps),
+            largest=True,
+            uniform_reference=uniform_reference,
+            on_progress=searching,
+        )
+    with one_thread():
+        cells = CellVariances(workload, closure)
+        point = find_feasible(cells, caps, 1.0, tolerance, on_progress=on_progress)
+    return MinimumBudget(workload, closure, np.flatnonzero(capped), point, max_records_per_person)
+
+
+def rho_of_unit(record_privacy_cost: Cost, max_records_per_person: int | None) -> Cost:
+    """ρ of the privacy unit where one record costs this: c m² / 2, for a number or an array."""
+    return record_privacy_cost * ((max_records_per_person or 1) ** 2 / 2)
+
+
+def rho_with_allowance(rho: float) -> Fraction:
+    """The ρ at which a plan surely does what the optimum does at this one."""
+    return Fraction(rho) * (1 + _ROUNDING_ALLOWANCE)
+
+
+def typed_above(value: float | Fraction) -> str:
+    """A number rounded up to five digits, as people type it: "0.34654"."""
+    return rounded(value, _BUDGET_DIGITS, "up").replace(",", "")

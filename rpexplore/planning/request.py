@@ -14,22 +14,21 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib.metadata import version
 
-from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
-from rpexplore.common.exact_numbers import Exact
+from rpexplore.common.numbers import Exact
+from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
+from rpexplore.planning.adaptive import adaptive_plan
 from rpexplore.planning.areas.area_plan import with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.area_workload import AreaWorkload
-from rpexplore.planning.counts.query_planner import query_optimum
-from rpexplore.planning.losses.base import Loss, SumOfVariances
+from rpexplore.planning.counts import query_optimum
+from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.part_plan import PartPlan
-from rpexplore.planning.plan import PARTS, Plan
+from rpexplore.planning.plan import PARTS, Plan, best_shares, refuse_unsplittable, stated_shares
 from rpexplore.planning.planner import optimum, refuse_type
-from rpexplore.planning.shares import best_shares, refuse_unsplittable, stated_shares
 from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.privacy.budget import Budget
-from rpexplore.queries.query_list import QueryList
+from rpexplore.workload.query_list import QueryList
 from rpexplore.workload.workload import Workload
 
 AtBudget = Callable[[Budget], PartPlan]

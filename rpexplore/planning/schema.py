@@ -7,10 +7,8 @@ import json
 from importlib.resources import files
 from pathlib import Path
 
-from rpexplore.planning import table_fields
-from rpexplore.planning.adaptive import adaptive_fields
+from rpexplore.planning import adaptive, counts, table_plan_file
 from rpexplore.planning.areas import area_fields
-from rpexplore.planning.counts import query_fields
 from rpexplore.planning.plan import FORMAT, FORMAT_VERSION, PARTS
 from rpexplore.planning.plan_fields import (
     DEFINITIONS,
@@ -28,10 +26,10 @@ from rpexplore.planning.plan_fields import (
 FILE = f"schemas/plan-{FORMAT_VERSION}.json"
 
 _OF_PARTS = {
-    "tables": table_fields.FIELDS,
+    "tables": table_plan_file.FIELDS,
     "areas": area_fields.FIELDS,
-    "counts": query_fields.FIELDS,
-    "rounds": adaptive_fields.FIELDS,
+    "counts": counts.FIELDS,
+    "rounds": adaptive.FIELDS,
 }
 _MEANING = (
     "What a release publishes, with how much noise, what it costs and what it is worth. A plan "

@@ -13,28 +13,28 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress, no_progress, one_thread
-from rpexplore.common.formatting import joined, rounded
+from rpexplore.common.processes import Progress, no_progress, one_thread
+from rpexplore.common.text import joined, rounded
 from rpexplore.errors import OutOfReachError
-from rpexplore.planning.certificate import smallest_weighted_sum
-from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.losses.constrained import (
     MaxWithinTargets,
     SumWithBoundedMax,
     SumWithinTargets,
 )
 from rpexplore.planning.losses.custom import CustomLoss, UnavailableLoss
-from rpexplore.planning.losses.p_norm import PNorm
-from rpexplore.planning.mechanism.cell_variances import CellVariances
+from rpexplore.planning.losses.losses import Loss, MaxVariance, PNorm, SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import with_best_strategies
-from rpexplore.planning.solvers.capped_max import minimise_capped_max
-from rpexplore.planning.solvers.capped_sum import minimise_capped
+from rpexplore.planning.part_plan import smallest_weighted_sum
+from rpexplore.planning.solvers.caps import (
+    FeasiblePoint,
+    find_feasible,
+    minimise_capped,
+    minimise_capped_max,
+)
 from rpexplore.planning.solvers.conic_program import minimise_conic
-from rpexplore.planning.solvers.feasibility import FeasiblePoint, find_feasible
-from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
-from rpexplore.planning.solvers.p_norm import minimise_p_norm
+from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance, minimise_p_norm
 from rpexplore.planning.solvers.solution import Solution, minimise_sum, rounding_allowance
 from rpexplore.workload.workload import Workload
 

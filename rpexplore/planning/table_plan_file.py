@@ -6,13 +6,12 @@ scale.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rpexplore.common.concurrency import collection_paused
-from rpexplore.common.exact_numbers import Decimals, exact_text
 from rpexplore.common.json_fields import (
     check_keys,
     columns,
@@ -27,28 +26,165 @@ from rpexplore.common.json_fields import (
     positive,
     positive_exact,
 )
-from rpexplore.common.numerics import distinct_rows
+from rpexplore.common.numbers import Decimals, distinct_rows, exact_text
+from rpexplore.common.processes import collection_paused
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
-from rpexplore.planning.certificate import Certificate, certificate_from_json
-from rpexplore.planning.loss_serialization import loss_from_json
-from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.table_variances import TableVariances
-from rpexplore.planning.plan_fields import keys
-from rpexplore.planning.solvers.solution import CellPrices
-from rpexplore.planning.strategy_serialization import (
+from rpexplore.planning.mechanism.variances import TableVariances
+from rpexplore.planning.part_plan import Certificate, certificate_from_json
+from rpexplore.planning.plan_fields import (
+    BASES,
+    BASIS_INDEX,
+    BUDGET,
+    LOSS_VALUE,
+    LOSSES,
+    REQUIRED,
+    STRATEGIES,
+    TARGET,
+    WEIGHT,
+    at_least_0,
+    certificate,
+    const,
+    domain,
+    exact,
+    index,
+    keys,
+    of_type,
+    one_of,
+    positive_or_null,
+    record,
+    rows,
+)
+from rpexplore.planning.plan_fields import positive as plan_fields_positive
+from rpexplore.planning.serialization import (
     bases_from_json,
     basis_lines,
+    loss_from_json,
     strategies_from_json,
     strategy_lines,
 )
-from rpexplore.planning.table_fields import CELL, CLASS, FIELDS
+from rpexplore.planning.solvers.solution import CellPrices
 from rpexplore.privacy.budget import Budget
-from rpexplore.workload.workload import Workload, padded
+from rpexplore.workload.attribute_sets import padded
+from rpexplore.workload.bases import Basis
+from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     from rpexplore.planning.table_plan import TablePlan
+
+
+# ---- The fields of tables in a plan file.
+
+
+CLASS = record(
+    basis_index=BASIS_INDEX,
+    weight=WEIGHT,
+    target=TARGET,
+    required=REQUIRED,
+    variance=plan_fields_positive("Mean variance of the noise of the cells, in records squared."),
+    largest_variance=plan_fields_positive(
+        "Variance of the noise of the least accurate cell, in records squared."
+    ),
+    smallest_variance=plan_fields_positive(
+        "Variance of the noise of the most accurate cell, in records squared."
+    ),
+    shadow_price=at_least_0(
+        "Of a sum or a largest variance, by how many per cent the smallest possible loss "
+        "grows when the weight grows by one per cent; of other losses, the table's share of"
+        " the sum of dual weights times variances. Over all tables they sum to 1."
+    ),
+    dual_weight=of_type(
+        ["number", "null"],
+        (
+            "The weight on the table's variance from which the lower bound follows: no plan "
+            "with this budget has a smaller sum of dual weights times variances than the closed"
+            " form of a weighted sum, and the loss bounds itself from below by such a sum. What"
+            " is above the table's weight in a sum, or all in max_within_targets, is on its "
+            "least accurate cells, as cells has them."
+        ),
+        minimum=0,
+    ),
+)
+CELL = record(
+    table=index("Number of the table, from 0."),
+    rows=rows(index(), "The row, from 0, of the basis of each of the table's attributes."),
+    shadow_price=at_least_0("The share of this cell in the proof; they sum to 1."),
+)
+_TABLE = {
+    "description": "Its attributes and its class.",
+    "type": "array",
+    "prefixItems": [
+        rows(
+            index(),
+            "Numbers of attributes, from 0, under fields of the domain; empty: the total.",
+            uniqueItems=True,
+        ),
+        index("The number of its class, from 0, under classes."),
+    ],
+    "items": False,
+    "minItems": 2,
+}
+_NOISE_SCALE = of_type(
+    "string",
+    "In records squared: a positive plain decimal of at most 18 significant digits.",
+    pattern="^(?!0$)(0|[1-9][0-9]*)(\\.[0-9]*[1-9])?(?!\\n)$",
+)
+FIELDS = record(
+    kind=const("tables"),
+    domain=domain("The attributes, as a Frictionless Table Schema."),
+    loss=one_of(*LOSSES.values(), meaning="What the plan makes small."),
+    budget=BUDGET,
+    privacy_cost=exact(
+        "Privacy cost of the plan for the privacy unit: at least the exact sum over "
+        "residuals of the product over their attributes of (n-1)/n (sizes n) or, for one "
+        "with a strategy, the largest squared column norm of its matrix, divided by "
+        "sigma_squared, times the square of max_records_per_person; at most the budget's."
+    ),
+    certificate=certificate(
+        "loss",
+        LOSS_VALUE,
+        "No plan with this budget has a loss below lower_bound.",
+        limit=positive_or_null(
+            "Of sum_with_bounded_max: the largest weight times variance of any cell allowed."
+        ),
+    ),
+    bases=BASES,
+    strategies=STRATEGIES,
+    classes=rows(
+        CLASS,
+        "What tables have beside their attributes, each distinct combination once.",
+        minItems=1,
+    ),
+    tables=rows(_TABLE, "What is released.", minItems=1),
+    cells=rows(
+        CELL,
+        (
+            "The least accurate cells that limits and largest variances were found to hang on, "
+            "by their shares in the proof; empty where all cells of each table are alike, and "
+            "for losses of mean variances."
+        ),
+    ),
+    noise_scales=rows(
+        _NOISE_SCALE,
+        "The exact noise scales of residuals, sigma squared, each distinct one once.",
+        minItems=1,
+        uniqueItems=True,
+    ),
+    residuals=rows(
+        index(),
+        (
+            "What is measured: of every set of attributes within some table, what its marginal "
+            "holds beyond the smaller ones. The sets follow from the tables; of each, its noise"
+            " scale: the number, from 0, under noise_scales."
+        ),
+        minItems=1,
+    ),
+)
+
+# ---- Tables in a plan file: each table and each residual on a line of its own.
+
 
 _KEYS, _CERTIFICATE_KEYS = keys(FIELDS), keys(FIELDS, "certificate")
 _CLASS_KEYS, _CELL_KEYS = keys(CLASS), keys(CELL)
@@ -268,3 +404,81 @@ def _refuse_unused(
             "where all tables are of single values, all cells of a table have one variance, and "
             "none of them a shadow price of its own."
         )
+
+
+# ---- Tables of a workload as rows of a JSON file, and back.
+
+
+_TABLE_KEYS = ("attributes", "weight", "target", "required")
+
+
+def tables_to_json(
+    workload: Workload, basis_index: np.ndarray | None = None
+) -> list[dict[str, Any]]:
+    """Attributes, by their numbers in the domain, weight and target of each table.
+
+    basis_index: int[n_tables, max_order], of the attributes of each table, −1 behind; None where
+        all are single values, of which nothing is said
+    """
+    columns = (
+        map(list, map(workload.attribute_indices, range(len(workload)))),
+        workload.weights.tolist(),
+        [None if math.isnan(target) else target for target in workload.targets.tolist()],
+        workload.required.tolist(),
+    )
+    rows: list[dict[str, Any]] = [
+        dict(zip(_TABLE_KEYS, row, strict=True)) for row in zip(*columns, strict=True)
+    ]
+    if basis_index is not None:
+        for row, own in zip(rows, basis_index.tolist(), strict=True):
+            row["basis_index"] = [index for index in own if index >= 0]
+    return rows
+
+
+def tables_from_json(
+    listed: list[Any], domain: Domain, bases: tuple[tuple[Basis, ...], ...] | None = None
+) -> Workload:
+    """The tables that `tables_to_json` wrote; raises what `refusing` takes.
+
+    bases: of each attribute of the domain, by whose numbers tables name theirs; None: all are
+        single values
+    """
+    keys = _TABLE_KEYS if bases is None else (*_TABLE_KEYS, "basis_index")
+    rows = columns({"tables": listed}, "tables", keys)
+    tables = [
+        tuple(indices(table, len(domain), "attribute of a table").tolist())
+        for table in lists(rows["attributes"], "table's attributes")
+    ]
+    targets = [math.nan if target is None else target for target in rows["target"]]
+    if not all(type(required) is bool for required in rows["required"]):
+        raise PlanError("whether a target is required must be true or false.")
+    workload = Workload.of(
+        domain,
+        [tuple(domain.names[index] for index in table) for table in tables],
+        weights=floats(rows["weight"], "weight").tolist(),
+        targets=[None if math.isnan(target) else target for target in floats(targets, "target")],
+        required=rows["required"],
+    )
+    if tables != [tuple(workload.attribute_indices(row)) for row in range(len(workload))]:
+        raise PlanError(
+            "the tables of a workload must each be listed once, by number of attributes and then "
+            "in domain order."
+        )
+    return workload if bases is None else _in_bases(workload, bases, rows["basis_index"])
+
+
+def _in_bases(
+    workload: Workload, bases: tuple[tuple[Basis, ...], ...], stated: list[Any]
+) -> Workload:
+    """Tables of single values in the bases that are stated for them instead."""
+    index = np.full(workload.members.shape, -1)
+    for row, own in enumerate(lists(stated, "basis_index")):
+        attributes = workload.attribute_indices(row)
+        fits = len(own) == len(attributes) and all(
+            type(number) is int and 0 <= number < len(bases[attribute])
+            for number, attribute in zip(own, attributes, strict=True)
+        )
+        if not fits:
+            raise PlanError("each table must have one basis_index for each of its attributes.")
+        index[row, : len(own)] = own
+    return replace(workload, bases=bases, basis_index=index)

@@ -1,30 +1,34 @@
-"""Verification: whether a plan holds what it claims, from the plan alone, at an exact cost.
-
-Each kind of part has checks of its own; those of tables are here.
-"""
+"""Verification: whether a plan holds what it claims, from the plan alone, at an exact cost."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
-from rpexplore.common.concurrency import one_thread
-from rpexplore.common.formatting import rounded
-from rpexplore.planning.certificate import smallest_weighted_sum
-from rpexplore.planning.losses.base import SumOfVariances
-from rpexplore.planning.losses.constrained import SumWithBoundedMax
+from rpexplore.common.processes import one_thread
+from rpexplore.common.text import joined, plural, rounded
+from rpexplore.planning.adaptive import AdaptivePlan, subsets_within
+from rpexplore.planning.areas.area_loss import caps_of, extreme_variances, profiles_of
+from rpexplore.planning.areas.area_plan import AreaPlan, area_loss, proven_bound
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.losses.constrained import SumWithBoundedMax, WithinTargets
+from rpexplore.planning.losses.losses import SumOfVariances
 from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
-from rpexplore.planning.mechanism.cell_variances import CellVariances
-from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances
+from rpexplore.planning.mechanism.variances import CELLS, CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import strategy_bound
-from rpexplore.planning.part_plan import CertifiedPlan, PartPlan
+from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, smallest_weighted_sum
 from rpexplore.planning.plan import TITLES, Plan
-from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
+from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
+from rpexplore.planning.solvers.queries import cost_bound
 from rpexplore.planning.solvers.solution import dual_bound, rounding_allowance
 from rpexplore.planning.solving import LIMIT_TOLERANCE
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.conversions import rho_text
+
+# Each kind of part has checks of its own; those of tables are here.
+
 
 # Stated variances of marginals are floats: sums of positive terms, good to about 15 digits.
 VARIANCE_TOLERANCE = Fraction(1, 10**12)
@@ -344,3 +348,194 @@ def _check_strategies(plan: TablePlan) -> Check:
         f"{rounded(bound, 9, 'down')}, whatever the matrices of its strategies; this one is within "
         f"{_gap(plan.certificate.loss_value, bound)} of it",
     )
+
+
+# ---- Verification of plans for areas: does one hold what it claims? From its files alone.
+#
+# The privacy cost is computed in exact rationals, as the largest sum on the way down to any area;
+# loss and bound in floats, the latter lowered by more than its rounding error.
+
+
+# What is computed in passes over the tree may differ by so much elsewhere: the bound is lowered by
+# more when it is made.
+BOUND_TOLERANCE = 1e-10
+
+
+def area_checks(plan: AreaPlan, *, strategies: bool) -> tuple[Check, ...]:
+    """The claims of a plan for areas, for `verify`."""
+    with one_thread():
+        # First, as it takes the most memory, and the others keep what they have computed.
+        bound = proven_bound(plan) if _has_profiles_of_tables(plan) else None
+        checks = [privacy_check(plan, plan.exact_record_cost), _check_answers(plan)]
+        if plan.uniform:
+            checks.append(_check_levels(plan))
+        if isinstance(plan.loss, WithinTargets):
+            checks.append(_check_required(plan, plan.loss))
+        if all(check.holds for check in checks):
+            checks += _check_loss_and_bound(plan, bound)
+    return tuple(checks)
+
+
+def _has_profiles_of_tables(plan: AreaPlan) -> bool:
+    """Whether the profiles of residuals are those that the loss needs."""
+    profiles = profiles_of(plan.workload, plan.closure, plan.loss, plan.loss_rows)
+    return np.array_equal(profiles.of_residual, plan.of_residual)
+
+
+def _check_answers(plan: AreaPlan) -> Check:
+    """Whether what is measured determines every table in every area where it is asked for."""
+    name, missing = "answers", 0
+    for kind, rows in enumerate(plan.workload.rows):
+        of_kind = plan.groups.kinds == kind
+        counted = np.any(plan.closure.variance_matrix[rows] > 0, axis=0)
+        known = np.all(plan.residual_variances[np.ix_(counted, of_kind)] > 0, axis=0)
+        missing += int(np.sum(plan.groups.multiplicity[of_kind][~known]))
+    if missing:
+        return Check(
+            name, False, f"{missing:,} areas have a table that nothing measured determines"
+        )
+    return Check(
+        name, True, f"all {plan.n_items:,} tables of areas are determined by what is measured"
+    )
+
+
+def _check_levels(plan: AreaPlan) -> Check:
+    """Whether all areas of a level that are measured have one precision."""
+    starts = plan.groups.starts
+    for level, (start, stop) in enumerate(pairwise(starts)):
+        for multiples in plan.multiples[:, start:stop]:
+            if len(np.unique(multiples[multiples > 0])) > 1:
+                finding = f"the areas of the level {plan.workload.tree.levels[level]} differ"
+                return Check("levels", False, finding)
+    return Check("levels", True, "all areas of a level that are measured have one precision")
+
+
+def _check_required(plan: AreaPlan, loss: WithinTargets) -> Check:
+    """Whether every required target is met in every area, in floats."""
+    missed, count = [], 0
+    tolerance = DECODED_TOLERANCE if plan.closure.strategies else float(VARIANCE_TOLERANCE)
+    for kind, caps in enumerate(caps_of(plan.workload, loss)):
+        asked, of_kind = plan.workload.workloads[kind], plan.groups.kinds == kind
+        sizes, variances = plan.groups.multiplicity[of_kind], plan.residual_variances[:, of_kind]
+        largest = extreme_variances(plan.workload, plan.closure, kind, variances, largest=True)
+        over = largest > caps[:, None] * (1 + tolerance)
+        count += int(np.sum(np.isfinite(caps))) * int(np.sum(sizes))
+        missed += [
+            f"{asked.describe(table)} in {plural(int(sizes @ over[table]), 'area')}"
+            for table in np.flatnonzero(np.any(over, axis=1)).tolist()
+        ]
+    if missed:
+        return Check("required", False, f"required targets are missed: {joined(missed)}")
+    return Check("required", True, f"all {count:,} required targets are met")
+
+
+def _check_loss_and_bound(plan: AreaPlan, bound: float | None) -> list[Check]:
+    if bound is None:
+        return [Check("optimality", False, "the profiles of residuals are not those of the tables")]
+    value, stated = area_loss(plan), plan.certificate.loss_value
+    loss = Check(
+        "loss",
+        bool(np.isclose(value, stated, rtol=DECODED_TOLERANCE, atol=0)),
+        f"{plan.loss.description} is {value:.9g}; stated {stated:.9g}",
+    )
+    sizes = plan.groups.multiplicity
+    totals = [plan.prices @ sizes]
+    if plan.table_prices is not None and not plan.loss.meets_required_targets:
+        totals.append(np.sum(plan.table_prices @ sizes))
+    if any(abs(float(total) - 1) > PRICE_TOLERANCE for total in totals):
+        return [loss, Check("optimality", False, "the prices of areas or tables do not sum to 1")]
+    if not 0 < bound <= value * (1 + DECODED_TOLERANCE):
+        return [loss, Check("optimality", False, "the prices cannot be computed with")]
+    levels = " and one precision a level" if plan.uniform else ""
+    claim = f"no plan with this budget and independent noise on every area{levels}"
+    if not plan.closure.strategies:
+        return [loss, bound_check(plan, bound, f"{claim} has a loss", BOUND_TOLERANCE)]
+    # Strategies may be inverted a little differently elsewhere.
+    claim += " that measures the attributes as this one does has a loss"
+    return [loss, bound_check(plan, bound, claim, DECODED_TOLERANCE)]
+
+
+# ---- Verification of query plans: does one hold what it claims? From the plan alone.
+
+
+def query_checks(plan: QueryPlan, *, strategies: bool) -> tuple[Check, ...]:
+    """The claims of a query plan, for `verify`.
+
+    That the strategy answers the queries without bias was checked when it was read.
+    """
+    columns = plan.strategy.integers.astype(object)  # Python's integers, which do not overflow
+    squared = int(np.max(np.sum(columns * columns, axis=0)))
+    cost = Fraction(squared) / plan.gamma_squared
+    return privacy_check(plan, cost), _check_counts_variances(plan), _check_counts_bound(plan)
+
+
+def _check_counts_variances(plan: QueryPlan) -> Check:
+    computed = plan.strategy.variance_factors * float(plan.gamma_squared)
+    count, stated, names = len(computed), plan.variances, plan.queries.names
+    return items_check(
+        "variances",
+        differing(stated, computed),
+        f"all {count:,} queries have the variance that is stated",
+        f"{count:,} queries differ",
+        lambda query: (
+            f"{names[query]}: its variance is stated as {stated[query]:.9g} and is "
+            f"{computed[query]:.9g}"
+        ),
+    )
+
+
+def _check_counts_bound(plan: QueryPlan) -> Check:
+    """The largest ratio, and the bound at the stated weights of queries and cells."""
+    certificate = plan.certificate
+    ratio = float(np.max(plan.variance_ratios))
+    if not np.isclose(ratio, certificate.loss_value, rtol=DECODED_TOLERANCE, atol=0):
+        finding = (
+            f"the largest ratio of a variance to its target's is {ratio:.9g}; stated "
+            f"{certificate.loss_value:.9g}"
+        )
+        return Check("optimality", False, finding)
+    prices, weights = certificate.shadow_prices, plan.cell_weights
+    if any(abs(float(np.sum(shares)) - 1) > PRICE_TOLERANCE for shares in (prices, weights)):
+        return Check("optimality", False, "the shadow prices or cell weights do not sum to 1")
+    cost = cost_bound(plan.queries.coefficients, plan.queries.targets, prices, weights)
+    bound = cost / float(plan.budget.record_privacy_cost)
+    claim = "with this budget no mechanism with Gaussian noise has a largest ratio"
+    return bound_check(plan, bound, claim, BOUND_TOLERANCE)
+
+
+# ---- Verification of adaptive plans: does one hold what it claims? From the plan alone, exactly.
+
+
+def adaptive_checks(plan: AdaptivePlan, *, strategies: bool) -> tuple[Check, ...]:
+    """The claims of an adaptive plan, for `verify`; those of its first plan among them.
+
+    That rounds select from the candidates and cost something was checked when it was read.
+    """
+    rounds_rho = sum((step.rho for step in plan.rounds), Fraction())
+    # What the first plan states is booked; that it costs no more is one of its own checks.
+    cost = plan.first.exact_privacy_cost / plan.budget.records_factor + 2 * rounds_rho
+    of_first = table_checks(plan.first, strategies=strategies)
+    return (
+        privacy_check(plan, cost),
+        _check_measured(plan),
+        *(replace(check, name=f"first plan, {check.name}") for check in of_first),
+    )
+
+
+def _check_measured(plan: AdaptivePlan) -> Check:
+    """Whether the first plan measures what the fit of every round starts from."""
+    sets = {tuple(row) for order in (1, 2) for row in subsets_within(plan.workload, order).tolist()}
+    measured = {
+        tuple(index for index in row if index >= 0) for row in plan.first.closure.members.tolist()
+    }
+    # Further residuals would spend budget on what no table needs.
+    holds = measured == sets | {()} and not plan.first.closure.strategies
+    if holds:
+        finding = (
+            f"the first plan measures all {len(sets):,} sets of 1 and 2 attributes within tables; "
+            f"the rounds select {plural(plan.n_selected, 'time')} from "
+            f"{plural(len(plan.candidates), 'candidate')}"
+        )
+        return Check("measured", True, finding)
+    finding = "the first plan must measure all sets of 1 and 2 attributes within tables, and only "
+    return Check("measured", False, finding + "those")

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from rpexplore.common.exact_numbers import Exact, exact_fraction, exact_text, whole_number
-from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import check_keys, refusing, text_of
+from rpexplore.common.numbers import Exact, exact_fraction, exact_text, whole_number
+from rpexplore.common.text import plural
 from rpexplore.errors import BudgetError
 from rpexplore.privacy import conversions
 

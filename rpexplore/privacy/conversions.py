@@ -20,8 +20,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import Exact, exact_fraction, float_at_least, shown
-from rpexplore.common.formatting import rounded, small
+from rpexplore.common.numbers import Exact, exact_fraction, float_at_least, shown
+from rpexplore.common.text import rounded, small
 from rpexplore.errors import BudgetError
 
 # For which ε is stated beside ρ, unless another δ is chosen.

@@ -20,7 +20,7 @@ from typing import Any
 
 import pandas as pd
 
-from rpexplore.common.formatting import plural, rounded, small
+from rpexplore.common.text import plural, rounded, small
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_from_epsilon_delta
 

@@ -1,15 +1,14 @@
 """Noise, the ledger, and the folders of releases: the only room that spends privacy.
 
-Read `release` first: its head has the five steps of a run, and a stopped run is resumed there.
-Then `charged_run` (refuse, count, book: the order on which everything rests), `release_steps`
-(the steps of each kind of part) and `measurement` (counts with noise), with `noise/`.
+Noise: `noise/` (all of it), `measurement`, `measurement_file`. Books: `approvals` (whether they are
+what a ledger demands), `ledger/`, `charged_run` (refuse, count, book). Runs: `feasibility`,
+`release` (check, count, book, measure, write; a stopped run is resumed there too), `release_steps`
+(those of each part of a plan), `rehearsal` (a made-up table, from public counts). Folders:
+`atomic_folder`, `manifest`, `readme`, `finished_release`; the parts `table_release` with
+`table_files` and `table_cells`, `query_release`, `area_release` with `area_parts`,
+`area_measurement` and `area_files` (a subtree after another, so that a country fits),
+`adaptive_release` with `adaptive_rounds` and `error_bounds` (the table that is fitted worst is
+selected and measured).
 
-books    `ledger/`, `approval` (whether approvals are what a ledger demands)
-before   `feasibility`, `rehearsal` (a made-up table, from public counts)
-folders  `atomic_folder`, `manifest`, `finished_release`, `measurement_file`, `approval_files`,
-         `readme`, `reading_code`; tables: `table_release`, `contributions`, `marginal_estimate`,
-         `table_cells`, `table_files`, `residual_files`
-by part  `table_release`, `areas/`, `query_release`, `adaptive/`
-
-Imports `data`, `queries`, `planning` and what these may import.
+Imports `data`, `planning` and what these may import.
 """

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from rpexplore.common.files import names_to_disk, refuse_undecodable
-from rpexplore.common.formatting import data_size
+from rpexplore.common.text import data_size
 from rpexplore.errors import ReleaseError
 
 MANIFEST = "manifest.json"  # the last file of a complete folder

@@ -1,31 +1,30 @@
-"""A charged run: everything is refused before it is booked, and it is booked before any noise.
-
-What stops a run after it was booked leaves its unfinished folder, and the charge stays. The same
-run into the same folder is then not charged again.
-"""
+"""A charged run: refused before it is booked, booked before any noise, drawn onto the disk."""
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from rpexplore.common.concurrency import Progress, part_of_progress
-from rpexplore.common.exact_numbers import Exact, exact_fraction
-from rpexplore.common.formatting import data_size, joined, plural, text_of_path
-from rpexplore.common.webapp_files import is_sample_data
+import numpy as np
+
+from rpexplore.common.installation import is_sample_data
+from rpexplore.common.numbers import Exact, exact_fraction
+from rpexplore.common.processes import Progress, part_of_progress
+from rpexplore.common.text import data_size, joined, plural, text_of_path
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import COUNTING
-from rpexplore.domain.provenance import formulas_warning
+from rpexplore.domain.domain import formulas_warning
 from rpexplore.errors import ApprovalError, DataError, LedgerError, ReleaseError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
 from rpexplore.planning.plan import LAST_OF_VERSION_1, Plan, is_plan_of_version_1
 from rpexplore.releases import measurement
-from rpexplore.releases.approval import check_approvals
-from rpexplore.releases.approval_files import read_approvals, write_approvals
+from rpexplore.releases.adaptive_release import AdaptiveSteps
+from rpexplore.releases.approvals import check_approvals, read_approvals, write_approvals
 from rpexplore.releases.atomic_folder import (
     check_new,
     check_room,
@@ -36,7 +35,7 @@ from rpexplore.releases.atomic_folder import (
 )
 from rpexplore.releases.ledger.account import Account, LedgerEntry, check_limit
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, ledger_for
-from rpexplore.releases.ledger.ledger_overlaps import homes, refuse_among_records, refuse_overlaps
+from rpexplore.releases.ledger.overlaps import homes, refuse_among_records, refuse_overlaps
 from rpexplore.releases.manifest import manifest_sha256, now
 from rpexplore.releases.measurement_file import (
     BOOKED,
@@ -44,15 +43,17 @@ from rpexplore.releases.measurement_file import (
     PLAN,
     RUN_FOLDER,
     BookingNote,
+    Draft,
+    Measured,
     read_booking,
     write_booking,
 )
-from rpexplore.releases.release_steps import (
-    PartCounts,
-    PlanSteps,
-    RunOptions,
-    refuse_false_claims,
-)
+from rpexplore.releases.release_steps import PartCounts, PlanSteps, RunOptions, refuse_false_claims
+
+# ---- A charged run: everything is refused before it is booked, and it is booked before any noise.
+#
+# What stops a run after it was booked leaves its unfinished folder, and the charge stays. The same
+# run into the same folder is then not charged again.
 
 
 class ChargedRun:
@@ -353,3 +354,89 @@ def _record_limit(plan: Plan, limit_rho: Exact | None) -> Fraction | None:
     if limit <= 0:
         raise LedgerError(f"The budget limit must be a positive ρ, got {limit_rho}.")
     return limit / plan.budget.records_factor
+
+
+# ---- Drawing: what a booked run measures, on disk as it is drawn.
+#
+# Parts of a plan follow each other in its order. Adaptive rounds come last; in each of them what
+# was drawn before is used, so that it is on disk, and noted, before that.
+
+
+_FIRST_SHARE = 0.25  # of the time of drawing, that the first plan of an adaptive one takes
+
+
+def draft_of(charged_run: ChargedRun, plan: Plan, folder: Path) -> Draft:
+    """Where a run draws to; raises `OSError` if there is no room for it."""
+    steps = charged_run.steps
+    ends = _ends(steps)
+    n_used = None
+    if steps.rounds is not None:
+        n_used = ends[-1]
+        ends += range(ends[-1] + 1, ends[-1] + steps.rounds.n_in_rounds + 1)
+    return Draft(folder, plan, ends, charged_run.origin, n_used=n_used)
+
+
+def _ends(steps: PlanSteps) -> list[int]:
+    """How many numbers are drawn when each piece of each part is."""
+    return list(accumulate(piece.n_measured for part in steps.parts for piece in part.parts))
+
+
+def write_measured(
+    charged_run: ChargedRun, draft: Draft, folder: Path, on_progress: Progress
+) -> None:
+    """Draw and write what the draft does not have yet, a part after another, then the rounds."""
+    steps = charged_run.steps
+    on_drawing = part_of_progress(on_progress, steps.booked_share, steps.drawn_share)
+    first_share = 1.0 if steps.rounds is None else _FIRST_SHARE
+    _write_parts(charged_run, draft, part_of_progress(on_drawing, 0.0, first_share))
+    if steps.rounds is not None:
+        on_rounds = part_of_progress(on_drawing, first_share, 1.0)
+        _write_rounds(charged_run, steps.rounds, draft, folder, on_rounds)
+    draft.end()
+
+
+def _write_parts(charged_run: ChargedRun, draft: Draft, on_progress: Progress) -> None:
+    """Draw the pieces of each part that are left, each noted when it is on disk."""
+    last, end = _ends(charged_run.steps)[-1], 0
+
+    def on_measured(doing: str, n_more: float) -> None:
+        on_progress(doing, (draft.n_measured + n_more) / last)
+
+    for steps, counts in zip(charged_run.steps.parts, charged_run.counts, strict=True):
+        left = []
+        for piece in steps.parts:
+            end += piece.n_measured
+            if end > draft.n_measured:
+                left.append(piece)
+        if not left and steps is not charged_run.steps.rounds:
+            counts.forget()
+        with closing(counts.measured(left, on_measured)) as measured:
+            for piece, numbers in zip(left, measured, strict=True):
+                wanted = draft.n_measured + piece.n_measured
+                draft.add(numbers)
+                if draft.n_measured != wanted:
+                    raise AssertionError("a part has other numbers than its plan says")
+                if wanted < last:
+                    with suppress(OSError):  # without room for it, a run that stops begins anew
+                        draft.note(charged_run.origin)
+
+
+def _write_rounds(
+    charged_run: ChargedRun,
+    steps: AdaptiveSteps,
+    draft: Draft,
+    folder: Path,
+    on_progress: Progress,
+) -> None:
+    """Draw the rounds that are left, each on disk before it is used."""
+    (piece,) = steps.parts
+    measured = Measured(folder, charged_run.steps.starts()[-2])
+
+    def write(pieces: Iterable[np.ndarray]) -> None:
+        draft.add(pieces)
+        draft.note(charged_run.origin)
+
+    write([])  # what the first plan measured is about to be used
+    counts = charged_run.counts[-1].again(piece, part_of_progress(on_progress, 0.0, 0.0))
+    n_drawn = draft.n_measured - measured.start
+    steps.measure_rounds(measured, n_drawn, counts, write, on_progress)

@@ -21,9 +21,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from rpexplore.common.exact_numbers import exact_text, shown_value
-from rpexplore.common.formatting import capitalised, joined
 from rpexplore.common.json_fields import FieldError, text_of
+from rpexplore.common.numbers import exact_text, shown_value
+from rpexplore.common.text import capitalised, joined
 from rpexplore.data.coding import unknown_codes
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import (
@@ -36,7 +36,7 @@ from rpexplore.errors import (
 )
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import LAST_OF_VERSION_1, TITLES, Plan
-from rpexplore.releases.approval_files import (
+from rpexplore.releases.approvals import (
     APPROVALS,
     facts_in_folder,
     facts_of_approvals,
@@ -66,8 +66,8 @@ from rpexplore.releases.readme import release_readme
 if TYPE_CHECKING:
     import pandas as pd
 
-    from rpexplore.planning.mechanism.marginal_noise import Where
-    from rpexplore.releases.marginal_estimate import Answer
+    from rpexplore.planning.mechanism.reconstruction import Where
+    from rpexplore.releases.items import Answer
 
 FORMAT = ("rpexplore-release", 2)
 WRITING = "Writing the release"  # what `on_progress` is told
@@ -75,9 +75,9 @@ WRITING = "Writing the release"  # what `on_progress` is told
 # Kind -> the class that reads such a part; loaded when it is needed.
 _READERS = {
     "tables": "rpexplore.releases.table_release.TableRelease",
-    "areas": "rpexplore.releases.areas.area_release.AreaRelease",
+    "areas": "rpexplore.releases.area_release.AreaRelease",
     "counts": "rpexplore.releases.query_release.QueryRelease",
-    "rounds": "rpexplore.releases.adaptive.adaptive_release.AdaptiveRelease",
+    "rounds": "rpexplore.releases.adaptive_release.AdaptiveRelease",
 }
 _NOUN = "a release"
 _TEXTS = (

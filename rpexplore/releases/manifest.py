@@ -15,7 +15,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from rpexplore.common.exact_numbers import shown, shown_few
 from rpexplore.common.json_fields import (
     FieldError,
     check_keys,
@@ -24,6 +23,7 @@ from rpexplore.common.json_fields import (
     sealed_text,
     text_of,
 )
+from rpexplore.common.numbers import shown, shown_few
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.plan import LAST_OF_VERSION_1
 from rpexplore.releases.atomic_folder import MANIFEST, write_to_disk

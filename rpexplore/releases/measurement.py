@@ -10,10 +10,10 @@ from threading import Lock
 
 import numpy as np
 
-from rpexplore.common.concurrency import in_order
-from rpexplore.common.numerics import distinct_rows, matrix_along
-from rpexplore.data.area_coding import AreaCuts
-from rpexplore.data.counts import Counts
+from rpexplore.common.numbers import distinct_rows, matrix_along
+from rpexplore.common.processes import in_order
+from rpexplore.data.areas import AreaCuts
+from rpexplore.data.source import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.table_plan import TablePlan

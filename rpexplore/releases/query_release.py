@@ -16,24 +16,21 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from rpexplore.common.concurrency import Progress
-from rpexplore.common.exact_numbers import shown_few
-from rpexplore.data.counts import Counts
+from rpexplore.common.numbers import shown_few
+from rpexplore.common.processes import Progress
+from rpexplore.data.source import Counts
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.result_schema import OWN_COUNT, OWN_COUNTS, frame_of
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts import QueryPlan
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
-from rpexplore.releases.items import Item
+from rpexplore.releases.items import Answer, Item
 from rpexplore.releases.manifest import CONFIDENCE, TableFiles, file_entry, without_csv
-from rpexplore.releases.marginal_estimate import Answer
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.readme import query_readme
-from rpexplore.releases.stored_columns import read_columns
-from rpexplore.releases.stored_tables import read_rows, write_rows
-from rpexplore.releases.table_cells import for_csv
+from rpexplore.releases.table_cells import for_csv, read_columns, read_rows, write_rows
 
 _ANSWERS, _MEASUREMENTS = "answers", "measurements.parquet"
 _FILES = (f"{_ANSWERS}.csv", f"{_ANSWERS}.parquet", _MEASUREMENTS)

@@ -1,28 +1,33 @@
-"""The README of a release folder: what the numbers of each part are, and what a row counts."""
+"""The README of a release folder, and lines of Python, R, SAS and Stata that read its tables."""
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 
-from rpexplore.common.csv_text import FORMULAS_ESCAPED
-from rpexplore.common.formatting import plural
 from rpexplore.common.template_text import text_from_template
+from rpexplore.common.text import FORMULAS_ESCAPED, plural
 from rpexplore.domain.expected_counts import CV_LIMIT
-from rpexplore.domain.result_schema import OWN_COUNTS, RELEASED, Column
-from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+from rpexplore.domain.result_schema import OWN_COUNTS, RELEASED, Column, Schema
+from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.counts.query_plan import QueryPlan
+from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.releases.adaptive.outcomes import RoundOutcome
+from rpexplore.releases.adaptive_rounds import RoundOutcome
 from rpexplore.releases.measurement_file import MeasurementNote
-from rpexplore.releases.reading_code import TableFile
-from rpexplore.releases.residual_files import residual_files
-from rpexplore.releases.table_files import table_path
-from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.releases.table_cells import not_what_was_written
+from rpexplore.releases.table_files import residual_files, table_path
+from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
+
+# ---- The README of a release folder: what the numbers of each part are, and what a row counts.
 
 
 def table_readme(folder: Path, plan: TablePlan) -> str:
@@ -129,3 +134,210 @@ def _basis_lines(workload: Workload) -> list[str]:
         description = f'{basis.describe(attribute)}; {rows}, such as "{example}"'
         lines.append(f"`{attribute.name}`{where}, {description}")
     return lines
+
+
+# ---- Lines of Python, R, SAS and Stata that read a table of a folder, made from its own columns.
+#
+# They read labels as text ("01" stays so) and numbers as the file has them, and add to every cell
+# the coefficient of variation by its noisy count (of smooth tables the model-based one), and
+# whether that makes it publishable.
+
+
+_NAME_LENGTH = 32  # of variables in SAS
+_LEAST_BYTES = 8  # of a text in SAS
+# Names in SAS that are not for one variable of a table.
+_TAKEN = {"_n_", "_error_", "_all_", "_character_", "_numeric_", "cv", "publishable"}
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column of a table's file.
+
+    n_bytes  of its longest text in UTF-8; None for numbers
+    is_flag  whether it holds true and false
+    """
+
+    name: str
+    n_bytes: int | None
+    is_flag: bool = False
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table of a folder of results, as programs find it there.
+
+    path          of its Parquet and CSV file within the folder, without ending; or of a folder of
+                  Parquet files, of a table in areas
+    error, count  the columns that CVs are made of
+    has_csv       whether it has a CSV file
+    is_folder     whether it is a folder
+    """
+
+    path: str
+    columns: tuple[TableColumn, ...]
+    error: str = "standard_error"
+    count: str = "value"
+    has_csv: bool = True
+    is_folder: bool = False
+
+    @classmethod
+    def of(cls, folder: Path, path: str) -> "TableFile":
+        """The table in a folder of results with this path, without ending.
+
+        Raises `ReleaseError` if its file cannot be read.
+        """
+        as_parquet = folder / f"{path}.parquet"
+        try:
+            is_folder = (folder / path).is_dir()
+            first = min((folder / path).glob("*.parquet")) if is_folder else as_parquet
+            with pyarrow.parquet.ParquetFile(first) as file:
+                schema = Schema.of(file.schema_arrow)
+                columns = [
+                    TableColumn(
+                        column.name,
+                        None if column.is_number else _n_bytes(file, column.name),
+                        column.role == "flag",
+                    )
+                    for column in schema.columns
+                ]
+        except (OSError, ValueError, pa.ArrowException):
+            raise not_what_was_written(as_parquet, "it cannot be read any more") from None
+        has_csv = (folder / f"{path}.csv").is_file()
+        return cls(path, tuple(columns), *schema.error_and_count, has_csv, is_folder)
+
+    @property
+    def _parquet(self) -> str:
+        return self.path if self.is_folder else f"{self.path}.parquet"
+
+    def code(self, cv_limit: float = CV_LIMIT) -> dict[str, str]:
+        """Name of a language -> lines that read the table, to be run in the folder.
+
+        cv_limit: the largest coefficient of variation of a publishable cell
+        """
+        limit = f"{cv_limit:.10g}"
+        code = {"Python": self._python(limit), "R": self._r(limit)}
+        if self.has_csv:  # they do not read Parquet
+            code |= {"SAS": self._sas(limit), "Stata": self._stata(limit)}
+        return code
+
+    @property
+    def _added(self) -> list[str]:
+        """What the CV, and whether it makes a cell publishable, are called beside the columns."""
+        # Stata leaves out of a name what names there cannot have: "c v" becomes "cv".
+        names = {re.sub(r"\W", "", column.name) for column in self.columns}
+        added = []
+        for name in ("cv", "publishable"):
+            while name in names:
+                name = f"cell_{name}"
+            added.append(name)
+        return added
+
+    def _python(self, limit: str) -> str:
+        cv, publishable = self._added
+        error, estimate = self.error, self.count
+        return (
+            "import pandas as pd\n"
+            "\n"
+            f'table = pd.read_parquet("{self._parquet}")\n'
+            f'table["{cv}"] = table["{error}"] / table["{estimate}"].abs()\n'
+            f'table["{publishable}"] = (table["{estimate}"] > 0) & '
+            f'(table["{cv}"] <= {limit})\n'
+            "print(table.head())\n"
+        )
+
+    def _r(self, limit: str) -> str:
+        cv, publishable = self._added
+        error, estimate = self.error, self.count
+        kinds = [
+            "logical" if one.is_flag else "numeric" if one.n_bytes is None else "character"
+            for one in self.columns
+        ]
+        listed = ",\n    ".join(f'rep("{kind}", {len(list(run))})' for kind, run in groupby(kinds))
+        read = (
+            f'table <- read.csv("{self.path}.csv", check.names = FALSE, encoding = "UTF-8",\n'
+            "  na.strings = character(0), colClasses = c(\n"
+            f"    {listed}))\n"
+        )
+        if not self.has_csv:
+            read = f'table <- as.data.frame(arrow::read_parquet("{self._parquet}"))\n'
+            if self.is_folder:
+                opened = f'dplyr::collect(arrow::open_dataset("{self._parquet}"))'
+                read = f"table <- as.data.frame({opened})\n"
+        return (
+            f"{read}"
+            f"table${cv} <- table${error} / abs(table${estimate})\n"
+            f"table${publishable} <- table${estimate} > 0 & table${cv} <= {limit} & "
+            f"!is.na(table${cv})\n"
+            "head(table)\n"
+        )
+
+    def _sas(self, limit: str) -> str:
+        error, estimate = self.error, self.count
+        inputs, labels = [], []
+        for column, variable in zip(self.columns, self._variables, strict=True):
+            # CSV files may have one byte more: an apostrophe before what could be a formula.
+            length = column.n_bytes and max(_LEAST_BYTES, column.n_bytes + 1)
+            inputs.append(f"    {variable}" + (f" :${length}." if length else ""))
+            if variable != column.name:
+                labels.append(f"    {variable} = {_sas_text(column.name)}")
+        named = "  label\n{};\n".format("\n".join(labels)) if labels else ""
+        listed = "\n".join(inputs)
+        return (
+            "data table;\n"
+            f'  infile "{self.path}.csv" dsd firstobs=2 encoding="utf-8" lrecl=1048576 '
+            "termstr=lf;\n"
+            f"  input\n{listed};\n"
+            f"{named}"
+            f"  cv = divide({error}, abs({estimate}));\n"
+            # A missing number is below all others there.
+            f"  publishable = ({estimate} > 0 and not missing(cv) and cv <= {limit});\n"
+            "run;\n"
+            "proc print data=table(obs=6);\n"
+            "run;\n"
+        )
+
+    def _stata(self, limit: str) -> str:
+        cv, publishable = self._added
+        error, estimate = self.error, self.count
+        texts = [i for i, column in enumerate(self.columns, start=1) if column.n_bytes is not None]
+        kept = f"stringcols({' '.join(map(str, texts))}) " if texts else ""
+        return (
+            f'import delimited "{self.path}.csv", varnames(1) case(preserve) ///\n'
+            f'    encoding("utf-8") bindquote(strict) {kept}asdouble clear\n'
+            f"generate double {cv} = {error} / abs({estimate})\n"
+            f"generate byte {publishable} = {estimate} > 0 & {cv} <= {limit}\n"
+            "list in 1/`=min(6, _N)'\n"
+        )
+
+    @property
+    def _variables(self) -> list[str]:
+        """A name for each column that SAS takes, each once, whatever their case."""
+        taken, variables = set(_TAKEN), []
+        for column in self.columns:
+            plain = re.sub(r"[^A-Za-z0-9_]+", "_", column.name).strip("_") or "column"
+            plain = f"v_{plain}" if plain[0].isdigit() else plain
+            variable, number = plain[:_NAME_LENGTH], 1
+            while variable.lower() in taken:
+                number += 1
+                variable = f"{plain[: _NAME_LENGTH - len(str(number)) - 1]}_{number}"
+            taken.add(variable.lower())
+            variables.append(variable)
+        return variables
+
+
+def _n_bytes(file: pyarrow.parquet.ParquetFile, column: str) -> int:
+    """How long the longest text of a column is."""
+    longest = 0
+    for batch in file.iter_batches(columns=[column]):
+        values = batch.column(0)
+        if pa.types.is_boolean(values.type):
+            return len("false")
+        texts = values.dictionary if pa.types.is_dictionary(values.type) else values
+        longest = max([longest, *(len(text.encode()) for text in texts.to_pylist())])
+    return longest
+
+
+def _sas_text(text: str) -> str:
+    """A text in single quotation marks, in which SAS resolves nothing."""
+    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return "'{}'".format(plain.replace("'", "''"))

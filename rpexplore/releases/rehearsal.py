@@ -10,19 +10,19 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.common.formatting import plural, rounded
-from rpexplore.data.counts import Counts
+from rpexplore.common.text import plural, rounded
+from rpexplore.data.source import Counts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
-from rpexplore.domain.publishable import are_publishable
+from rpexplore.domain.readings import are_publishable
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.reconstruction import answers, contribution, marginal
+from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.measurement import check_countable, measure_residual
 from rpexplore.releases.table_cells import label_columns, table_of_cells
-from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.workload.table_text import query_matrix
 
 MAX_CELLS = 100_000  # of one table: more cannot be looked at
 

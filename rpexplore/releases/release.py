@@ -16,15 +16,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from uuid import uuid4
 
-from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
-from rpexplore.common.exact_numbers import Exact
+from rpexplore.common.numbers import Exact
+from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.data.files.source import AnySource
 from rpexplore.data.source import Fingerprint, PersonRule
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan, load_plan
-from rpexplore.releases.approval import load_approvals
+from rpexplore.releases.approvals import load_approvals
 from rpexplore.releases.atomic_folder import (
     not_written_but_drawn,
     resumed_folder,
@@ -32,10 +32,11 @@ from rpexplore.releases.atomic_folder import (
 )
 from rpexplore.releases.charged_run import (
     ChargedRun,
+    draft_of,
     note_finished,
     refuse_run_of_version_1,
+    write_measured,
 )
-from rpexplore.releases.drawing import draft_of, write_measured
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.manifest import manifest_sha256

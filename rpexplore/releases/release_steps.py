@@ -9,19 +9,18 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress, part_of_progress
-from rpexplore.common.exact_numbers import Exact
-from rpexplore.data.area_shares import AreaShares, Work
-from rpexplore.data.counts import Counts
-from rpexplore.data.databases.source import DatabaseSource
-from rpexplore.data.source import Fingerprint, PersonRule, Source
+from rpexplore.common.numbers import Exact
+from rpexplore.common.processes import Progress, part_of_progress
+from rpexplore.data.areas import AreaShares, Work
+from rpexplore.data.engines.source import DatabaseSource
+from rpexplore.data.source import Counts, Fingerprint, PersonRule, Source
 from rpexplore.errors import DataError, PlanError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import verify
-from rpexplore.releases.adaptive.adaptive_release import AdaptiveSteps
-from rpexplore.releases.areas.area_release import AreaSteps
+from rpexplore.releases.adaptive_release import AdaptiveSteps
+from rpexplore.releases.area_release import AreaSteps
 from rpexplore.releases.finished_release import WrittenPart, part_folder, write_manifest
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote

@@ -1,22 +1,38 @@
-"""The cells of a table as rows: what each counts, and the figures of a `result_schema`."""
+"""The cells of a table as rows, in CSV and in Parquet, read only if they are what was written."""
 
-# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
-# pyright: reportAttributeAccessIssue=false
-
+import io
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet
 
-from rpexplore.common.csv_text import FORMULA_SIGNS, without_formula
-from rpexplore.common.numerics import normal_quantile
+from rpexplore.common.numbers import normal_quantile
+from rpexplore.common.text import FORMULA_SIGNS, without_formula
 from rpexplore.domain.attribute import Attribute, Categories
-from rpexplore.domain.result_schema import RELEASED, Column, apart_from
+from rpexplore.domain.result_schema import DISTINCT, RELEASED, Column, Schema, apart_from, rows_of
+from rpexplore.errors import ReleaseError
 from rpexplore.releases.manifest import CONFIDENCE
 from rpexplore.workload.bases import Basis, Identity
-from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.workload.table_text import query_matrix
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# ---- The cells of a table as rows: what each counts, and the figures of a `result_schema`.
+
+
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
 
 Labels = list[tuple[Column, pa.Array]]
 """The columns that say what the cells along one axis count, and their contents."""
@@ -140,3 +156,354 @@ def for_csv(rows: pa.Table, *, escape_formulas: bool) -> pa.Table:
 def escaped_texts(texts: pa.Array) -> pa.Array:
     """Texts with an apostrophe before those that would be formulas."""
     return pc.replace_substring_regex(texts, _FORMULA, r"'\1")
+
+
+# ---- Cells of tables as CSV: texts in quotation marks, numbers with a fixed number of decimals.
+#
+# Rows are laid out as bytes of equal length, a column as wide as its widest text, with digits four
+# at a time from a table of all there are; what is too wide is filled with a byte that no text has
+# in UTF-8, and taken out at the end.
+
+
+_PARTS_OF_ERROR = 6  # a unit of the last decimal is at most 10^-6 of the smallest standard error
+_MOST_DIGITS = 15  # that floats have for sure
+_LARGEST = 2.0**62  # of what digits are taken from as 64-bit integers
+
+_ROWS, _BYTES = 1 << 14, 1 << 21  # laid out together
+_MOST_TEXTS = 1 << 16  # of a column, laid out once and not as they come
+_FILLER = b"\xff"
+_GROUP = 4  # digits
+
+_Field = bytes | np.ndarray  # the same for all rows, or an item a row
+
+
+def csv_decimals(smallest_error: float, largest: float) -> int:
+    """How many decimals a table has as CSV, 0 or more.
+
+    A unit of the last one is at most a millionth of the smallest standard error, unless the largest
+    number (in absolute value) would then have more digits than floats have.
+    """
+    wanted = math.ceil(_PARTS_OF_ERROR - math.log10(smallest_error))
+    return max(0, min(wanted, _MOST_DIGITS - len(str(int(largest)))))
+
+
+class CsvWriter:
+    """Writes the rows of one table into a CSV file, after its header.
+
+    escape_formulas: whether no text begins as formulas of spreadsheets do
+    """
+
+    def __init__(
+        self, file: BinaryIO, names: Sequence[str], decimals: int, *, escape_formulas: bool
+    ) -> None:
+        self._file, self._decimals, self._escape_formulas = file, decimals, escape_formulas
+        header = [without_formula(name) if escape_formulas else name for name in names]
+        file.write(",".join(map(_quoted, header)).encode() + b"\n")
+
+    def write(self, rows: pa.Table) -> None:
+        """Write rows: numbers, rounded, without decimals if a column has none; texts; "" if empty.
+
+        Columns are float64, or texts by a dictionary.
+        """
+        for batch in rows.to_batches():
+            columns = [self._column(column) for column in batch.columns]
+            width = sum(column.width for column in columns)
+            step = max(1, min(_ROWS, _BYTES // width))
+            for start in range(0, batch.num_rows, step):
+                stop = min(start + step, batch.num_rows)
+                fields: list[_Field] = []
+                for column in columns:
+                    fields += [*column.fields(start, stop), b","]
+                self._file.write(_joined([*fields[:-1], b"\n"], stop - start))
+
+    def _column(self, column: pa.Array) -> "_Numbers | _Texts":
+        if pa.types.is_floating(column.type):
+            return _Numbers(column, self._decimals)
+        texts = column.dictionary
+        return _Texts(escaped_texts(texts) if self._escape_formulas else texts, column.indices)
+
+
+class _Texts:
+    """A column of texts, quoted."""
+
+    def __init__(self, texts: pa.Array, codes: pa.Array) -> None:
+        self._texts = pa.array([_quoted(text) for text in texts.to_pylist()], pa.string())
+        self._codes = codes.to_numpy()
+        self.width = max(map(len, self._texts.to_pylist()), default=0) * 4
+        few = len(texts) <= _MOST_TEXTS and len(texts) * self.width <= _BYTES
+        self._items = _items(self._texts) if few else None
+
+    def fields(self, start: int, stop: int) -> list[_Field]:
+        codes = self._codes[start:stop]
+        if self._items is not None:
+            return [self._items.take(codes)]
+        used, codes = np.unique(codes, return_inverse=True)
+        return [_items(self._texts.take(pa.array(used))).take(codes)]
+
+
+class _Numbers:
+    """A column of numbers."""
+
+    width = 32
+
+    def __init__(self, column: pa.Array, decimals: int) -> None:
+        numbers = column.to_numpy(zero_copy_only=False)
+        self._numbers, self._decimals = numbers, decimals
+        # Most columns are told from whole numbers by their beginning.
+        if all(np.all(part == np.rint(part)) for part in (numbers[:_GROUP], numbers)):
+            self._decimals = 0
+        self._power = 10**self._decimals
+        low, high = numbers.min(initial=np.inf), numbers.max(initial=-np.inf)  # NaN if one is
+        self._is_constant, self._has_negative = low == high, low < 0
+        self._are_digits = max(-low, high) * self._power < _LARGEST
+
+    def fields(self, start: int, stop: int) -> list[_Field]:
+        numbers = self._numbers[start:stop]
+        if not self._are_digits:
+            texts = pa.array(numbers, from_pandas=True).cast(pa.string())
+            return [_items(texts.fill_null(""))]
+        if self._is_constant:
+            number = int(np.rint(numbers[0] * float(self._power))) / self._power
+            return [f"{number:.{self._decimals}f}".encode()]
+        scaled = np.rint(numbers * float(self._power))
+        sizes = np.abs(scaled).astype(np.int64)
+        fields: list[_Field] = []
+        if self._has_negative:
+            fields.append(np.where(scaled < 0, b"-", _FILLER))
+        whole = sizes // self._power
+        fields += _whole_digits(whole)
+        if self._decimals:
+            fields += [b".", *_decimal_digits(sizes - whole * self._power, self._decimals)]
+        return fields
+
+
+def _whole_digits(numbers: np.ndarray) -> list[_Field]:
+    """The digits of whole numbers, without zeros before."""
+    n_groups = math.ceil(len(str(int(numbers.max()))) / _GROUP)
+    fields: list[_Field] = []
+    for _ in range(n_groups):
+        higher = numbers // 10**_GROUP
+        # The second half of a table is for digits behind others.
+        digits = numbers - higher * 10**_GROUP + (higher > 0) * 10**_GROUP
+        fields.append(_leading_groups(is_last=not fields).take(digits))
+        numbers = higher
+    return fields[::-1]
+
+
+def _decimal_digits(numbers: np.ndarray, count: int) -> list[_Field]:
+    """So many digits of whole numbers, with zeros before."""
+    fields: list[_Field] = []
+    for left in range(count, 0, -_GROUP):
+        n_digits = min(left, _GROUP)
+        higher = numbers // 10**n_digits
+        fields.append(_groups(n_digits).take(numbers - higher * 10**n_digits))
+        numbers = higher
+    return fields[::-1]
+
+
+@cache
+def _groups(n_digits: int) -> np.ndarray:
+    """The texts of all numbers of so many digits, with zeros before."""
+    return np.array([f"{i:0{n_digits}}" for i in range(10**n_digits)], f"S{n_digits}").view(
+        f"V{n_digits}"
+    )
+
+
+@cache
+def _leading_groups(*, is_last: bool) -> np.ndarray:
+    """The same of four digits, first without zeros before, then with them.
+
+    Without: nothing at all is left of 0, unless it is the last group.
+    """
+    texts = [str(i) if i or is_last else "" for i in range(10**_GROUP)]
+    return np.concatenate([_items(pa.array(texts)), _groups(_GROUP)])
+
+
+def _items(texts: pa.Array) -> np.ndarray:
+    """Texts as bytes of the length of the longest, at least 1, filled up at the end: void[n]."""
+    encoded = texts.cast(pa.binary())
+    lengths = np.diff(
+        np.frombuffer(encoded.buffers()[1], np.int32)[encoded.offset :][: len(texts) + 1]
+    )
+    width = max(int(lengths.max(initial=0)), 1)
+    items = np.full((len(texts), width), _FILLER[0], dtype=np.uint8)
+    items[np.arange(width) < lengths[:, None]] = np.frombuffer(
+        b"".join(encoded.to_pylist()), np.uint8
+    )
+    return items.view(f"V{width}").ravel()
+
+
+def _joined(fields: Sequence[_Field], n_rows: int) -> bytes:
+    """The fields of rows one after another."""
+    row = b"".join(
+        field if isinstance(field, bytes) else _FILLER * field.itemsize for field in fields
+    )
+    rows = np.empty((n_rows, len(row)), dtype=np.uint8)
+    rows[:] = np.frombuffer(row, np.uint8)
+    start = 0
+    for field in fields:
+        if isinstance(field, bytes):
+            start += len(field)
+            continue
+        stop = start + field.itemsize
+        rows[:, start:stop].view(field.dtype)[:, 0] = field
+        start = stop
+    return rows.tobytes().translate(None, delete=_FILLER)
+
+
+def _quoted(text: str) -> str:
+    """A text as CSV has it: in quotation marks, those within doubled."""
+    return '"{}"'.format(text.replace('"', '""'))
+
+
+# ---- Columns in the Parquet files of a release, read only if they are what was written.
+
+
+Columns = Mapping[str, pa.DataType]
+
+LARGEST_ESTIMATE = 1e200  # no sum of what is measured comes near it, however weighted
+_LARGEST_MEASURED = 2**62  # docs/mathematics.md §7.4
+_LARGEST_FLOAT = float(np.finfo(float).max)
+
+
+def read_columns(
+    path: Path,
+    columns: Columns,
+    n_rows: int | None = None,
+    *,
+    or_empty: Columns = MappingProxyType({}),
+    largest: float = _LARGEST_FLOAT,
+    **options: Any,
+) -> pa.Table:
+    """The table in a file, with all its columns.
+
+    Raises `ReleaseError` for a file that cannot be read, and for one of these columns that is
+    missing, doubled, of another type, or has cells that are empty or not of a usable size.
+
+    Args:
+        n_rows: How many rows there must be; any number if left out.
+        or_empty: More columns, which may be empty from the first cell to the last.
+        largest: The largest size of a number with decimals.
+        options: For `pyarrow.parquet.read_table`.
+    """
+    try:
+        check_schema(path, pyarrow.parquet.read_schema(path), {**columns, **or_empty})
+        table = pyarrow.parquet.read_table(path, **options)
+    except (OSError, pa.ArrowException):
+        raise not_what_was_written(path, "it cannot be read any more") from None
+    filled = {name: or_empty[name] for name in or_empty if table[name].null_count < len(table)}
+    refuse_gaps(path, table, {**columns, **filled}, largest)
+    if n_rows not in (None, len(table)):
+        raise not_what_was_written(path, f"it must have {n_rows:,} rows, and has {len(table):,}")
+    return table
+
+
+def check_schema(path: Path, schema: pa.Schema, columns: Columns) -> None:
+    """Raise `ReleaseError` unless a file has each of these columns once, and of its type."""
+    for name, kind in columns.items():
+        if (times := schema.names.count(name)) != 1:
+            there = f"{times} of them are" if times else "it is not"
+            raise not_what_was_written(path, f"it must have one column {name!r}, and {there} there")
+        if schema.field(name).type != kind:
+            stated = schema.field(name).type
+            raise not_what_was_written(path, f"its column {name!r} must be {kind}, and is {stated}")
+
+
+def refuse_gaps(
+    path: Path,
+    table: pa.Table | pa.RecordBatch,
+    columns: Columns,
+    largest: float = _LARGEST_FLOAT,
+) -> None:
+    """Raise `ReleaseError` for a cell in these columns that is empty, or no number it may hold."""
+    for name, kind in columns.items():
+        column, most = table[name], {pa.int64(): _LARGEST_MEASURED, pa.float64(): largest}.get(kind)
+        is_usable = column.null_count == 0
+        if is_usable and most is not None:
+            numbers = np.asarray(column)  # whose least is NaN if one is
+            is_usable = -most <= numbers.min(initial=0) <= numbers.max(initial=0) <= most
+        if not is_usable:
+            reason = f"its column {name!r} has cells without a usable number"
+            raise not_what_was_written(path, reason)
+
+
+def not_what_was_written(path: Path, reason: str) -> ReleaseError:
+    """What to raise for a file of a release that holds something else."""
+    return ReleaseError(
+        f"The file {path.name!r} of {str(path.parent)!r} does not hold what its plan says: "
+        f"{reason}; use the original folder."
+    )
+
+
+# ---- Parquet files of results: written here, and read here, with what each column is.
+
+
+def table_writer(path: Path, schema: pa.Schema) -> pyarrow.parquet.ParquetWriter:
+    """A writer of rows with these columns, each of which has a role."""
+    columns = Schema.of(schema).columns
+    repeated: Any = [column.name for column in columns if column.role not in DISTINCT]
+    # Least and largest labels, which nobody looks for, would take a third of the time.
+    return pyarrow.parquet.ParquetWriter(
+        path, schema, use_dictionary=repeated, write_statistics=False
+    )
+
+
+def write_rows(path: Path, pieces: Iterable[pa.Table]) -> int:
+    """Write rows in pieces, at least one, and return how many they are."""
+    writer, n_rows = None, 0
+    try:
+        for piece in pieces:
+            if writer is None:
+                writer = table_writer(path, piece.schema)
+            writer.write_table(piece)
+            n_rows += len(piece)
+    finally:
+        if writer is not None:
+            writer.close()
+    return n_rows
+
+
+def parquet_of(frame: "pd.DataFrame") -> bytes:
+    """A table of results as the bytes of a Parquet file, with what its columns are."""
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(rows_of(frame), file)
+    return file.getvalue()
+
+
+def read_rows(path: Path, figures: Sequence[Column], n_rows: int | None = None) -> pa.Table:
+    """The rows in a file of results, whose columns say what they are.
+
+    Raises `ReleaseError` for a file that cannot be read, a column without a role, one of `figures`
+    that is missing or has another role or type, and a number that is missing or not usable. Errors
+    by a model may be left out, all of them.
+
+    Args:
+        figures: The columns that there must be, beside those of labels.
+        n_rows: How many rows there must be; any number if left out.
+    """
+    numbers = [column for column in figures if column.is_number]
+    kinds = {
+        may_be_empty: {
+            column.name: pa.float64() for column in numbers if _may_be_empty(column) is may_be_empty
+        }
+        for may_be_empty in (False, True)
+    }
+    rows = read_columns(path, kinds[False], n_rows, or_empty=kinds[True], largest=LARGEST_ESTIMATE)
+    check_roles(path, rows.schema, figures)
+    return rows
+
+
+def _may_be_empty(column: Column) -> bool:
+    return column.role in ("model_error", "target")
+
+
+def check_roles(path: Path, schema: pa.Schema, figures: Sequence[Column]) -> None:
+    """Raise `ReleaseError` unless all columns of a file have roles, and these the ones stated."""
+    try:
+        roles = {column.name: column.role for column in Schema.of(schema).columns}
+    except ReleaseError:
+        raise not_what_was_written(path, "not all of its columns say what they are") from None
+    for column in figures:
+        if roles.get(column.name) != column.role:
+            reason = f"its column {column.name!r} must have the role {column.role!r}"
+            raise not_what_was_written(path, reason)

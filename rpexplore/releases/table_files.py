@@ -1,9 +1,13 @@
-"""The files of tables, released or made of released ones, and the measurements beside them."""
+"""The files of tables and of what was measured, and tables from these measurements."""
 
 import json
 import re
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -11,17 +15,34 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 
-from rpexplore.planning.mechanism.cell_variances import CellVariances
+from rpexplore.common.numbers import distinct_rows
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.reconstruction import (
+    answers,
+    contribution,
+    marginal,
+    query_matrices,
+)
+from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.releases.contributions import Contributions
-from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
 from rpexplore.releases.manifest import file_entry
-from rpexplore.releases.measurement import LARGE
+from rpexplore.releases.measurement import LARGE, measured_cells, measured_shape, ranges_of
 from rpexplore.releases.measurement_file import Measured, MeasuredFile
-from rpexplore.releases.residual_files import residual_files, write_residuals
-from rpexplore.releases.stored_tables import table_writer
-from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells
+from rpexplore.releases.table_cells import (
+    CsvWriter,
+    Labels,
+    csv_decimals,
+    label_columns,
+    not_what_was_written,
+    pieces_of_cells,
+    read_columns,
+    table_writer,
+)
+
+# ---- The files of tables, released or made of released ones, and the measurements beside them.
+
 
 BYTES_PER_CELL, BYTES_PER_CELL_IN_PARQUET = 125, 60  # or fewer: as CSV and Parquet, Parquet alone
 
@@ -203,3 +224,213 @@ def table_path(position: int, names: Sequence[str]) -> str:
     """Where a table lies in the folder, without ending: its number, then its attributes."""
     plain = (re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names or ("total",))
     return f"{_TABLES}/{position:04d}_{'_'.join(plain)[:80]}"
+
+
+# ---- The files of what was measured: one, or a folder of several, which programs read as one.
+
+
+_NAME = "residuals"
+_ROWS_PER_FILE = 100_000_000  # or those of one residual that has more; of the format
+_COLUMNS = {"residual": pa.int32(), "cell": pa.int64(), "measured": pa.int64()}
+_SCHEMA = pa.schema(list(_COLUMNS.items()))
+_ROWS_AT_ONCE = 1 << 20
+_SMALL_STEPS = "DELTA_BINARY_PACKED"
+
+
+def residual_files(closure: Closure) -> dict[str, range]:
+    """The files of what was measured, and the residuals in each, which follow each other.
+
+    One file, `residuals.parquet`, or where it would have more than 100 million rows several in the
+    folder `residuals`.
+    """
+    ranges = ranges_of(measured_cells(closure), _ROWS_PER_FILE)
+    if len(ranges) == 1:
+        return {f"{_NAME}.parquet": ranges[0]}
+    return {f"{_NAME}/{number:04d}.parquet": items for number, items in enumerate(ranges)}
+
+
+def write_residuals(measurements: MeasuredFile, folder: Path, path: str, residuals: range) -> None:
+    """Write one of the `residual_files` into the folder of a part."""
+    starts = measurements.starts
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    first, last = starts[[residuals.start, residuals.stop]].tolist()
+    options: dict[str, Any] = {
+        "use_dictionary": ["residual"],
+        "column_encoding": {"cell": _SMALL_STEPS},
+    }
+    with pyarrow.parquet.ParquetWriter(folder / path, _SCHEMA, **options) as writer:
+        for start in range(first, last, _ROWS_AT_ONCE):
+            stop = min(start + _ROWS_AT_ONCE, last)
+            within = np.diff(np.clip(starts, start, stop))
+            residual = np.repeat(np.arange(len(within), dtype=np.int32), within)
+            columns = [
+                pa.array(residual),
+                pa.array(np.arange(start, stop) - starts[residual]),
+                pa.array(measurements.numbers.read(start, stop)),
+            ]
+            writer.write_batch(pa.record_batch(columns, schema=_SCHEMA))
+
+
+@dataclass(frozen=True, eq=False)
+class StoredResiduals:
+    """What a finished release has measured, in whichever files."""
+
+    folder: Path
+    closure: Closure
+
+    def measured(self, residuals: Sequence[int]) -> dict[int, np.ndarray]:
+        """What was measured of these residuals: int64, one axis an attribute.
+
+        Raises `ReleaseError` for files that do not hold it once, in order.
+        """
+        measured = {}
+        for path, within in residual_files(self.closure).items():
+            if wanted := [residual for residual in residuals if residual in within]:
+                measured |= self._in_file(self.folder / path, wanted)
+        return measured
+
+    def _in_file(self, path: Path, residuals: Sequence[int]) -> dict[int, np.ndarray]:
+        stored = read_columns(path, _COLUMNS, filters=[("residual", "in", set(residuals))])
+        number, cell, measured = (stored[name].to_numpy() for name in _COLUMNS)
+        arrays = {}
+        for residual in residuals:
+            shape = measured_shape(self.closure, residual)
+            rows = number == residual
+            if not np.array_equal(cell[rows], np.arange(np.prod(shape, dtype=np.int64))):
+                raise not_what_was_written(path, "each number must be in it once, in order")
+            arrays[residual] = measured[rows].reshape(shape)
+        return arrays
+
+
+# ---- The tables of a release from its measurements, several at a time where they are alike.
+#
+# Alike are residuals, or tables, whose attributes are measured, and asked for, alike along every
+# axis: what is done to one is done to a stack of them.
+
+
+_MOST_KEPT = 400_000_000  # bytes
+_CELLS_AT_ONCE = 1 << 17  # of a stack, which stays in the cache
+_STACKS_KEPT = 8
+
+
+class Contributions:
+    """What each residual of a plan adds to its tables, and the tables.
+
+    What several tables need is kept, up to 400 MB. Several threads may use it at a time.
+    """
+
+    def __init__(self, plan: TablePlan, measurements: MeasuredFile) -> None:
+        self._plan, self._measurements = plan, measurements
+        self._query_matrices = query_matrices(plan.workload)
+        self._kept: dict[int, np.ndarray] = {}
+        self._stacks: OrderedDict[int, np.ndarray] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def answers(self, table: int) -> np.ndarray:
+        """The unbiased answers of a table of the workload: float64, one axis an attribute.
+
+        Best asked for in the order of the workload: tables alike that follow each other are
+        computed together.
+        """
+        stack = int(self._stack_of[table])
+        first, stop = np.searchsorted(self._stack_of, [stack, stack + 1]).tolist()
+        if stop - first == 1:  # without waiting for others
+            return self._answers(np.array([table]))[0]
+        with self._lock:
+            if stack not in self._stacks:
+                self._stacks[stack] = self._answers(np.arange(first, stop))
+                if len(self._stacks) > _STACKS_KEPT:
+                    self._stacks.popitem(last=False)
+            return self._stacks[stack][table - first]
+
+    def _answers(self, tables: np.ndarray) -> np.ndarray:
+        """The answers of tables alike, int64[m]: float64[m, …]."""
+        bases = self._plan.workload.attribute_basis_index[tables[0]]
+        matrices = [self._query_matrices[basis] for basis in bases if basis >= 0]
+        return answers(self._marginals(tables), matrices)
+
+    def _marginals(self, tables: np.ndarray) -> np.ndarray:
+        """Their marginals by single values: float64[m, …]."""
+        workload, closure = self._plan.workload, self._plan.closure
+        indices = workload.attribute_indices(int(tables[0]))
+        # Column by column the same subsets of the attributes of each.
+        residuals = np.stack([closure.subsets(table) for table in tables.tolist()])
+        parts = {
+            closure.attributes(int(column[0])): self._contributions(column)
+            for column in residuals.T
+        }
+        return marginal(indices, closure.sizes, parts, closure.strategies)
+
+    def _contributions(self, residuals: np.ndarray) -> np.ndarray:
+        """Those of residuals alike, int64[m]: float64[m, …]."""
+        form = int(self._forms[residuals[0]])
+        if not self._are_kept[form]:
+            return self._computed(residuals)
+        with self._lock:
+            if form not in self._kept:
+                self._kept[form] = self._computed(np.flatnonzero(self._forms == form))
+        return self._kept[form][self._rows[residuals]]
+
+    def _computed(self, residuals: np.ndarray) -> np.ndarray:
+        closure, m = self._plan.closure, len(residuals)
+        attributes = closure.attributes(int(residuals[0]))
+        step = max(1, _CELLS_AT_ONCE // int(closure.residual_cells[residuals[0]]))
+        parts = (
+            contribution(
+                self._measurements.stacked(residuals[start : start + step]),
+                attributes,
+                closure.strategies,
+            )
+            for start in range(0, m, step)
+        )
+        if m <= step:
+            return next(parts)
+        computed = np.empty((m, *closure.sizes[list(attributes)]))
+        for start, part in zip(range(0, m, step), parts, strict=True):
+            computed[start : start + step] = part
+        return computed
+
+    @cached_property
+    def _forms(self) -> np.ndarray:
+        """Of each residual a number, the same for those alike: int64[n_residuals]."""
+        closure = self._plan.closure
+        orders = np.count_nonzero(closure.members >= 0, axis=1)
+        return distinct_rows([orders, *closure.attribute_forms[closure.members].T])[1]
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        """Which of those alike a residual is: int64[n_residuals]."""
+        order = np.argsort(self._forms, kind="stable")
+        counts = np.bincount(self._forms)
+        rows = np.empty_like(order)
+        rows[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return rows
+
+    @cached_property
+    def _are_kept(self) -> np.ndarray:
+        """Whether residuals of a form are kept, bool: those of several tables, small ones first."""
+        closure = self._plan.closure
+        uses = np.bincount(closure.incidence.indices, minlength=len(closure))
+        n_bytes = 8 * np.bincount(self._forms, closure.residual_cells)
+        are_shared = np.bincount(self._forms, uses > 1) > 0
+        order = np.argsort(np.where(are_shared, n_bytes, np.inf), kind="stable")
+        fit = np.empty_like(are_shared)
+        fit[order] = np.cumsum(n_bytes[order]) <= _MOST_KEPT
+        return are_shared & fit
+
+    @cached_property
+    def _stack_of(self) -> np.ndarray:
+        """The tables that are computed together, as ascending numbers: int64[n_tables]."""
+        workload, closure = self._plan.workload, self._plan.closure
+        is_single = [basis.is_identity for _, basis in workload.attribute_bases]
+        bases = np.where([*is_single, True], -1, np.arange(len(is_single) + 1))
+        forms = [
+            workload.orders,
+            *closure.attribute_forms[workload.members].T,
+            *bases[workload.attribute_basis_index].T,
+        ]
+        alike = distinct_rows(forms)[1]
+        n_cells = np.maximum(workload.cells, workload.counted_cells)
+        pieces = np.cumsum(n_cells) // _CELLS_AT_ONCE
+        begins = (np.diff(alike) != 0) | (np.diff(pieces) != 0)
+        return np.concatenate([[0], np.cumsum(begins)])

@@ -20,32 +20,36 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from rpexplore.common.concurrency import Progress, in_order
-from rpexplore.data.counts import Counts
+from rpexplore.common.processes import Progress, in_order
+from rpexplore.data.source import Counts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import RELEASED, frame_of
-from rpexplore.planning.mechanism.marginal_noise import Where, query_attributes, residuals_within
-from rpexplore.planning.mechanism.reconstruction import contribution, query_matrices
+from rpexplore.planning.mechanism.reconstruction import (
+    Where,
+    contribution,
+    query_attributes,
+    query_matrices,
+    residuals_within,
+)
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases import measurement
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
-from rpexplore.releases.items import Item
+from rpexplore.releases.items import Answer, Item, MarginalEstimate
 from rpexplore.releases.manifest import TableFiles
-from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.readme import table_readme
-from rpexplore.releases.residual_files import StoredResiduals, residual_files
-from rpexplore.releases.stored_tables import read_rows
-from rpexplore.releases.table_cells import label_columns
+from rpexplore.releases.table_cells import label_columns, read_rows
 from rpexplore.releases.table_files import (
     BYTES_PER_CELL,
     BYTES_PER_CELL_IN_PARQUET,
+    StoredResiduals,
     TableWriter,
     files_of_tables,
+    residual_files,
     table_path,
 )
-from rpexplore.workload.query_matrix import QueryMatrix
+from rpexplore.workload.table_text import QueryMatrix
 
 
 class TableRelease(PartRelease[TablePlan]):

@@ -18,11 +18,9 @@ from pathlib import Path
 
 from rpexplore.common.files import home_folder, write_whole
 from rpexplore.domain.area_tree import AreaTree
-from rpexplore.domain.area_tree_file import parquet_of_tree
-from rpexplore.domain.area_tree_reference import HeldTreeFiles, ReadTreeFile
+from rpexplore.domain.area_tree_file import HeldTreeFiles, ReadTreeFile, parquet_of_tree
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.project import Project
-from rpexplore.scenarios.project_file import name_of_areas
+from rpexplore.scenarios.project import Project, name_of_areas
 from rpexplore.scenarios.scenario import Scenario
 
 _KEY = re.compile(r"[0-9a-f]{32}")

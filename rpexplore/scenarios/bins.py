@@ -7,10 +7,9 @@ from fractions import Fraction
 
 import pandas as pd
 
-from rpexplore.common.exact_numbers import shown
-from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import refusing
-from rpexplore.common.typed_numbers import with_decimal_point
+from rpexplore.common.numbers import shown
+from rpexplore.common.text import plural, with_decimal_point
 from rpexplore.domain.attribute import MAX_SIZE, Bins, Integers
 from rpexplore.errors import DomainError
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rpexplore.common.exact_numbers import shown, shown_few, shown_value
 from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.json_fields import list_of, loads, refusing, text_of
-from rpexplore.common.names import check_text, is_text
+from rpexplore.common.numbers import shown, shown_few, shown_value
+from rpexplore.common.text import check_text, is_text
 from rpexplore.errors import WorkloadError
 
 # The headings of a report's sections that can be commented on, in their order. Which of them a

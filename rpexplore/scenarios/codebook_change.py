@@ -4,12 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from rpexplore.common.formatting import plural
-from rpexplore.domain.domain import Domain
-from rpexplore.domain.impossible import describe_combinations
-from rpexplore.domain.same_cells import difference_of_cells
+from rpexplore.common.text import plural
+from rpexplore.domain.domain import Domain, difference_of_cells
+from rpexplore.domain.values import describe_combinations
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.basis_choices import BasisChoice, without_needless
+from rpexplore.scenarios.bases import BasisChoice, without_needless
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.smooth_weights import SmoothWeights

@@ -9,8 +9,7 @@ import pandas as pd
 
 from rpexplore.common.json_fields import refusing
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers, Values
-from rpexplore.domain.domain import Domain
-from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished
+from rpexplore.domain.domain import TO_COMPLETE, Domain, is_unfinished
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.bins import as_bins, bins_of_texts, edge_texts
 

@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from rpexplore.common.exact_numbers import shown
 from rpexplore.common.files import file_bytes, utf8_text
-from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import refusing
-from rpexplore.common.names import is_text
+from rpexplore.common.numbers import shown
+from rpexplore.common.text import is_text, plural
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
-from rpexplore.domain.codebooks.draft_file import dictionary_kind, draft_of_file
-from rpexplore.domain.domain import Domain
-from rpexplore.domain.json_schemas import schema_in_json
-from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished, label_from_records
+from rpexplore.domain.codebook import schema_in_json
+from rpexplore.domain.codebook_formats import dictionary_kind, draft_of_file
+from rpexplore.domain.domain import TO_COMPLETE, Domain, is_unfinished, label_from_records
+from rpexplore.domain.values import combination_from_text, stated_combinations
 from rpexplore.errors import DomainError
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.codebook_grid import values_in_all
@@ -189,3 +189,24 @@ def _attribute_from_line(line: str) -> Attribute:
             "(age 0..99) or its categories (sex: F, M)."
         )
     return Attribute(name.strip(), Integers(*limits, step))
+
+
+# ---- Impossible combinations as lines that people type: "age=0..14 marital_status=Married".
+
+
+def lines_of(domain: Domain) -> str:
+    """What a domain states to be impossible, one combination a line."""
+    return "\n".join(combination.text for combination in domain.impossible)
+
+
+def domain_with_lines(domain: Domain, text: str) -> Domain:
+    """The domain that states these combinations, one a line, and no others.
+
+    Raises `DomainError` for the first line that cannot be used.
+    """
+    # As they are, not read again: a value may be called as a selection begins ("sex=").
+    known = {combination.text: dict(combination.selections) for combination in domain.impossible}
+    # Not splitlines: names may hold what Unicode calls a line separator.
+    lines = filter(None, map(str.strip, text.split("\n")))
+    stated = [known.get(line) or combination_from_text(domain, line) for line in lines]
+    return replace(domain, impossible=stated_combinations(domain, stated))

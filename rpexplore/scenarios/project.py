@@ -1,12 +1,13 @@
-"""Project: the scenarios of one question, in the order of their author, one of them open.
+"""Project: the scenarios of one question, its file, and the limits of a shared server."""
 
-What the app keeps, saves and loads. Never holds a record.
-"""
-
+import io
+import zipfile
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rpexplore.common.exact_numbers import whole_number
+from rpexplore.common.file_kinds import DAMAGED, ZIP, zip_of
+from rpexplore.common.files import utf8_text
 from rpexplore.common.json_fields import (
     SEAL,
     check_format,
@@ -17,9 +18,23 @@ from rpexplore.common.json_fields import (
     seal_of,
     sealed_text,
 )
-from rpexplore.domain.area_tree_reference import AreaTreeReference, ReadTreeFile, no_tree_file
-from rpexplore.errors import WorkloadError
+from rpexplore.common.numbers import whole_number
+from rpexplore.common.server import Limits
+from rpexplore.common.text import data_size, describe_count
+from rpexplore.domain.area_tree_file import (
+    AreaTreeReference,
+    HeldTreeFiles,
+    ReadTreeFile,
+    no_tree_file,
+    parquet_of_tree,
+)
+from rpexplore.errors import DomainError, LimitError, RpexploreError, WorkloadError
 from rpexplore.scenarios.scenario import FORMAT_VERSION, NAME_LENGTH, Scenario, of_version_2
+
+# ---- Project: the scenarios of one question, in the order of their author, one of them open.
+#
+# What the app keeps, saves and loads. Never holds a record.
+
 
 FORMAT = "rpexplore-project"
 _KEYS = ("format", "format_version", "open", "scenarios")
@@ -182,3 +197,138 @@ class Project:
         several = any(len(scenario.kinds) > 1 for scenario in self.scenarios)
         is_old = of_version_2(content) is not content
         return replace(self, splits_anew=True) if is_old and several else self
+
+
+# ---- The file of a project: JSON, or with areas a zip file of it and of these.
+#
+# project.json            as `Project.text`
+# areas-SHA256.parquet    the areas of some of its scenarios (`domain.area_tree_file`)
+
+
+MOST_BYTES = 200_000_000  # of an uploaded project
+_MOST_UNPACKED = 1_000_000_000  # bytes
+_TEXT = "project.json"
+
+
+def name_of_areas(sha256: str) -> str:
+    """What the file of the areas with this SHA-256 is called, beside or within projects."""
+    return f"areas-{sha256}.parquet"
+
+
+def filename_of(project: Project) -> str:
+    """What to call the file of a project."""
+    return "project.zip" if project.areas else _TEXT
+
+
+def content_of(project: Project) -> bytes:
+    """The file of a project. Areas whose file is missing stay away, and are asked for again."""
+    text = project.text().encode()
+    if not project.areas:
+        return text
+    files = {_TEXT: text}
+    for sha256, areas in project.areas.items():
+        with suppress(DomainError):
+            files[name_of_areas(sha256)] = parquet_of_tree(areas.tree)
+    return zip_of(files)
+
+
+def project_of_file(
+    content: bytes, filename: str, read_tree: ReadTreeFile = no_tree_file
+) -> Project:
+    """The project in an uploaded file, with all areas that are in it read.
+
+    Args:
+        read_tree: For areas that are not in it.
+
+    Raises:
+        WorkloadError: If there is no usable project in it.
+    """
+    if len(content) > MOST_BYTES:
+        raise WorkloadError(
+            f"{filename} is too large for a project: {data_size(len(content))}, at most "
+            f"{data_size(MOST_BYTES)}."
+        )
+    files = _unpacked(content, filename) if content.startswith(ZIP) else {_TEXT: content}
+    if _TEXT not in files:
+        raise WorkloadError(f"{filename} holds no {_TEXT}; choose a project that this app saved.")
+    text = utf8_text(files[_TEXT], filename, WorkloadError)
+
+    def read(sha256: str) -> bytes | None:
+        name = name_of_areas(sha256)
+        return files[name] if name in files else read_tree(sha256)
+
+    held = isinstance(read_tree, HeldTreeFiles)
+    project = Project.parse(text, HeldTreeFiles(read, read_tree.holder) if held else read)
+    for sha256, areas in project.areas.items():
+        if name_of_areas(sha256) in files:
+            try:
+                _ = areas.tree
+            except RpexploreError as error:
+                raise WorkloadError(f"{filename} holds damaged areas. {error}") from None
+    return project
+
+
+def _unpacked(content: bytes, filename: str) -> dict[str, bytes]:
+    """The files in a zip file that belong to a project."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = [
+                entry
+                for entry in archive.infolist()
+                if entry.filename == _TEXT or entry.filename.startswith("areas-")
+            ]
+            unpacked = sum(entry.file_size for entry in entries)
+            if unpacked > _MOST_UNPACKED:
+                raise WorkloadError(
+                    f"{filename} is too large for a project: {data_size(unpacked)} unpacked, at "
+                    f"most {data_size(_MOST_UNPACKED)}."
+                )
+            return {entry.filename: archive.read(entry) for entry in entries}
+    except DAMAGED:
+        raise WorkloadError(f"{filename} is no zip file, or a damaged one.") from None
+
+
+# ---- What a scenario may ask of a shared server.
+
+
+_FEWER_TABLES = "ask for tables of fewer attributes, or for fewer of them"
+_ASKED = {  # what is counted, and what to do where it is too much, by the names of the limits
+    "attributes": ("attributes in the codebook", "leave some out"),
+    "categories": (
+        "categories of all attributes together",
+        "group the values of the largest attributes",
+    ),
+    "areas": ("areas", "leave out the lowest level"),
+    "tables": ("tables", _FEWER_TABLES),
+    "cells": ("cells of all tables together", _FEWER_TABLES),
+}
+
+
+def check_limits(scenario: Scenario, limits: Limits) -> None:
+    """Raise `LimitError` for a scenario that is too large for a server with these limits.
+
+    Tables that cannot be listed are refused where they are planned.
+    """
+    domain = scenario.domain
+    counts = {"attributes": len(domain), "categories": int(domain.sizes.sum())}
+    if scenario.areas is not None:
+        counts["areas"] = scenario.areas.areas.n_areas
+    _check(counts, limits)  # before the tables of a huge codebook are listed
+    if len(domain):
+        try:
+            workload = scenario.workload
+        except WorkloadError:
+            return
+        _check({"tables": len(workload), "cells": int(workload.cells.sum())}, limits)
+
+
+def _check(counts: dict[str, int], limits: Limits) -> None:
+    for limit, count in counts.items():
+        most = getattr(limits, limit)
+        what, remedy = _ASKED[limit]
+        if count > most:
+            raise LimitError(
+                f"There would be {describe_count(count)} {what}, and this server plans for at most "
+                f"{describe_count(most)}; {remedy}, or plan with your own app (rpexplore app).",
+                limit=limit,
+            )

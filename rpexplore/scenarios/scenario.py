@@ -13,29 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import exact_fraction, exact_text, shown
 from rpexplore.common.json_fields import check_format, check_keys, loads, refusing
-from rpexplore.common.names import check_text
-from rpexplore.domain.area_tree_reference import ReadTreeFile, no_tree_file
+from rpexplore.common.numbers import exact_fraction, exact_text, shown
+from rpexplore.common.text import check_text
+from rpexplore.domain.area_tree_file import ReadTreeFile, no_tree_file
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.areas.area_plan import with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.counts.query_planner import query_optimum
-from rpexplore.planning.loss_serialization import loss_from_json
-from rpexplore.planning.losses.base import Loss, SumOfVariances
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.counts import query_optimum
+from rpexplore.planning.losses.losses import Loss, SumOfVariances
+from rpexplore.planning.plan import Plan, refuse_unsplittable, stated_shares
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.request import AtBudget, combined, share_of_budget
-from rpexplore.planning.shares import refuse_unsplittable, stated_shares
+from rpexplore.planning.serialization import loss_from_json
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
-from rpexplore.queries.definitions import StatedQueries
-from rpexplore.queries.definitions_file import stated_from_json, stated_to_json
-from rpexplore.scenarios.area_study import AreaStudy
-from rpexplore.scenarios.area_study_file import study_from_json, study_to_json
-from rpexplore.scenarios.basis_choices import changed_basis_choices
+from rpexplore.scenarios.area_study import AreaStudy, study_from_json, study_to_json
+from rpexplore.scenarios.bases import changed_basis_choices
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.codebook_change import CodebookChange
 from rpexplore.scenarios.table_settings import (
@@ -46,6 +42,7 @@ from rpexplore.scenarios.table_settings import (
 )
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Basis
+from rpexplore.workload.query_definitions import StatedQueries, stated_from_json, stated_to_json
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown, shown_value
-from rpexplore.common.formatting import rounded
 from rpexplore.common.json_fields import check_keys
+from rpexplore.common.numbers import shown, shown_value
+from rpexplore.common.text import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.targets import Target, target_of

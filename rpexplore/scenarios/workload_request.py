@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown, whole_number
-from rpexplore.common.formatting import plural
 from rpexplore.common.json_fields import check_keys
+from rpexplore.common.numbers import shown, whole_number
+from rpexplore.common.text import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.basis_choices import (
+from rpexplore.scenarios.bases import (
     BasisChoice,
     basis_choices_of,
     check_basis_choices,

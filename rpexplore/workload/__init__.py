@@ -1,10 +1,10 @@
-"""What is asked for: tables with weights and targets, and the query basis of each attribute.
+"""What is asked for: tables with weights and targets, and lists of own counts.
 
-Read `workload` first, with `targets`: what every planner of tables takes. Then `bases/` (which sums
-of an attribute's values a table has) and `query_matrix` (their matrix W, with names for its rows);
-`custom_basis_file`. `attribute_sets` and `workload_arrays` are what makes millions of tables quick;
-`smooth_weights` with `pair_dependence` are weights for tables that are to be smoothed;
-`table_text` has what tables are called, and tables as text and CSV.
+Tables: `targets`; `bases/`; `attribute_sets`, `workload`; `smooth_weights` (for tables that are to
+be smoothed); `table_text` (what tables and their cells are called, tables as text and CSV). Own
+counts: `query_list` (linear queries, each with a target), `conditions` with `value_comparisons`
+(which cells a text counts), `query_definitions` (as they were typed), `query_files`, `query_edits`;
+`presets` and `preset_roles` (well-known lists to start from).
 
 Imports `domain`, `common` and `errors`.
 """

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import whole_number
+from rpexplore.common.numbers import whole_number
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import WorkloadError
 

@@ -1,31 +1,35 @@
-"""What tables are called, and lists of them as people write them, one a line or in a CSV file.
-
-A table is its attribute names separated by commas, semicolons or ×. A name that holds one of
-these, or a quotation mark, stands in double quotation marks (doubled inside). The total is the
-empty text or the word total, which may stand in brackets: (total) is no attribute named total.
-"""
+"""What tables and the rows of their query matrices are called; tables as text and CSV."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore.common.csv_text import csv_rows
-from rpexplore.common.exact_numbers import shown
 from rpexplore.common.json_fields import refusing
-from rpexplore.domain.attribute import Attribute
+from rpexplore.common.numbers import shown
+from rpexplore.common.text import csv_rows
+from rpexplore.domain.attribute import Attribute, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.workload.bases import Basis
+from rpexplore.workload.bases.base import Operator
 from rpexplore.workload.targets import Target, parse_target
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# ---- What tables are called, and lists of them as people write them, one a line or in a CSV file.
+#
+# A table is its attribute names separated by commas, semicolons or ×. A name that holds one of
+# these, or a quotation mark, stands in double quotation marks (doubled inside). The total is the
+# empty text or the word total, which may stand in brackets: (total) is no attribute named total.
+
 
 Table = tuple[str, ...]  # attribute names in domain order
 
@@ -261,3 +265,58 @@ def attribute_title(attribute: Attribute, basis: Basis) -> str:
     """ "sex", "age (cumulative)", "region (hierarchy)"."""
     suffix = basis.suffix(attribute)
     return f"{attribute.name} ({suffix})" if suffix else attribute.name
+
+
+# ---- QueryMatrix: the matrix W of a query basis for one attribute, and its rows' names (RP+ §7).
+
+
+@dataclass(frozen=True, eq=False)
+class QueryMatrix:
+    """The queries that a basis has for an attribute; `query_matrix` makes it.
+
+    operator: W [n_rows, n_values], shared by attributes that differ in labels only
+    """
+
+    basis: Basis
+    attribute: Attribute
+    operator: Operator
+
+    @property
+    def n_values(self) -> int:
+        return self.operator.n_values
+
+    @property
+    def n_rows(self) -> int:
+        return self.operator.n_rows
+
+    def of(self, x: np.ndarray, axis: int = -1) -> np.ndarray:
+        """W applied along an axis, float64[…, n_rows, …]; for the identity maybe `x` itself.
+
+        Raises ValueError if the axis has another length.
+        """
+        x = np.asarray(x, dtype=np.float64)
+        if x.shape[axis] != self.n_values:
+            raise ValueError(f"axis {axis} must have {self.n_values} values, got {x.shape[axis]}")
+        return self.operator.of(x, axis)
+
+    @cached_property
+    def label(self) -> Callable[[int], str]:
+        """From a row to what its query is called: "30", "≤ 24", "18 to 24", "all"; all differ."""
+        return self.basis.row_label(self.attribute)
+
+    def labels(self) -> list[str]:
+        """Labels of the queries, in order, [n_rows]."""
+        return [self.label(row) for row in range(self.n_rows)]
+
+
+def query_matrix(basis: Basis, attribute: Attribute) -> QueryMatrix:
+    """The queries of a basis for an attribute; `WorkloadError` if the attribute cannot have it."""
+    basis.check(attribute)
+    groups = attribute.groups if basis.uses_groups else ()
+    return QueryMatrix(basis, attribute, _operator(basis, attribute.size, groups))
+
+
+@lru_cache(maxsize=32)
+def _operator(basis: Basis, size: int, groups: tuple[tuple[str, ...], ...]) -> Operator:
+    """Attributes that differ in names only share what is computed."""
+    return basis.operator(Attribute("any", Integers(1, size), groups=groups))

@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown, whole_number
-from rpexplore.common.numerics import normal_quantile
+from rpexplore.common.numbers import normal_quantile, shown, whole_number
 from rpexplore.errors import WorkloadError
 
 Number: TypeAlias = int | float | str | Decimal

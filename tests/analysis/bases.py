@@ -4,11 +4,11 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.scenarios.basis_choices import BasisChoice
+from rpexplore.scenarios.bases import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Hierarchy, Prefix, Ranges
-from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.workload.table_text import query_matrix
 from tests.support.oracles import kron, sub
 
 GROUPS = (("North",), ("North",), ("South",), ("South",))

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from rpexplore.planning.optimum import Optimum
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import Optimum, optimum
 from rpexplore.planning.table_plan import TablePlan
 from tests.analysis.bases import SCENARIO, dense_cell_variances
 

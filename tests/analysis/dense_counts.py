@@ -7,7 +7,7 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.workload.table_text import query_matrix
 
 
 def margin(domain, names, counts):

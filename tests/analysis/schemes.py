@@ -4,9 +4,8 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.analysis.forecast import SCHEMES, Forecast
-from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.planner import optimum
 
 

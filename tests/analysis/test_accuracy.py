@@ -7,8 +7,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import accuracy as se
-from rpexplore.analysis import fairness, shadow_prices
-from rpexplore.analysis import variance_by_size as cell_variances
+from rpexplore.analysis import binding_targets, fairness
+from rpexplore.analysis import distributions as cell_variances
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.table_text import title_of, titles, workload_from_csv
@@ -130,7 +130,7 @@ def test_lists_have_the_most_and_the_least_accurate_cell(unequal_plan, dense_err
     names = titles(unequal_plan.workload, np.arange(len(unequal_plan.workload)))
     frames = [
         fairness.ranking(forecast),
-        shadow_prices.by_table(forecast, None),
+        binding_targets.by_table(forecast, None),
         cell_variances.points([forecast]),
         se.of_tables(unequal_plan).rename(columns={"item": "table"}),
     ]
@@ -146,7 +146,7 @@ def test_lists_of_marginals_have_no_such_columns():
     forecast = Forecast.of_plan("this", plan)
     for frame in (
         fairness.ranking(forecast),
-        shadow_prices.by_table(forecast),
+        binding_targets.by_table(forecast),
         cell_variances.points([forecast]),
         se.readable(se.of_tables(plan)),
     ):

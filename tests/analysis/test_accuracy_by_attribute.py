@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis import accuracy_by_attribute as attributes
+from rpexplore.analysis import fairness as attributes
 from rpexplore.workload.table_text import title
 from tests.analysis.schemes import forecast_of, with_errors
 from tests.support.strategies import workloads

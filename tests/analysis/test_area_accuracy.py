@@ -7,16 +7,16 @@ from hypothesis import given, settings
 
 import rpexplore as rp
 from rpexplore.analysis.accuracy import readable
-from rpexplore.analysis.areas.accuracy import (
+from rpexplore.analysis.area_accuracy import (
     AreaErrors,
     describe_levels,
     describe_shares,
     divided_parts,
     level_accuracy,
 )
-from rpexplore.analysis.areas.levels import beside_shares_by_level, level_sizes
-from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.domain.area_titles import area_title, areas_above
+from rpexplore.analysis.area_levels import beside_shares_by_level, level_sizes
+from rpexplore.common.installation import sample_data_folder
+from rpexplore.domain.area_tree import area_title, areas_above
 from rpexplore.planning.areas.area_planner import plan_areas
 from tests.support.area_trees import area_trees, incidence
 

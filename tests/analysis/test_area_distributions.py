@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 
-from rpexplore.analysis.areas.accuracy import AreaErrors
-from rpexplore.analysis.areas.distributions import area_headline, errors_by_level, n_tables_below
-from rpexplore.domain.area_titles import area_title
+from rpexplore.analysis.area_accuracy import (
+    AreaErrors,
+    area_headline,
+    errors_by_level,
+    n_tables_below,
+)
+from rpexplore.domain.area_tree import area_title
 from rpexplore.workload.table_text import title
-from tests.releases.areas.area_plans import PLANS, TREE
+from tests.releases.area_plans import PLANS, TREE
 
 
 @pytest.mark.parametrize("name", ["less further down", "some areas"])

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.areas.map import read_map
+from rpexplore.analysis.area_map import read_map
 from rpexplore.errors import DomainError
 
 # Towns have the same codes in both regions; whole codes tell them apart.

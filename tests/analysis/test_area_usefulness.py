@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.areas.accuracy import AreaErrors
-from rpexplore.analysis.areas.usefulness import publishable_in_areas, shares_of_areas
-from rpexplore.domain.publishable import are_publishable
+from rpexplore.analysis.area_accuracy import AreaErrors
+from rpexplore.analysis.area_usefulness import publishable_in_areas, shares_of_areas
+from rpexplore.domain.readings import are_publishable
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.table_text import title
-from tests.releases.areas.area_plans import OTHERS, PLANS, TREE
+from tests.releases.area_plans import OTHERS, PLANS, TREE
 
 BY_SEX = rp.ExpectedCounts(("sex",), (("0", "1"),), (100.0, 300.0))
 # 8 areas without parts; of these within: N 4, N > 1 3, S 3, S > 2 2, W 1.

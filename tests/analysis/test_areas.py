@@ -6,14 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.areas.levels import (
-    beside_shares_by_level,
-    loss_of_shares,
-)
-from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.analysis.area_levels import beside_shares_by_level, loss_of_shares
+from rpexplore.common.installation import sample_data_folder
 from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.areas.level_tables import shrinking_detail
+from rpexplore.planning.areas.area_workload import shrinking_detail
 from tests.support.area_trees import area_trees, incidence
 
 SEXES = rp.Domain.from_sizes({"sex": 3})

@@ -7,7 +7,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.baselines import describe_missing, describe_times
 from rpexplore.errors import PlanError
-from rpexplore.planning.counts.query_planner import query_plan
+from rpexplore.planning.counts import query_plan
 from rpexplore.planning.planner import plan_tables
 
 DOMAIN = rp.Domain.from_sizes({"age": 100, "sex": 2})

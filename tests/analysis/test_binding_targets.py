@@ -7,11 +7,12 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import binding_targets
-from rpexplore.common.formatting import rounded
+from rpexplore.common.text import rounded
 from rpexplore.planning import planner
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.planner import plan_tables
-from rpexplore.scenarios.workload_request import TableSetting, WorkloadRequest
+from rpexplore.scenarios.table_settings import TableSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.targets import Target
 
 BUDGET = rp.Budget(rho="0.01")
@@ -37,7 +38,7 @@ def test_a_single_required_target(workload):
     # One target alone: its budget falls with the square of the standard error.
     saved = binding_targets.binding_targets_frame(minimum_budget, BUDGET)["saved"]
     assert saved.tolist() == pytest.approx([1 - 1.1**-2])
-    assert binding_targets.describe(reason) == (
+    assert binding_targets.describe_binding(reason) == (
         f"The required target of age × sex takes {reason.enough.text}, "
         f"{reason.enough.compared}. No plan of these tables can do with noticeably less. If "
         f"it were 10 % wider, about ρ = {rounded(reason.enough.needed / 1.21, 3)} would be enough, "
@@ -53,7 +54,7 @@ def test_a_single_required_target(workload):
 
 def test_of_all_targets_only_some_are_binding(workload):
     minimum_budget, reason = explained(workload, False)
-    assert "1 of 2 targets is binding: age × sex." in binding_targets.describe(reason)
+    assert "1 of 2 targets is binding: age × sex." in binding_targets.describe_binding(reason)
     request = WorkloadRequest(
         settings=(TableSetting(("age", "sex"), target=Target("3", required=True)),)
     )
@@ -74,7 +75,7 @@ def test_where_every_table_has_a_target_the_smallest_budget_is_advised(workload)
     plan = plan_tables(everywhere, loss=rp.MaxVariance("target"), budget=reason.enough.budget)
     assert np.all(plan.largest_standard_errors <= 5 * (1 + 1e-9))
     assert f"{len(workload)} of {len(workload)} targets are binding: " in (
-        binding_targets.describe(reason)
+        binding_targets.describe_binding(reason)
     )
 
 

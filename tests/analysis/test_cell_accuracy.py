@@ -9,7 +9,7 @@ from rpexplore.analysis.forecast import Forecast
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.bases import CustomBasis, Hierarchy, Identity, Ranges, Windows
-from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.workload.table_text import query_matrix
 from tests.analysis.bases import BUDGET, dense_cell_variances, scenario
 
 SCENARIO = scenario(3)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis.explanation import describe_former, explanation
-from rpexplore.planning.mechanism.table_variances import CELLS
+from rpexplore.planning.mechanism.variances import CELLS
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.workload.targets import parse_target
 from tests.analysis import bases

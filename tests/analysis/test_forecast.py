@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import accuracy_by_attribute as attributes
 from rpexplore.analysis import fairness
+from rpexplore.analysis import fairness as attributes
 from rpexplore.analysis.forecast import SCHEMES, Forecast, scheme_of, unweighted
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest

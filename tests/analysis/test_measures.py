@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import accuracy_by_attribute, distributions, fairness, variance_by_size
+from rpexplore.analysis import distributions, fairness
 from rpexplore.analysis.budget_curves import (
     budget_for_value,
     describe_curves,
@@ -13,7 +13,7 @@ from rpexplore.analysis.budget_curves import (
     variances_in,
 )
 from rpexplore.analysis.expected_cells import ExpectedCells, in_measure
-from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION, STANDARD_ERROR, VARIANCE
+from rpexplore.analysis.forecast import COEFFICIENT_OF_VARIATION, STANDARD_ERROR, VARIANCE
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.planner import optimum
 from tests.analysis.schemes import forecast_of
@@ -56,9 +56,7 @@ def test_variances_are_squares_in_every_analysis():
     by_order = distributions.curves(distributions.errors_by_order(variances), VARIANCE)
     assert by_order["variance"].max() == variances.values.max()
     assert "variance of " in fairness.describe_unevenness(variances, "people")
-    assert " people²" in accuracy_by_attribute.describe(
-        accuracy_by_attribute.by_attribute(variances), variances, "people"
-    )
+    assert " people²" in fairness.describe(fairness.by_attribute(variances), variances, "people")
 
 
 def test_a_table_has_the_coefficient_of_variation_of_its_median_cell(cells):
@@ -74,9 +72,9 @@ def test_a_table_has_the_coefficient_of_variation_of_its_median_cell(cells):
         "Of each table, its median cell is shown. 3 tables whose median cell has no expected count "
         "are left out."
     )
-    assert set(accuracy_by_attribute.by_attribute(forecast)["attribute"]) == {"age", "sex"}
-    assert len(variance_by_size.points([forecast])) == 4
-    assert variance_by_size.bins([forecast])["tables"].sum() == 4
+    assert set(fairness.by_attribute(forecast)["attribute"]) == {"age", "sex"}
+    assert len(distributions.points([forecast])) == 4
+    assert distributions.bins([forecast])["tables"].sum() == 4
     assert fairness.measures_of(forecast)["largest"] == pytest.approx(values["age", "sex"])
     assert fairness.ranking(forecast)["table"].tolist()[0] == "age × sex"
     least, most = fairness.least_and_most_accurate(forecast)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 
 import rpexplore as rp
 from rpexplore.analysis.queries import budgets_needed, describe_budgets, query_baselines
-from rpexplore.planning.counts.query_planner import query_optimum
-from tests.queries.test_plan import query_lists
+from rpexplore.planning.counts import query_optimum
+from tests.planning.test_counts_plan import query_lists
 from tests.support.query_lists import (
     age_pyramid,
     identity_and_sum,

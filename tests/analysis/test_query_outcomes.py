@@ -11,11 +11,11 @@ from rpexplore.analysis.queries import (
     targets_met,
     with_usefulness,
 )
-from rpexplore.common.formatting import rounded
+from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.planning.counts.query_planner import query_optimum, query_plan
-from rpexplore.queries.definitions import StatedQueries, stated_from_text
-from rpexplore.queries.query_list import QueryList
+from rpexplore.planning.counts import query_optimum, query_plan
+from rpexplore.workload.query_definitions import StatedQueries, stated_from_text
+from rpexplore.workload.query_list import QueryList
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
 TEXT = """everybody: total ± 10

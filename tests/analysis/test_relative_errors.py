@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import expected_cells
-from rpexplore.analysis import relative_errors as relative
+from rpexplore.analysis import expected_cells as relative
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError

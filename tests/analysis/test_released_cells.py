@@ -8,13 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.results.released_cells import ReleasedCells, describe_margin
-from rpexplore.analysis.results.released_grid import MARGIN, describe_margins, released_grid
-from rpexplore.analysis.results.subtotals import describe_sum, vector_of
+from rpexplore.analysis.released_cells import (
+    MARGIN,
+    ReleasedCells,
+    describe_margin,
+    describe_margins,
+    describe_sum,
+    released_grid,
+    vector_of,
+)
 from rpexplore.domain.result_schema import PROCESSED, RELEASED, SMOOTH, Schema, frame_of
 from rpexplore.errors import WorkloadError
-from rpexplore.releases.stored_tables import parquet_of
-from rpexplore.releases.table_cells import label_columns, table_of_cells
+from rpexplore.releases.table_cells import label_columns, parquet_of, table_of_cells
 from tests.support.results import names_of, with_roles
 from tests.support.strategies import domains
 

@@ -4,17 +4,18 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.analysis import scenario_comparison, shared_tables
+from rpexplore.analysis import scenario_comparison as comparison
 from rpexplore.analysis.expected_cells import ExpectedCells
-from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION, VARIANCE
-from rpexplore.analysis.scenarios import areas_side_by_side, shared_tables
-from rpexplore.analysis.scenarios import side_by_side as comparison
-from rpexplore.analysis.scenarios.shared_tables import Contender
-from rpexplore.common.formatting import rounded
+from rpexplore.analysis.forecast import COEFFICIENT_OF_VARIATION, VARIANCE
+from rpexplore.analysis.shared_tables import Contender
+from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.scenarios.area_study import AreaStudy
-from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import TableSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.analysis.bases import MARGINALS, SCENARIO
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
@@ -257,7 +258,7 @@ def test_areas_stand_side_by_side():
         ),
         budget=rp.Budget(rho="0.4"),
     )
-    inputs = areas_side_by_side.area_inputs([same, other])
+    inputs = scenario_comparison.area_inputs([same, other])
     assert inputs.loc["Areas", [0, 1]].tolist() == ["6 on 3 levels, home.json"] * 2
     assert inputs.loc["Tables", [0, 1]].tolist() == [
         "8 tables on every level",
@@ -269,8 +270,8 @@ def test_areas_stand_side_by_side():
         plan_areas(scenario.areas.workload, loss=scenario.areas.loss, budget=scenario.budget)
         for scenario in (same, other)
     ]
-    outcomes = [areas_side_by_side.AreaOutcome.of(plan) for plan in plans]
-    texts = areas_side_by_side.area_outcomes([same, other], outcomes)
+    outcomes = [scenario_comparison.AreaOutcome.of(plan) for plan in plans]
+    texts = scenario_comparison.area_outcomes([same, other], outcomes)
     losses = [rounded(plan.loss_value, 4) for plan in plans]
     assert texts.loc["Objective, the less the better", [0, 1]].tolist() == losses
     assert texts.loc["Privacy, ρ", [0, 1]].tolist() == ["0.1", "0.4"]

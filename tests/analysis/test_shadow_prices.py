@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis import shadow_prices
+from rpexplore.analysis import binding_targets
 from rpexplore.planning.planner import optimum
 from tests.analysis.schemes import forecast_of, with_errors
 from tests.published import figures
@@ -27,7 +27,7 @@ def with_prices(*prices):
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30).filter(lambda x: sum(x) > 1e-3))
 def test_holders_are_the_fewest(prices):
     prices = np.array(prices) / np.sum(prices)
-    binding = shadow_prices.binding_tables(with_prices(*prices))
+    binding = binding_targets.binding_tables(with_prices(*prices))
     ordered = np.sort(prices)[::-1]
     count = len(binding)
     assert ordered[:count].sum() >= 0.8 * (1 - 1e-9)
@@ -39,15 +39,15 @@ def test_holders_are_the_fewest(prices):
 def test_by_table_by_order_and_by_attribute():
     forecast = forecast_of(figures.workload("CPS", "<=3"), rp.SumOfVariances("cells"))
     workload, prices = forecast.workload, forecast.shadow_prices
-    tables = shadow_prices.by_table(forecast, most=None)
+    tables = binding_targets.by_table(forecast, most=None)
     assert tables["share"].sum() == pytest.approx(1)
     assert tables["share"].tolist() == np.sort(prices)[::-1].tolist()
-    assert len(shadow_prices.by_table(forecast)) == 10
-    orders = shadow_prices.by_order(forecast)
+    assert len(binding_targets.by_table(forecast)) == 10
+    orders = binding_targets.by_order(forecast)
     assert orders["tables"].tolist() == [1, 5, 10, 10]
     for order, share in enumerate(orders["share"]):
         assert share == pytest.approx(prices[workload.orders == order].sum())
-    frame = shadow_prices.by_attribute(forecast).set_index("attribute")
+    frame = binding_targets.by_attribute(forecast).set_index("attribute")
     for name in workload.domain.names:
         has = np.array([name in table for table in workload.tables])
         assert frame.loc[name, "share"] == pytest.approx(prices[has].sum())
@@ -91,7 +91,7 @@ def test_a_little_larger_target_lowers_the_loss_by_twice_the_share():
 
 
 def words_of(*prices, loss=None):
-    return shadow_prices.describe(with_prices(*prices), loss or rp.MaxVariance())
+    return binding_targets.describe_shadow_prices(with_prices(*prices), loss or rp.MaxVariance())
 
 
 def test_words_for_a_few_tables():
@@ -105,11 +105,11 @@ def test_words_for_a_few_tables():
 def test_the_largest_variance_is_one_by_weight_where_there_is_weight():
     tables = rp.Workload.all_up_to(DOMAIN, 1)
     weighted = tables.with_weights({("age",): 4.0})
-    assert shadow_prices.describe_loss(rp.MaxVariance(), tables) == "the largest variance"
-    assert "weighted" in shadow_prices.describe_loss(rp.MaxVariance(), weighted)
+    assert binding_targets.describe_loss(rp.MaxVariance(), tables) == "the largest variance"
+    assert "weighted" in binding_targets.describe_loss(rp.MaxVariance(), weighted)
     by_target = rp.MaxVariance(relative_to="target")  # weight has no say
     for workload in (tables, weighted):
-        assert shadow_prices.describe_loss(by_target, workload) == by_target.description
+        assert binding_targets.describe_loss(by_target, workload) == by_target.description
 
 
 def test_nearly_all_of_it_is_not_all():
@@ -154,7 +154,7 @@ def test_the_first_in_a_sentence(kind, text):
     forecast = forecast_of(figures.workload("CPS", "<=1"), rp.MaxVariance())
     prices = np.array([0.4, 0.1, 0.1, 0.05, 0.05, 0.3])
     forecast = replace(forecast, shadow_prices=prices)
-    frame = shadow_prices.FRAMES[kind](forecast)
+    frame = binding_targets.FRAMES[kind](forecast)
     if kind == "order":
         frame = frame.head(1)
-    assert shadow_prices.describe_first(frame, kind, "it").startswith(text)
+    assert binding_targets.describe_first(frame, kind, "it").startswith(text)

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.results import shrinkage
-from rpexplore.figures.shrinkage import MOST_ROWS, shrinkage_chart
+from rpexplore.analysis import released_cells
+from rpexplore.figures.fairness import MOST_ROWS, shrinkage_chart
 
 
 def groups_of(names, cells, distances, outside=0.0) -> pd.DataFrame:
@@ -18,20 +18,22 @@ def groups_of(names, cells, distances, outside=0.0) -> pd.DataFrame:
 def test_the_farthest_group_is_not_so_by_chance():
     # 3 / √(2 · 2) = 1.5 beyond 1 is chance; of 50 cells 0.3 is.
     groups = groups_of(["few", "many", "near"], [2, 50, 50], [2.4, 1.4, 1.1])
-    assert shrinkage.farthest_group(groups)["group"] == "many"
-    assert ": age many, 1.40 standard errors in 50 cells" in shrinkage.describe_farthest(groups)
+    assert released_cells.farthest_group(groups)["group"] == "many"
+    assert ": age many, 1.40 standard errors in 50 cells" in released_cells.describe_farthest(
+        groups
+    )
 
 
 def test_sentences_name_the_farthest_group_and_what_was_kept():
-    words = shrinkage.describe_groups(
+    words = released_cells.describe_groups(
         groups_of(["x", "y"], [8, 50], [0.4, 1.337], [0.0, 1.0]), "age"
     )
     assert ": age y, 1.34 standard errors in 50 cells (root mean square), with 100 % of" in words
     assert "Nearest: x, 0.400. 1 of 2 groups is clearly above 1" in words
-    words = shrinkage.describe_groups(groups_of(["x", "y"], [8, 50], [0.4, 1.037]), "age")
+    words = released_cells.describe_groups(groups_of(["x", "y"], [8, 50], [0.4, 1.037]), "age")
     assert "None of 2 groups is clearly above 1" in words
     kept = pd.DataFrame({"order": [1, 2, 2, 2], "share_kept": [1.0, 0.1, 0.5, 0.2]})
-    words = shrinkage.describe_kept(kept)
+    words = released_cells.describe_kept(kept)
     assert "100 % in tables of 1 attribute and 20 % in tables of 2 attributes (medians)" in words
     for gains, sentence in (
         (["no", "yes", None], "In 1 of 2 tables smoothing gains next to nothing"),
@@ -39,7 +41,7 @@ def test_sentences_name_the_farthest_group_and_what_was_kept():
         ([None], "not known"),
     ):
         frame = pd.DataFrame({"smoothing_gains": gains})
-        assert sentence in shrinkage.describe_gains(frame)
+        assert sentence in released_cells.describe_gains(frame)
 
 
 def test_the_chart_has_the_groups_that_are_farthest_and_a_line_at_1():

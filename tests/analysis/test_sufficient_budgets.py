@@ -14,11 +14,10 @@ from rpexplore.analysis.sufficient_budgets import (
     smallest_query_budget,
 )
 from rpexplore.errors import BudgetError, WorkloadError
-from rpexplore.planning.counts.query_planner import query_optimum
+from rpexplore.planning.counts import query_optimum
 from rpexplore.planning.mechanism.accounting import ExactVariances
-from rpexplore.planning.minimum_budget import rho_of_unit
-from rpexplore.planning.planner import optimum, plan_tables
-from tests.queries.test_plan import query_lists
+from rpexplore.planning.planner import optimum, plan_tables, rho_of_unit
+from tests.planning.test_counts_plan import query_lists
 from tests.support.query_lists import prefix, query_list
 from tests.support.strategies import workloads
 

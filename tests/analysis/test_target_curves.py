@@ -6,12 +6,11 @@ from hypothesis import given, settings
 
 import rpexplore as rp
 from rpexplore.analysis import accuracy as se
-from rpexplore.analysis import target_curves
-from rpexplore.analysis import target_curves as curves
+from rpexplore.analysis import targets_met
+from rpexplore.analysis import targets_met as curves
 from rpexplore.analysis.distributions import MOST_STEPS
-from rpexplore.analysis.sufficient_budgets import needed_rho, smallest_budget
-from rpexplore.analysis.target_curves import CURRENT, SHORTFALL, TARGET_LOSS
-from rpexplore.analysis.targets_met import target_counts
+from rpexplore.analysis.sufficient_budgets import TARGET_LOSS, needed_rho, smallest_budget
+from rpexplore.analysis.targets_met import CURRENT, SHORTFALL, target_counts
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis.bases import SCENARIO
@@ -187,10 +186,10 @@ def test_a_target_is_met_by_the_least_accurate_cell(unequal_plan, dense_errors):
     assert needs[table] == pytest.approx(
         float(SCENARIO.budget.rho) * (dense_errors[table].max() / between) ** 2, rel=1e-5
     )
-    last = target_curves.last_to_be_met(solved, SCENARIO.budget).iloc[0]
+    last = targets_met.last_to_be_met(solved, SCENARIO.budget).iloc[0]
     assert last["present"] == pytest.approx(dense_errors[table].max(), rel=1e-5)
     assert last["met"] == "no"
-    result = target_curves.outlook(solved, None, SCENARIO.budget)
+    result = targets_met.outlook(solved, None, SCENARIO.budget)
     assert (result.met, result.is_least) == (0, False)
     met = scenario.replaced(budget=smallest_budget(solved, SCENARIO.budget).budget).table_plan()
     assert target_counts(met).met == 1

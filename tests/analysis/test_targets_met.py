@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import accuracy, targets_met
-from rpexplore.common.formatting import rounded
-from rpexplore.planning.accuracy_frame import Z_95
+from rpexplore.common.text import rounded
+from rpexplore.planning.part_plan import Z_95
 from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting

@@ -16,7 +16,7 @@ from rpexplore.analysis.usefulness import (
     points_since,
 )
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.planning.accuracy_frame import Z_95
+from rpexplore.planning.part_plan import Z_95
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.workload.bases import Hierarchy
 from rpexplore.workload.table_text import titles

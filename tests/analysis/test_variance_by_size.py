@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import variance_by_size as cell_variances
+from rpexplore.analysis import distributions as cell_variances
 from rpexplore.analysis.forecast import SCHEMES
 from tests.analysis.schemes import of_schemes, with_errors
 from tests.published import figures

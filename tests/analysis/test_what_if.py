@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import what_if
-from rpexplore.analysis.measures import VARIANCE
+from rpexplore.analysis.forecast import VARIANCE
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.planner import optimum, optimum_with_strategies_of, plan_tables
 from rpexplore.scenarios.scenario import Scenario
@@ -23,8 +23,7 @@ from rpexplore.scenarios.workload_changes import (
     changed_workload,
 )
 from rpexplore.scenarios.workload_request import WorkloadRequest
-from rpexplore.workload.query_matrix import query_matrix
-from rpexplore.workload.table_text import title, titles
+from rpexplore.workload.table_text import query_matrix, title, titles
 from tests.analysis import bases
 
 BUDGET = rp.Budget(rho="0.2", max_records_per_person=2)

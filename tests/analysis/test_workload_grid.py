@@ -10,8 +10,9 @@ import rpexplore as rp
 from rpexplore.analysis import forecast, workload_grid
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
-from rpexplore.scenarios.table_settings import GroupSetting
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 
 DOMAIN = rp.Domain(
     (

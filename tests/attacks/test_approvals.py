@@ -11,7 +11,7 @@ from rpexplore.errors import ApprovalError, ReleaseError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases import charged_run
-from rpexplore.releases.approval import check_approvals
+from rpexplore.releases.approvals import check_approvals
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.table_release import TableRelease

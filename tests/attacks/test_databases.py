@@ -10,18 +10,18 @@ import pytest
 
 import rpexplore as rp
 from pages.components.shared.background import Task, finish_kept_tasks
-from rpexplore.data.databases.connections import Connection
-from rpexplore.data.databases.source import DatabaseSource
+from rpexplore.data.engines.connections import Connection
+from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from tests.cli.program import Program, started
-from tests.data.databases.servers import Server, in_duckdb
+from tests.data.engines.servers import Server, in_duckdb
 from tests.support.processor_time import PATIENCE
 
 RECORDS = pa.table({"sex": [0, 1, 1, 0], "age": [0, 1, 2, 2]})
 REPORT = """
-from rpexplore.data.databases.session import Session
+from rpexplore.data.engines.session import Session
 pieces = Session.pieces
 def reported(*arguments):
     print("counting", flush=True)

@@ -13,25 +13,23 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.json_fields import sealed_text
-from rpexplore.domain import area_tree_reference
+from rpexplore.domain import area_tree_file
 from rpexplore.errors import LedgerError, PlanError, RpexploreError, WorkloadError
-from rpexplore.planning.counts.query_planner import query_plan
+from rpexplore.planning.counts import query_plan
 from rpexplore.planning.planner import plan_tables
-from rpexplore.postprocessing.combination import combine
-from rpexplore.postprocessing.combination_folder import load_combined, write_combined
-from rpexplore.postprocessing.processed_folder import postprocess
-from rpexplore.postprocessing.processed_tables import ProcessedTables
-from rpexplore.postprocessing.synthetic.records import SyntheticRecords
-from rpexplore.postprocessing.synthetic.records_folder import synthesize
-from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.combination import combine, load_combined, write_combined
+from rpexplore.results.processed_folder import postprocess
+from rpexplore.results.processed_tables import ProcessedTables
+from rpexplore.results.synthetic.records import SyntheticRecords
+from rpexplore.results.synthetic.records_folder import synthesize
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.autosave import Autosaves
-from rpexplore.scenarios.project import Project
-from rpexplore.scenarios.project_file import content_of, project_of_file
+from rpexplore.scenarios.project import Project, content_of, project_of_file
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.query_list import QueryList
 from tests.attacks.malformed import edited, flipped
 
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
@@ -173,7 +171,7 @@ def test_of_a_project_with_areas():
     good = Project((Scenario(DOMAIN, areas=study),))
     content, codes, refused = content_of(good), tree.codes.to_pylist(), 0
     for changed in flipped(content, random.Random(7), FLIPS):
-        area_tree_reference._in_memory.clear()
+        area_tree_file._in_memory.clear()
         try:
             read = project_of_file(changed, "project.zip")
         except WorkloadError:

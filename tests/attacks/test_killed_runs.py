@@ -14,12 +14,12 @@ import pytest
 from pyarrow.csv import read_csv
 
 import rpexplore as rp
-from rpexplore.data.databases.source import DatabaseSource
+from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.planning.plan import load_plan
-from rpexplore.queries.builders import marginal_queries
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
-from tests.data.databases.servers import Server, in_duckdb
+from rpexplore.workload.query_files import marginal_queries
+from tests.data.engines.servers import Server, in_duckdb
 from tests.support.ledgers import database_ledger
 from tests.support.stopped_runs import killed_at_line, lines_of
 

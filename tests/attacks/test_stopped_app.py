@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import rpexplore as rp
-from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.common.installation import sample_data_folder
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
@@ -36,7 +36,7 @@ LONGEST = 3.0  # seconds: about as long as the run
 PROGRAM = f"""
 import sys
 from pathlib import Path
-from rpexplore.cli import webapp
+from rpexplore.cli import serve as webapp
 webapp.app_script = lambda: Path({str(SCRIPT)!r})
 from rpexplore.cli.main import main
 sys.argv = ["rpexplore", "app", "--no-browser", "--port", sys.argv[1]]

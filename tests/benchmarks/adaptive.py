@@ -11,16 +11,20 @@ from itertools import combinations
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.common.concurrency import no_progress
-from rpexplore.common.numerics import normal_quantile
-from rpexplore.data.counts import Counts
+from rpexplore.common.numbers import normal_quantile
+from rpexplore.common.processes import no_progress
+from rpexplore.data.source import Counts
 from rpexplore.estimation.smooth_tables import SmoothTables
-from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
-from rpexplore.releases.adaptive.estimates import MeasuredSoFar, downward_closed, tables_of
-from rpexplore.releases.adaptive.outcomes import RoundOutcome, read_outcomes
-from rpexplore.releases.adaptive.rounds import measure_rounds
-from rpexplore.releases.adaptive.table_bounds import bounds_of_tables
+from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
+from rpexplore.releases.adaptive_rounds import (
+    MeasuredSoFar,
+    RoundOutcome,
+    downward_closed,
+    measure_rounds,
+    read_outcomes,
+    tables_of,
+)
+from rpexplore.releases.error_bounds import bounds_of_tables
 from rpexplore.releases.measurement import measure_residual
 from tests.benchmarks.measure import Row, peak_gigabytes
 from tests.benchmarks.nonnegative import adult_records, household_records

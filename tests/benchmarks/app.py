@@ -20,10 +20,10 @@ from websockets.typing import Origin, Subprotocol
 
 import rpexplore as rp
 from pages.components.shared.autosave import cookie_name
-from rpexplore.common.formatting import capitalised
-from rpexplore.common.webapp_files import TOKEN_PARAMETER
+from rpexplore.common.installation import TOKEN_PARAMETER
+from rpexplore.common.text import capitalised
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.planning.loss_serialization import loss_choices
+from rpexplore.planning.serialization import loss_choices
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario

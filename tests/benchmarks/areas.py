@@ -19,13 +19,13 @@ import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 import rpexplore as rp
-from rpexplore.analysis.areas.levels import beside_shares_by_level
-from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.analysis.area_levels import beside_shares_by_level
+from rpexplore.common.installation import sample_data_folder
 from rpexplore.errors import OutOfReachError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.areas.level_tables import shrinking_detail
-from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.areas.area_workload import shrinking_detail
+from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.plan import load_plan
 from tests.benchmarks.measure import REPEATS, Row, in_own_process, once, peak_gigabytes
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from playwright.sync_api import Browser
 
 from pages.components.shared.autosave import cookie_name
-from rpexplore.export.report.pdf import find_browser
+from rpexplore.reports.report import find_browser
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from tests.benchmarks.app import hundred

@@ -11,10 +11,10 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.planning.losses.custom import CustomLoss
-from rpexplore.planning.losses.p_norm import PNorm
+from rpexplore.planning.losses.losses import PNorm
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.solvers.conic_program import symmetric_classes
 from rpexplore.planning.solvers.solution import TOLERANCE
-from rpexplore.planning.solvers.symmetry import symmetric_classes
 from rpexplore.planning.solving import Problem, solve
 from tests.benchmarks.measure import Row, best_of_three
 from tests.published import figures

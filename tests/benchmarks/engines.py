@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 import rpexplore as rp
-from rpexplore.data.databases.source import DatabaseSource
+from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from tests.benchmarks.areas import mock_people, plan_of
 from tests.benchmarks.measure import (
@@ -31,7 +31,7 @@ from tests.benchmarks.measure import (
     peak_gigabytes,
     processes_seconds,
 )
-from tests.data.databases.servers import in_duckdb, in_spark, running_postgres, running_spark
+from tests.data.engines.servers import in_duckdb, in_spark, running_postgres, running_spark
 
 _TABLES = list(combinations(range(15), 3))
 FEW, MANY = 1_000_000, 10_000_000

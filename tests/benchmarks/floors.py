@@ -17,9 +17,8 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.data.files.source import source_of
-from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
-from rpexplore.releases.table_cells import label_columns, table_of_cells
+from rpexplore.releases.table_cells import CsvWriter, csv_decimals, label_columns, table_of_cells
 from tests.benchmarks.measure import Row, process_seconds
 from tests.benchmarks.releases import mock_records
 

@@ -12,7 +12,6 @@ from functools import partial
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import (
     answers,
@@ -20,13 +19,13 @@ from rpexplore.planning.mechanism.reconstruction import (
     marginal,
     query_matrices,
 )
-from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import with_best_strategies
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.solvers.strategy_matrix import best_matrix
-from rpexplore.planning.strategy_cache import user_cache
+from rpexplore.planning.strategies import user_cache
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.workload.table_text import query_matrix
 from tests.benchmarks.measure import Row, best_of_three, once, peak_gigabytes
 from tests.published import figures
 from tests.support.generalised import any_strategies

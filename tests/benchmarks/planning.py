@@ -14,10 +14,10 @@ import numpy as np
 import rpexplore as rp
 from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.analysis.frontier import frontier
-from rpexplore.export.report.report import html, report
-from rpexplore.planning.optimum import Optimum
-from rpexplore.planning.planner import TOLERANCE, optimum, plan_tables
+from rpexplore.planning.planner import Optimum, optimum, plan_tables
+from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.reports.report import html, report
 from tests.benchmarks import app
 from tests.benchmarks.measure import REPEATS, Row, best_of_three, once, peak_gigabytes
 from tests.published import figures

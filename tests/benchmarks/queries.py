@@ -12,8 +12,8 @@ import numpy as np
 import rpexplore as rp
 from rpexplore.analysis.queries import query_baselines
 from rpexplore.analysis.sufficient_budgets import smallest_query_budget
-from rpexplore.planning.counts.query_planner import query_optimum
-from rpexplore.planning.solvers.fitness_for_use import fitness_for_use
+from rpexplore.planning.counts import query_optimum
+from rpexplore.planning.solvers.queries import fitness_for_use
 from tests.benchmarks.measure import Row, once, peak_gigabytes
 from tests.published.figures import rows
 from tests.support.query_lists import (

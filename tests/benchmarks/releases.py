@@ -11,17 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import rpexplore as rp
-from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import source_of
+from rpexplore.data.source import Counts
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.releases.contributions import Contributions
-from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
 from rpexplore.releases.measurement import measure_part, measured_cells
 from rpexplore.releases.measurement_file import Draft, MeasuredFile
 from rpexplore.releases.release import dry_run, release
 from rpexplore.releases.release_steps import steps_of
-from rpexplore.releases.table_cells import label_columns, table_of_cells
+from rpexplore.releases.table_cells import CsvWriter, csv_decimals, label_columns, table_of_cells
+from rpexplore.releases.table_files import Contributions
 from tests.benchmarks.measure import Row, once, peak_gigabytes, process_seconds
 from tests.published import figures
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from rpexplore.export.report.pdf import find_browser
+from rpexplore.reports.report import find_browser
 from tests.benchmarks import (
     adaptive,
     app,

@@ -10,13 +10,13 @@ from itertools import combinations
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.data.counts import Counts
+from rpexplore.data.source import Counts
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.planner import plan_tables
-from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.measurement_source import MeasurementSource
-from rpexplore.postprocessing.smooth import smooth as smooth_tables
 from rpexplore.releases.measurement import measure_residual
+from rpexplore.results.estimates.shrinkage import smooth as smooth_tables
+from rpexplore.results.measurement_source import MeasurementSource
+from rpexplore.results.unbiased import Estimates
 from rpexplore.workload.smooth_weights import SmoothWeights
 from tests.benchmarks.measure import Row
 from tests.benchmarks.nonnegative import adult_records, household_records

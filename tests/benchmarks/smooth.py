@@ -14,23 +14,22 @@ import numpy as np
 import pandas as pd
 
 import rpexplore as rp
-from rpexplore.common.numerics import normal_quantile
-from rpexplore.data.counts import Counts
+from rpexplore.common.numbers import normal_quantile
+from rpexplore.data.source import Counts
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.estimation.measured_residuals import MeasuredResiduals
 from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
-from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets
+from rpexplore.estimation.table_map import ContributionArrays, MeasuredResiduals, TableMap, subsets
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.nonnegative import nonnegative
-from rpexplore.postprocessing.smooth import smooth as smooth_tables
-from rpexplore.releases.manifest import MANIFEST
+from rpexplore.releases.atomic_folder import MANIFEST
 from rpexplore.releases.measurement import measure_residual, measured_cells
 from rpexplore.releases.measurement_file import Draft
 from rpexplore.releases.table_files import TableWriter
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.estimates.nonnegative import nonnegative
+from rpexplore.results.estimates.shrinkage import smooth as smooth_tables
+from rpexplore.results.unbiased import Estimates
 from rpexplore.workload.smooth_weights import SmoothWeights
 from tests.benchmarks.measure import Row, once, peak_gigabytes
 from tests.benchmarks.nonnegative import DATA, adult_records, exact_counts, household_records

@@ -15,23 +15,23 @@ import numpy as np
 import pandas as pd
 
 import rpexplore as rp
-from rpexplore.common.concurrency import no_progress
-from rpexplore.data.counts import Counts
+from rpexplore.common.processes import no_progress
+from rpexplore.data.source import Counts
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.planner import plan_tables
-from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.measurement_source import MeasurementSource
-from rpexplore.postprocessing.synthetic.comparison import RECORDS, RELEASED, SmoothCounts, compare
-from rpexplore.postprocessing.synthetic.impossible import Impossible
-from rpexplore.postprocessing.synthetic.population_engine import population_records
-from rpexplore.postprocessing.synthetic.smooth_targets import (
+from rpexplore.releases.measurement import measure_residual
+from rpexplore.results.measurement_source import MeasurementSource
+from rpexplore.results.synthetic.comparison import RECORDS, RELEASED, SmoothCounts, compare
+from rpexplore.results.synthetic.impossible import Impossible
+from rpexplore.results.synthetic.population import population_records
+from rpexplore.results.synthetic.targets import (
+    PairTargets,
     smooth_counts,
     smooth_tables,
     smooth_targets,
 )
-from rpexplore.postprocessing.synthetic.targets import PairTargets
-from rpexplore.releases.measurement import measure_residual
+from rpexplore.results.unbiased import Estimates
 from rpexplore.workload.smooth_weights import SmoothWeights
 from tests.benchmarks.measure import Row, peak_gigabytes
 

@@ -14,8 +14,7 @@ from rpexplore.analysis.explanation import explanation
 from rpexplore.analysis.sufficient_budgets import budgets_for_shares
 from rpexplore.analysis.usefulness import Usefulness, describe_change
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.planning.optimum import Optimum
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import Optimum, optimum
 from rpexplore.workload.bases import Hierarchy
 from tests.benchmarks import app
 from tests.benchmarks.measure import Row, best_of_three

@@ -26,8 +26,8 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from rpexplore.common.webapp_files import TOKEN_PARAMETER, TOKEN_VARIABLE
-from rpexplore.export.report.pdf import find_browser
+from rpexplore.common.installation import TOKEN_PARAMETER, TOKEN_VARIABLE
+from rpexplore.reports.report import find_browser
 
 ROOT = Path(__file__).parents[2]
 LOCAL = ("data:", "blob:", "file:")  # addresses that no request leaves the machine for

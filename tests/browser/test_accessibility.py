@@ -11,9 +11,9 @@ from playwright.sync_api import Page, expect
 
 import rpexplore as rp
 from rpexplore.planning.planner import plan_tables
-from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.processed_folder import postprocess
 from tests.browser.conftest import WINDOW, drawn, is_narrow, settled, switch_scheme
 from tests.browser.test_story import name_path
 from tests.pages.conftest import FIRST_PAGE, TITLES

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.common.installation import sample_data_folder
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.bases import Hierarchy, Prefix
 from tests.browser.conftest import settled

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from rpexplore.cli import webapp
-from rpexplore.common.webapp_files import TOKEN_PARAMETER
+from rpexplore.cli import serve
+from rpexplore.common.installation import TOKEN_PARAMETER
 from tests.browser.conftest import PATIENCE, TOKEN, running_app
 from tests.pages.conftest import TITLES
 
@@ -157,13 +157,13 @@ def test_the_server_ends_with_the_program_that_started_it(tmp_path):
         assert f"http://127.0.0.1:{port}/?{TOKEN_PARAMETER}=" in line
         parent.kill()
     deadline = time.monotonic() + PATIENCE
-    while webapp._answers(f"http://127.0.0.1:{port}"):
+    while serve._answers(f"http://127.0.0.1:{port}"):
         assert time.monotonic() < deadline, "the server outlived the program"
         time.sleep(0.1)
 
 
 def test_the_token_is_in_no_argument_of_a_program():
-    with webapp._link("http://127.0.0.1:1/?token=secret") as address:
+    with serve._link("http://127.0.0.1:1/?token=secret") as address:
         path = Path(urlsplit(address).path)
         assert "secret" not in address
         assert "secret" in path.read_text()

@@ -10,10 +10,11 @@ from playwright.sync_api import Dialog, Page, expect
 
 import rpexplore as rp
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.queries.definitions import stated_from_text
 from rpexplore.scenarios.project import Project
-from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.workload.query_definitions import stated_from_text
 from tests.browser.conftest import drawn, is_narrow, settled
 from tests.browser.test_story import fill, go_to, name_path, run_release
 

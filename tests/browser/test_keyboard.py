@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
-from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.common.installation import sample_data_folder
 from rpexplore.releases.ledger.ledger import Ledger
 from tests.browser.conftest import PATIENCE, drawn, settled
 from tests.browser.test_accessibility import findings

@@ -11,7 +11,8 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 import rpexplore as rp
 from rpexplore.scenarios.project import Project
-from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.browser.conftest import PATIENCE, PLANNING_NAME, WINDOW, settled
 from tests.support.identity_provider import IdentityProvider, identity_provider
 from tests.support.planning_server import PlanningServer, answered, free_port, planning_server

@@ -7,7 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from tests.export.reports import html_of
+from tests.reports.reports import html_of
 
 WINDOW: ViewportSize = {"width": 1000, "height": 900}
 COLOURS = {"light": "rgb(27, 31, 36)", "dark": "rgb(230, 233, 238)"}  # of all text

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import rpexplore as rp
-from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.common.installation import sample_data_folder
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.table_release import TableRelease

@@ -4,8 +4,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.adaptive import TRIED, measured_when
-from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
-from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
+from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
 from rpexplore.planning.planner import plan_tables
 
 MADE = ("plan", "codebook.csv", "--of-order", "2", "--adaptive", "--rho", "0.1", "--out", "p.json")

@@ -36,7 +36,7 @@ def test_a_plan_is_shown_verified_and_signed(team):
 
 
 def test_nothing_is_signed_that_was_not_agreed_to(team, monkeypatch):
-    monkeypatch.setattr("rpexplore.cli.approve.interactive", lambda: True)
+    monkeypatch.setattr("rpexplore.cli.report.interactive", lambda: True)
     for answer, code in (("", 2), ("n\n", 2), ("yes\n", 0)):
         result = team("approve", "plan.json", "--key", "alice", input=answer)
         assert result.exit_code == code, result.output

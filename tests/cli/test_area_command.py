@@ -11,13 +11,12 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.export.bundle import bundle
-from rpexplore.export.reproduction.command_line import make_command
-from rpexplore.export.reproduction.script import python_script
+from rpexplore.common.installation import sample_data_folder
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.plan import load_plan
+from rpexplore.reports.bundle import bundle
+from rpexplore.reports.script import make_command, python_script
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.scenario import Scenario
 

@@ -9,8 +9,8 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.postprocessing.areas.area_counts import AreaCounts
-from rpexplore.releases.areas.area_release import AreaRelease
+from rpexplore.releases.area_release import AreaRelease
+from rpexplore.results.estimates.area_counts import AreaCounts
 
 LISTS = {"north and S1": [("N",), ("S", "1")], "ones": [("N", "1"), ("S", "1")], "all": [()]}
 BY_LEVEL = "list,state,town\nnorth and S1,N,\nnorth and S1,S,1\nones,N,1\nones,S,1\nall,all,\n"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import rpexplore as rp
-from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.common.installation import sample_data_folder
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.areas.level_tables import with_weight
+from rpexplore.planning.areas.area_workload import with_weight
 from rpexplore.planning.plan import load_plan
 
 CODES = "home\n1|1\n1|2\n2|1\n2|2\n2|3\n3\n"

@@ -9,8 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from rpexplore.common.csv_text import csv_of_frame
-from rpexplore.domain.provenance import FOUND_IN_RECORDS
+from rpexplore.common.text import csv_of_frame
+from rpexplore.domain.domain import FOUND_IN_RECORDS
 from rpexplore.releases.table_cells import for_csv
 from rpexplore.releases.table_release import TableRelease
 from tests.cli.program import BUDGET

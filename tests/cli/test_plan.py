@@ -16,8 +16,7 @@ import rpexplore as rp
 from rpexplore.cli import inputs
 from rpexplore.domain.domain import Domain
 from rpexplore.planning import planner
-from rpexplore.planning.losses.base import SumOfVariances
-from rpexplore.planning.losses.p_norm import PNorm
+from rpexplore.planning.losses.losses import PNorm, SumOfVariances
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rpexplore.common.server_settings import ServerSettings, server_settings
+from rpexplore.common.server import ServerSettings, server_settings
 from tests.support.planning_server import answered, free_port, planning_server
 
 

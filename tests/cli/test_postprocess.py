@@ -9,15 +9,15 @@ import pytest
 from click.testing import CliRunner
 
 import rpexplore as rp
-from rpexplore.cli.commands import command
+from rpexplore.cli.after import combine
 from rpexplore.cli.console import Verbs
-from rpexplore.cli.postprocess import combine
-from rpexplore.common.exact_numbers import exact_text
+from rpexplore.cli.options import command
+from rpexplore.common.numbers import exact_text
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.planner import plan_tables
-from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import release
+from rpexplore.results.combination import load_combined
 
 DOMAIN = rp.Domain(
     (

@@ -6,16 +6,16 @@ import time
 
 import pytest
 
-from rpexplore.cli import progress_line
-from rpexplore.cli.progress_line import ProgressLine
+from rpexplore.cli import console
+from rpexplore.cli.console import ProgressLine
 from tests.support.processor_time import PATIENCE
 
 
 @pytest.fixture(autouse=True)
 def one_moment(monkeypatch):
     """Lines are drawn at once, and no time passes on them."""
-    monkeypatch.setattr(progress_line, "_PAUSE", 0.001)
-    monkeypatch.setattr(progress_line, "monotonic", lambda: 0.0)
+    monkeypatch.setattr(console, "_PAUSE", 0.001)
+    monkeypatch.setattr(console, "monotonic", lambda: 0.0)
 
 
 def wait_for(screen: io.StringIO, text: str) -> None:

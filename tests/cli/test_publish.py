@@ -6,7 +6,7 @@ from pathlib import Path
 import frictionless
 
 from rpexplore.cli.publish import Formats
-from rpexplore.postprocessing.formats.publishing import FORMATS
+from rpexplore.results.formats.publishing import FORMATS
 
 
 def test_a_release_is_exported_with_what_only_people_know(planned):

@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 
 from rpexplore import Budget
-from rpexplore.cli.preset_inputs import named_presets
+from rpexplore.cli.counts import named_presets
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
-from rpexplore.planning.counts.query_plan import QueryPlan
-from rpexplore.planning.counts.query_planner import query_optimum
+from rpexplore.planning.counts import QueryPlan, query_optimum
 from rpexplore.planning.plan import load_plan
-from rpexplore.queries import presets
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.workload import presets
 from tests.cli.program import Program
 from tests.support.plan_texts import laid_out, other_layouts
 

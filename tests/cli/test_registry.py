@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rpexplore.cli import registry
-from rpexplore.cli.registry import QUESTIONS
-from rpexplore.postprocessing.formats.registry_entry import NEEDED, SECTORS
+from rpexplore.cli import publish
+from rpexplore.cli.publish import QUESTIONS
+from rpexplore.results.formats.registry_entry import NEEDED, SECTORS
 
 GIVEN = ("--name", "Atlas", "--curator", "X", "--curator", "Y", "--intended-use", "Planning")
 MORE = ("--region", "Nowhere", "--sector", "Government", "--actors", "We", "--author", "Me")
@@ -23,7 +23,7 @@ def test_what_is_missing_is_named_and_asked_for_on_a_terminal_only(released, mon
     command = ("registry", "out", "--out", "entry.yaml", *GIVEN, *MORE)
     assert "only a person knows; give --justification." in released.refused(*command)
     assert not Path("entry.yaml").exists()
-    monkeypatch.setattr(registry, "interactive", lambda: True)
+    monkeypatch.setattr(publish, "interactive", lambda: True)
     asked = released(*command, input="Board of May\n")
     assert asked.exit_code == 0
     assert "How were budget and tables chosen" in asked.stderr

@@ -13,9 +13,9 @@ import rpexplore as rp
 from rpexplore.data.batch_source import BatchSource
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.releases.areas.area_release import AreaRelease
+from rpexplore.releases.area_release import AreaRelease
+from rpexplore.releases.charged_run import write_measured
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.release import write_measured
 from rpexplore.releases.table_release import TableRelease
 from tests.cli.program import BUDGET, Program
 from tests.support.ledgers import database_ledger

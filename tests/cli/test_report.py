@@ -8,11 +8,12 @@ from click.testing import CliRunner
 
 import rpexplore as rp
 from rpexplore.cli.main import cli
-from rpexplore.export.report import pdf
-from rpexplore.export.report.report import html, report
+from rpexplore.reports import report
+from rpexplore.reports.report import html
+from rpexplore.reports.report import report as report_report
 from rpexplore.scenarios.board_notes import BoardNotes
-from tests.export.reports import Page
-from tests.export.scenarios import SCENARIOS
+from tests.reports.reports import Page
+from tests.reports.scenarios import SCENARIOS
 from tests.support.browser import needs_browser
 
 
@@ -34,7 +35,7 @@ def test_html_is_the_report_of_the_app(plan):
     assert done.exit_code == 0, done.output
     assert done.stdout == "Written to report.html\n"
     wanted = html(
-        report(plan, survey="Census", name="A & B", note="Two\nlines", record_noun="people")
+        report_report(plan, survey="Census", name="A & B", note="Two\nlines", record_noun="people")
     )
     assert Path("report.html").read_bytes() == wanted.encode()
 
@@ -95,10 +96,10 @@ def test_what_is_there_is_kept_unless_forced():
 
 @pytest.mark.usefixtures("plan")
 def test_a_missing_browser_is_one_line_with_the_remedy(monkeypatch):
-    monkeypatch.setattr(pdf, "find_browser", lambda: None)
+    monkeypatch.setattr(report, "find_browser", lambda: None)
     done = run("--out", "report.pdf")
     assert done.exit_code == 2
-    assert done.stderr == f"error: {pdf.NO_BROWSER}.\n"
+    assert done.stderr == f"error: {report.NO_BROWSER}.\n"
     assert not Path("report.pdf").exists()
 
 

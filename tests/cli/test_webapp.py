@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rpexplore.common import webapp_files
-from rpexplore.common.server_settings import ServerSettings
+from rpexplore.common import installation
+from rpexplore.common.server import ServerSettings
 from rpexplore.errors import RpexploreError
 from tests.cli.program import started
 from tests.support.processor_time import PATIENCE
@@ -76,14 +76,14 @@ def test_app_says_that_its_port_is_taken(run):
 
 
 def test_data_folders_reach_the_app(run, tmp_path, monkeypatch):
-    assert webapp_files.data_folders() == [webapp_files.sample_data_folder()]
+    assert installation.data_folders() == [installation.sample_data_folder()]
     (tmp_path / "a: b").mkdir()
     monkeypatch.chdir(tmp_path)
-    (name, value), *more = webapp_files.data_folders_variable([Path("a: b"), Path()]).items()
+    (name, value), *more = installation.data_folders_variable([Path("a: b"), Path()]).items()
     assert not more
     monkeypatch.setenv(name, value)
-    assert webapp_files.data_folders() == [tmp_path / "a: b", tmp_path]
-    assert webapp_files.data_folders_variable([]) == {}
+    assert installation.data_folders() == [tmp_path / "a: b", tmp_path]
+    assert installation.data_folders_variable([]) == {}
     assert "There is no folder" in run.refused("app", "--data-folder", "missing")
 
 
@@ -100,19 +100,19 @@ def test_app_files_are_found_in_a_wheel_and_in_a_checkout(tmp_path, monkeypatch,
     (folder / "sample_data").mkdir(parents=True)
     (folder / "app.py").touch()
     (tmp_path / ("other.toml" if installed else "pyproject.toml")).touch()
-    monkeypatch.setattr(webapp_files, "_PACKAGE", package)
-    assert webapp_files.app_script() == folder / "app.py"
-    assert webapp_files.sample_data_folder() == folder / "sample_data"
+    monkeypatch.setattr(installation, "_PACKAGE", package)
+    assert installation.app_script() == folder / "app.py"
+    assert installation.sample_data_folder() == folder / "sample_data"
 
 
 def test_files_of_others_beside_an_installed_package_are_not_the_app(tmp_path, monkeypatch):
     (tmp_path / "app.py").touch()
     (tmp_path / "sample_data").mkdir()
-    monkeypatch.setattr(webapp_files, "_PACKAGE", tmp_path / "rpexplore")
+    monkeypatch.setattr(installation, "_PACKAGE", tmp_path / "rpexplore")
     with pytest.raises(RpexploreError, match="install rpexplore again"):
-        webapp_files.app_script()
+        installation.app_script()
 
 
 def test_app_files_of_this_checkout_are_there():
-    assert webapp_files.app_script().is_file()
-    assert (webapp_files.sample_data_folder() / "household.csv").is_file()
+    assert installation.app_script().is_file()
+    assert (installation.sample_data_folder() / "household.csv").is_file()

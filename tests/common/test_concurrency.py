@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from rpexplore.common.concurrency import in_order, workers
+from rpexplore.common.processes import in_order, workers
 
 
 def test_results_are_in_the_order_of_the_items():

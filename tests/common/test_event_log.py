@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from rpexplore.common.event_log import event_line, log_event
-from rpexplore.common.server_settings import ServerSettings
+from rpexplore.common.server import ServerSettings
+from rpexplore.common.server_files import event_line, log_event
 
 CANARY = "Kanarienvogel"
 # Every way by which a library, a thread or the interpreter itself could write something down.
 NOISE = f"""
 import asyncio, gc, logging, sys, threading, warnings
-from rpexplore.common.event_log import take_over_logs
+from rpexplore.common.server_files import take_over_logs
 before = logging.getLogger("before")
 before.addHandler(logging.StreamHandler())
 before.propagate = False
@@ -89,18 +89,18 @@ def test_every_line_is_a_json_object_that_says_where(complained):
 
 
 def test_the_place_of_an_error_is_in_this_program(monkeypatch, capsys):
-    from rpexplore.common import event_log
-    from rpexplore.common.public_address import PublicAddress
+    from rpexplore.common import server_files
+    from rpexplore.common.server import PublicAddress
 
     settings = ServerSettings(planning_only=True)
-    monkeypatch.setattr(event_log, "server_settings", lambda: settings)
+    monkeypatch.setattr(server_files, "server_settings", lambda: settings)
     try:
         PublicAddress.parse(CANARY)
     except Exception as error:
-        event_log.log_unexpected(error)
+        server_files.log_unexpected(error)
     line = json.loads(capsys.readouterr().err)
     assert line["type"] == "RpexploreError"
-    assert line["place"].startswith("rpexplore/common/public_address.py:")
+    assert line["place"].startswith("rpexplore/common/server.py:")
 
 
 def test_ones_own_app_has_no_log(capsys):

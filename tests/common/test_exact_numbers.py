@@ -9,11 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore.common.exact_numbers import (
-    Decimals,
-    exact_fraction,
-    exact_text,
-)
+from rpexplore.common.numbers import Decimals, exact_fraction, exact_text
 from rpexplore.errors import BudgetError, RpexploreError
 
 # ---- one number

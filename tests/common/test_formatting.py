@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.common.formatting import (
+from rpexplore.common.text import (
     data_size,
     describe_count,
     describe_share,

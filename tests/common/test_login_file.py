@@ -2,8 +2,8 @@
 
 import pytest
 
-from rpexplore.common.login_file import DEFAULT_PROVIDER, Login
-from rpexplore.common.public_address import PublicAddress
+from rpexplore.common.server import PublicAddress
+from rpexplore.common.server_files import DEFAULT_PROVIDER, Login
 from rpexplore.errors import RpexploreError
 
 ADDRESS = PublicAddress.parse("https://plan.agency.example/plan")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rpexplore.common import machine
-from rpexplore.common.machine import machine_names
+from rpexplore.common import files
+from rpexplore.common.files import machine_names
 from rpexplore.errors import LedgerError
 
 NUMBER = "0123456789abcdef0123456789abcdef"
@@ -20,8 +20,8 @@ def system(tmp_path, monkeypatch) -> Path:
     """A machine with a number and a folder that others mount."""
     (tmp_path / "machine-id").write_text(f"{NUMBER}\n")
     (tmp_path / "mounts").write_text(MOUNTS)
-    monkeypatch.setattr(machine, "_IDENTITIES", (tmp_path / "none", tmp_path / "machine-id"))
-    monkeypatch.setattr(machine, "_MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr(files, "_IDENTITIES", (tmp_path / "none", tmp_path / "machine-id"))
+    monkeypatch.setattr(files, "_MOUNTS", tmp_path / "mounts")
     monkeypatch.delenv("RPEXPLORE_MACHINE", raising=False)
     return tmp_path
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rpexplore.common.numerics import distinct_rows, scattered_bits
+from rpexplore.common.numbers import distinct_rows, scattered_bits
 
 
 def test_distinct_rows_tell_floats_apart_by_their_bits_except_nan():

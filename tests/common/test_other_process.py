@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from rpexplore.common import other_process as module
-from rpexplore.common.other_process import in_other_process
+from rpexplore.common import processes as module
+from rpexplore.common.processes import in_other_process
 from rpexplore.errors import DataError, RpexploreError
 from tests.support.processor_time import PATIENCE
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rpexplore.common.public_address import PublicAddress, is_this_machine
+from rpexplore.common.server import PublicAddress, is_this_machine
 from rpexplore.errors import RpexploreError
 
 

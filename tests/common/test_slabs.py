@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.common import numerics
-from rpexplore.common.numerics import in_slabs, matrix_along
+from rpexplore.common import numbers
+from rpexplore.common.numbers import in_slabs, matrix_along
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(1, 5), st.data())
@@ -16,7 +16,7 @@ def test_a_matrix_along_an_axis_in_slabs_of_any_size(shape, n_rows, data):
     values = rng.integers(-9, 9, shape)
     matrix = rng.integers(-9, 9, (n_rows, shape[axis]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numerics, "_AT_ONCE", data.draw(st.integers(1, 300)))
+        patch.setattr(numbers, "_AT_ONCE", data.draw(st.integers(1, 300)))
         product = matrix_along(matrix, values, axis)
         sums = in_slabs(lambda part: np.cumsum(part, axis=axis), values, axis)
     expected = np.apply_along_axis(lambda line: matrix @ line, axis, values)
@@ -26,7 +26,7 @@ def test_a_matrix_along_an_axis_in_slabs_of_any_size(shape, n_rows, data):
 
 
 def test_slabs_are_as_small_as_asked_for(monkeypatch):
-    monkeypatch.setattr(numerics, "_AT_ONCE", 100)
+    monkeypatch.setattr(numbers, "_AT_ONCE", 100)
     seen = []
 
     def apply(part):

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from rpexplore import release
-from rpexplore.common.concurrency import workers
+from rpexplore.common.processes import workers
 from rpexplore.releases.table_release import TableRelease
 from tests.releases.table_plan import CSV, PLAN
 

@@ -2,12 +2,7 @@
 
 import pytest
 
-from rpexplore.common.typed_numbers import (
-    needed_number_of,
-    number_of,
-    number_text,
-    with_decimal_point,
-)
+from rpexplore.common.text import needed_number_of, number_of, number_text, with_decimal_point
 from rpexplore.errors import BudgetError, RpexploreError
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rpexplore.common.unpacked_size import unpacked_size
+from rpexplore.common.file_kinds import unpacked_size
 
 MOST = 1_000_000
 

@@ -4,7 +4,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rpexplore.common.yaml_text import yaml_text
+from rpexplore.common.text import yaml_text
 
 KEYS = st.from_regex(r"\A[a-z]\w*\Z").filter(lambda key: key not in ("y", "n", "yes", "no", "on"))
 NUMBERS = st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False))

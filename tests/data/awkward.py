@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
-from rpexplore.data.databases.coding import BLANKS
+from rpexplore.data.engines.coding import BLANKS
 
 DAY = datetime.date
 TEXTS = [

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.data.databases.servers import running_spark
+from tests.data.engines.servers import running_spark
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.data.area_coding import AreaCut, AreaCuts
+from rpexplore.data.areas import AreaCut, AreaCuts
 from rpexplore.data.frames import FrameSource
-from rpexplore.domain.area_range import AreaRange
+from rpexplore.domain.area_tree import AreaRange
 from tests.support.area_trees import area_trees
 
 SEXES = rp.Domain.from_sizes({"sex": 2})

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rpexplore.data.counts import Counts
+from rpexplore.data.source import Counts
 
 CUBE = np.arange(24, dtype=np.uint32).reshape(2, 3, 4)
 COUNTS = Counts({(0, 1, 2): CUBE, (3,): np.array([200, 76], dtype=np.uint8)}, 276)

@@ -12,10 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
-from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import FileSource, source_of
 from rpexplore.data.frames import FrameSource
-from rpexplore.data.source import PersonRule, Source
+from rpexplore.data.source import Counts, PersonRule, Source
 from rpexplore.errors import DataError
 from tests.data import awkward
 

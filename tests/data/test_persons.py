@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.common.concurrency import no_progress
-from rpexplore.data import persons
-from rpexplore.data.persons import kept_records
+from rpexplore.common.processes import no_progress
+from rpexplore.data import batch_source
+from rpexplore.data.batch_source import kept_records
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError
 
@@ -66,7 +66,7 @@ def test_the_first_records_of_every_person_are_kept(kind, most, cuts, data):
     ids = data.draw(st.lists(values, max_size=20))
     expected = first_of_each(ids, [0] * len(ids), most)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(persons, "_PIECE", data.draw(st.sampled_from([2, 1 << 20])))
+        patch.setattr(batch_source, "_PIECE", data.draw(st.sampled_from([2, 1 << 20])))
         assert kept({"id": ids}, most, cuts=cuts, types={"id": type_}) == expected
         if all(expected):
             assert kept({"id": ids}, most, "refuse", cuts=cuts, types={"id": type_}) == expected

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.domain.area_titles import area_title, distinct_titles
-from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.area_tree import AreaTree, area_title, distinct_titles
 from rpexplore.errors import DomainError
 
 PATHS = st.sets(st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map(tuple), min_size=1)

@@ -3,10 +3,9 @@
 import pytest
 
 from rpexplore import Attribute, Categories, Domain
-from rpexplore.data.files.codebook_file import CodebookFile, recognise, recognise_path
-from rpexplore.data.files.columns import Column
-from rpexplore.domain.codebooks import draft_file
-from rpexplore.domain.codebooks.ddi import variables_of_ddi
+from rpexplore.data.files.columns import CodebookFile, Column, recognise, recognise_path
+from rpexplore.domain import codebook_formats
+from rpexplore.domain.codebook_formats import variables_of_ddi
 from rpexplore.errors import DomainError
 from tests.support.processor_time import at_most
 
@@ -171,7 +170,7 @@ def test_many_missing_values_and_deep_elements_take_no_time():
 def test_a_huge_file_is_refused_unread(tmp_path, monkeypatch):
     path = tmp_path / "a.xml"
     path.write_text(ARCHIVE, "utf-8")
-    monkeypatch.setattr(draft_file, "MOST_BYTES", 5)
+    monkeypatch.setattr(codebook_formats, "MOST_BYTES", 5)
     for read in (Domain.load, recognise_path, lambda path: recognise(path.read_bytes(), "a.xml")):
         with pytest.raises(DomainError, match="more than any codebook"):
             read(path)

@@ -3,8 +3,8 @@
 import pytest
 
 from rpexplore import Attribute, Categories, Domain, Integers
-from rpexplore.data.files.codebook_file import recognise, recognise_path
-from rpexplore.domain.codebooks.hierarchy_file import HierarchyFile, with_hierarchy
+from rpexplore.data.files.columns import recognise, recognise_path
+from rpexplore.domain.codebook_formats import HierarchyFile, with_hierarchy
 from rpexplore.errors import DomainError
 
 # As the manual of τ-ARGUS has it: levels of different depth, blanks behind codes of equal width.

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain.impossible import combination_from_text, describe_combinations
+from rpexplore.domain.values import combination_from_text, describe_combinations
 from rpexplore.errors import DomainError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.scenarios.impossible_lines import domain_with_lines, lines_of
+from rpexplore.scenarios.codebook_import import domain_with_lines, lines_of
 from rpexplore.scenarios.scenario import Scenario
 from tests.support.processor_time import at_most
 

@@ -4,7 +4,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.attribute import Attribute, Categories
-from rpexplore.domain.provenance import (
+from rpexplore.domain.domain import (
     FOUND_IN_RECORDS,
     TO_COMPLETE,
     describe_attributes_from_records,

@@ -10,11 +10,15 @@ import pyreadstat
 import pytest
 
 from rpexplore import Attribute, Categories, Domain
-from rpexplore.common import extras, statistics_files
-from rpexplore.data.files.codebook_file import CodebookFile, ColumnsFile, recognise, recognise_path
-from rpexplore.data.files.columns import Column
-from rpexplore.domain.codebooks.statistics_file import variables_of_statistics_file
-from rpexplore.domain.codebooks.variables import Variable, draft_of
+from rpexplore.common import file_kinds, installation
+from rpexplore.data.files.columns import (
+    CodebookFile,
+    Column,
+    ColumnsFile,
+    recognise,
+    recognise_path,
+)
+from rpexplore.domain.codebook_formats import Variable, draft_of, variables_of_statistics_file
 from rpexplore.errors import DomainError, MissingExtraError
 
 SECRET = 4242.5
@@ -65,7 +69,7 @@ def sav(folder, records=RECORDS, name="survey.sav", **options):
 @pytest.fixture
 def in_this_process(monkeypatch):
     """Spares a test the start of another process."""
-    monkeypatch.setattr(statistics_files, "_in_other_process", statistics_files._dictionary)
+    monkeypatch.setattr(file_kinds, "_in_other_process", file_kinds._dictionary)
 
 
 @pytest.fixture
@@ -120,14 +124,14 @@ def test_no_record_is_read_for_a_codebook(survey, monkeypatch):
 
     pyreadstat_read = pyreadstat.read_sav
     monkeypatch.setattr(pyreadstat, "read_sav", read_sav)
-    said = statistics_files._dictionary(survey, "sav", "survey", DomainError)
+    said = file_kinds._dictionary(survey, "sav", "survey", DomainError)
     assert [options["metadataonly"] for options in asked] == [True]
     assert str(SECRET) not in repr(said)
     # Whatever the records are: the same codebook.
     head, mark, records = survey.read_bytes().rpartition(DICTIONARY_ENDS)
     assert records
     survey.write_bytes(head + mark + bytes(len(records)))
-    assert statistics_files._dictionary(survey, "sav", "survey", DomainError) == said
+    assert file_kinds._dictionary(survey, "sav", "survey", DomainError) == said
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -201,7 +205,7 @@ def test_a_damaged_file_is_one_error_even_where_it_crashes_its_reader(survey):
 
 
 def test_without_pyreadstat_the_error_says_how_to_install_it(survey, monkeypatch):
-    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    monkeypatch.setattr(installation, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r'pip install "rpexplore\[formats\]"'):
         recognise_path(survey)
 

@@ -3,7 +3,7 @@
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain.value_selection import coefficients, product_query, selected_values
+from rpexplore.domain.values import coefficients, product_query, selected_values
 from rpexplore.errors import DomainError
 
 AGE = rp.Attribute("age", rp.Integers(0, 99))

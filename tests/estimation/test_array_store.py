@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from rpexplore.errors import ReleaseError
-from rpexplore.estimation import array_store
-from rpexplore.estimation.array_store import ArrayStore
+from rpexplore.estimation import table_map
+from rpexplore.estimation.table_map import ArrayStore
 
 
 def test_arrays_beyond_the_limit_come_back_bit_for_bit(monkeypatch):
-    monkeypatch.setattr(array_store, "_MOST_IN_MEMORY", 100)  # 12 numbers of 8 bytes
+    monkeypatch.setattr(table_map, "_MOST_IN_MEMORY", 100)  # 12 numbers of 8 bytes
     rng = np.random.default_rng(1)
     arrays = {
         (): np.array(3.5),
@@ -39,8 +39,8 @@ def test_a_full_disk_is_told_with_what_to_do(monkeypatch):
         def write(self, data: memoryview) -> int:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(array_store, "_MOST_IN_MEMORY", 0)
-    monkeypatch.setattr(array_store.tempfile, "TemporaryFile", lambda **_: Full())
+    monkeypatch.setattr(table_map, "_MOST_IN_MEMORY", 0)
+    monkeypatch.setattr(table_map.tempfile, "TemporaryFile", lambda **_: Full())
     monkeypatch.setenv("TMPDIR", "/somewhere")
     with pytest.raises(ReleaseError, match=r"No space left on device\); set .* TMPDIR"):
         ArrayStore({(): np.zeros(2)})

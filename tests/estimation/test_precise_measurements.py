@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from rpexplore.estimation.measured_residuals import MeasuredResiduals
 from rpexplore.estimation.smooth_tables import smooth_residuals
+from rpexplore.estimation.table_map import MeasuredResiduals
 from rpexplore.planning.mechanism.reconstruction import contribution
 
 SIZES = np.array([5, 3, 12, 12])

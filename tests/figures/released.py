@@ -3,7 +3,7 @@
 import numpy as np
 
 from rpexplore.analysis.cell_accuracy import Axis
-from rpexplore.analysis.results.released_cells import ReleasedCells
+from rpexplore.analysis.released_cells import ReleasedCells
 
 
 def made(value, margin, *names, unbiased=None) -> ReleasedCells:

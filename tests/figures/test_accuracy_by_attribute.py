@@ -5,8 +5,8 @@ import math
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.accuracy_by_attribute import by_attribute
-from rpexplore.figures import accuracy_by_attribute as figures
+from rpexplore.analysis.fairness import by_attribute
+from rpexplore.figures import accuracy as figures
 from tests.analysis.schemes import forecast_of
 from tests.published import figures as published
 

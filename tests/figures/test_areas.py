@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.areas.accuracy import AreaErrors
-from rpexplore.analysis.areas.map import read_map
+from rpexplore.analysis.area_accuracy import AreaErrors
+from rpexplore.analysis.area_map import read_map
 from rpexplore.figures.areas import map_chart, parts_chart
 
 TREE = rp.AreaTree.from_columns({"region": [*"NNS"], "town": ["1", "2", None]})

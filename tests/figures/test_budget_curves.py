@@ -8,7 +8,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import budget_curves as curves
-from rpexplore.analysis import target_curves
+from rpexplore.analysis import targets_met
 from rpexplore.figures import budget_curves as figures
 from rpexplore.planning.planner import optimum
 from rpexplore.privacy import conversions as privacy
@@ -114,9 +114,9 @@ def targets():
     workload = rp.Workload(domain, tables.members, tables.weights, np.linspace(5, 30, 7))
     optima = {
         "current objective": optimum(workload, loss=rp.SumOfVariances()),
-        "largest shortfall": optimum(workload, loss=target_curves.TARGET_LOSS),
+        "largest shortfall": optimum(workload, loss=targets_met.TARGET_LOSS),
     }
-    return target_curves.met_by_budget(optima, BUDGET)
+    return targets_met.met_by_budget(optima, BUDGET)
 
 
 def test_step_curves_hold_the_frame(targets):
@@ -202,7 +202,7 @@ def test_no_curve_crosses_the_text_of_a_mark(errors, rho, corner):
 
 def test_one_target_has_a_curve_too():
     workload = rp.Workload.of(rp.Domain.from_sizes({"a": 3}), ["a"], targets=[2.0])
-    frame = target_curves.met_by_budget(
+    frame = targets_met.met_by_budget(
         {"current objective": optimum(workload, loss=rp.SumOfVariances())}, BUDGET
     )
     figure = figures.targets_by_budget(frame, 0.1, "1e-6")
@@ -215,5 +215,5 @@ def test_curves_do_not_grow_with_the_tables():
     tables = rp.Workload.all_up_to(domain, 2)
     workload = rp.Workload(domain, tables.members, tables.weights, np.linspace(5, 30, len(tables)))
     solved = optimum(workload, loss=rp.SumOfVariances())
-    frame = target_curves.met_by_budget({"current objective": solved}, BUDGET)
+    frame = targets_met.met_by_budget({"current objective": solved}, BUDGET)
     assert len(figures.targets_by_budget(frame, 0.1, "1e-6").to_json()) < 60_000

@@ -8,7 +8,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.cell_accuracy import Axis, CellAccuracy, accuracy_of_cells
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.figures.cell_accuracy import cells_of_table
+from rpexplore.figures.cells import cells_of_table
 from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.bases import Prefix, Ranges
 

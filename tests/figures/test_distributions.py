@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import relative_errors as relative
+from rpexplore.analysis import expected_cells as relative
 from rpexplore.analysis.distributions import curves as distribution_functions
 from rpexplore.analysis.distributions import errors_by_order, errors_by_plan
 from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.figures import distributions as curves
+from rpexplore.figures import accuracy as curves
 from tests.analysis.schemes import of_schemes
 from tests.published import figures as published
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from rpexplore.figures.frontier import average_against_worst
+from rpexplore.figures.trade_offs import average_against_worst
 
 FRAME = pd.DataFrame(
     {

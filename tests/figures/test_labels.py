@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.figures.labels import shortened, shortened_labels
+from rpexplore.figures.axes import shortened, shortened_labels
 
 # Of the Current Population Survey, of ICD-10 and of NACE.
 EMPLOYMENT = [

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rpexplore.figures.released_cells import (
+from rpexplore.figures.cells import (
     MOST_BARS,
     MOST_CELLS,
     MOST_GROUPS,

@@ -5,8 +5,8 @@ import json
 import pandas as pd
 import pytest
 
-from rpexplore.analysis import shadow_prices
-from rpexplore.figures import shadow_prices as shares
+from rpexplore.analysis import binding_targets
+from rpexplore.figures import trade_offs as shares
 from tests.analysis.schemes import forecast_of
 from tests.published import figures as published
 
@@ -17,7 +17,7 @@ def forecast():
 
 
 def test_bars_have_their_numbers(forecast):
-    frame = shadow_prices.by_table(forecast)
+    frame = binding_targets.by_table(forecast)
     bar, numbers = shares.bars(frame, "the largest variance").data
     assert list(bar.x) == frame["share"].tolist()
     assert list(bar.y) == list(numbers.y) == list(range(10))
@@ -28,14 +28,14 @@ def test_bars_have_their_numbers(forecast):
 
 
 def test_the_first_row_is_at_the_top(forecast):
-    frame = shadow_prices.by_table(forecast)
+    frame = binding_targets.by_table(forecast)
     axis = shares.bars(frame, "the largest variance").layout.yaxis
     assert list(axis.ticktext) == frame["table"].tolist()
     assert axis.range[0] > axis.range[1]
 
 
 def test_marks_show_the_share_of_the_tables_and_numbers_stand_clear_of_them(forecast):
-    frame = shadow_prices.by_attribute(forecast)
+    frame = binding_targets.by_attribute(forecast)
     bar, numbers, marks = shares.bars(frame, "the largest variance").data
     assert list(marks.x) == frame["share_of_tables"].tolist()
     for number, share, mark in zip(numbers.x, bar.x, marks.x, strict=True):

@@ -4,7 +4,7 @@ import re
 
 import pandas as pd
 
-from rpexplore.figures.share_rows import scenario_rows, share_rows
+from rpexplore.figures.queries import scenario_rows, share_rows
 
 FRAME = pd.DataFrame(
     {

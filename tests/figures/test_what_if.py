@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from rpexplore.figures.what_if import before_and_after
+from rpexplore.figures.trade_offs import before_and_after
 
 FRAME = pd.DataFrame(
     {

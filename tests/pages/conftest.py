@@ -17,14 +17,14 @@ from pages.components.release.release_task import RELEASE_TASK
 from pages.components.shared import autosave
 from pages.components.shared.charts import NUMBERS
 from pages.components.shared.session import kept_name
-from rpexplore.common.limits import Limits
-from rpexplore.common.server_settings import ServerSettings, server_settings
-from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.common.installation import sample_data_folder
+from rpexplore.common.server import Limits, ServerSettings, server_settings
 from rpexplore.data.files import offered
-from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.planner import Optimum
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.project import Project
-from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.support.processor_time import PATIENCE
 
 APP = Path(__file__).parents[2] / "app.py"

@@ -15,13 +15,12 @@ from pages.components.shared.accounts import (
     account_of_browser,
     account_of_claims,
 )
-from rpexplore.domain import area_tree_reference
+from rpexplore.domain import area_tree_file
 from rpexplore.domain.area_tree_file import parquet_of_tree
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.autosave import Autosaves
-from rpexplore.scenarios.project import Project
-from rpexplore.scenarios.project_file import content_of, name_of_areas
+from rpexplore.scenarios.project import Project, content_of, name_of_areas
 from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import App
 
@@ -174,4 +173,4 @@ def test_areas_are_given_to_their_account_alone(become, tmp_path, monkeypatch):
     # Who has the file has the areas.
     assert autosave.project_of_upload(whole, "project.zip").current.areas.areas.is_read
     assert of_ben.has_tree(tree.sha256)
-    assert area_tree_reference._in_memory
+    assert area_tree_file._in_memory

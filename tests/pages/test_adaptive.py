@@ -7,20 +7,21 @@ import pytest
 
 import rpexplore as rp
 from pages.components.results.browser import VIEWS
-from pages.components.results.columns import columns_of
 from pages.components.results.source import FOLDER
+from pages.components.results.views import columns_of
 from rpexplore.analysis.adaptive import NOTHING_PROMISED, measured_when, when_to_choose
-from rpexplore.common.formatting import rounded
+from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.planning.adaptive.adaptive_planner import adaptive_plan
-from rpexplore.postprocessing.combination_folder import load_measured
-from rpexplore.postprocessing.synthetic.records_folder import synthesize
-from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
+from rpexplore.planning.adaptive import adaptive_plan
+from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from rpexplore.results.combination import load_measured
+from rpexplore.results.synthetic.records_folder import synthesize
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.pages.conftest import finish, open_dialog, plain, set_up
 from tests.pages.test_results import look
-from tests.releases.adaptive.adaptive_run import DOMAIN, WORKLOAD, write_records
+from tests.releases.adaptive_run import DOMAIN, WORKLOAD, write_records
 
 EXPECTED = 5_000
 

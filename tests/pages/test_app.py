@@ -9,10 +9,11 @@ import pytest
 from pages.components.shared.session import escaped
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.queries.definitions import stated_from_text
 from rpexplore.scenarios.examples import EXAMPLES
-from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.workload.query_definitions import stated_from_text
 from tests.pages.conftest import HOSTILE, TITLES, App
 
 ROOT = Path(__file__).parents[2]

@@ -5,10 +5,10 @@ import json
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.analysis.areas.usefulness import publishable_in_areas
-from rpexplore.postprocessing.areas.area_counts import AreaCounts
+from rpexplore.analysis.area_usefulness import publishable_in_areas
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.release import Release
+from rpexplore.results.estimates.area_counts import AreaCounts
 from tests.pages.conftest import finish, open_dialog, plain, set_up
 from tests.pages.test_areas import CODEBOOK, TOWNS, alone, drop, planned, show
 

@@ -13,18 +13,16 @@ import pytest
 import rpexplore as rp
 from pages.components.shared import solutions
 from pages.components.shared.background import task_name
-from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.domain import area_tree_reference
-from rpexplore.export.bundle import bundle, report_html
-from rpexplore.export.reproduction.command_line import command_lines
-from rpexplore.export.reproduction.script import python_script
-from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
+from rpexplore.common.installation import sample_data_folder
+from rpexplore.domain import area_tree_file
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_planner import minimum_area_budget
 from rpexplore.planning.plan import load_plan
-from rpexplore.scenarios.area_example import sample_records_for
+from rpexplore.reports.bundle import bundle, report_html
+from rpexplore.reports.script import command_lines, python_script
 from rpexplore.scenarios.autosave import Autosaves
-from rpexplore.scenarios.project import Project
-from rpexplore.scenarios.project_file import content_of
+from rpexplore.scenarios.examples import sample_records_for
+from rpexplore.scenarios.project import Project, content_of
 from tests.pages.conftest import check_charts, plain
 from tests.support.processor_time import PATIENCE
 
@@ -193,7 +191,7 @@ def test_areas_are_a_part_of_the_scenario(towns, app):
     assert len(towns.project.scenarios) == 1
 
     # Another server finds them again, in the file beside the autosave.
-    area_tree_reference._in_memory.clear()
+    area_tree_file._in_memory.clear()
     key = towns.query_params["project"]
     again = app("areas", key=key)
     assert again.metrics()["Areas"] == "6"
@@ -207,7 +205,7 @@ def test_areas_are_a_part_of_the_scenario(towns, app):
     # Without that file they are asked for; the same ones keep their tables, others do not.
     (tree,) = Autosaves.of_user().folder.glob("*.parquet")
     tree.unlink()
-    area_tree_reference._in_memory.clear()
+    area_tree_file._in_memory.clear()
     lost = app("areas", key=key)
     assert "6 areas is not on this computer; give it again" in plain(lost.texts("error"))
     saved = content_of(Project((lost.scenario.replaced(areas=changed),)))
@@ -215,7 +213,7 @@ def test_areas_are_a_part_of_the_scenario(towns, app):
     lost.file_uploader(key="project file").upload("project.zip", saved).run()
     assert lost.open("areas").metrics()["Areas"] == "6"  # the same project, with its areas
     tree.unlink()
-    area_tree_reference._in_memory.clear()
+    area_tree_file._in_memory.clear()
     lost = app("areas", key=key)
     assert not lost.metrics()
     give(lost, CODEBOOK, TOWNS)
@@ -224,7 +222,7 @@ def test_areas_are_a_part_of_the_scenario(towns, app):
     others = TOWNS + b"S|2\n"
     field = CODEBOOK["fields"][0]
     areas = field["areas"] | {"sha256": hashlib.sha256(others).hexdigest()}
-    area_tree_reference._in_memory.clear()
+    area_tree_file._in_memory.clear()
     tree.unlink()
     lost = app("areas", key=key)
     give(lost, {"fields": [field | {"areas": areas}, CODEBOOK["fields"][1]]}, others)

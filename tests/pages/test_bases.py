@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.common.formatting import rounded
+from rpexplore.common.text import rounded
 from rpexplore.planning import planner
 from rpexplore.planning.planner import optimum as solved
 from rpexplore.releases.table_release import TableRelease
-from rpexplore.scenarios import basis_options
-from rpexplore.scenarios.basis_choices import BasisChoice
+from rpexplore.scenarios import bases
+from rpexplore.scenarios.bases import BasisChoice
 from rpexplore.workload.bases import (
     CustomBasis,
     Hierarchy,
@@ -100,7 +100,7 @@ def test_an_own_matrix_comes_from_a_file_and_an_unusable_one_changes_nothing(app
     assert session.scenario == small  # until there is a file
     assert "region stays as it was: single values" in plain(session.texts("caption"))
     attribute = small.domain["region"]
-    template = basis_options.template_csv(attribute).encode()
+    template = bases.template_csv(attribute).encode()
     upload(session, "region", "queries.csv", template)
     (choice,) = session.scenario.request.basis_choices
     assert isinstance(choice.basis, CustomBasis)

@@ -7,9 +7,9 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.queries.definitions import stated_from_text
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.table_settings import TableSetting
+from rpexplore.workload.query_definitions import stated_from_text
 from tests.pages.conftest import check_charts
 
 FRONTIER = "Average vs worst case"

@@ -3,9 +3,9 @@
 import json
 
 import rpexplore as rp
+from rpexplore.scenarios.codebook_import import lines_of
 from rpexplore.scenarios.examples import EXAMPLES
-from rpexplore.scenarios.impossible_lines import lines_of
-from rpexplore.scenarios.scenario import TableSetting
+from rpexplore.scenarios.table_settings import TableSetting
 from tests.pages.conftest import plain
 
 CSV = b"attribute,value,label\nsex,F,Female\nsex,M,Male\nregion,N,\nregion,S,\n"

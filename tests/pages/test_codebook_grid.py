@@ -1,7 +1,7 @@
 """The grid of attributes on the Codebook page, and the labels of their values."""
 
 from rpexplore.domain.attribute import Bins, Categories, Integers
-from rpexplore.scenarios.scenario import TableSetting
+from rpexplore.scenarios.table_settings import TableSetting
 from tests.pages.conftest import plain
 
 

@@ -1,6 +1,6 @@
 """What each page says about itself under its title."""
 
-from pages.components.shared.explanations import EXPLANATIONS, QUESTION
+from pages.components.shared.texts import EXPLANATIONS, QUESTION
 from tests.pages.conftest import TITLES, plain
 
 

@@ -10,13 +10,12 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import rpexplore as rp
-from pages.components.plan.smooth_rehearsal import FOUND
+from pages.components.plan.results import FOUND
 from pages.components.release import export
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import ExportError
-from rpexplore.export import bundle
-from rpexplore.export.report import pdf
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.reports import bundle, report
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 from tests.support.processor_time import PATIENCE
@@ -116,7 +115,7 @@ def test_what_cannot_be_made_says_why_and_can_be_tried_again(made, small, monkey
     def fail(*_):
         raise ExportError("The disk of fonts is gone; put it back.")
 
-    monkeypatch.setattr(pdf, "find_browser", lambda: Path("chromium"))
+    monkeypatch.setattr(report, "find_browser", lambda: Path("chromium"))
     monkeypatch.setattr(bundle, "report_pdf", fail)
     session, _ = opened(small)
     with pytest.raises(AssertionError, match="never made"):
@@ -129,11 +128,11 @@ def test_what_cannot_be_made_says_why_and_can_be_tried_again(made, small, monkey
 
 
 def test_without_a_browser_the_pdf_is_off_and_says_what_to_do(monkeypatch, small):
-    monkeypatch.setattr(pdf, "find_browser", lambda: None)
+    monkeypatch.setattr(report, "find_browser", lambda: None)
     session, _ = opened(small)
     (button,) = (button for button in session.button if "pdf" in button.label)
     assert button.proto.disabled
-    assert any(f"{pdf.NO_BROWSER}." in caption.value for caption in session.caption)
+    assert any(f"{report.NO_BROWSER}." in caption.value for caption in session.caption)
 
 
 def test_nothing_is_made_before_it_is_asked_for(monkeypatch, many):

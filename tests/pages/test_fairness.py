@@ -3,14 +3,13 @@
 import json
 
 import rpexplore as rp
+from pages.components.fairness.accuracy import OWN
 from pages.components.fairness.cells import CELLS_VIEW
-from pages.components.fairness.forecasts import OWN
 from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.planning.planner import optimum
-from rpexplore.scenarios.scenario import TableSetting
-from rpexplore.scenarios.table_settings import GroupSetting
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from tests.pages.conftest import VIEWS, plain
 from tests.pages.test_expected_counts import MARGIN
 

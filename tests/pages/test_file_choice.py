@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from rpexplore.common import webapp_files
-from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.common import installation
+from rpexplore.common.installation import sample_data_folder
 from rpexplore.data.files.offered import offered
 from tests.pages.conftest import plain
 
@@ -20,7 +20,7 @@ def shelf(tmp_path, monkeypatch):
     for name in ("household.json", "household-codebook.csv", "household-expected.csv"):
         shutil.copy(sample_data_folder() / name, folder)
     shutil.copy(sample_data_folder() / "household.csv", folder / "inner/people.csv")
-    monkeypatch.setenv(webapp_files._FOLDERS_VARIABLE, json.dumps([str(folder)]))
+    monkeypatch.setenv(installation._FOLDERS_VARIABLE, json.dumps([str(folder)]))
     return folder
 
 
@@ -60,6 +60,6 @@ def test_a_codebook_in_the_list_says_what_it_is_before_it_is_used(app, small, sh
     session.press("Use this codebook")
     assert len(session.scenario.domain) == 11
     few = partial(offered, most=2)
-    monkeypatch.setattr("pages.components.shared.file_choice.offered", few)
+    monkeypatch.setattr("pages.components.shared.files.offered", few)
     session.run()
     assert "Only the first 2 are listed" in plain(session.texts("caption"))

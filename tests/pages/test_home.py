@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.components.home.gallery import PICTURES
+from pages.components.home.doors import PICTURES
 from pages.components.shared.session import escaped
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.examples import EXAMPLES

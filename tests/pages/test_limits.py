@@ -10,13 +10,13 @@ import pytest
 import streamlit as st
 
 import rpexplore as rp
-from pages.components.shared import background, turns
+from pages.components.shared import background, serving
 from pages.components.shared.background import Task
-from rpexplore.common.zip_file import zip_of
+from rpexplore.common.file_kinds import zip_of
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.examples import EXAMPLES
-from rpexplore.scenarios.project_file import content_of
+from rpexplore.scenarios.project import content_of
 from tests.pages.conftest import plain
 from tests.support.processor_time import PATIENCE
 
@@ -24,7 +24,7 @@ from tests.support.processor_time import PATIENCE
 @pytest.fixture
 def limited(plan_only, monkeypatch):
     """Makes the app one of a shared server with these limits, where nobody is yet."""
-    monkeypatch.setattr(turns, "_places", set())
+    monkeypatch.setattr(serving, "_places", set())
     return plan_only
 
 
@@ -71,14 +71,14 @@ def test_a_file_that_becomes_too_large_is_refused_before_it_is_read(app, limited
 def test_a_further_visitor_is_asked_to_try_later(app, limited, small, monkeypatch):
     limited(sessions=1)
     # For Streamlit all tests are one session.
-    monkeypatch.setattr(turns, "_place", lambda: _kept_in_session(turns._take_place))
+    monkeypatch.setattr(serving, "_place", lambda: _kept_in_session(serving._take_place))
     first = app("home", small)
     second = app("home", small)
     assert second.title[0].value == "All places are taken"
     assert "Try again in some minutes" in second.info[0].value
     assert not second.button
     assert first.run().title[0].value != "All places are taken"
-    turns._leave(*turns._places)
+    serving._leave(*serving._places)
     assert second.run().title[0].value == first.title[0].value
 
 
@@ -89,11 +89,11 @@ def _kept_in_session(make):
 
 def test_a_session_that_goes_on_after_a_break_needs_a_place_again(app, limited, small, monkeypatch):
     limited(sessions=1)
-    monkeypatch.setattr(turns, "_place", lambda: None)
+    monkeypatch.setattr(serving, "_place", lambda: None)
     session = app("home", small)
     assert session.title[0].value != "All places are taken"
-    monkeypatch.setattr(turns, "_places", {1})  # of somebody else: Streamlit has given up its own
-    monkeypatch.setattr(turns, "_place", turns._take_place)
+    monkeypatch.setattr(serving, "_places", {1})  # of somebody else: Streamlit has given up its own
+    monkeypatch.setattr(serving, "_place", serving._take_place)
     assert session.run().title[0].value == "All places are taken"
 
 
@@ -167,7 +167,7 @@ def test_the_server_works_on_no_more_than_it_has_processors(
     limited, monkeypatch, outside_of_sessions
 ):
     limited()
-    monkeypatch.setattr(turns, "_processors", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(serving, "_processors", threading.BoundedSemaphore(1))
     held, finish = threading.Event(), threading.Event()
 
     def first(on_progress):

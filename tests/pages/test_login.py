@@ -14,13 +14,11 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from pages.components.shared import accounts, login
-from pages.components.shared.accounts import Account
+from pages.components.shared import accounts
+from pages.components.shared.accounts import Account, LoginRoutes
 from pages.components.shared.guard import PublicGuard
-from pages.components.shared.login import LoginRoutes
-from rpexplore.common.login_file import Login
-from rpexplore.common.public_address import PublicAddress
-from rpexplore.common.server_settings import ACCOUNT_HEADER
+from rpexplore.common.server import ACCOUNT_HEADER, PublicAddress
+from rpexplore.common.server_files import Login
 from tests.support.identity_provider import IdentityProvider, identity_provider
 
 PUBLIC = "https://plan.agency.example/plan"
@@ -38,7 +36,7 @@ def logged(monkeypatch) -> list[str]:
     """What the log says."""
     events: list[str] = []
     monkeypatch.setattr(accounts, "_ended", {})
-    monkeypatch.setattr(login, "log_event", lambda event, **_: events.append(event))
+    monkeypatch.setattr(accounts, "log_event", lambda event, **_: events.append(event))
     return events
 
 

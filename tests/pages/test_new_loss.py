@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.planning.loss_serialization import (
+from rpexplore.planning.losses.losses import Loss, NumberOption
+from rpexplore.planning.serialization import (
     help_of_options,
     loss_from_text,
     option_forms,
     options_of_loss,
 )
-from rpexplore.planning.losses.base import Loss, NumberOption
 from rpexplore.planning.solvers.solution import minimise_sum
 from rpexplore.planning.solving import LOSSES
 from rpexplore.planning.table_plan import TablePlan

@@ -3,7 +3,7 @@
 import pytest
 
 import rpexplore as rp
-from rpexplore.scenarios.workload_request import TableSetting
+from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.workload.targets import Target
 from tests.pages.conftest import VIEWS, choose_objective
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pages.components.codebook.sources import FILE
+from pages.components.codebook.files import FILE
 from pages.components.release.records import PATH
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.queries.definitions import stated_from_text
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.query_definitions import stated_from_text
 from tests.attacks.malformed import blobs
 from tests.pages.test_odd_texts import basis, check, choose, records_from
 

@@ -10,7 +10,7 @@ from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.explanation import explanation
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.scenarios.smooth_planning import for_smooth_tables
+from rpexplore.scenarios.workload_changes import for_smooth_tables
 from tests.pages.conftest import check_charts, plain
 
 

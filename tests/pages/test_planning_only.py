@@ -9,12 +9,11 @@ import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from pages.components.shared.serving import HAND_OVER
-from rpexplore.common.server_settings import ServerSettings
-from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.common.installation import sample_data_folder
+from rpexplore.common.server import ServerSettings
 from rpexplore.domain.domain import Domain
-from rpexplore.queries.definitions import stated_from_text
-from rpexplore.scenarios.area_example import sample_project
-from rpexplore.scenarios.examples import EXAMPLES
+from rpexplore.scenarios.examples import EXAMPLES, sample_project
+from rpexplore.workload.query_definitions import stated_from_text
 from tests.pages.conftest import TITLES, VIEWS, plain
 
 ROOT = Path(__file__).parents[2]
@@ -105,8 +104,8 @@ for page in {removed!r}:  # their files, as if they were the app, and in their a
     assert "plans only" in removed.info[0].value
     assert not removed.text_input
 barred = (
-    "rpexplore.releases.ledger", "rpexplore.releases.release", "rpexplore.data.databases",
-    "rpexplore.releases.charged_run", "pages.components.release.run",
+    "rpexplore.releases.ledger", "rpexplore.releases.release", "rpexplore.data.engines",
+    "rpexplore.releases.charged_run", "pages.components.release.page",
 )
 print([name for name in sys.modules if name in barred or name.startswith(barred[0])])
 """

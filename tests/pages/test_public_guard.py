@@ -13,12 +13,16 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from pages.components.shared import accounts, guard, streamlit_parts
-from pages.components.shared.accounts import BROWSER_COOKIE, Account, account_of_browser, log_out
+from pages.components.shared.accounts import (
+    BROWSER_COOKIE,
+    Account,
+    LoginRoutes,
+    account_of_browser,
+    log_out,
+)
 from pages.components.shared.guard import PublicGuard
-from pages.components.shared.login import LoginRoutes
-from rpexplore.common.login_file import Login
-from rpexplore.common.public_address import PublicAddress
-from rpexplore.common.server_settings import ACCOUNT_HEADER
+from rpexplore.common.server import ACCOUNT_HEADER, PublicAddress
+from rpexplore.common.server_files import Login
 
 PUBLIC = "https://plan.agency.example/plan"
 ORIGIN = {"origin": "https://plan.agency.example"}

@@ -11,17 +11,16 @@ from pages.components.queries.many_queries import RANGES, TABLES
 from pages.components.queries.preset_dialog import QUERIES as QUERIES_OF_PRESET
 from pages.components.queries.preset_dialog import TABLES as TABLES_OF_PRESET
 from pages.components.shared.session import kept_name
-from rpexplore.common.formatting import rounded
+from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError
-from rpexplore.planning.counts.query_plan import QueryPlan
-from rpexplore.planning.counts.query_planner import QueryOptimum
+from rpexplore.planning.counts import QueryOptimum, QueryPlan
 from rpexplore.planning.verification import verify
-from rpexplore.queries.csv_files import stated_from_csv
-from rpexplore.queries.definitions import StatedQueries, stated_from_text
-from rpexplore.queries.edits import about_attributes
-from rpexplore.queries.presets import PRESETS, REDISTRICTING
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.presets import PRESETS, REDISTRICTING
+from rpexplore.workload.query_definitions import StatedQueries, stated_from_text
+from rpexplore.workload.query_edits import about_attributes
+from rpexplore.workload.query_files import stated_from_csv
 from tests.pages.conftest import plain
 from tests.support.query_lists import marginals
 

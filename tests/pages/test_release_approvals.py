@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import rpexplore as rp
-from pages.components.release.approvals import BOX
+from pages.components.release.confirmation import BOX
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.table_release import TableRelease

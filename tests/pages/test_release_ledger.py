@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import rpexplore as rp
-from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.common.installation import sample_data_folder
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from tests.pages.conftest import confirmed_run, finish, open_dialog, plain, run_button, set_up
@@ -134,7 +134,7 @@ def test_ledger_of_the_sample_is_beside_its_releases(app, tmp_path):
 def test_a_ledger_that_the_command_line_made_beside_the_sample_is_used(app, monkeypatch, tmp_path):
     sample = Path(shutil.copytree(sample_data_folder(), tmp_path / "sample"))
     app()  # has the app's modules imported
-    for module in ("rpexplore.common.webapp_files", "rpexplore.scenarios.examples"):
+    for module in ("rpexplore.common.installation", "rpexplore.scenarios.examples"):
         monkeypatch.setattr(sys.modules[module], "sample_data_folder", lambda: sample)
     data = sample / "household.csv"
     plan = plan_tables(

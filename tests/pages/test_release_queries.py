@@ -3,9 +3,9 @@
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.queries.definitions import stated_from_text
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.release import Release
+from rpexplore.workload.query_definitions import stated_from_text
 from tests.pages.conftest import confirmed_run, finish, plain, set_up
 
 

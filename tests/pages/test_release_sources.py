@@ -7,7 +7,7 @@ import pytest
 
 import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
-from rpexplore.data.databases.source import DatabaseSource
+from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.scenarios.examples import EXAMPLES

@@ -14,23 +14,23 @@ import streamlit as st
 
 import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
-from pages.components.results import publishing
+from pages.components.results import files as publishing
 from pages.components.results.source import _load
 from pages.components.shared.background import task_name
-from rpexplore.analysis.results.shrinkage import describe_gains, farthest_group
-from rpexplore.common.formatting import rounded
-from rpexplore.planning.counts.query_planner import query_plan
+from rpexplore.analysis.released_cells import describe_gains, farthest_group
+from rpexplore.common.text import rounded
+from rpexplore.planning.counts import query_plan
 from rpexplore.planning.planner import plan_tables
-from rpexplore.postprocessing.combination_folder import load_combined
-from rpexplore.postprocessing.processed_folder import postprocess
-from rpexplore.postprocessing.processed_tables import ProcessedTables
-from rpexplore.postprocessing.publication import Publication, SmoothingGain
-from rpexplore.postprocessing.synthetic.records import SyntheticRecords
-from rpexplore.queries.definitions import stated_from_text
-from rpexplore.releases.reading_code import TableFile
+from rpexplore.releases.readme import TableFile
 from rpexplore.releases.release import release
 from rpexplore.releases.table_files import table_path
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.combination import load_combined
+from rpexplore.results.processed_folder import postprocess
+from rpexplore.results.processed_tables import ProcessedTables
+from rpexplore.results.publication import Publication, SmoothingGain
+from rpexplore.results.synthetic.records import SyntheticRecords
+from rpexplore.workload.query_definitions import stated_from_text
 from tests.pages.conftest import check_charts, plain
 
 DOMAIN = rp.Domain(

@@ -31,7 +31,7 @@ from pages.components.shared.streamlit_parts import (
     send_at_once,
     tell_files_apart,
 )
-from rpexplore.common.server_settings import ACCOUNT_HEADER, ACCOUNT_OF_USER
+from rpexplore.common.server import ACCOUNT_HEADER, ACCOUNT_OF_USER
 from rpexplore.errors import RpexploreError
 from tests.support.planning_server import free_port
 

@@ -7,7 +7,7 @@ import pytest
 import rpexplore as rp
 from pages.components.shared.session import escaped
 from rpexplore.planning.planner import plan_tables
-from rpexplore.scenarios.workload_request import TableSetting
+from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.workload.targets import Target
 from tests.pages.conftest import choose_objective, plain
 

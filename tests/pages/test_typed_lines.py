@@ -3,10 +3,10 @@
 import pytest
 
 import rpexplore as rp
-from pages.components.queries.typed_lines import MOST_LISTED, TypedLines
+from pages.components.queries.list import MOST_LISTED, TypedLines
 from rpexplore.errors import RpexploreError
-from rpexplore.queries.builders import marginal_queries
-from rpexplore.queries.definitions import StatedQueries, stated_from_text, text_from_stated
+from rpexplore.workload.query_definitions import StatedQueries, stated_from_text, text_from_stated
+from rpexplore.workload.query_files import marginal_queries
 from rpexplore.workload.targets import parse_target
 
 CODEBOOK = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})

@@ -7,7 +7,7 @@ import pytest
 
 from pages.components.fairness.cells import CELLS_VIEW
 from rpexplore.analysis.forecast import SCHEMES
-from rpexplore.common.formatting import rounded
+from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.project import Project

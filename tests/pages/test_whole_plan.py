@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import rpexplore as rp
 from rpexplore.privacy.conversions import rho_text
-from rpexplore.queries.definitions import StatedQueries
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.release import Release
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.query_definitions import StatedQueries
 from tests.pages.conftest import confirmed_run, finish, set_up
 
 COUNTS = StatedQueries.of(rp.QueryList(rp.Domain.from_sizes({"sex": 2}), [[0, 1]], ("women",), [5]))

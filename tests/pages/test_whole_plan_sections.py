@@ -11,13 +11,13 @@ import rpexplore as rp
 from rpexplore.common.json_fields import SEAL
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.errors import PlanError
-from rpexplore.planning.losses.base import MaxVariance
+from rpexplore.planning.losses.losses import MaxVariance
 from rpexplore.privacy.conversions import rho_text
-from rpexplore.queries.definitions import StatedQueries
-from rpexplore.releases.release import Release
+from rpexplore.releases.finished_release import Release
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.query_definitions import StatedQueries
 from tests.pages.conftest import finish, open_dialog, plain, set_up
 from tests.pages.test_areas import CODEBOOK, TOWNS
 from tests.support.processor_time import PATIENCE

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from pages.components.workload.parts import PARTS
-from rpexplore.domain.provenance import TO_COMPLETE
+from pages.components.workload.settings import PARTS
+from rpexplore.domain.domain import TO_COMPLETE
 from rpexplore.releases import feasibility
 from rpexplore.releases.release import release
-from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
-from rpexplore.scenarios.table_settings import GroupSetting
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.smooth_weights import SmoothWeights
 from tests.pages.conftest import plain
 from tests.support.processor_time import at_most

@@ -4,8 +4,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.planning.loss_serialization import loss_from_json, loss_from_text, options_of_loss
 from rpexplore.planning.losses.custom import UnavailableLoss
+from rpexplore.planning.serialization import loss_from_json, loss_from_text, options_of_loss
 
 LOSSES = [
     rp.SumOfVariances("sqrt"),

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.planning import optimal_strategies, strategy_cache, strategy_search
+from rpexplore.planning import optimal_strategies, strategies
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.optimal_strategies import strategy_bound, with_best_strategies
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.solvers.strategy_matrix import best_matrix
-from rpexplore.planning.strategy_cache import StrategyCache
-from rpexplore.planning.strategy_search import StrategySearch
-from rpexplore.workload.query_matrix import query_matrix as rp_questions
+from rpexplore.planning.strategies import StrategyCache, StrategySearch
+from rpexplore.workload.table_text import query_matrix as rp_questions
 from tests.support.explicit_optimum import dense_queries, lower_bound
 
 SUM, LARGEST = rp.SumOfVariances("cells"), rp.MaxVariance()
@@ -203,25 +202,25 @@ def test_a_cache_that_holds_something_else_is_ignored(monkeypatch, broken):
 def test_the_best_matrix_of_a_basis_is_kept_as_a_start(monkeypatch):
     """What is kept only saves time: with a wrong start, the same comes out, certified."""
     cache = StrategyCache(None)
-    for module in (strategy_cache, optimal_strategies):
+    for module in (strategies, optimal_strategies):
         monkeypatch.setattr(module, "user_cache", lambda: cache)
     tables_of_bases = workload([40, 3], [rp.Prefix(), rp.Identity()], 2)
     gram = rp_questions(rp.Prefix(), tables_of_bases.domain["a0"]).operator.gram / 40
-    solved = strategy_cache.best_uniform_matrix(gram)
+    solved = strategies.best_uniform_matrix(gram)
     starts = []
 
     def recording(gram, *, value_weights, **others):
         starts.append(value_weights)
         return best_matrix(gram, value_weights=value_weights, **others)
 
-    monkeypatch.setattr(strategy_cache, "best_matrix", recording)
-    again = strategy_cache.best_uniform_matrix(gram)
+    monkeypatch.setattr(strategies, "best_matrix", recording)
+    again = strategies.best_uniform_matrix(gram)
     assert starts[0] is not None
     np.testing.assert_allclose(starts[0], solved.value_weights)
     assert again.root == pytest.approx(solved.root, rel=1e-6)
     key = next(iter(cache._arrays))
     cache.put(key, {"value_weights": np.linspace(1, 9, 40)})
-    off = strategy_cache.best_uniform_matrix(gram)
+    off = strategies.best_uniform_matrix(gram)
     assert off.root == pytest.approx(solved.root, rel=1e-6)
     assert off.root <= off.lower_bound * (1 + 1e-6)
 
@@ -232,7 +231,7 @@ def test_questions_beyond_the_digits_of_a_computer_are_refused_by_name(monkeypat
     def give_up(search, references, on_share):
         raise np.linalg.LinAlgError("Eigenvalues did not converge")
 
-    monkeypatch.setattr(strategy_search.StrategySearch, "start", give_up)
+    monkeypatch.setattr(strategies.StrategySearch, "start", give_up)
     rows = ((1, -1, 0, 0), (0, 1, -1, 0), (0, 0, 1, -1), (3,) * 4)
     domain = rp.Domain.from_sizes({"wide": 4, "sex": 2})
     tables_of_bases = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.CustomBasis(rows)})

@@ -14,8 +14,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from rpexplore.planning.accuracy_frame import COLUMNS
-from rpexplore.planning.certificate import Certificate
+from rpexplore.planning.part_plan import COLUMNS, Certificate
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy import conversions as privacy

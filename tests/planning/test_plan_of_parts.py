@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.numbers import exact_text
 from rpexplore.errors import ContradictionError, PlanError, WorkloadError
-from rpexplore.planning.counts.query_plan import QueryPlan
-from rpexplore.planning.counts.query_planner import query_plan
+from rpexplore.planning.counts import QueryPlan, query_plan
 from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.request import Rounds

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from rpexplore.planning.strategy_cache import StrategyCache, user_cache
+from rpexplore.planning.strategies import StrategyCache, user_cache
 
 ARRAYS = {"matrix": np.arange(6.0).reshape(2, 3), "integers": np.array([1, -2], dtype=np.int64)}
 
@@ -43,7 +43,7 @@ def test_what_is_put_is_got_in_this_process_and_the_next(folder):
 def test_another_process_finds_it(folder):
     script = (
         "import sys, numpy as np; from pathlib import Path;"
-        "from rpexplore.planning.strategy_cache import StrategyCache;"
+        "from rpexplore.planning.strategies import StrategyCache;"
         "StrategyCache(Path(sys.argv[1])).put('key', {'a': np.eye(3)})"
     )
     cache = StrategyCache(folder)
@@ -123,7 +123,7 @@ def test_a_folder_that_cannot_be_made_or_written_is_no_error(folder, monkeypatch
         raise OSError(28, "No space left on device")
 
     folder.unlink()
-    monkeypatch.setattr("rpexplore.planning.strategy_cache.write_whole", full)
+    monkeypatch.setattr("rpexplore.planning.strategies.write_whole", full)
     cache.put("key", ARRAYS)
     assert same(cache.get("key"), ARRAYS)
     assert StrategyCache(folder).get("key") is None

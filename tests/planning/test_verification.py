@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.numbers import exact_text
 from rpexplore.errors import PlanError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan

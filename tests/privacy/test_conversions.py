@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from rpexplore.common.numbers import exact_fraction
 from rpexplore.errors import BudgetError
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.conversions import (
     delta_from_rho,
     epsilon_from_rho,
-    exact_fraction,
     max_correct_guesses,
     max_true_positive_rate,
     mu_from_privacy_cost,

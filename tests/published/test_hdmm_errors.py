@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.planning.baselines.bound import SingularValues
+from rpexplore.planning.baselines.products import SingularValues
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan

@@ -7,8 +7,8 @@ has variance 1; ceiling, what the algorithm gave when it was first tried.
 import numpy as np
 import pytest
 
-from rpexplore.planning.counts.query_planner import query_optimum
-from rpexplore.planning.solvers.fitness_for_use import fitness_for_use
+from rpexplore.planning.counts import query_optimum
+from rpexplore.planning.solvers.queries import fitness_for_use
 from tests.published.figures import rows
 from tests.support.query_lists import prefix, query_list
 

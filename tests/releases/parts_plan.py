@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 import rpexplore as rp
-from rpexplore.queries.query_list import QueryList
+from rpexplore.workload.query_list import QueryList
 
 SEX = rp.Attribute("sex", rp.Categories(("f", "m")))
 AGE = rp.Attribute("age", rp.Integers(0, 8, 3))

@@ -10,7 +10,7 @@ from rpexplore.errors import ApprovalError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.releases.approval import ApprovalDemand, check_approvals, load_approvals
+from rpexplore.releases.approvals import ApprovalDemand, check_approvals, load_approvals
 from tests.support.ssh_keys import certified, new_key, public, requires_ssh_keygen
 
 pytestmark = requires_ssh_keygen

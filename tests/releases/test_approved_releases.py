@@ -13,8 +13,7 @@ from rpexplore.planning.part_plan import PartPlan
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.table_release import TableRelease
-from tests.releases.adaptive import adaptive_run
-from tests.releases.areas import area_plans
+from tests.releases import adaptive_run, area_plans
 from tests.releases.table_plan import CSV, PLAN, QUERY_PLAN, ledger_rows
 from tests.support.sealed import edit_manifest
 from tests.support.ssh_keys import public, requires_ssh_keygen, with_keys

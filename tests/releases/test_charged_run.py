@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
-from rpexplore.common.concurrency import no_progress
+from rpexplore.common.processes import no_progress
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError, LedgerError, ReleaseError

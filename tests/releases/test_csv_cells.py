@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore.releases import csv_cells
-from rpexplore.releases.csv_cells import CsvWriter, csv_decimals
+from rpexplore.releases import table_cells
+from rpexplore.releases.table_cells import CsvWriter, csv_decimals
 
 NUMBERS = st.floats(-1e5, 1e5) | st.integers(-(10**9), 10**9).map(lambda k: k / 10**4)
 
@@ -62,10 +62,10 @@ def test_every_number_of_digits_is_written():
     st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=20),
     st.text(st.characters(exclude_categories=["Cs"])),
 )
-@pytest.mark.parametrize("most", [csv_cells._MOST_TEXTS, 0])
+@pytest.mark.parametrize("most", [table_cells._MOST_TEXTS, 0])
 def test_texts_and_names_come_back_and_are_quoted(most, texts, name):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_cells, "_MOST_TEXTS", most)
+        patch.setattr(table_cells, "_MOST_TEXTS", most)
         text = written({name: column_of(texts), "n": pa.array([0.5] * len(texts))}, 1)
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
@@ -93,7 +93,7 @@ def test_empty_whole_and_enormous_columns():
 
 
 def test_rows_of_several_pieces_are_one_after_another():
-    n = 3 * csv_cells._ROWS + 7
+    n = 3 * table_cells._ROWS + 7
     numbers = np.random.default_rng(1).normal(0, 1000, n)
     codes = np.arange(n) % 7
     texts = pa.DictionaryArray.from_arrays(codes.astype(np.int32), pa.array(list("abcdefg")))

@@ -16,7 +16,7 @@ from rpexplore.releases import feasibility
 from rpexplore.releases.feasibility import Fit, ReleaseSize, computer_memory
 from rpexplore.releases.measurement import MAX_TABLE_CELLS, PART_CELLS, check_measurable
 from rpexplore.releases.table_files import BYTES_PER_CELL
-from rpexplore.scenarios.basis_choices import BasisChoice
+from rpexplore.scenarios.bases import BasisChoice
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.workload import Workload
 from tests.support.generalised import any_plan, workloads_with_bases

@@ -7,12 +7,12 @@ import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.counts.query_planner import query_plan
+from rpexplore.planning.counts import query_plan
 from rpexplore.planning.planner import plan_tables
-from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.workload.query_list import QueryList
 from tests.support.sealed import edit_manifest
 
 DOMAIN = Domain.from_sizes({"a": 2, "b": 3})

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
-from rpexplore.data.counts import Counts
+from rpexplore.data.source import Counts
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.measurement import exact_residual, measure_together
 from tests.support.generalised import any_plan, workloads_with_bases

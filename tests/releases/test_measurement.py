@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Budget, Domain, Prefix, Ranges, SumOfVariances, Workload
-from rpexplore.common.exact_numbers import Decimals
-from rpexplore.data.counts import Counts
+from rpexplore.common.numbers import Decimals
+from rpexplore.data.source import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.planner import plan_tables

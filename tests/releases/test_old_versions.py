@@ -7,14 +7,14 @@ import pytest
 
 from rpexplore.common.json_fields import sealed_text
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.combination_folder import load_unbiased
-from rpexplore.postprocessing.results import load_results
-from rpexplore.releases.adaptive.adaptive_release import AdaptiveRelease
-from rpexplore.releases.areas.area_release import AreaRelease
+from rpexplore.releases.adaptive_release import AdaptiveRelease
+from rpexplore.releases.area_release import AreaRelease
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import can_be_resumed, release, resume
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.combination import load_unbiased
+from rpexplore.results.results import load_results
 from tests.releases.table_plan import PLAN, entries, runs
 from tests.support.stopped_runs import killed
 

@@ -9,7 +9,7 @@ import pytest
 import rpexplore
 from rpexplore import Budget, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.counts.query_planner import query_plan
+from rpexplore.planning.counts import query_plan
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
@@ -27,7 +27,7 @@ def test_the_folder_holds_everything_and_hashes_tell_changes(data, output):
     assert (output / "plan.json").read_text() == PLAN.text
     manifest = json.loads((output / "manifest.json").read_text())
     assert manifest == done.manifest
-    assert manifest["rho"] == rpexplore.common.exact_numbers.exact_text(PLAN.rho)
+    assert manifest["rho"] == rpexplore.common.numbers.exact_text(PLAN.rho)
     assert sorted(entry["path"] for entry in manifest["files"]) == sorted(names)
     readme = (output / "README.md").read_text()
     assert "3 queries over the 6 cells of\n`sex` × `age`" in readme

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 import rpexplore
 from rpexplore import Budget, Domain, SumOfVariances, Workload
-from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import FileSource
+from rpexplore.data.source import Counts
 from rpexplore.errors import LedgerError, PlanError, ReleaseError
-from rpexplore.planning.counts.query_planner import query_plan
-from rpexplore.queries.query_list import QueryList
+from rpexplore.planning.counts import query_plan
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release, resume
-from tests.queries.test_plan import query_lists
+from rpexplore.workload.query_list import QueryList
+from tests.planning.test_counts_plan import query_lists
 from tests.releases.table_plan import (
     CSV,
     NAMES,

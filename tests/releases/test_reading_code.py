@@ -14,13 +14,13 @@ import rpexplore as rp
 from rpexplore.domain.result_schema import RELEASED, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.planner import plan_tables
-from rpexplore.postprocessing.processed_folder import postprocess
-from rpexplore.postprocessing.publication import Publication
-from rpexplore.releases.reading_code import TableColumn, TableFile
+from rpexplore.releases.readme import TableColumn, TableFile
 from rpexplore.releases.release import release
-from rpexplore.releases.stored_tables import parquet_of
+from rpexplore.releases.table_cells import parquet_of
 from rpexplore.releases.table_files import table_path
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.processed_folder import postprocess
+from rpexplore.results.publication import Publication
 from tests.support.results import names_of, with_roles
 
 DOMAIN = rp.Domain(

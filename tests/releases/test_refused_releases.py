@@ -14,9 +14,9 @@ from rpexplore import (
     SumOfVariances,
     Workload,
 )
-from rpexplore.common.exact_numbers import exact_text
-from rpexplore.data.counts import Counts
+from rpexplore.common.numbers import exact_text
 from rpexplore.data.files.source import FileSource
+from rpexplore.data.source import Counts
 from rpexplore.errors import (
     DataError,
     DomainError,
@@ -25,10 +25,10 @@ from rpexplore.errors import (
     ReleaseError,
 )
 from rpexplore.planning.planner import plan_tables
-from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import dry_run, release
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.processed_folder import postprocess
 from tests.releases.table_plan import (
     CSV,
     PLAN,

@@ -3,13 +3,13 @@
 import numpy as np
 import pyarrow.parquet as pq
 
-from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.release import release
-from rpexplore.releases.residual_files import StoredResiduals, residual_files
+from rpexplore.releases.table_files import StoredResiduals, residual_files
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.unbiased import Estimates
 from tests.releases.table_plan import PLAN, draw_by, entries
 
-FILE, ROWS = "residuals.parquet", "rpexplore.releases.residual_files._ROWS_PER_FILE"
+FILE, ROWS = "residuals.parquet", "rpexplore.releases.table_files._ROWS_PER_FILE"
 
 
 def by_scale(size, gamma_squared):

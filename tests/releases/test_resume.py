@@ -11,14 +11,14 @@ import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.counts.query_planner import query_plan
+from rpexplore.planning.counts import query_plan
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.planner import plan_tables
-from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import can_be_resumed, release, resume
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.workload.query_list import QueryList
 from tests.releases.table_plan import entries
 from tests.support.sealed import edit_manifest
 from tests.support.stopped_runs import REFUSED, killed, limited, started
@@ -212,7 +212,7 @@ def test_killed_when_it_has_its_name_the_release_is_whole_and_can_be_tidied(kind
 
 
 def test_complete_files_are_kept_and_others_written_again(data, output, tmp_path, monkeypatch):
-    monkeypatch.setattr("rpexplore.releases.residual_files._ROWS_PER_FILE", 50)
+    monkeypatch.setattr("rpexplore.releases.table_files._ROWS_PER_FILE", 50)
     monkeypatch.setattr("rpexplore.releases.table_files._BYTES_BETWEEN_NOTES", 0)
     PLANS["tables"].save(tmp_path / "plan.json")
     with monkeypatch.context() as patch:

@@ -13,10 +13,8 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError, DomainError, LedgerError, ReleaseError
-from rpexplore.releases import measurement, release_steps
-from rpexplore.releases.adaptive import rounds
-from rpexplore.releases.areas import area_measurement
-from rpexplore.releases.areas.area_release import AreaRelease
+from rpexplore.releases import adaptive_rounds, area_measurement, measurement, release_steps
+from rpexplore.releases.area_release import AreaRelease
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import dry_run, release, resume
 from rpexplore.releases.release_steps import PlanSteps
@@ -30,14 +28,14 @@ from tests.support.stopped_runs import killed, killed_at_line, lines_of
 THREE = KINDS[:3]
 NOISE = {
     "tables": "rpexplore.releases.measurement.discrete_gaussian",
-    "areas": "rpexplore.releases.areas.area_measurement.discrete_gaussian",
+    "areas": "rpexplore.releases.area_measurement.discrete_gaussian",
     "counts": "rpexplore.releases.query_release.discrete_gaussian",
-    "rounds": "rpexplore.releases.adaptive.rounds.discrete_gaussian",
+    "rounds": "rpexplore.releases.adaptive_rounds.discrete_gaussian",
 }
 IN_PIECES = {
     "rpexplore.releases.measurement.PART_CELLS": 4,
-    "rpexplore.releases.areas.area_parts.PART_CELLS": 1,
-    "rpexplore.releases.areas.area_parts.PART_NUMBERS": 4,
+    "rpexplore.releases.area_parts.PART_CELLS": 1,
+    "rpexplore.releases.area_parts.PART_NUMBERS": 4,
 }
 
 
@@ -178,7 +176,7 @@ POINTS = {  # function, the how manyth call, whether all was drawn
     "in counts": (NOISE["counts"], 1, False),
     "while it notes": ("rpexplore.releases.release.write_note", 1, False),
     "while it writes tables": ("rpexplore.releases.table_files.TableWriter.table", 2, True),
-    "while it writes areas": ("rpexplore.releases.areas.area_release.write_table", 2, True),
+    "while it writes areas": ("rpexplore.releases.area_release.write_table", 2, True),
     "while it writes counts": ("rpexplore.releases.query_release.QuerySteps.write", 1, True),
     "while it ends": ("rpexplore.releases.release_steps.write_manifest", 1, True),
 }
@@ -217,7 +215,11 @@ def check_that_it_goes_on(data, output, monkeypatch, is_drawn: bool) -> int:
 
 
 def _drawing(name: str):
-    module = {"measurement": measurement, "area_measurement": area_measurement, "rounds": rounds}
+    module = {
+        "measurement": measurement,
+        "area_measurement": area_measurement,
+        "adaptive_rounds": adaptive_rounds,
+    }
     return module.get(name.split(".")[-2], measurement).discrete_gaussian
 
 
@@ -286,7 +288,7 @@ def test_all_four_parts_killed_at_any_line_keep_what_they_had_drawn(data, tmp_pa
 def test_a_run_killed_in_its_rounds_draws_no_part_again(function, data, output, monkeypatch):
     path = data.parent.parent / "plan.json"
     plan_of().save(path)
-    killed(f"rpexplore.releases.adaptive.rounds.{function}", 2, path, data, output)
+    killed(f"rpexplore.releases.adaptive_rounds.{function}", 2, path, data, output)
     left = output.with_name(".release.unfinished")
     note = json.loads((left / "run" / "draft.json").read_text())
     before = drawn_in(left)[: note["n_measured"]]
@@ -303,7 +305,7 @@ def test_a_run_killed_in_its_rounds_draws_no_part_again(function, data, output, 
 def test_parts_that_rounds_have_used_are_not_drawn_again(what, data, output):
     path = data.parent.parent / "plan.json"
     plan_of().save(path)
-    killed("rpexplore.releases.adaptive.rounds.select", 2, path, data, output)
+    killed("rpexplore.releases.adaptive_rounds.select", 2, path, data, output)
     file = output.with_name(".release.unfinished") / "run" / "measured.int64"
     content = file.read_bytes()
     if what == "records":
@@ -460,7 +462,7 @@ def test_counts_beyond_what_one_part_may_take_are_counted_again(data, output, mo
     """So no more is in memory at a time, and what is released is the same."""
     without_noise(monkeypatch)
     whole = release(plan_of(THREE), data, output.with_name("whole"))
-    for name in ("rpexplore.releases.areas.area_parts", "rpexplore.releases.measurement"):
+    for name in ("rpexplore.releases.area_parts", "rpexplore.releases.measurement"):
         monkeypatch.setattr(f"{name}.PART_CELLS", 9)
     forgotten, forget = [], release_steps.PartCounts.forget
 

@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.processed_folder import postprocess
-from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.processed_folder import postprocess
+from rpexplore.results.processed_tables import ProcessedTables
+from rpexplore.results.unbiased import Estimates
 from tests.releases.test_manifest import PLANS
 from tests.support.sealed import reseal
 

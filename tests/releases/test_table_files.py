@@ -32,7 +32,7 @@ from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.release import release
 from rpexplore.releases.table_files import table_path
 from rpexplore.releases.table_release import TableRelease
-from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.workload.table_text import query_matrix
 from tests.support.results import names_of
 
 ODD_NAMES = (

@@ -157,7 +157,7 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, workload, seed, n
         assert np.allclose(cells["standard_error"], planned.cell_standard_errors(table).ravel())
         for axis, (index, basis) in enumerate(zip(indices, bases, strict=True)):
             rows = np.indices([len(matrix) for matrix in matrices])[axis].ravel()
-            labels = rpexplore.workload.query_matrix.query_matrix(
+            labels = rpexplore.workload.table_text.query_matrix(
                 basis, domain.attributes[index]
             ).labels()
             assert cells.iloc[:, axis].tolist() == [labels[row] for row in rows]

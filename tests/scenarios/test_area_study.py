@@ -3,7 +3,7 @@
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.areas.grid import describe_grid, level_grid, study_from_grid
+from rpexplore.analysis.workload_grid import describe_grid, level_grid, study_from_grid
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.area_study import MOST_TABLES, PRESETS, AreaStudy, usual_tables
 

@@ -6,12 +6,13 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.scenarios.basis_choice_text import (
+from rpexplore.scenarios.bases import (
+    BasisChoice,
     basis_choice_from_text,
+    basis_choices_of,
     text_of_basis_choice,
     with_listed_basis_choices,
 )
-from rpexplore.scenarios.basis_choices import BasisChoice, basis_choices_of
 from rpexplore.workload.table_text import texts_of_tables
 from tests.support.strategies import described_domains, workloads, workloads_with_bases
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.planning.planner import plan_tables
-from rpexplore.scenarios.basis_choices import BasisChoice, basis_choices_of
+from rpexplore.scenarios.bases import BasisChoice, basis_choices_of
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest

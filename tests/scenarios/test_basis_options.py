@@ -8,7 +8,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios import basis_options as basis_options
+from rpexplore.scenarios import bases as bases
 from rpexplore.workload.bases import (
     BASES,
     CustomBasis,
@@ -18,7 +18,7 @@ from rpexplore.workload.bases import (
     Ranges,
     Windows,
 )
-from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.workload.table_text import query_matrix
 
 AGE = Attribute("age", Integers(0, 99))
 SEX = Attribute("sex", Categories(("F", "M"), ("Female", "Male")))
@@ -38,7 +38,7 @@ def test_bases_on_offer_can_be_chosen_and_no_others_are_refused(kind, attribute)
     basis.check(attribute)
     assert basis.kind == kind
     labels = query_matrix(basis, attribute).labels()
-    text = basis_options.describe_queries(basis, attribute)
+    text = bases.describe_queries(basis, attribute)
     examples = re.findall("“(.*?)”", text)
     assert 1 <= len(examples) <= 3
     assert set(examples) <= set(labels)
@@ -64,14 +64,14 @@ def test_why_not(kind, size, reason):
 
 
 def test_refusals_are_one_sentence():
-    assert basis_options.unavailable_bases(AGE) == ""
-    assert basis_options.unavailable_bases(SEX) == (
+    assert bases.unavailable_bases(AGE) == ""
+    assert bases.unavailable_bases(SEX) == (
         "Not for these values: moving sums, hierarchy (at least 3 values needed)."
     )
 
 
 def test_ranges_are_the_rows_they_are_said_to_be():
-    text = basis_options.describe_queries(Ranges(), AGE)
+    text = bases.describe_queries(Ranges(), AGE)
     assert text.endswith("queries, such as “25 to 50”, “0 to 33” and “50 to 99”.")
 
 
@@ -89,7 +89,7 @@ def test_widths_are_typed_and_shown():
     ids=lambda attribute: attribute.name,
 )
 def test_the_template_can_be_used_as_it_is(attribute):
-    text = basis_options.template_csv(attribute)
+    text = bases.template_csv(attribute)
     own = rp.read_custom_basis(b"\xef\xbb\xbf" + text.encode(), "q.csv", attribute)
     n = attribute.size
     assert np.array_equal(own.matrix, np.vstack([np.ones(n), np.eye(n)]))
@@ -106,7 +106,7 @@ def test_what_a_table_answers():
     workload = workload.with_bases({"age": Hierarchy((5, 10))}, tables=[("age",)])
 
     def text(*table):
-        return basis_options.describe_table(workload, workload.position(table), "people")
+        return bases.describe_table(workload, workload.position(table), "people")
 
     assert text() == "people in all"
     assert text("sex") == "people by sex"
@@ -115,16 +115,14 @@ def test_what_a_table_answers():
     assert text("sex", "income") == "people by sex and own matrix “poor” on income"
     assert text("income") == "people with income in the 2 values up to a"
     assert text("age") == "people by age (single values and groups of 5 and 10)"
-    assert basis_options.example_table(workload, "income", own) == workload.position(
-        ("sex", "income")
-    )
-    assert basis_options.example_table(workload, "income", Identity()) is None
+    assert bases.example_table(workload, "income", own) == workload.position(("sex", "income"))
+    assert bases.example_table(workload, "income", Identity()) is None
     categories = rp.Workload.of(DOMAIN, [("sex",)]).with_bases({"sex": Prefix()})
-    assert basis_options.describe_table(categories, 0, "people") == "people with sex up to a"
+    assert bases.describe_table(categories, 0, "people") == "people with sex up to a"
 
 
 def test_categories_say_which_order_counts():
-    assert basis_options.describe_order(Prefix(), AGE) == ""
-    assert basis_options.describe_order(Hierarchy(), REGION) == ""
+    assert bases.describe_order(Prefix(), AGE) == ""
+    assert bases.describe_order(Hierarchy(), REGION) == ""
     text = "Values count in the order of the codebook: a, b, c, d."
-    assert basis_options.describe_order(Hierarchy((2,)), REGION) == text
+    assert bases.describe_order(Hierarchy((2,)), REGION) == text

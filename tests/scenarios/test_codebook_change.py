@@ -1,7 +1,7 @@
 """What a new schema does to groups and narrowing (test_scenario has tables and single settings)."""
 
 import rpexplore as rp
-from rpexplore.scenarios.basis_choices import BasisChoice
+from rpexplore.scenarios.bases import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest

@@ -6,7 +6,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
-from rpexplore.domain.provenance import is_unfinished
+from rpexplore.domain.domain import is_unfinished
 from rpexplore.errors import DomainError
 from rpexplore.scenarios import codebook_grid as grids
 

@@ -4,7 +4,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
-from rpexplore.domain.provenance import (
+from rpexplore.domain.domain import (
     FOUND_IN_RECORDS,
     TO_COMPLETE,
     describe_attributes_from_records,
@@ -22,7 +22,8 @@ from rpexplore.scenarios.codebook_import import (
     survey_named_after,
     why_no_csv,
 )
-from rpexplore.scenarios.scenario import Scenario, TableSetting
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import TableSetting
 
 DOMAIN = rp.Domain(
     (

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.analysis.expected_cells import ExpectedCells, by_order
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.analysis.relative_errors import by_order
-from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.common.installation import sample_data_folder
 from rpexplore.domain.domain import Domain
-from rpexplore.planning.minimum_budget import minimum_budget
+from rpexplore.planning.planner import minimum_budget
 from rpexplore.privacy.conversions import epsilon_from_rho
 from rpexplore.scenarios.examples import EXAMPLES, Example, example_for
 from rpexplore.scenarios.project import Project

@@ -3,11 +3,12 @@
 import pytest
 
 import rpexplore as rp
-from rpexplore.common.limits import Limits
+from rpexplore.common.server import Limits
 from rpexplore.errors import LimitError
-from rpexplore.scenarios.area_example import sample_project
-from rpexplore.scenarios.limits import check_limits
-from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from rpexplore.scenarios.examples import sample_project
+from rpexplore.scenarios.project import check_limits
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_request import WorkloadRequest
 
 # 3 + 2 + 5 categories; 1 + 3 + 3 + 1 tables of 1 + 10 + 31 + 30 cells.
 SCENARIO = Scenario(

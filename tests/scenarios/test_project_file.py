@@ -9,16 +9,14 @@ from dataclasses import replace
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain import area_tree_reference
-from rpexplore.domain.area_tree_file import parquet_of_tree
-from rpexplore.domain.area_tree_reference import AreaTreeReference
+from rpexplore.domain import area_tree_file
+from rpexplore.domain.area_tree_file import AreaTreeReference, parquet_of_tree
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.autosave import Autosaves
-from rpexplore.scenarios.project import Project
-from rpexplore.scenarios.project_file import content_of, filename_of, project_of_file
+from rpexplore.scenarios.project import Project, content_of, filename_of, project_of_file
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.targets import Target
 
@@ -56,7 +54,7 @@ def members(content: bytes) -> dict[str, bytes]:
 
 @pytest.fixture(autouse=True)
 def _nothing_in_memory():
-    area_tree_reference._in_memory.clear()
+    area_tree_file._in_memory.clear()
 
 
 def test_a_file_is_json_and_with_areas_a_zip_that_holds_each_tree_once():
@@ -69,7 +67,7 @@ def test_a_file_is_json_and_with_areas_a_zip_that_holds_each_tree_once():
     text, *trees = members(content_of(project))
     assert (text, len(trees)) == ("project.json", 2)  # names are a part of what a tree is
 
-    area_tree_reference._in_memory.clear()
+    area_tree_file._in_memory.clear()
     opened = project_of_file(content_of(project), "project.zip")
     assert opened == project
     first, second, none, named = (scenario.areas for scenario in opened.scenarios)
@@ -91,7 +89,7 @@ def test_a_file_is_json_and_with_areas_a_zip_that_holds_each_tree_once():
 def test_what_is_changed_without_the_tree_does_not_read_it():
     read = []
     text = project_of(study()).text()
-    area_tree_reference._in_memory.clear()
+    area_tree_file._in_memory.clear()
     areas = Project.parse(text, read.append).current.areas
     changed = areas.with_weights({("town", ()): 3})
     assert (changed.n_tables, changed.rows[0], changed != areas) == (6 * 4, (), True)
@@ -116,7 +114,7 @@ def test_a_file_that_is_damaged_or_too_large_is_refused(monkeypatch):
     other = parquet_of_tree(rp.AreaTree.from_columns(PATHS | {"town": [*"134"]}))
     content = content_of(project_of(begun))
     text, name = members(content)["project.json"], f"areas-{begun.areas.sha256}.parquet"
-    area_tree_reference._in_memory.clear()
+    area_tree_file._in_memory.clear()
     for wrong, error in (
         (content[:-40], "no zip file, or a damaged one"),
         (content[:200] + b"xxxx" + content[204:], "no zip file, or a damaged one"),
@@ -128,10 +126,10 @@ def test_a_file_that_is_damaged_or_too_large_is_refused(monkeypatch):
             project_of_file(wrong, "p.zip")
     # The text alone opens; its areas are asked for when they are needed.
     assert project_of_file(text, "project.json") == project_of(begun)
-    monkeypatch.setattr("rpexplore.scenarios.project_file._MOST_UNPACKED", 10)
+    monkeypatch.setattr("rpexplore.scenarios.project._MOST_UNPACKED", 10)
     with pytest.raises(WorkloadError, match=r"p\.zip is too large for a project: .* unpacked"):
         project_of_file(content, "p.zip")
-    monkeypatch.setattr("rpexplore.scenarios.project_file.MOST_BYTES", 10)
+    monkeypatch.setattr("rpexplore.scenarios.project.MOST_BYTES", 10)
     with pytest.raises(WorkloadError, match=r"big\.json is too large for a project"):
         project_of_file(b" " * 11, "big.json")
 
@@ -170,7 +168,7 @@ def test_autosaved_areas_are_one_file_that_goes_when_no_project_has_them(tmp_pat
     autosaves.save(key, project.text(), None)
     (tree,) = autosaves.folder.glob("*.parquet")
     assert tree.stat().st_mode & 0o777 == 0o600
-    area_tree_reference._in_memory.clear()
+    area_tree_file._in_memory.clear()
     opened = autosaves.read(key)
     assert opened is not None
     assert opened.project == project
@@ -200,7 +198,7 @@ def test_autosaved_areas_that_are_damaged_are_said_to_be_and_mended(tmp_path):
     (path,) = tmp_path.glob("*.parquet")
     whole = path.read_bytes()
     path.write_bytes(whole[:-30] + b"x" * 30)
-    area_tree_reference._in_memory.clear()
+    area_tree_file._in_memory.clear()
     reference = AreaTreeReference(tree.sha256, tree.levels, areas.sizes, autosaves.read_tree)
     error = "The file of these areas cannot be used: it is no Parquet file, or a damaged one; give"
     with pytest.raises(DomainError, match=error):

@@ -12,10 +12,11 @@ from rpexplore.domain.attribute import Attribute, Bins, Categories
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.planning.planner import plan_tables
-from rpexplore.queries.definitions import StatedQueries, stated_from_text
-from rpexplore.queries.presets import AGE_PYRAMID
-from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
-from rpexplore.scenarios.workload_request import KINDS
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import TableSetting
+from rpexplore.scenarios.workload_request import KINDS, WorkloadRequest
+from rpexplore.workload.presets import AGE_PYRAMID
+from rpexplore.workload.query_definitions import StatedQueries, stated_from_text
 from rpexplore.workload.table_text import tables_from_text, texts_of_tables
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 4})

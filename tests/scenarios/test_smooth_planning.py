@@ -6,18 +6,18 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.export.reproduction.recipe import Recipe
-from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.losses.constrained import SumWithinTargets
-from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
-from rpexplore.scenarios.smooth_planning import (
+from rpexplore.planning.losses.losses import SumOfVariances
+from rpexplore.reports.recipe import Recipe
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.scenarios.workload_changes import (
     describe_added,
     for_smooth_tables,
     weights_are_outdated,
 )
-from rpexplore.scenarios.table_settings import GroupSetting
-from rpexplore.workload.pair_dependence import PairDependence
-from rpexplore.workload.smooth_weights import SmoothWeights
+from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.workload.smooth_weights import PairDependence, SmoothWeights
 
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 5, "c": 4, "d": 3})
 # ρ for one record: 0.9 / 3².

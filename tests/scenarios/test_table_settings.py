@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
-from rpexplore.scenarios.table_settings import GroupSetting
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 3, "c": 4})
 TABLES = list(chain.from_iterable(combinations(DOMAIN.names, k) for k in range(3)))

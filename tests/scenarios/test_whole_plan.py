@@ -8,9 +8,9 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.queries.definitions import StatedQueries
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.query_definitions import StatedQueries
 
 OLD = Path(__file__).with_name("project_version_1.json")  # as the version before wrote it
 COUNTS = StatedQueries.of(rp.QueryList(rp.Domain.from_sizes({"sex": 2}), [[0, 1]], ("women",), [5]))

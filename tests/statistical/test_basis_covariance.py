@@ -24,7 +24,7 @@ from rpexplore import (
     SumOfVariances,
     Workload,
 )
-from rpexplore.data.counts import Counts
+from rpexplore.data.source import Counts
 from rpexplore.planning.planner import optimum
 from rpexplore.planning.table_plan import TablePlan
 from tests.statistical.linear_release import (

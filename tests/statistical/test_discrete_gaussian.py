@@ -19,8 +19,12 @@ import pytest
 from scipy import stats
 
 from rpexplore.releases.noise import discrete_gaussian as sampling
-from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
-from rpexplore.releases.noise.envelope import envelope, grid
+from rpexplore.releases.noise.discrete_gaussian import (
+    LARGEST_GAMMA,
+    discrete_gaussian,
+    envelope,
+    grid,
+)
 
 LEVEL = 1e-11
 DEVIATIONS = float(stats.norm.isf(LEVEL / 2))  # 6.8, on either side

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from rpexplore import Budget
-from rpexplore.data.counts import Counts
-from rpexplore.planning.counts.query_plan import QueryPlan
-from rpexplore.planning.counts.query_planner import query_plan
+from rpexplore.data.source import Counts
+from rpexplore.planning.counts import QueryPlan, query_plan
 from rpexplore.releases.query_release import QuerySteps
 from tests.statistical.linear_release import (
     PAIR_DEVIATIONS,

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from rpexplore.export.report.pdf import find_browser
+from rpexplore.reports.report import find_browser
 
 # On a newcomer's machine these tests are skipped; .ci/run requires the browser it has installed.
 needs_browser = pytest.mark.skipif(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rpexplore.data.counts import Counts
+from rpexplore.data.source import Counts
 
 
 def counts_of(

@@ -8,7 +8,7 @@ V = Wᵀ diag(w) W. Any λ gives a lower bound.
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.workload.table_text import query_matrix
 
 
 def dense_queries(workload: rp.Workload) -> tuple[np.ndarray, np.ndarray]:

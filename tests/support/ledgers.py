@@ -7,7 +7,7 @@ import pytest
 
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.ledger_database import LedgerDatabase
-from tests.data.databases.servers import Server
+from tests.data.engines.servers import Server
 
 KINDS = ("file", "postgresql")
 OWNER, BOOKER = "LEDGER_OWNER", "LEDGER"  # connections

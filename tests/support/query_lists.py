@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import rpexplore as rp
-from rpexplore.queries.query_list import QueryList
+from rpexplore.workload.query_list import QueryList
 from tests.support.oracles import marginal_matrix
 
 

@@ -12,11 +12,15 @@ import rpexplore as rp
 from rpexplore.domain.attribute import Attribute
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.scenarios import basis_options as basis_options
-from rpexplore.scenarios.basis_choice_text import basis_choice_from_text, text_of_basis_choice
-from rpexplore.scenarios.basis_choices import BasisChoice, basis_choices_of
+from rpexplore.scenarios import bases as bases
+from rpexplore.scenarios.bases import (
+    BasisChoice,
+    basis_choice_from_text,
+    basis_choices_of,
+    text_of_basis_choice,
+)
 from rpexplore.workload.bases import BASES, Basis, from_json, to_json
-from rpexplore.workload.bases.operators import Matrix, Operator
+from rpexplore.workload.bases.base import Matrix, Operator
 from rpexplore.workload.table_text import titles
 
 DOMAIN = rp.Domain.from_sizes({"age": 5, "sex": 2})
@@ -119,9 +123,9 @@ def test_each_basis_is_exported_and_has_its_fields_in_the_schema_of_plans(kind):
 
 
 def test_it_is_offered_and_described(workload):
-    assert "steps" in basis_options.available_kinds(AGE)
-    assert "steps" not in basis_options.available_kinds(DOMAIN["sex"])
+    assert "steps" in bases.available_kinds(AGE)
+    assert "steps" not in bases.available_kinds(DOMAIN["sex"])
     assert titles(workload, np.array([1, 3])) == ["age (pairs)", "age (pairs) × sex"]
-    assert basis_options.describe_queries(Steps(2), AGE) == (
+    assert bases.describe_queries(Steps(2), AGE) == (
         "8 queries, such as “1 or 3”, “2 or 4” and “0”."
     )

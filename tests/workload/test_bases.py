@@ -22,8 +22,8 @@ from rpexplore.workload.bases import (
     to_json,
 )
 from rpexplore.workload.bases.base import MAX_VALUES
-from rpexplore.workload.custom_basis_file import read_custom_basis
-from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.workload.bases.custom import read_custom_basis
+from rpexplore.workload.table_text import query_matrix
 from tests.support.strategies import words
 
 LETTERS = Attribute("grade", Categories(("A", "B", "C", "D")))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rpexplore import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases import CustomBasis, Hierarchy, Identity, Prefix, Ranges, Windows
-from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.workload.table_text import query_matrix
 
 
 def dense(basis, attribute):

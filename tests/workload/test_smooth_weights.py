@@ -7,8 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.pair_dependence import PairDependence
-from rpexplore.workload.smooth_weights import SmoothWeights
+from rpexplore.workload.smooth_weights import PairDependence, SmoothWeights
 
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 5, "c": 4, "d": 3})
 

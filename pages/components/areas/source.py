@@ -1,4 +1,4 @@
-"""Where the areas come from: the sample country, files; and what their levels are like."""
+"""Where the areas come from, and which tables each level is asked for."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -7,22 +7,35 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.areas.study import HERE, open_study, study
-from pages.components.shared.area_levels import area_levels
+from pages.components.areas.study import (
+    GRIDS,
+    HERE,
+    change_study,
+    forget_typed,
+    open_study,
+    study,
+    target_for_all,
+)
+from pages.components.shared.area_walk import area_levels
 from pages.components.shared.autosave import autosaves
 from pages.components.shared.background import Task, begin, finish
-from pages.components.shared.file_choice import data_files, path_choice
-from pages.components.shared.files import upload_several
+from pages.components.shared.files import data_files, path_choice, upload_several
+from pages.components.shared.inputs import apply_cells, revision
 from pages.components.shared.serving import plans_only
 from pages.components.shared.session import escaped, open_beside, project, say
-from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import plural
-from rpexplore.data.files.offered import codebooks
-from rpexplore.data.files.public_files import refuse_records_beside
+from rpexplore.analysis.glossary import meaning
+from rpexplore.analysis.workload_grid import Setting, describe_grid, level_columns, level_grid
+from rpexplore.analysis.workload_grid import study_from_grid as typed_into
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import plural
+from rpexplore.data.files.offered import codebooks, refuse_records_beside
 from rpexplore.domain.area_codebook import AreaCodebook
 from rpexplore.errors import DomainError
-from rpexplore.scenarios.area_example import COUNTRY, sample_project
-from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.scenarios.area_study import PRESETS, AreaStudy
+from rpexplore.scenarios.examples import COUNTRY, sample_project
+
+# ---- Where the areas come from: the sample country, files; and what their levels are like.
+
 
 READING = "areas task"
 _PATIENCE = 2.0  # seconds a click waits for small files before their progress is shown
@@ -143,3 +156,81 @@ def _begin(name: str, load: Callable[[], AreaCodebook]) -> None:
 
     begin(READING, read, use).wait(_PATIENCE)
     finish(READING)
+
+
+# ---- Which tables each level is asked for: presets, and grids of weights and targets.
+
+
+_PRESET = "area preset"
+
+
+def apply_typed() -> None:
+    """Apply what was typed into the grids; call it before anything is drawn."""
+    for setting, name in GRIDS.items():
+        apply_cells(name, HERE, _applied(setting))
+
+
+def _applied(setting: Setting) -> Any:
+    def apply(cells: Mapping[int, Mapping[str, Any]]) -> Sequence[str]:
+        opened = study()
+        if opened is None:
+            return ()
+        edited, refused = typed_into(opened, setting, cells)
+        change_study(lambda _: edited)
+        return refused
+
+    return apply
+
+
+def tables_view(opened: AreaStudy) -> None:
+    """Presets, the grid of weights, and where the objective has them that of targets."""
+    st.markdown(escaped(describe_grid(opened)))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox("Preset", list(PRESETS), key=_PRESET, width=340, persist_state="session")
+        st.button("Apply", on_click=_take_preset)
+    st.markdown("**Weight of each table on each level**, empty: not asked for")
+    st.caption(
+        "Tables here are of single values; from Python and the command line attributes may be in "
+        "other bases, such as cumulative."
+    )
+    _grid(opened, "weight")
+    loss = opened.loss
+    if loss.compares_with_targets or loss.meets_required_targets:
+        heading = "**Target of each table on each level**, a standard error of a cell"
+        if loss.meets_required_targets:
+            heading += "; one that has to be met in every area says so: 20 required"
+        st.markdown(heading)
+        if loss.compares_with_targets:
+            target_for_all()
+        _grid(opened, "target")
+    else:
+        st.caption("Targets come in with objectives that compare with or meet them, under Plan.")
+
+
+def _grid(opened: AreaStudy, setting: Setting) -> None:
+    headings = level_columns(opened)
+    explained = meaning("Weight" if setting == "weight" else "Target")
+    st.data_editor(
+        level_grid(opened, setting),
+        key=revision(GRIDS[setting]),
+        hide_index=True,
+        placeholder="",
+        alt=f"{setting.capitalize()} of each table on each level, editable",
+        column_config={
+            "table": st.column_config.TextColumn(
+                "Table", disabled=True, width="medium", pinned=True
+            ),
+            "cells": st.column_config.NumberColumn("Cells", disabled=True, format="localized"),
+            **{
+                column: st.column_config.TextColumn(level, help=explained, width="small")
+                for column, level in headings.items()
+            },
+        },
+        column_order=["table", *headings, "cells"],
+    )
+
+
+def _take_preset() -> None:
+    preset = st.session_state[_PRESET]
+    if change_study(lambda opened: opened.with_preset(preset)):
+        forget_typed()

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.components.shared.autosave import autosaves
 from pages.components.shared.background import task_name, worked_out
-from pages.components.shared.editors import revision
+from pages.components.shared.inputs import revision
 from pages.components.shared.session import (
     attempt,
     change,
@@ -22,12 +22,12 @@ from pages.components.shared.solutions import (
     part,
     solved_areas,
 )
-from rpexplore.analysis.areas.grid import Setting, typed_target
-from rpexplore.analysis.areas.targets import budget_within_reach
+from rpexplore.analysis.area_accuracy import budget_within_reach
 from rpexplore.analysis.budget_units import stated_text
-from rpexplore.analysis.scenarios.areas_side_by_side import AreaOutcome
-from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import plural
+from rpexplore.analysis.scenario_comparison import AreaOutcome
+from rpexplore.analysis.workload_grid import Setting, typed_target
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import plural
 from rpexplore.errors import OutOfReachError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.scenarios.area_study import AreaStudy

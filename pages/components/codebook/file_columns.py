@@ -7,13 +7,19 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components.codebook.grid import HERE, change_codebook
+from pages.components.codebook.attributes import HERE, change_codebook
 from pages.components.shared.background import Task, begin, finish
 from pages.components.shared.session import current, escaped, say
-from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import plural
-from rpexplore.data.files.codebook_file import DATA_FILE, ColumnsFile
-from rpexplore.data.files.columns import MOST_VALUES, ColumnValues, Header, read_column_values
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import plural
+from rpexplore.data.files.columns import (
+    DATA_FILE,
+    MOST_VALUES,
+    ColumnsFile,
+    ColumnValues,
+    Header,
+    read_column_values,
+)
 from rpexplore.domain.domain import Domain
 from rpexplore.scenarios import codebook_import
 

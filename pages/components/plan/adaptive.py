@@ -2,11 +2,10 @@
 
 import streamlit as st
 
-from pages.components.release.which_plan import ADAPTIVE, ADDRESS
-from pages.components.shared.adaptive import adaptive_plan_of_scenario
+from pages.components.release.form import ADAPTIVE, ADDRESS
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import listing
-from pages.components.shared.expected_counts import usefulness_of
+from pages.components.shared.expected_counts import adaptive_plan_of_scenario, usefulness_of
 from pages.components.shared.files import download
 from pages.components.shared.serving import last_step, plans_only
 from pages.components.shared.session import current, escaped
@@ -18,17 +17,14 @@ from rpexplore.analysis.adaptive import (
     when_to_choose,
 )
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import describe_share, rounded
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS
 from rpexplore.figures.chart import COLUMNS, Column
-from rpexplore.planning.adaptive.adaptive_plan import AdaptivePlan
+from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.postprocessing.rehearsal.adaptive_rehearsal import (
-    AdaptiveRehearsal,
-    rehearse_adaptive,
-)
+from rpexplore.results.rehearsal import AdaptiveRehearsal, rehearse_adaptive
 
 _WANTED = "plan of the adaptive rehearsal"
 _FIXED, _ADAPTIVE = Column("smooth, fixed plan", "text"), Column("adaptive", "text")

@@ -16,11 +16,10 @@ from pages.components.shared.session import (
     show_messages,
 )
 from pages.components.shared.solutions import whole_plan
-from rpexplore.common.exact_numbers import exact_fraction
-from rpexplore.common.formatting import joined, rounded
+from rpexplore.common.numbers import exact_fraction
+from rpexplore.common.text import joined, rounded
 from rpexplore.errors import PlanError
-from rpexplore.planning.plan import TITLES, Plan
-from rpexplore.planning.shares import stated_shares
+from rpexplore.planning.plan import TITLES, Plan, stated_shares
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.scenario import Scenario
 

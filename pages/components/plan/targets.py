@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.components.shared.charts import numbers
 from pages.components.shared.expected_counts import usefulness_of
-from pages.components.shared.required_first import required_first_button
+from pages.components.shared.inputs import required_first_button
 from pages.components.shared.session import (
     attempt,
     change_fields,
@@ -25,8 +25,8 @@ from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.analysis.targets_met import of_targets, target_counts
 from rpexplore.figures.chart import Column
-from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.losses.losses import Loss
+from rpexplore.planning.planner import Optimum
 from rpexplore.planning.table_plan import TablePlan
 
 HERE = "targets"
@@ -137,7 +137,7 @@ def _binding_targets(explanation: BudgetExplanation, objective: Loss) -> None:
             "The current objective ignores targets. With the objective "
             f"“{escaped(objective.title)}”:"
         )
-    st.markdown(escaped(binding_targets.describe(explanation)))
+    st.markdown(escaped(binding_targets.describe_binding(explanation)))
     if advice := binding_targets.describe_advice(explanation):
         st.markdown(escaped(advice))
     # With the current objective alone, the button above does the same.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.components.plan.budget import LETTERS
+from pages.components.plan.objective import LETTERS
 from pages.components.shared.charts import chart_with_numbers
 from pages.components.shared.expected_counts import (
     expected_cells,
@@ -23,9 +23,9 @@ from rpexplore.analysis.usefulness import (
     Usefulness,
     points_since,
 )
-from rpexplore.common.formatting import capitalised, describe_share, rounded
-from rpexplore.figures.publishable import publishable_share_chart
-from rpexplore.figures.share_rows import share_rows
+from rpexplore.common.text import capitalised, describe_share, rounded
+from rpexplore.figures.budget_curves import publishable_share_chart
+from rpexplore.figures.queries import share_rows
 from rpexplore.planning.table_plan import TablePlan
 
 HERE = "usefulness"

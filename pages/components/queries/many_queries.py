@@ -5,26 +5,32 @@ from functools import partial
 
 import streamlit as st
 
-from pages.components.queries.query_lines import HERE, default_target, query_domain, replace_list
-from pages.components.queries.typed_lines import MOST_LISTED
-from pages.components.shared.editors import revision
+from pages.components.queries.list import (
+    HERE,
+    MOST_LISTED,
+    default_target,
+    query_domain,
+    replace_list,
+)
 from pages.components.shared.files import download, upload
+from pages.components.shared.inputs import revision
 from pages.components.shared.session import change, current, kept, say
-from rpexplore.common.formatting import plural
+from rpexplore.common.text import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.queries.builders import crossed_queries, marginal_queries
-from rpexplore.queries.csv_files import (
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.bases import Prefix, Ranges
+from rpexplore.workload.query_definitions import StatedQueries
+from rpexplore.workload.query_edits import with_queries
+from rpexplore.workload.query_files import (
+    crossed_queries,
     csv_of_coefficients,
     csv_of_conditions,
     csv_template,
+    marginal_queries,
     stated_from_csv,
 )
-from rpexplore.queries.definitions import StatedQueries
-from rpexplore.queries.edits import with_queries
-from rpexplore.queries.query_list import QueryList
-from rpexplore.scenarios.scenario import Scenario
-from rpexplore.workload.bases import Prefix, Ranges
+from rpexplore.workload.query_list import QueryList
 
 TABLES = "Every cell of small tables"
 CUMULATIVE = "Cumulative counts"

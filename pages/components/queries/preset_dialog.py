@@ -4,23 +4,22 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.components.queries.query_lines import HERE, replace_list
+from pages.components.queries.list import HERE, replace_list
 from pages.components.shared.session import attempt, change, current, escaped, kept, say
-from rpexplore.common.formatting import plural
+from rpexplore.common.text import plural
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
-from rpexplore.queries.definitions import StatedQueries
-from rpexplore.queries.edits import with_queries
-from rpexplore.queries.fitted_presets import GEOGRAPHY, Preset
-from rpexplore.queries.preset_roles import (
+from rpexplore.scenarios.workload_changes import with_preset_tables
+from rpexplore.workload.preset_roles import (
     IN_TOTALS,
     Role,
     RoleMatch,
     guessed_match,
     guessed_matches,
 )
-from rpexplore.queries.presets import PRESETS
-from rpexplore.scenarios.workload_changes import with_preset_tables
+from rpexplore.workload.presets import GEOGRAPHY, PRESETS, Preset
+from rpexplore.workload.query_definitions import StatedQueries
+from rpexplore.workload.query_edits import with_queries
 
 ASKED = "preset asked"
 QUERIES, TABLES = "Queries, each with its target", "Tables, on the page Tables"

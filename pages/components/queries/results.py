@@ -1,12 +1,14 @@
-"""What the plan of a list of queries gives: proven, query by query, as files, and beside others."""
+"""The plan of a list of queries: solved, shown query by query, and released."""
 
 import pandas as pd
 import streamlit as st
 
+from pages.components.plan.objective import BUDGET_HERE, budget_inputs, unit_inputs
+from pages.components.plan.sections import tables_input
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, metrics, numbers
-from pages.components.shared.session import current, escaped, kept
-from pages.components.shared.solutions import part_budget
+from pages.components.shared.session import attempt, change_fields, current, escaped, kept
+from pages.components.shared.solutions import budget_of_whole, part_budget
 from rpexplore.analysis.queries import (
     budgets_needed,
     count_publishable,
@@ -20,14 +22,18 @@ from rpexplore.analysis.queries import (
     targets_met,
     with_usefulness,
 )
-from rpexplore.common.formatting import describe_share, plural
+from rpexplore.analysis.sufficient_budgets import smallest_query_budget
+from rpexplore.common.text import describe_share, plural
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.queries import budgets_of_baselines, shares_of_cells
-from rpexplore.planning.counts.query_plan import QueryPlan
-from rpexplore.planning.counts.query_planner import QueryOptimum
-from rpexplore.planning.minimum_budget import rho_of_unit
+from rpexplore.planning.counts import QueryOptimum, QueryPlan
+from rpexplore.planning.planner import rho_of_unit
 from rpexplore.privacy.conversions import rho_text
-from rpexplore.queries.definitions import StatedQueries
+from rpexplore.workload.query_definitions import StatedQueries
+
+# ---- What the plan of a list of queries gives: proven, query by query, as files, and beside
+# others.
+
 
 METHODS = (
     "Noise in every cell: each cell is counted with noise and the noisy cells are added up. A "
@@ -163,4 +169,39 @@ def baselines(solution: QueryOptimum) -> None:
             file="query_budgets.csv",
             remark=METHODS,
         )
+    )
+
+
+# ---- The smallest budget with which all own counts are as accurate as wanted.
+
+
+def smallest_budget(solution: QueryOptimum, planned: QueryPlan) -> None:
+    """The budget of the scenario, and the one that is enough for the targets of own counts."""
+    unit_inputs()
+    budget_inputs()
+    tables_input(current())
+    has_others = len(current().kinds) > 1
+    if has_others:
+        share = planned.budget.privacy_cost / current().budget.privacy_cost
+        st.caption(
+            f"Own counts have {100 * float(share):.3g} % of the budget; the rest is for the other "
+            "sections of the plan."
+        )
+    enough = attempt(lambda: smallest_query_budget(solution, planned.budget))
+    if enough is None:
+        return
+    is_own, needed = enough.budget == planned.budget, "their part" if has_others else "the budget"
+    st.markdown(
+        f"{escaped(enough.text)} is the smallest budget that meets all targets."
+        if is_own
+        else f"The smallest budget that meets all targets is {escaped(enough.text)}: "
+        f"{escaped(enough.compared)} of {needed}."
+    )
+    st.button(
+        "Make it the budget",
+        on_click=change_fields,
+        args=(BUDGET_HERE,),
+        kwargs={"budget": budget_of_whole("counts", enough.budget)},
+        disabled=is_own,
+        help="The budget of the whole plan becomes the one at which own counts have this much.",
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components.plan.budget import LETTERS, UNITS
+from pages.components.plan.objective import LETTERS, UNITS
 from pages.components.release.form import ReleaseForm
 from pages.components.shared.files import (
     RELEASES,
@@ -28,23 +28,21 @@ from rpexplore.analysis.budget_units import (
     stated_unit,
 )
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.csv_text import begins_formula
-from rpexplore.common.exact_numbers import shown_few
-from rpexplore.common.formatting import data_size
-from rpexplore.common.webapp_files import is_sample_data
+from rpexplore.common.installation import is_sample_data
+from rpexplore.common.numbers import shown_few
+from rpexplore.common.text import begins_formula, data_size
 from rpexplore.data.source import Source
-from rpexplore.domain.provenance import texts_like_formulas
+from rpexplore.domain.domain import texts_like_formulas
 from rpexplore.errors import LedgerError, RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.account import Account
-from rpexplore.releases.ledger.ledger import FILENAME, Ledger
-from rpexplore.releases.ledger.ledger_overlaps import (
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger, is_database
+from rpexplore.releases.ledger.overlaps import (
     charged_elsewhere,
     describe_charge,
     refuse_overlaps,
     remembered_ledgers,
 )
-from rpexplore.releases.ledger.stores import is_database
 from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.release_steps import PlanSteps
 

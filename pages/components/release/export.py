@@ -1,30 +1,42 @@
-"""Everything one takes away with a plan, from the page where it leaves the app."""
+"""Everything one takes away with a plan: files, notes for the board, and commands."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
-from pages.components.areas.usefulness import expected_in_areas
-from pages.components.plan.smooth_rehearsal import last_rehearsal
-from pages.components.release.board import board_notes_input
-from pages.components.release.given_approvals import given_approvals
+from pages.components.areas.plan import expected_in_areas
+from pages.components.plan.results import last_rehearsal
+from pages.components.release.form import given_approvals
 from pages.components.shared.background import worked_out
-from pages.components.shared.codebook_notices import values_from_records_warning
 from pages.components.shared.files import Content, download
-from pages.components.shared.session import current, escaped, kept
+from pages.components.shared.inputs import revision
+from pages.components.shared.session import (
+    attempt,
+    bound,
+    change,
+    current,
+    escaped,
+    kept,
+    show_messages,
+)
+from pages.components.shared.texts import values_from_records_warning
 from rpexplore.analysis.accuracy import csv_of_accuracy
-from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import joined
-from rpexplore.common.other_process import in_other_process
+from rpexplore.common.processes import Progress, in_other_process
+from rpexplore.common.text import joined
+from rpexplore.domain.domain import except_from_records
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.domain.provenance import except_from_records
-from rpexplore.export import bundle
-from rpexplore.export.report import pdf
-from rpexplore.export.reproduction.command_line import command_lines
-from rpexplore.export.reproduction.script import python_script
+from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
+from rpexplore.reports import bundle, report
+from rpexplore.reports.script import command_lines, python_script
+from rpexplore.scenarios.board_notes import SECTIONS, TEXT_LENGTH, BoardNotes
 from rpexplore.scenarios.scenario import Scenario
+
+# ---- Everything one takes away with a plan, from the page where it leaves the app.
+
 
 MANY = 10_000  # tables, whose report takes seconds
 
@@ -70,10 +82,10 @@ def export_section(planned: Plan, scenario: Scenario) -> None:
         partial(bundle.report_html, planned, scenario, rehearsal, approvals, expected),
         slow=slow,
     )
-    no_browser = pdf.find_browser() is None
+    no_browser = report.find_browser() is None
     piece(
         "report.pdf",
-        f"{pdf.NO_BROWSER}." if no_browser else "The same to print or to file.",
+        f"{report.NO_BROWSER}." if no_browser else "The same to print or to file.",
         partial(bundle.report_pdf, planned, scenario, rehearsal, approvals, expected),
         disabled=no_browser,
         slow=key,
@@ -173,3 +185,121 @@ def _made(name: str, key: tuple, make: Callable[[], Content], disabled: bool) ->
 
 def _make(name: str, make: Callable[[], Content], on_progress: Progress) -> Content:
     return in_other_process(make, doing=f"Making {name}", on_progress=on_progress)
+
+
+# ---- What the report tells the board beside the plan: comments, open questions, and the decision.
+
+
+HERE = "board"
+
+
+def board_notes_input(planned: Plan) -> None:
+    """Comments, questions and decision, kept with the scenario and printed in its report."""
+    notes = current().board
+    shown = st.expander("Notes for the board", key="board notes", on_change="rerun")
+    if not shown.open:
+        return
+
+    def decide(text: str) -> None:
+        _change(decision=text, decided_on=planned.sha256)
+
+    with shown:
+        st.caption(
+            "Printed in the report and saved with the scenario. The report has lines to fill in by "
+            "hand for a decision and names that are left empty."
+        )
+        heading = st.selectbox(
+            "Section to comment on",
+            SECTIONS,
+            key="commented section",
+            persist_state="session",
+            format_func=lambda name: f"{name} ✓" if notes.comment(name) else name,
+        )
+        st.text_area(
+            f"Comment on {heading}",
+            max_chars=TEXT_LENGTH,
+            **bound(
+                f"comment on {heading}",
+                notes.comment(heading),
+                lambda text: _change(comments=notes.with_comment(heading, text).comments),
+            ),
+        )
+        _lines_input("Open questions, one a line", "questions", notes)
+        st.text_area(
+            "Decision",
+            max_chars=TEXT_LENGTH,
+            help="Kept with the plan that it is on. If the plan changes later, the report says "
+            "that the decision is on another one.",
+            **bound("decision", notes.decision, decide),
+        )
+        _lines_input(
+            "Decided by: name, role and date, one a line",
+            "decided_by",
+            notes,
+            placeholder="A. Miller, chair, 2026-11-20",
+        )
+        show_messages(HERE)
+
+
+def _lines_input(label: str, field: str, notes: BoardNotes, placeholder: str = "") -> None:
+    """A field of lines; refused ones stay to be mended, with the reason, until an undo."""
+    refused = f"{revision(HERE)} refused {field}"
+
+    def with_lines(text: str) -> BoardNotes:
+        return replace(current().board, **{field: tuple(text.split("\n"))})
+
+    def take(text: str) -> None:
+        try:
+            changed = with_lines(text)
+        except WorkloadError:
+            st.session_state[refused] = text
+        else:
+            st.session_state.pop(refused, None)
+            change(HERE, lambda: current().replaced(board=changed))
+
+    text = st.session_state.get(refused)
+    shown = "\n".join(getattr(notes, field)) if text is None else text
+    st.text_area(label, placeholder=placeholder, **bound(field.replace("_", " "), shown, take))
+    if text is not None:
+        attempt(lambda: with_lines(text), "Not saved yet. ")
+
+
+def _change(**fields: Any) -> None:
+    change(HERE, lambda: current().replaced(board=replace(current().board, **fields)))
+
+
+# ---- What runs a plan where the records are.
+
+
+COMMANDS = """\
+# Check what the plan claims: privacy cost, variances, and how close it is to the best one.
+rpexplore verify {plan}
+
+# Where approvals are wanted: sign it with an SSH key, and hand the file on.
+rpexplore approve {plan} --key KEY
+
+# Check everything, the records too, and spend nothing.
+rpexplore release {plan} data.csv --out folder --dry-run
+
+# Run it, once. Its cost is booked in the ledger beside the records before noise is drawn.
+rpexplore release {plan} data.csv --out folder
+"""
+
+
+def commands(planned: Plan) -> None:
+    """The plan in a sentence, and the commands that check and run it beside the records."""
+    st.subheader("Run it where the records are")
+    st.markdown(
+        escaped(
+            f"The plan: {planned.full_contents}, {planned.budget.amount_text(planned.rho)} for "
+            f"{planned.budget.unit}. It is run once, by those who keep the records, on their own "
+            "computer: no records come to this server."
+        )
+    )
+    st.code(COMMANDS.format(plan="plan.json"), language="bash", wrap_lines=True)
+    if [part.kind for part in planned.parts] == ["tables"]:
+        st.caption(
+            "Or in their own app (“rpexplore app”): the plan file is dropped on the page Codebook, "
+            "and run on the page Release."
+        )
+    st.markdown(f"SHA-256 of the plan, by which they know that it is this one: `{planned.sha256}`")

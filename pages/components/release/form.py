@@ -1,4 +1,4 @@
-"""The form of a release: whether all that is chosen on the page can be used."""
+"""The form of a release: which plan it runs, and whether all that is chosen can be used."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,10 +6,28 @@ from typing import TypeVar
 
 import streamlit as st
 
-from pages.components.shared.session import escaped
+from pages.components.shared.expected_counts import adaptive_plan_of_scenario
+from pages.components.shared.files import upload
+from pages.components.shared.session import (
+    attempt,
+    bound,
+    current,
+    escaped,
+    kept,
+    say,
+    show_messages,
+)
+from pages.components.shared.solutions import NO_PLAN, whole_plan
+from rpexplore.analysis.adaptive import NOTHING_PROMISED
 from rpexplore.data.source import Source
-from rpexplore.errors import RpexploreError
+from rpexplore.errors import PlanError, RpexploreError
+from rpexplore.planning.adaptive import AdaptivePlan
+from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
+from rpexplore.results.estimates.area_cells import why_no_whole_counts
+
+# ---- The form of a release: whether all that is chosen on the page can be used.
+
 
 T = TypeVar("T")
 
@@ -35,3 +53,106 @@ class ReleaseForm:
         """Say what is still to be chosen."""
         st.info(text)
         self.is_complete = False
+
+
+# ---- Which plan the Release page runs: that of the open scenario, or an adaptive one.
+
+
+HERE = "which plan"
+ADDRESS, ADAPTIVE = "plan", "adaptive"  # in the address of the page
+KINDS = {"unbiased": "Unbiased tables", ADAPTIVE: "Adaptive plan (biased)"}
+_CHOSEN, _FILE = "kind of plan to run", "adaptive plan file"
+
+
+def kind_input(label: str = "Plan to run") -> str:
+    """One of `KINDS`: the one in the address, or that was chosen last."""
+    kind = st.query_params.get(ADDRESS) or st.session_state.get(_CHOSEN)
+    kind = kind if kind in KINDS else next(iter(KINDS))
+    _choose(kind)
+    st.radio(
+        label,
+        list(KINDS),
+        format_func=KINDS.__getitem__,
+        horizontal=True,
+        **bound("plan to run", kind, _choose),
+    )
+    return kind
+
+
+def plan_to_run(label: str = "Plan to run", *, takes_files: bool = True) -> Plan | None:
+    """The whole plan of the open scenario; or with rounds in place of its tables, if wanted."""
+    is_adaptive = "tables" in current().kinds and kind_input(label) == ADAPTIVE
+    if not is_adaptive:
+        return whole_plan()
+    rounds = adaptive_plan_input() if takes_files else adaptive_plan_of_scenario()
+    if rounds is None or len(current().kinds) == 1 or _FILE in st.session_state:
+        return None if rounds is None else rounds.alone
+    whole = whole_plan()
+    if whole is None:
+        return None
+    beside = [part for part in whole.parts if part.kind != "tables"]
+    return attempt(lambda: kept(Plan, (*beside, rounds), whole.budget, whole.version), NO_PLAN)
+
+
+def say_without_whole_counts(planned: Plan) -> None:
+    """Before anything is spent: why no whole counts can be made of areas, if none can."""
+    areas = planned.part("areas")
+    if areas is not None and (refused := kept(why_no_whole_counts, areas)):
+        st.info(escaped(f"No whole counts can be made of the areas of this release. {refused}"))
+
+
+def _choose(kind: str) -> None:
+    st.session_state[_CHOSEN] = kind
+    if kind == ADAPTIVE:
+        st.query_params[ADDRESS] = kind
+    else:
+        st.query_params.pop(ADDRESS, None)
+
+
+def adaptive_plan_input() -> AdaptivePlan | None:
+    """The adaptive plan of an uploaded file, or else of the open scenario; None without one."""
+    st.warning(NOTHING_PROMISED, icon=":material/label_important:")
+    with st.expander("Run a plan file instead", expanded=_FILE in st.session_state):
+        upload("Adaptive plan file (.json)", ["json"], "uploaded adaptive plan", _take)
+        show_messages(HERE)
+        held = st.session_state.get(_FILE)
+        if held is not None:
+            name, plan = held
+            st.markdown(f"**{escaped(name)}**, SHA-256 `{plan.sha256}`")
+            st.button("Back to the plan of the scenario", on_click=_forget)
+    return adaptive_plan_of_scenario() if held is None else held[1]
+
+
+def _take(content: bytes, name: str) -> None:
+    try:
+        st.session_state[_FILE] = name, _read(content, name)
+    except RpexploreError as error:
+        say(HERE, "error", error.on_screen())
+
+
+def _read(content: bytes, name: str) -> AdaptivePlan:
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise PlanError(f"{name} is not a plan file: it is no text in UTF-8.") from None
+    return AdaptivePlan.parse(text, name)
+
+
+def _forget() -> None:
+    st.session_state.pop(_FILE, None)
+
+
+# ---- The approvals that this session was given, for runs and reports.
+
+
+_GIVEN = "approvals given"
+
+
+def given_approvals(planned: Plan) -> tuple[Approval, ...]:
+    """The approvals of a plan that this session was given."""
+    return tuple(one for one in held_approvals().values() if one.plan_sha256 == planned.sha256)
+
+
+def held_approvals() -> dict[str, Approval]:
+    """All that this session was given, by their SHA-256."""
+    return st.session_state.setdefault(_GIVEN, {})

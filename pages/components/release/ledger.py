@@ -13,15 +13,15 @@ from pages.components.results.source import open_folder
 from pages.components.shared.background import Task, has_ended
 from pages.components.shared.charts import listing, metrics
 from pages.components.shared.session import attempt, escaped
-from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import plural
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import plural
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.charged_run import booked_run
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.ledger.ledger_frames import datasets, describe_earlier_run, runs
+from rpexplore.releases.ledger.overlaps import datasets, describe_earlier_run, runs
 from rpexplore.releases.release import can_be_resumed, resume
 
 RUN_COLUMNS = {

@@ -1,13 +1,53 @@
-"""Release: take the plan along, run it on records, once, and look at the result."""
+"""Release: take a plan along, run it on records, once, and look at the result."""
 
 import streamlit as st
 
+from pages.components.release.confirmation import approvals_input, ask, confirmation
+from pages.components.release.destinations import (
+    account_of,
+    escape_formulas_input,
+    held_elsewhere,
+    ledger_input,
+    limit_input,
+    output_folder,
+    parquet_only_input,
+)
 from pages.components.release.export import take_along
-from pages.components.release.last_release import last_release
-from pages.components.release.run import run_form, run_in_place_of_form
-from pages.components.release.which_plan import plan_to_run, say_without_whole_counts
-from pages.components.shared.explanations import explained_title
-from pages.components.shared.next_page import next_page
+from pages.components.release.form import ReleaseForm, plan_to_run, say_without_whole_counts
+from pages.components.release.ledger import account_view, finishing, is_paid, unfinished_runs
+from pages.components.release.progress import (
+    dry_run_button,
+    finished_release,
+    inputs_after_dry_run,
+    release_in_progress,
+    run_elsewhere,
+)
+from pages.components.release.records import (
+    data_source,
+    person_rule_input,
+    unknown_value_caption,
+    unknown_value_input,
+)
+from pages.components.release.release_task import (
+    RELEASE_TASK,
+    ReleaseInputs,
+    ReleaseTask,
+    any_going,
+    going_since,
+    project_task,
+)
+from pages.components.results.source import open_folder
+from pages.components.shared.autosave import autosaves, is_saved, open_key, save_project
+from pages.components.shared.files import download, path_of
+from pages.components.shared.session import current, escaped, project, say, show_messages
+from pages.components.shared.texts import explained_title, next_page
+from rpexplore.errors import RpexploreError
+from rpexplore.planning.approval import Approval
+from rpexplore.planning.plan import Plan
+from rpexplore.releases.ledger.account import check_limit
+from rpexplore.reports import bundle
+
+# ---- Release: take the plan along, run it on records, once, and look at the result.
 
 
 def draw() -> None:
@@ -28,3 +68,168 @@ def draw() -> None:
                 say_without_whole_counts(planned)
                 run_form(planned)
     next_page("results", "Results")
+
+
+# ---- The run of a plan of tables, or of queries: the form, the button, how far it is, its result.
+
+
+HERE = "release"
+
+
+def run_in_place_of_form() -> bool:
+    """Whether a run of the project goes on, or the last one is finished.
+
+    Then the page shows how far it is, or its result; of a run that failed it says why.
+    """
+    task = project_task()
+    if task is not None and task.is_going:
+        release_in_progress(task)
+        return True
+    if task is not None and task.result is not None:
+        finished_release(task.result, task)
+        return True
+    is_finishing = finishing()
+    task = project_task()  # whose failure may be mended now
+    if task is not None and task.failed:
+        st.error(escaped(f"{task.error} {task.charge}"))
+    return is_finishing
+
+
+def run_form(planned: Plan) -> None:
+    """What is run, everything to be decided before it, and the button."""
+    st.markdown(
+        f"The plan: {planned.full_contents}, {planned.budget.amount_text(planned.rho)} for "
+        f"{planned.budget.unit}. It is run **once**, on records that stay where they are; the cost "
+        "is entered in a ledger first."
+    )
+    _set_up(planned)
+
+
+def _set_up(planned: Plan) -> None:
+    data = data_source(planned)
+    is_going = data is not None and going_since(data) is not None
+    if any_going() and not is_going:  # after a reload the page no longer knows its records
+        st.info("A run on other records than these is in progress.")
+    if data is None:
+        return
+    _leave_used_folder()
+    form = ReleaseForm(planned, data)
+    unknown_values = unknown_value_input(form)
+    person_rule = person_rule_input(form)
+    st.subheader("Output and cost")
+    place = st.container()
+    has_csv = any(part.kind != "areas" for part in planned.parts)
+    parquet_only = not has_csv or parquet_only_input()
+    escape_formulas = not parquet_only and escape_formulas_input(planned)
+    with place:
+        output = output_folder(form, parquet_only=parquet_only)
+    left, right = st.columns(2)
+    with left:
+        ledger = ledger_input(form)
+        elsewhere = {} if ledger is None else held_elsewhere(form, ledger)
+        account = None if ledger is None else account_of(form, ledger)
+    with right:
+        limit = limit_input(form, account)
+        paid = account is not None and is_paid(planned, output, account)
+        if account is not None and not paid:
+            record_limit = None if limit is None else limit / planned.budget.records_factor
+            form.attempt(lambda: check_limit(account, planned, record_limit))
+    approvals: tuple[Approval, ...] = ()
+    if ledger is not None and account is not None:
+        account_view(form, ledger, account, limit, paid)
+        if not paid:  # what is booked has the approvals that it was booked with
+            approvals = approvals_input(form, account)
+        if not is_going:
+            unfinished_runs(account, ledger)
+    if is_going:
+        run_elsewhere(data, account)
+    unknown_value_caption(planned.domain, unknown_values)
+    show_messages(HERE)
+    label = f"Run the release: spend {planned.budget.amount_text(planned.rho)}"
+    if paid:
+        label = "Run the release again: nothing further is spent"
+    if output is None or ledger is None or account is None or is_going or not form.is_complete:
+        st.button(label, type="primary", disabled=True)
+        return
+    inputs = ReleaseInputs(
+        plan=planned,
+        scenario=current(),
+        data=data,
+        output=output,
+        unknown_values=unknown_values,
+        person_rule=person_rule,
+        ledger=ledger,
+        limit=limit,
+        account=account,
+        elsewhere=elsewhere,
+        escape_formulas=escape_formulas,
+        parquet_only=parquet_only,
+        approvals=approvals,
+    )
+    buttons = st.container(horizontal=True)
+    with buttons:
+        dry_run_button(inputs)
+    checked = inputs_after_dry_run(inputs)
+    is_refused = checked is None
+    buttons.button(label, type="primary", disabled=is_refused, on_click=ask, args=(planned,))
+    if checked is not None:
+        confirmation(checked, _start, paid=paid)
+
+
+def _leave_used_folder() -> None:
+    """Have a new folder proposed after a release, of the other kind of plan, has taken the last."""
+    task, typed = project_task(), st.session_state.get("output")
+    if task is None or task.result is None or not typed:
+        return
+    if path_of(typed).absolute() == task.inputs.output:
+        st.session_state["output"] = ""
+
+
+def _start(inputs: ReleaseInputs) -> None:
+    """Begin the release, unless one was begun already: a second click comes here too."""
+    held = project_task()
+    kinds = {part.kind for part in inputs.plan.parts}
+    if held is not None and (held.is_going or (held.kinds == kinds and not held.failed)):
+        return
+    try:
+        account = inputs.ledger.account(inputs.data)
+    except RpexploreError as error:
+        say(HERE, "error", str(error))
+        return
+    if account != inputs.account:  # another tab, or the command line, has spent something meanwhile
+        say(
+            HERE,
+            "warning",
+            "The ledger has changed since this page was drawn; look at the figures and press "
+            "again.",
+        )
+        return
+    if not is_saved():  # for the release to be found again with its project
+        save_project(project())
+    task = ReleaseTask.begin(inputs, open_key())
+    if task is not None:
+        st.session_state[RELEASE_TASK] = task
+
+
+# ---- The last release of the open project, found again after a reload.
+
+
+def last_release() -> None:
+    """The way to the last release of the open project and to its exports, if there was one."""
+    saved = autosaves().last_release(open_key())
+    if saved is None:
+        return
+    with st.container(border=True):
+        st.markdown(
+            f"**Last release of this project:** {saved.contents}, in {escaped(str(saved.folder))}"
+        )
+        with st.container(horizontal=True):
+            if st.button("Look at its results"):
+                open_folder(saved.folder)
+                st.switch_page("pages/results.py")
+            if "tables" in saved.plan_format.split(","):
+                download(
+                    f"released-{bundle.FILENAME}",
+                    lambda: bundle.bundle(Plan.load(saved.folder / "plan.json"), saved.scenario),
+                    "Download its plan and report (.zip)",
+                )

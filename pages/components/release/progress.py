@@ -19,7 +19,7 @@ from pages.components.results.browser import browse, browse_answers
 from pages.components.shared.background import Task, follow, has_ended
 from pages.components.shared.session import escaped
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.formatting import capitalised
+from rpexplore.common.text import capitalised
 from rpexplore.data.source import Source
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import Account

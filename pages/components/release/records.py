@@ -7,20 +7,20 @@ import streamlit as st
 
 from pages.components.release.form import ReleaseForm
 from pages.components.release.release_task import RELEASE_TASK, project_task
-from pages.components.shared.file_choice import data_files, path_choice
+from pages.components.shared.files import data_files, path_choice
 from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.exact_numbers import shown_few
-from rpexplore.common.formatting import plural
-from rpexplore.data.databases.connections import connection_named, connection_names, secrets_file
-from rpexplore.data.databases.source import DatabaseSource
+from rpexplore.common.numbers import shown_few
+from rpexplore.common.text import plural
+from rpexplore.data.engines.connections import connection_named, connection_names, secrets_file
+from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.files.offered import records
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
 from rpexplore.planning.plan import Plan
-from rpexplore.scenarios import area_example
+from rpexplore.scenarios import examples
 from rpexplore.scenarios.codebook_grid import values_of
 from rpexplore.scenarios.examples import example_for
 
@@ -47,8 +47,8 @@ def data_source(planned: Plan) -> Source | None:
 
 def _sample(planned: Plan) -> Source | None:
     """The records of the example that the plan is for, if there is one."""
-    if records := area_example.sample_records_for(planned):
-        st.caption(f"{area_example.SUMMARY} All of it is made up: {escaped(str(records))}")
+    if records := examples.sample_records_for(planned):
+        st.caption(f"{examples.SUMMARY} All of it is made up: {escaped(str(records))}")
         return FileSource(records)
     if planned.part("areas") is not None:
         st.info(

@@ -14,15 +14,15 @@ import streamlit as st
 
 from pages.components.shared.autosave import autosaves, open_key
 from pages.components.shared.background import Task
-from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import text_of_path
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.ledger.ledger_overlaps import remember_ledger
+from rpexplore.releases.ledger.overlaps import remember_ledger
 from rpexplore.releases.release import can_be_resumed, release
 from rpexplore.releases.release_steps import PlanSteps
 from rpexplore.scenarios.autosave import Autosaves, SavedRelease

@@ -1,37 +1,42 @@
-"""The results browser: tables in several views, subtotals, and answers to queries."""
+"""The results browser: tables in several views, subtotals, answers, publishable cells."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
 
-from pages.components.results.publication import publication_input
+from pages.components.results.source import is_of_current
 from pages.components.results.views import bar_view, grid_view, heat_view, list_view
 from pages.components.shared.charts import numbers
-from pages.components.shared.session import escaped, kept
+from pages.components.shared.inputs import number_field
+from pages.components.shared.session import current, escaped, kept
+from rpexplore.analysis import released_cells
 from rpexplore.analysis.glossary import meaning
-from rpexplore.analysis.results import subtotals
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import COLUMNS, Column
-from rpexplore.postprocessing.publication import (
+from rpexplore.releases.adaptive_release import BOUND_MEANING
+from rpexplore.releases.items import Answer
+from rpexplore.releases.query_release import QueryRelease
+from rpexplore.results.publication import (
     CV_MEANING,
     SMOOTH_CV_MEANING,
     Publication,
     SmoothingGain,
     has_errors,
 )
-from rpexplore.postprocessing.results import (
+from rpexplore.results.results import (
     Results,
     ShownTables,
     attributes_in_tables,
     has_counts,
     in_column_order,
 )
-from rpexplore.releases.adaptive.bound_texts import BOUND_MEANING
-from rpexplore.releases.marginal_estimate import Answer
-from rpexplore.releases.query_release import QueryRelease
+
+# ---- The results browser: tables in several views, subtotals, and answers to queries.
+
 
 VIEWS = {  # how many attributes each needs, what draws it, and what it is called in a sentence
     "Grid": (0, grid_view, "a grid"),
@@ -172,7 +177,7 @@ def _subtotal(
     if publication.hides(answer.value, answer.standard_error):
         st.info("This subtotal is not publishable, and is left empty.")
         return
-    sentence = subtotals.describe_sum(
+    sentence = released_cells.describe_sum(
         domain, chosen, answer.value, answer.standard_error, record_noun
     )
     st.info(f"**{escaped(sentence)}**", icon=":material/functions:")
@@ -184,7 +189,9 @@ def _answer(
     attributes: tuple[str, ...],
     chosen: dict[str, Sequence[int]],
 ) -> Answer:
-    query = {name: subtotals.vector_of(domain[name], chosen.get(name, ())) for name in attributes}
+    query = {
+        name: released_cells.vector_of(domain[name], chosen.get(name, ())) for name in attributes
+    }
     return results.answer(attributes, where=query)
 
 
@@ -220,3 +227,30 @@ def browse_answers(release: QueryRelease) -> None:
     numbers(answers, ANSWER_COLUMNS, "answers.csv", alt)
     with st.expander("What this release guarantees, in full"):
         st.markdown(escaped(plan.guarantee))
+
+
+# ---- Which cells of the results are publishable, and whether others are left empty.
+
+
+def publication_input(results: ShownTables) -> Publication:
+    """A limit, at first that of the open scenario where the tables can be its, and a choice."""
+    usual = current().cv_limit if is_of_current(results) else CV_LIMIT
+    with st.container(horizontal=True, vertical_alignment="bottom", width="content"):
+        percent = number_field(
+            "Publishable: CV at most (%)",
+            f"limit of results, usually {usual}",
+            value=float(f"{100 * usual:.10g}"),
+            least=0.1,
+            most=1000.0,
+            width=230,
+            help=f"{CV_MEANING} A count that is not above 0 is not publishable.",
+            persist_state="session",
+        )
+        leave_empty = st.checkbox(
+            "Leave cells that are not publishable empty",
+            key="leave cells empty",
+            persist_state="session",
+            help="In what is shown and downloaded here: CSV, Parquet and the workbook. The folder "
+            "of the results stays as it is.",
+        )
+    return Publication(usual if percent is None else percent / 100, leave_empty)

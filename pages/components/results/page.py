@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Mapping
 
-from pages.components.results.adaptive import how_it_came_about
-from pages.components.results.area_work import area_work
-from pages.components.results.areas import browse_areas
+from pages.components.results.areas import area_work, browse_areas
 from pages.components.results.browser import browse, browse_answers
-from pages.components.results.downloads import workbook_download
-from pages.components.results.postprocess import HERE, POSTPROCESSING, postprocessing
-from pages.components.results.publishing import publishing
-from pages.components.results.reading_code import reading_code
-from pages.components.results.shrinkage import shrinkage
+from pages.components.results.files import publishing, reading_code, workbook_download
+from pages.components.results.postprocess import (
+    HERE,
+    POSTPROCESSING,
+    how_it_came_about,
+    postprocessing,
+    shrinkage,
+)
 from pages.components.results.source import Shown, record_noun_of, results_source
 from pages.components.results.synthetic import (
     browse_records,
@@ -18,12 +19,12 @@ from pages.components.results.synthetic import (
     where_records_are_made,
 )
 from pages.components.shared.background import finish, follow_begun
-from pages.components.shared.explanations import explained_title
 from pages.components.shared.session import kept, show_messages
+from pages.components.shared.texts import explained_title
 from rpexplore.domain.result_schema import OWN_COUNT
-from rpexplore.postprocessing.areas.area_results import AreaResults
-from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.publication import Publication
+from rpexplore.results.area_results import AreaResults
+from rpexplore.results.publication import Publication
+from rpexplore.results.unbiased import Estimates
 
 
 def draw() -> None:

@@ -1,38 +1,49 @@
-"""Post-processing: processed tables and combined ones, each an explicit choice with its label."""
+"""Post-processing, each an explicit choice with its label; shrinkage; adaptive releases."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pandas as pd
 import streamlit as st
 
 from pages.components.results.source import open_folder
 from pages.components.shared.background import Task, begin, follow_begun
-from pages.components.shared.file_choice import (
+from pages.components.shared.charts import chart_with_numbers, numbers
+from pages.components.shared.files import (
     data_files,
+    new_folder_input,
     path_choice,
     paths_choice,
     released_folders,
 )
-from pages.components.shared.files import new_folder_input
-from pages.components.shared.session import kept, say, show_messages
+from pages.components.shared.session import escaped, kept, say, show_messages
+from rpexplore.analysis import released_cells as analysis
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import capitalised
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import capitalised
 from rpexplore.data.files.offered import ledgers
 from rpexplore.domain.readings import READINGS
-from rpexplore.postprocessing.combination import combine
-from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
-from rpexplore.postprocessing.duration import (
+from rpexplore.figures.chart import COLUMNS, Column
+from rpexplore.figures.fairness import shrinkage_chart
+from rpexplore.releases.adaptive_release import BOUND_MEANING, AdaptiveRelease
+from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.combination import combine, load_unbiased, write_combined
+from rpexplore.results.duration import (
     nonnegative_seconds,
     rough_duration,
     smooth_seconds,
     writing_seconds,
 )
-from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.processed_folder import postprocess
-from rpexplore.postprocessing.processed_tables import Method
-from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.estimates.shrinkage import BY_SIZE
+from rpexplore.results.processed_folder import postprocess
+from rpexplore.results.processed_tables import Method, ProcessedTables
+from rpexplore.results.results import attributes_in_tables
+from rpexplore.results.unbiased import Estimates
+from rpexplore.workload.table_text import title
+
+# ---- Post-processing: processed tables and combined ones, each an explicit choice with its label.
+
 
 HERE = "results"
 POSTPROCESSING = "postprocessing"  # the work that goes on
@@ -184,3 +195,111 @@ def _begin(work: Work, output: Path, field: str, noun: str) -> None:
     if POSTPROCESSING not in st.session_state:
         st.session_state.pop(_LEFT_OPEN, None)
         begin(POSTPROCESSING, lambda on_progress: work(on_progress, output), at_end)
+
+
+# ---- How far smooth tables were shrunk: by group, by size of the counts, and table by table.
+
+
+VALUES, SIZES, TABLES = "Values of an attribute", "Size of the smooth count", "Tables"
+
+
+def shrinkage(tables: ProcessedTables) -> None:
+    """How far groups are from their unbiased counts, and what was kept of each measurement."""
+    st.subheader("How far counts were smoothed")
+    st.markdown(
+        "Smoothing takes differences from small groups first. Here is how far smooth counts are "
+        "from the unbiased ones, in standard errors (root mean square). At 1 no more than noise "
+        "was taken away. Clearly above 1, real differences went with it; above 1.41 the unbiased "
+        "counts of a group are more accurate than its smooth ones."
+    )
+    attributes = attributes_in_tables(tables)
+    by = st.radio(
+        "By",
+        [VALUES, SIZES, TABLES] if attributes else [SIZES],
+        key="smoothed by",
+        horizontal=True,
+        persist_state="session",
+    )
+    if by == TABLES:
+        _by_table(tables)
+        return
+    groups = kept(_groups, tables)
+    if by == SIZES:
+        attribute, kind, file = BY_SIZE, "smooth counts", "smoothed_by_size.csv"
+    else:
+        far = analysis.farthest_group(groups.loc[groups["attribute"] != BY_SIZE, :])
+        # Of these tables: others have another attribute to begin with.
+        attribute = kind = st.selectbox(
+            "Attribute",
+            attributes,
+            attributes.index(far["attribute"]),
+            key=f"smoothed by attribute of {tables.folder}",
+        )
+        file = "smoothed_by_value.csv"
+    of_attribute = groups.loc[groups["attribute"] == attribute, :]
+    chart_with_numbers(shrinkage_chart(of_attribute, kind, file))
+
+
+def _groups(tables: ProcessedTables) -> pd.DataFrame:
+    return tables.shrinkage_by_group
+
+
+def _by_table(tables: ProcessedTables) -> None:
+    """What was kept of each measurement, and where smoothing gains next to nothing."""
+    frame = tables.shrinkage
+    st.markdown(escaped(analysis.describe_kept(frame)))
+    st.markdown(escaped(analysis.describe_gains(frame)))
+    columns = {
+        "table": COLUMNS["table"],
+        "smoothing_gains": Column("smoothing gains", "text"),
+        "share_kept": Column("share kept", "share", term="Share kept"),
+        "standard_error": COLUMNS["standard_error"],
+        "model_error": Column("model-based error", term="Model-based error"),
+        "order": COLUMNS["order"],
+        "cells": COLUMNS["cells"],
+    }
+    frame = frame.assign(table=[" × ".join(names) for names in frame["attributes"]])
+    frame = frame.drop(columns="attributes")
+    frame = frame.sort_values("share_kept", kind="stable", ignore_index=True)
+    numbers(frame, columns, "smoothed_tables.csv", "What smoothing kept and gains, by table")
+
+
+# ---- Of an adaptive release: how far each table can be from the truth, and what rounds selected.
+
+
+BOUND_COLUMNS = {
+    "table": Column("table", "text"),
+    "bound": Column("all errors together, 95 %", "text"),
+    "measured": Column("all of it measured", "text"),
+}
+SELECTED_COLUMNS = {
+    "round": Column("round", "count"),
+    "drawn": Column("drawn as", "count"),
+    "table": Column("selected and measured", "text"),
+}
+
+
+def how_it_came_about(release: AdaptiveRelease, record_noun: str) -> None:
+    """The bound of each table, what each round selected, and what cannot be made of all this."""
+    st.subheader("How far each table can be from the truth", help=BOUND_MEANING)
+    bounds = release.bounds.assign(bound=release.describe_bounds(record_noun))
+    # The smallest first; those without one last.
+    bounds = bounds.sort_values("error_bound_95", kind="stable")
+    columns = {
+        "table": list(map(title, bounds["attributes"])),
+        "bound": bounds["bound"],
+        "measured": ["yes" if one else "no" for one in bounds["measured"]],
+    }
+    numbers(pd.DataFrame(columns), BOUND_COLUMNS, "bounds.csv", "The bound of every table")
+    st.subheader("What the rounds selected")
+    selected = release.selections
+    columns = {
+        "round": selected["round"],
+        "drawn": selected["drawn"],
+        "table": list(map(title, selected["attributes"])),
+    }
+    numbers(pd.DataFrame(columns), SELECTED_COLUMNS, "rounds.csv", "What was selected")
+    st.info(
+        "Unbiased counts, subtotals with exact errors, nonnegative or whole tables and "
+        "combinations with other releases are made of releases whose plan is not adaptive."
+    )

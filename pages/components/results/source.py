@@ -13,15 +13,17 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.components.release.release_task import project_task
 from pages.components.shared.autosave import autosaves, is_saved, open_key, save_project
 from pages.components.shared.background import worked_out
-from pages.components.shared.file_choice import finished_at, path_choice, released_folders
+from pages.components.shared.files import finished_at, path_choice, released_folders
 from pages.components.shared.session import current, escaped, kept, project
-from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import capitalised
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import capitalised
 from rpexplore.planning.plan import TITLES
-from rpexplore.postprocessing.areas.area_counts import KIND as WHOLE_COUNTS
-from rpexplore.postprocessing.areas.area_results import AreaResults
-from rpexplore.postprocessing.processed_tables import ProcessedTables
-from rpexplore.postprocessing.results import (
+from rpexplore.releases.items import PartReader
+from rpexplore.releases.manifest import read_manifest
+from rpexplore.results.area_results import AreaResults
+from rpexplore.results.estimates.area_counts import KIND as WHOLE_COUNTS
+from rpexplore.results.processed_tables import ProcessedTables
+from rpexplore.results.results import (
     Results,
     ShownTables,
     attributes_in_tables,
@@ -29,10 +31,8 @@ from rpexplore.postprocessing.results import (
     load_area_results,
     source_folder,
 )
-from rpexplore.postprocessing.synthetic.records import KIND as SYNTHETIC
-from rpexplore.postprocessing.synthetic.records import SyntheticRecords
-from rpexplore.releases.items import PartReader
-from rpexplore.releases.manifest import read_manifest
+from rpexplore.results.synthetic.records import KIND as SYNTHETIC
+from rpexplore.results.synthetic.records import SyntheticRecords
 
 SESSION, FOLDER = "The release of this project", "A folder"
 _PROJECT, _NOTED = "results of project", "results noted"  # its key, and what is noted with it

@@ -16,20 +16,16 @@ from pages.components.shared.charts import listing
 from pages.components.shared.files import download, new_folder_input
 from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.concurrency import Progress
-from rpexplore.domain.impossible import (
-    combination_from_text,
-    describe_combinations,
-    example_of,
-)
+from rpexplore.common.processes import Progress
+from rpexplore.domain.values import combination_from_text, describe_combinations, example_of
 from rpexplore.figures.chart import Column
-from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.processed_tables import ProcessedTables
-from rpexplore.postprocessing.synthetic.duration import records_seconds
-from rpexplore.postprocessing.synthetic.impossible import of_names
-from rpexplore.postprocessing.synthetic.records import RECORDS, TABLES, SyntheticRecords
-from rpexplore.postprocessing.synthetic.records_folder import MOST_RECORDS, synthesize
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.duration import records_seconds
+from rpexplore.results.processed_tables import ProcessedTables
+from rpexplore.results.synthetic.impossible import of_names
+from rpexplore.results.synthetic.records import RECORDS, TABLES, SyntheticRecords
+from rpexplore.results.synthetic.records_folder import MOST_RECORDS, synthesize
+from rpexplore.results.unbiased import Estimates
 
 FIRST = 100  # records that are shown
 TABLE_COLUMNS = {  # what matters first: a narrow screen shows no more

@@ -1,18 +1,23 @@
 """The views of a table of the results: a grid, a list, bars with intervals, and a heat map."""
 
+import re
 from collections.abc import Sequence
 
+import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.components.results.columns import columns_of, file_of
-from pages.components.results.downloads import table_downloads
+from pages.components.results.files import table_downloads
 from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.session import escaped, kept
-from rpexplore.analysis.results.released_cells import ReleasedCells, describe_margin
-from rpexplore.analysis.results.released_grid import describe_margins, released_grid
-from rpexplore.figures.chart import Chart, Column
-from rpexplore.figures.released_cells import (
+from rpexplore.analysis.released_cells import (
+    ReleasedCells,
+    describe_margin,
+    describe_margins,
+    released_grid,
+)
+from rpexplore.domain.result_schema import Role, Schema
+from rpexplore.figures.cells import (
     MOST_BARS,
     MOST_CELLS,
     MOST_GROUPS,
@@ -20,13 +25,10 @@ from rpexplore.figures.released_cells import (
     heat_map,
     is_crossed,
 )
-from rpexplore.postprocessing.areas.area_results import AreaTables
-from rpexplore.postprocessing.publication import Publication, has_errors
-from rpexplore.postprocessing.results import (
-    ShownTables,
-    has_counts,
-    in_column_order,
-)
+from rpexplore.figures.chart import COLUMNS, Chart, Column
+from rpexplore.results.area_results import AreaTables
+from rpexplore.results.publication import Publication, has_errors
+from rpexplore.results.results import ShownTables, has_counts, in_column_order
 
 MOST_OPTIONS = 1000  # values of an attribute, to choose from
 MOST_ROWS, MOST_COLUMNS = 1000, 100  # of a grid
@@ -295,3 +297,47 @@ def _named(results: ShownTables, attributes: tuple[str, ...]) -> tuple[str, ...]
         own = attributes if results.axis else (attributes or ("total",))
         return (*results.whose, *own)
     return attributes
+
+
+# ---- The columns of a table of the results, and the name of its file.
+
+
+def columns_of(frame: pd.DataFrame) -> dict[str, Column]:
+    """How each column of a table is shown, by its role: labels, counts, intervals."""
+    schema = Schema.of(frame)
+    kind = "noisy"
+    if schema.has("note"):
+        kind = "processed"
+    if schema.is_smooth:
+        kind = "smooth" if schema.has_unbiased else "estimated"
+    biased = " (biased)" if schema.is_processed else ""
+    unbiased = "unbiased " if schema.has_unbiased else ""
+    holds = "" if schema.has_unbiased or not schema.is_smooth else " (if the model holds)"
+    heads: dict[Role, Column] = {
+        "value": Column(f"{kind} count{biased}", "estimate"),
+        "estimate": Column("noisy count (unbiased)", "estimate"),
+        "error": COLUMNS["standard_error"],
+        "model_error": Column("model-based error", term="Model-based error"),
+        "margin": COLUMNS["margin_95"],
+        "lower": Column(f"{unbiased}95 % interval from{holds}", "estimate"),
+        "upper": Column(f"{unbiased}95 % interval to{holds}", "estimate"),
+        "cv": Column("model-based CV" if schema.is_smooth else "CV", "share"),
+        "target": Column("target σ"),
+        "publishable": Column("publishable", "text"),
+        "flag": Column("target met", "text"),
+        "note": Column(f"what the {'processed' if unbiased else kind} count is", "text"),
+    }
+    return {
+        column.name: heads.get(column.role, Column(column.name, "name"))
+        for column in schema.columns
+    }
+
+
+def file_of(names: Sequence[str], publication: Publication) -> str:
+    """What to call a downloaded table: "age_sex.csv", as in the folder of a release.
+
+    "age_sex-publishable.csv" where other cells are left empty.
+    """
+    parts = (re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names or ("total",))
+    kind = "-publishable" if publication.leave_empty else ""
+    return f"{'_'.join(filter(None, parts))[:80] or 'table'}{kind}.csv"

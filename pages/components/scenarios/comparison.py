@@ -1,25 +1,48 @@
-"""Scenarios side by side on the Scenarios page: inputs, outcomes, curves, single tables."""
+"""Scenarios side by side on the Scenarios page, and the project as one file."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import pandas as pd
 import streamlit as st
 
-from pages.components.scenarios.areas import areas_of_scenarios
-from pages.components.scenarios.texts import texts_of_scenarios
+from pages.components.areas.study import area_outcome
+from pages.components.shared.autosave import (
+    delete_saved,
+    new_project,
+    other_saved_projects,
+    project_of_upload,
+)
 from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.expected_counts import expected_cells
-from pages.components.shared.measure import measure_input
-from pages.components.shared.session import bound, escaped, kept, project
+from pages.components.shared.files import download, upload
+from pages.components.shared.inputs import measure_input
+from pages.components.shared.serving import plans_only, where_kept
+from pages.components.shared.session import (
+    bound,
+    change_project,
+    escaped,
+    kept,
+    open_saved,
+    project,
+    say,
+)
 from pages.components.shared.solutions import plan
-from rpexplore.analysis.measures import Measure
-from rpexplore.analysis.scenarios import shared_tables, side_by_side
-from rpexplore.analysis.scenarios.shared_tables import Contender
-from rpexplore.common.formatting import plural
+from rpexplore.analysis import scenario_comparison, shared_tables
+from rpexplore.analysis.forecast import Measure
+from rpexplore.analysis.scenario_comparison import area_inputs, area_outcomes
+from rpexplore.analysis.shared_tables import Contender
+from rpexplore.common.text import joined, plural
+from rpexplore.domain.domain import except_from_records
+from rpexplore.figures.accuracy import distribution_by_plan_chart
 from rpexplore.figures.chart import COLUMNS, Column, Kind, columns_of, in_measure
-from rpexplore.figures.distributions import distribution_by_plan_chart
-from rpexplore.figures.share_rows import scenario_rows
+from rpexplore.figures.queries import scenario_rows
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.scenarios.project import content_of, filename_of
 from rpexplore.scenarios.scenario import Scenario
+
+# ---- Scenarios side by side on the Scenarios page: inputs, outcomes, curves, single tables.
+
 
 MOST = 6  # as many as there are styles to tell apart
 
@@ -87,8 +110,8 @@ def _shared(contenders: list[Contender]) -> None:
 def _texts(scenarios: list[Scenario], plans: list[TablePlan]) -> None:
     """Inputs and outcomes as texts."""
     differing = st.toggle("Only where they differ", key="only differing", persist_state="session")
-    inputs = kept(side_by_side.inputs, scenarios)
-    outcomes = kept(side_by_side.outcomes, scenarios, plans)
+    inputs = kept(scenario_comparison.inputs, scenarios)
+    outcomes = kept(scenario_comparison.outcomes, scenarios, plans)
     texts_of_scenarios("Inputs", inputs, scenarios, differing=differing)
     texts_of_scenarios("Outcomes, all tables", outcomes, scenarios, differing=differing)
 
@@ -121,7 +144,7 @@ def _curves(contenders: list[Contender]) -> None:
     forecasts = [
         kept(contender.seen_in, measure, slot=contender.scenario.name) for contender in contenders
     ]
-    record_noun = side_by_side.common_noun([contender.scenario for contender in contenders])
+    record_noun = scenario_comparison.common_noun([contender.scenario for contender in contenders])
     chart = kept(distribution_by_plan_chart, forecasts, record_noun)
     chart = replace(
         chart,
@@ -183,3 +206,123 @@ def _valid_key(key: str, names: list[str]) -> str:
     if st.session_state.get(key) not in names:
         st.session_state[key] = names[0]
     return key
+
+
+# ---- The areas of scenarios side by side, on the Scenarios page.
+
+
+def areas_of_scenarios(scenarios: Sequence[Scenario]) -> None:
+    """Inputs and outcomes of those that have areas; they are planned one after another."""
+    having = [scenario for scenario in scenarios if scenario.areas is not None]
+    others = [f"“{scenario.name}”" for scenario in scenarios if scenario.areas is None]
+    if others:
+        st.caption(escaped(f"Without areas: {joined(others)}."))
+    inputs = kept(area_inputs, having)
+    texts_of_scenarios("Inputs", inputs, having, differing=False)
+    outcomes = []
+    for scenario in having:
+        outcome = area_outcome(scenario)
+        if outcome is None:
+            return
+        outcomes.append(outcome)
+    texts_of_scenarios("Outcomes", kept(area_outcomes, having, outcomes), having, differing=False)
+    if inputs.loc[["Areas", "Tables", "Objective"], "differs"].any():
+        st.caption(
+            "The objective compares plans only where areas, tables with their weights and targets, "
+            "and the objective itself are the same."
+        )
+
+
+# ---- A table of texts, one column a scenario, on the Scenarios page.
+
+
+def texts_of_scenarios(
+    heading: str, texts: pd.DataFrame, scenarios: Sequence[Scenario], *, differing: bool
+) -> None:
+    """Rows that differ carry a mark, and can be all that is shown."""
+    st.markdown(f"**{heading}**")
+    rows = texts.loc[texts["differs"]] if differing else texts
+    names = [f"scenario {index}" for index in range(len(scenarios))]
+    frame = rows.set_axis([*names, "differs"], axis=1)
+    frame["differs"] = ["≠" if differs else "" for differs in rows["differs"]]
+    frame.insert(0, "row", frame.index)
+    if frame.empty:
+        st.caption("The same in all scenarios.")
+        return
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height="content",
+        alt=f"{heading}, side by side; ≠ marks what differs",
+        column_order=["row", "differs", *names],
+        column_config={
+            "row": st.column_config.TextColumn("", pinned=True),
+            "differs": st.column_config.TextColumn("≠", width=40, help="≠: not the same in all"),
+            **{name: scenario.name for name, scenario in zip(names, scenarios, strict=True)},
+        },
+    )
+
+
+# ---- The project as one file: saved, loaded, started anew.
+
+
+def project_file(slot: str) -> None:
+    """Widgets to save and load the whole project; messages go to `slot`."""
+
+    def load(content: bytes, name: str) -> None:
+        if change_project(slot, lambda: project_of_upload(content, name)):
+            _give_up_release()
+            scenarios = plural(len(project().scenarios), "scenario")
+            say(slot, "success", f"Opened {name}: {scenarios}. Undo brings back the others.")
+
+    def start_anew() -> None:
+        if change_project(slot, new_project):
+            _give_up_release()
+            say(slot, "success", "A new project on the sample survey. Undo brings back the other.")
+
+    st.subheader("The project as a file")
+    but = except_from_records(*(scenario.domain for scenario in project().scenarios))
+    st.markdown(
+        "All scenarios together are a project. It is saved "
+        f"{where_kept()} with every change, and found again after a refresh. As a file it can be "
+        "kept elsewhere or passed on. It holds "
+        f"what you have chosen, and nothing from records{escaped(but)}."
+    )
+    held = project()  # the file is made by another thread, which knows no session
+    file = filename_of(held)
+    download(file, lambda: content_of(held), f"Save {file}")
+    if held.areas:
+        st.caption("It is a zip file because the areas are in it, for another computer.")
+    # Only when it is open: the saved projects are read and checked for it.
+    expander = st.expander("Open another project", key="other projects", on_change="rerun")
+    if not expander.open:
+        return
+    with expander:
+        _saved_projects()
+        upload(
+            "A project file saved here, in place of all scenarios above",
+            ["json", "zip"],
+            "project file",
+            load,
+        )
+        st.button("Start a new project on the sample survey", on_click=start_anew)
+
+
+def _give_up_release() -> None:
+    if not plans_only():  # else there is none
+        from pages.components.release.release_task import give_up_release
+
+        give_up_release()
+
+
+def _saved_projects() -> None:
+    """The other projects that this browser changed last, each with a button to open it."""
+    for key, saved in other_saved_projects().items():
+        text, button = st.columns([4, 1], vertical_alignment="center")
+        names = ", ".join(f"“{name}”" for name in saved.project.names)
+        survey = saved.project.current.survey
+        whose = f"{survey}, saved" if survey else "Saved"
+        text.markdown(escaped(f"{whose} {saved.saved:%Y-%m-%d %H:%M} UTC: {names}"))
+        button.button("Open", key=f"open project {key}", on_click=open_saved, args=(key,))
+        if plans_only():  # where an account has room for some only
+            button.button("Delete", key=f"delete project {key}", on_click=delete_saved, args=(key,))

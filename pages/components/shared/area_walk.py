@@ -1,12 +1,19 @@
-"""A walk through a tree of areas: the way back up, and the parts of an area to look into."""
+"""A walk through a tree of areas, and how many there are on each level."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.components.shared.session import escaped
-from rpexplore.domain.area_titles import area_title, areas_above, distinct_titles
-from rpexplore.domain.area_tree import AreaTree
+from pages.components.shared.charts import metrics, numbers
+from pages.components.shared.session import escaped, kept
+from rpexplore.analysis.area_accuracy import describe_levels
+from rpexplore.analysis.area_levels import level_sizes
+from rpexplore.common.text import joined
+from rpexplore.domain.area_tree import AreaTree, area_title, areas_above, distinct_titles
+from rpexplore.figures.areas import LEVEL_COLUMNS
+from rpexplore.scenarios.area_study import AreaStudy
+
+# ---- A walk through a tree of areas: the way back up, and the parts of an area to look into.
 
 
 def looked_into(tree: AreaTree, key: str) -> int:
@@ -55,3 +62,19 @@ def way_down(tree: AreaTree, key: str, parts: Sequence[int]) -> None:
 def look_into(tree: AreaTree, key: str, area: int) -> None:
     """Have the walk of this key be at an area, from the next run on."""
     st.session_state[key] = tree.sha256, area
+
+
+# ---- The levels of areas: how many there are of each, and of their parts; never a list of areas.
+
+
+def area_levels(opened: AreaStudy) -> None:
+    """How many areas, levels and other attributes there are, and a table of the levels."""
+    tree, domain = opened.areas.tree, opened.domain
+    sizes = kept(level_sizes, tree, by=(tree,))
+    metrics(
+        ("Areas", f"{tree.n_areas:,}", escaped(opened.filename)),
+        ("Levels", f"{len(tree.levels):,}", escaped(f"attribute {opened.attribute}")),
+        ("Other attributes", f"{len(domain):,}", escaped(joined(domain.names))),
+    )
+    st.markdown(escaped(describe_levels(sizes)))
+    numbers(sizes, LEVEL_COLUMNS, "levels.csv", "The levels of the areas")

@@ -15,13 +15,12 @@ import streamlit as st
 
 from pages.components.shared.accounts import account
 from pages.components.shared.serving import limits, plans_only
-from rpexplore.common.event_log import log_event
-from rpexplore.common.formatting import data_size
+from rpexplore.common.server_files import log_event
+from rpexplore.common.text import data_size
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios.autosave import Autosaves, SavedProject
 from rpexplore.scenarios.examples import EXAMPLES
-from rpexplore.scenarios.project import Project
-from rpexplore.scenarios.project_file import project_of_file
+from rpexplore.scenarios.project import Project, project_of_file
 
 PARAMETER = "project"
 MOST_REMEMBERED = 50  # keys in a cookie, which must stay below 4 KB

@@ -8,13 +8,11 @@ from weakref import WeakSet
 
 import streamlit as st
 
-from pages.components.shared.serving import limits
+from pages.components.shared.serving import limits, own_turn, session_number, turn, work_for
 from pages.components.shared.session import escaped, kept, kept_name
-from pages.components.shared.session_log import session_number, work_for
-from pages.components.shared.turns import own_turn, turn
-from rpexplore.common.concurrency import Progress
-from rpexplore.common.event_log import log_event, log_unexpected, timed_event
-from rpexplore.common.formatting import duration
+from rpexplore.common.processes import Progress
+from rpexplore.common.server_files import log_event, log_unexpected, timed_event
+from rpexplore.common.text import duration
 from rpexplore.errors import RpexploreError
 
 T = TypeVar("T")

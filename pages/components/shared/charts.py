@@ -6,13 +6,12 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.components.v2 import component
 
-from pages.components.shared.chart_pictures import picture_buttons, picture_config
 from pages.components.shared.files import download
 from pages.components.shared.session import escaped
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.csv_text import csv_of_frame
-from rpexplore.common.formatting import capitalised
+from rpexplore.common.text import capitalised, csv_of_frame
 from rpexplore.figures.chart import Chart, Column, in_per_cent, number_format
 
 MOST_ROWS = 2000  # of a table that travels whole
@@ -113,3 +112,55 @@ def _configuration(values: Any, column: Column) -> Any:
         return st.column_config.Column(heading, help=explained)
     form = number_format(values, column)
     return st.column_config.NumberColumn(heading, format=form, help=explained)
+
+
+# ---- Buttons that download a chart as a picture, which the browser itself draws.
+
+
+# Plotly draws the picture when its own button is clicked, which is hidden (`CONFIG`, `app.STYLE`):
+# it offers one format alone, and would lie on the chart.
+_SCRIPT = """
+export default ({ parentElement }) => {
+  const isBefore = (chart) =>
+    chart.compareDocumentPosition(parentElement.host) & Node.DOCUMENT_POSITION_FOLLOWING
+  for (const button of parentElement.querySelectorAll("button")) {
+    button.onclick = () => {
+      const chart = [...document.querySelectorAll(".js-plotly-plot")].filter(isBefore).at(-1)
+      chart._context.toImageButtonOptions.format = button.dataset.format
+      chart.querySelector(".modebar-btn").click()
+    }
+  }
+}
+"""
+_BUTTONS = """
+<button type="button" data-format="png">Download PNG</button>
+<button type="button" data-format="svg">Download SVG</button>
+"""
+# As Streamlit's own buttons look.
+_STYLE = """
+button {
+  min-height: 2.5rem; margin-right: 0.5rem; padding: 0.25rem 0.75rem;
+  font: inherit; font-family: var(--st-font); color: var(--st-text-color);
+  background: var(--st-background-color); cursor: pointer;
+  border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius);
+}
+button:hover { border-color: var(--st-primary-color); color: var(--st-link-color); }
+button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
+"""
+_MOUNT = component("chart pictures", html=_BUTTONS, css=_STYLE, js=_SCRIPT)
+
+
+def picture_config(name: str) -> dict:
+    """The settings with which Plotly can draw a chart; name: of the file, without ending."""
+    return {
+        "displayModeBar": True,
+        "modeBarButtons": [["toImage"]],
+        "displaylogo": False,
+        "displayNotifier": False,
+        "toImageButtonOptions": {"filename": name, "scale": 2},
+    }
+
+
+def picture_buttons(name: str) -> None:
+    """Buttons for the chart before them, as PNG and as SVG; name: of its files, without ending."""
+    _MOUNT(key=f"pictures of {name}", width="content", height="content")

@@ -1,11 +1,13 @@
-"""Expected counts, which say what an accuracy is worth, and the limit of publishable cells."""
+"""Expected counts, the limit of publishable cells, and the adaptive plan that needs them."""
 
 from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
+from pages.components.shared.background import worked_out
 from pages.components.shared.files import upload
+from pages.components.shared.serving import plan_solved
 from pages.components.shared.session import (
     attempt,
     bound,
@@ -15,16 +17,23 @@ from pages.components.shared.session import (
     kept,
     show_messages,
 )
-from pages.components.shared.solutions import optimum
+from pages.components.shared.solutions import NO_PLAN, optimum, part_budget
+from rpexplore.analysis.adaptive import tables_of
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.usefulness import Usefulness
-from rpexplore.common.typed_numbers import needed_number_of, number_of, number_text
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import needed_number_of, number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
+from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.workload import Workload
+
+# ---- Expected counts, which say what an accuracy is worth, and the limit of publishable cells.
+
 
 HERE = "expected"
 
@@ -125,3 +134,34 @@ def expected_counts_inputs() -> None:
 
 def _set_expected(make: Callable[[], ExpectedCounts | None]) -> None:
     change(HERE, lambda: current().replaced(expected=make()))
+
+
+# ---- The adaptive plan of the open scenario: of its tables, budget and expected counts alone.
+
+
+def adaptive_plan_of_scenario() -> AdaptivePlan | None:
+    """The plan; None while it is made, and where there is none, which the page explains."""
+    scenario = current()
+    if len(scenario.kinds) > 1 and scenario.stated_shares is None:
+        st.warning(
+            f"{NO_PLAN}adaptive tables promise no accuracy that could be compared with that of the "
+            "other sections. State the shares of the budget on the Plan page, under Sections: "
+            "adaptive tables then have that of the tables."
+        )
+        st.page_link("pages/plan.py", label="To the shares")
+        return None
+    if scenario.expected is None:
+        st.markdown("How the budget is divided depends on how many there will be, about.")
+        expected_total_input()
+        return None
+    tables, left_out = kept(tables_of, scenario.workload)
+    if left_out:
+        st.caption(left_out)
+    records = max(round(scenario.expected.total), 1)
+    return worked_out(_planned, tables, part_budget("tables"), records, problem=NO_PLAN)
+
+
+def _planned(tables: Workload, budget: Budget, records: int, on_progress: Progress) -> AdaptivePlan:
+    on_progress("Planning", 0.0)
+    with plan_solved("adaptive", len(tables)):
+        return adaptive_plan(tables, budget=budget, expected_records=records)

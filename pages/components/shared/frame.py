@@ -1,22 +1,43 @@
-"""What is around every page: title, session state, navigation and the line on top."""
+"""What is around every page: title, mark, style, session state, navigation, the line on top."""
 
 import streamlit as st
 
 from pages import all_pages
-from pages.components.shared import mark
-from pages.components.shared.autosave import begin, remember_in_browser
-from pages.components.shared.codebook_notices import lacks_attributes
-from pages.components.shared.session_log import session_number
-from pages.components.shared.style import STYLE
-from pages.components.shared.top_bar import account_line, bar, notices
-from pages.components.shared.turns import has_place
-from rpexplore.common.event_log import timed_event
+from pages.components.shared.accounts import LOG_OUT, account
+from pages.components.shared.autosave import (
+    begin,
+    is_saved,
+    open_key,
+    remember_in_browser,
+    saving_problem,
+)
+from pages.components.shared.serving import has_place, session_number, where_kept
+from pages.components.shared.session import (
+    EVERYWHERE,
+    bound,
+    can_step,
+    change_project,
+    current,
+    escaped,
+    project,
+    say,
+    show_messages,
+    step,
+)
+from pages.components.shared.texts import lacks_attributes
+from rpexplore.analysis.budget_units import stated_text
+from rpexplore.common.server import server_settings
+from rpexplore.common.server_files import timed_event
+from rpexplore.common.text import joined
+from rpexplore.planning.plan import TITLES
+
+# ---- What is around every page: title, session state, navigation and the line on top.
 
 
 def draw() -> None:
     """One run of a session's script."""
-    st.set_page_config(page_title="rpexplore", page_icon=mark.ICON, layout="wide")
-    st.logo(mark.LOGO)
+    st.set_page_config(page_title="rpexplore", page_icon=ICON, layout="wide")
+    st.logo(LOGO)
     st.html(STYLE)
     if not has_place():
         return
@@ -32,3 +53,225 @@ def draw() -> None:
                 bar()
             notices(problem)
         remember_in_browser()
+
+
+# ---- What stands above the pages: which scenario is open, undo, whether all is saved; notices.
+
+
+_TOLD = "project whose new split was told"
+
+
+def open_scenario(name: str) -> None:
+    if name in project().names:  # it may have been changed meanwhile
+        position = project().names.index(name)
+        change_project(EVERYWHERE, lambda: project().opened(position))
+
+
+def bar() -> None:
+    """Draw the line."""
+    line = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    if survey := current().survey:
+        line.markdown(f"**{escaped(survey)}**", width="content")
+    line.selectbox(
+        "Open scenario",
+        project().names,
+        label_visibility="collapsed",
+        width=260,
+        help="Scenarios are kept and compared on the Scenarios page.",
+        **bound("open scenario", project().current.name, open_scenario),
+    )
+    for back, label in ((True, "Undo"), (False, "Redo")):
+        line.button(
+            label,
+            icon=f":material/{label.lower()}:",
+            key=f"{label} step",
+            on_click=step,
+            args=(back,),
+            disabled=not can_step(back),
+            type="tertiary",
+        )
+    if is_saved() and not saving_problem():
+        line.caption(f"All changes are saved {where_kept()}.")
+
+
+def account_line() -> None:
+    """Who is logged in, and the way out; nothing without login."""
+    if server_settings().login_file:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(f"Logged in as {escaped(account().name)}", width="content")
+            way_out = f"{server_settings().public_address.base_path}{LOG_OUT}"
+            look = "color: inherit; font-size: 0.875rem"  # readable in both themes
+            st.html(f'<a href="{way_out}" style="{look}">Log out</a>', width="content")
+
+
+def notices(problem: str) -> None:
+    """What is to be read on every page.
+
+    problem: what went wrong when the session's project was opened, if anything
+    """
+    if problem:
+        say(EVERYWHERE, "error", problem)
+    if unsaved := saving_problem():
+        st.error(
+            f"Changes are not saved: {escaped(unsaved)}. Save the "
+            "project as a file on the Scenarios page before you close the browser."
+        )
+    _say_split_anew()
+    show_messages(EVERYWHERE)
+
+
+def _say_split_anew() -> None:
+    """Once, of a project of a time when every section had the whole budget."""
+    if not project().splits_anew or st.session_state.get(_TOLD) == open_key():
+        return
+    scenarios = [scenario for scenario in project().scenarios if len(scenario.kinds) > 1]
+    shown = current() if current() in scenarios else scenarios[0] if scenarios else None
+    if shown is not None:
+        titles = joined([TITLES[kind].lower() for kind in shown.kinds])
+        say(
+            EVERYWHERE,
+            "info",
+            f"{titles[0].upper()}{titles[1:]} of “{shown.name}” now share one budget of "
+            f"{stated_text(shown.budget)}; before, each had its own. Look at the split on the page "
+            "Plan, under Sections.",
+        )
+    st.session_state[_TOLD] = open_key()
+
+
+# ---- The mark of the product and its name, drawn here: four cells of a table, one of them
+# fainter.
+#
+# For a named icon Streamlit would make the browser ask a font service; and a picture does not see
+# the fonts of the page that it is on, so the letters are strokes.
+
+
+_CELLS = """<g fill="#3c76c3"><rect x="1" y="2" width="9" height="9" rx="2"/>
+<rect x="12" y="2" width="9" height="9" rx="2"/><rect x="1" y="13" width="9" height="9" rx="2"/>
+<rect x="12" y="13" width="9" height="9" rx="2" opacity=".4"/></g>"""
+
+ICON = f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 1 22 22">{_CELLS}</svg>"""
+
+# One path a letter, in the text colour of the theme: r, p, e, x, p, l, o, r, e.
+LOGO = f"""<svg xmlns="http://www.w3.org/2000/svg" width="132" height="24" viewBox="0 0 132 24">
+<style>
+path {{ fill: none; stroke: #060c13; stroke-width: 2; stroke-linecap: round }}
+@media (prefers-color-scheme: dark) {{ path {{ stroke: #e8edf3 }} }}
+</style>{_CELLS}
+<path d="M32 17V8m0 4.5a4 4 0 0 1 4.5-4.4"/>
+<path d="M41 22V8m0 4.5a4.4 4.5 0 1 1 0 .1"/>
+<path d="M53.5 12.6h8.6a4.3 4.5 0 1 0-1.300 3.2"/>
+<path d="M66 8l7 9m0-9l-7 9"/>
+<path d="M77.5 22V8m0 4.5a4.4 4.5 0 1 1 0 .1"/>
+<path d="M91 4v13"/>
+<path d="M95 12.5a4.4 4.5 0 1 1 0 .1"/>
+<path d="M108.5 17V8m0 4.5a4 4 0 0 1 4.5-4.4"/>
+<path d="M116 12.6h8.6a4.3 4.5 0 1 0-1.300 3.2"/>
+</svg>"""
+
+# ---- What the theme in .streamlit/config.toml cannot say of the looks of the app.
+
+
+# The primary colour is made for white text upon it (buttons, chosen options). Where Streamlit
+# writes text in that colour itself, it would be too faint in the dark theme. Numbers and their
+# names break into lines, where Streamlit would cut them off.
+STYLE = """<style>
+button[data-selected="true"] p,
+[role="tab"][aria-selected="true"] p,
+[data-testid="stSlider"] [data-testid="stMarkdownContainer"] p {
+    color: light-dark(#060c13, #e8edf3);
+}
+/* Code in the colour of text: the colours of its words are too faint on their ground. */
+[data-testid="stCode"] code span { color: inherit !important; font: inherit !important; }
+.modebar { display: none; }  /* clicked for the pictures of charts */
+[data-testid="stMetricLabel"] p, [data-testid="stMetricValue"] div {
+    overflow: visible;
+    white-space: normal;
+    text-wrap: balance;
+}
+/* The toolbar of a table stands above it: not upon the field that filters its rows. */
+[data-testid="stElementContainer"]:has(> .stMultiSelect)
+    + [data-testid="stElementContainer"]:has(.stDataFrame) {
+    margin-top: 1.75rem;
+}
+.st-key-steps a { padding-inline: 0; }
+.st-key-recent button { justify-content: flex-start; padding-inline: 0; text-align: left; }
+/* Plan and Tables: inputs beside the answer, above it where there is little room. */
+.st-key-layout {
+    display: grid;
+    grid-template-columns: 18rem minmax(0, 1fr);
+    gap: 1rem 2.5rem;
+    align-items: start;
+}
+/* The Queries page: the same, with more room for the lines of the list. */
+.st-key-list-layout {
+    display: grid;
+    grid-template-columns: 25rem minmax(0, 1fr);
+    gap: 1rem 2.5rem;
+    align-items: start;
+}
+/* Plan: the heading above the inputs; where there is little room, the figures between the two. */
+.st-key-layout:has(> * > .st-key-heading) { grid-template-rows: auto 1fr; }
+.st-key-layout > :has(> .st-key-answer) { grid-column: 2; grid-row: 1 / span 2; }
+@media (max-width: 1100px) {
+    .st-key-layout, .st-key-list-layout { grid-template-columns: minmax(0, 1fr); }
+    .st-key-layout:has(> * > .st-key-heading) { display: flex; }
+    .st-key-layout > :has(> .st-key-answer), .st-key-layout > * > .st-key-answer {
+        display: contents;
+    }
+    .st-key-layout :has(> .st-key-heading) { order: -2; }
+    .st-key-layout :has(> .st-key-figures) { order: -1; }
+}
+.st-key-inputs {
+    display: grid;
+    grid-template-columns: repeat(auto-fit, minmax(15.5rem, 1fr));
+    gap: 0.75rem 2rem;
+    align-items: start;
+}
+.st-key-figures {
+    display: grid;
+    grid-template-columns: repeat(auto-fit, minmax(12.5rem, 1fr));
+    gap: 0.75rem;
+}
+.st-key-sizes {
+    display: grid;
+    grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr));
+    gap: 0.75rem;
+}
+.st-key-below {
+    display: grid;
+    grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr));
+    gap: 0.75rem 2rem;
+    align-items: start;
+}
+.st-key-publishable [data-testid="stMetricValue"] {
+    color: light-dark(#1d4f91, #8fb8f0);
+    font-size: 2.5rem;
+    line-height: 1.1;
+}
+.rows { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.rows th, .rows td { padding: 0.35rem 0.75rem; text-align: right; font-weight: 400; }
+.rows thead th { font-size: 0.875rem; font-weight: 600; }
+.rows tbody tr { border-top: 1px solid light-dark(#dfe5ec, #2c3743); }
+.rows th:first-child { text-align: left; padding-left: 0; }
+.rows.bars th:last-child { text-align: left; }
+.rows.bars td:last-child { width: 38%; }
+.bar { display: flex; align-items: center; gap: 0.5rem; }
+.bar i {
+    position: relative; flex: 1; height: 0.6rem; border-radius: 0.3rem;
+    background: light-dark(#dfe7f1, #2c3743);
+}
+.bar b { position: absolute; inset: 0 auto 0 0; border-radius: 0.3rem; background: #3c76c3; }
+.bar u {
+    position: absolute; top: -0.25rem; bottom: -0.25rem; width: 2px;
+    background: light-dark(#4a5664, #cfd8e2);
+}
+.bar span { width: 4rem; text-align: right; }
+@media (max-width: 640px) {
+    /* Options may stand on several lines: each with its left edge, behind the chosen one too. */
+    [data-testid="stButtonGroup"] button:not([data-selected="true"]) {
+        border-left-color: light-dark(#7f8b99, #6b7a8c);
+    }
+    .rows .wide { display: none; }
+    .rows.bars td:last-child { width: 45%; }
+}
+</style>"""

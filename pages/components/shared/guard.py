@@ -20,13 +20,17 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pages.components.shared.accounts import BROWSER_COOKIE, Account, account_of_browser
-from pages.components.shared.login import LOG_OUT, LoginRoutes
+from pages.components.shared.accounts import (
+    BROWSER_COOKIE,
+    LOG_OUT,
+    Account,
+    LoginRoutes,
+    account_of_browser,
+)
 from pages.components.shared.streamlit_parts import Upload, is_for_everybody
-from rpexplore.common.event_log import log_event
-from rpexplore.common.public_address import PublicAddress
-from rpexplore.common.server_settings import ACCOUNT_HEADER, server_settings
-from rpexplore.common.webapp_files import TOKEN_PARAMETER
+from rpexplore.common.installation import TOKEN_PARAMETER
+from rpexplore.common.server import ACCOUNT_HEADER, PublicAddress, server_settings
+from rpexplore.common.server_files import log_event
 
 READY = "/ready"
 _HEALTH = "/_stcore/health"  # tells that the server is up, and nothing else

@@ -16,16 +16,15 @@ from typing import Any
 
 from starlette.middleware import Middleware
 
+from pages.components.shared.accounts import LoginRoutes
 from pages.components.shared.guard import Guard, PublicGuard
-from pages.components.shared.login import LoginRoutes
 from pages.components.shared.serving import plans_only
 from pages.components.shared.streamlit_parts import prepare_streamlit
-from rpexplore.common.event_log import log_event, take_over_logs
 from rpexplore.common.files import home_folder
-from rpexplore.common.hangup import take_hangup
-from rpexplore.common.login_file import Login
-from rpexplore.common.server_settings import server_settings
-from rpexplore.common.webapp_files import REFUSED, TOKEN_PARAMETER, TOKEN_VARIABLE
+from rpexplore.common.installation import REFUSED, TOKEN_PARAMETER, TOKEN_VARIABLE
+from rpexplore.common.processes import take_hangup
+from rpexplore.common.server import server_settings
+from rpexplore.common.server_files import Login, log_event, take_over_logs
 from rpexplore.errors import RpexploreError
 
 _imported, _stopping = threading.Event(), threading.Event()  # the pages; the server
@@ -100,7 +99,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
 
 def _import_first_pages() -> None:
     """Import what the first pages need while the browser still loads the front end."""
-    for module in ("shared.frame", "home.gallery", "plan.usefulness", "plan.results"):
+    for module in ("shared.frame", "home.doors", "plan.usefulness", "plan.results"):
         import_module(f"pages.components.{module}")
     gc.collect()
     gc.freeze()  # what is imported stays: no collection need go through it

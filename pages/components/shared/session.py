@@ -19,12 +19,11 @@ from pages.components.shared.autosave import (
     take_saved,
 )
 from pages.components.shared.serving import limits, plans_only
-from rpexplore.common.event_log import log_event
+from rpexplore.common.server_files import log_event
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import LimitError, RpexploreError
 from rpexplore.scenarios.examples import without_invented_counts
-from rpexplore.scenarios.limits import check_limits
-from rpexplore.scenarios.project import Project
+from rpexplore.scenarios.project import Project, check_limits
 from rpexplore.scenarios.scenario import Scenario
 
 T = TypeVar("T")

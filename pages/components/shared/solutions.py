@@ -12,28 +12,26 @@ from typing import Any
 import streamlit as st
 
 from pages.components.shared.background import Task, result_of, worked_out
-from pages.components.shared.serving import limits, plans_only
+from pages.components.shared.serving import limits, plan_solved, plans_only
 from pages.components.shared.session import attempt, current, escaped, kept, project
-from pages.components.shared.session_log import plan_solved
-from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import plural
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import plural
 from rpexplore.errors import OutOfReachError
 from rpexplore.planning import planner
 from rpexplore.planning.areas.area_plan import AreaPlan, with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.counts.query_planner import QueryOptimum, query_optimum
-from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.counts import QueryOptimum, query_optimum
+from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.minimum_budget import MinimumBudget, minimum_budget
-from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import TITLES, Plan
+from rpexplore.planning.planner import MinimumBudget, Optimum, minimum_budget
 from rpexplore.planning.request import AtBudget, combined
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
-from rpexplore.queries.query_list import QueryList
 from rpexplore.scenarios.area_study import AreaStudy
-from rpexplore.scenarios.limits import check_limits
+from rpexplore.scenarios.project import check_limits
 from rpexplore.scenarios.scenario import NOTHING_ASKED, Scenario
+from rpexplore.workload.query_list import QueryList
 from rpexplore.workload.workload import Workload
 
 NO_PLAN = "There is no plan: "

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 from packaging.version import Version
 from starlette.datastructures import Headers
 
-from rpexplore.common.event_log import log_event
-from rpexplore.common.server_settings import ACCOUNT_HEADER, ACCOUNT_OF_USER
+from rpexplore.common.server import ACCOUNT_HEADER, ACCOUNT_OF_USER
+from rpexplore.common.server_files import log_event
 from rpexplore.errors import RpexploreError
 
 TESTED = ("1.67", "1.68")  # from the first version on, up to before the second; so in pyproject

@@ -5,21 +5,19 @@ from typing import Any
 import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers, numbers
-from pages.components.shared.measure import cells_of_open_scenario
-from pages.components.shared.numbers import number_field
+from pages.components.shared.inputs import cells_of_open_scenario, number_field
 from pages.components.shared.session import attempt, current, escaped, kept, show_messages
 from pages.components.shared.solutions import minimum_budget_for_targets, optimum, part_budget
-from pages.components.tradeoffs.adopt import use_budget
-from rpexplore.analysis import binding_targets, budget_curves, target_curves
+from pages.components.tradeoffs.frontier import use_budget
+from rpexplore.analysis import binding_targets, budget_curves, targets_met
 from rpexplore.analysis.budget_units import stated_delta
-from rpexplore.analysis.measures import STANDARD_ERROR, Measure
+from rpexplore.analysis.forecast import STANDARD_ERROR, Measure
 from rpexplore.analysis.sufficient_budgets import SufficientBudget
-from rpexplore.common.formatting import capitalised
-from rpexplore.common.typed_numbers import number_text
+from rpexplore.common.text import capitalised, number_text
 from rpexplore.figures.budget_curves import Mark, errors_by_budget, targets_by_budget
 from rpexplore.figures.chart import COLUMNS, Chart, Column, in_measure
-from rpexplore.planning.mechanism.table_variances import TableVariances, cells_differ
-from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.mechanism.variances import TableVariances, cells_differ
+from rpexplore.planning.planner import Optimum
 from rpexplore.workload.table_text import readable_title, table_from_text, texts_of_tables
 
 HERE = "budget curves"
@@ -169,7 +167,7 @@ def _wanted_value(
 
 def targets_view(solution: Optimum, measure: Measure) -> None:
     """Targets met at rising budgets, the smallest sufficient one, and the last to be met."""
-    some, every = target_curves.has_targets(solution)
+    some, every = targets_met.has_targets(solution)
     if not some:
         st.info(
             "No table has a target yet. Give the tables that need it a wanted standard error on "
@@ -180,30 +178,30 @@ def targets_view(solution: Optimum, measure: Measure) -> None:
     if current().loss.meets_required_targets:
         _required_targets()
         return
-    optima = {target_curves.CURRENT: solution}
-    if every and solution.loss != target_curves.TARGET_LOSS:
-        by_shortfall = optimum(target_curves.TARGET_LOSS)
+    optima = {targets_met.CURRENT: solution}
+    if every and solution.loss != targets_met.TARGET_LOSS:
+        by_shortfall = optimum(targets_met.TARGET_LOSS)
         if by_shortfall is None:
             return
-        optima[target_curves.SHORTFALL] = by_shortfall
+        optima[targets_met.SHORTFALL] = by_shortfall
     budget, delta = part_budget("tables"), stated_delta(current().budget)
-    by_shortfall = optima.get(target_curves.SHORTFALL)
-    outlook = attempt(lambda: kept(target_curves.outlook, solution, by_shortfall, budget))
+    by_shortfall = optima.get(targets_met.SHORTFALL)
+    outlook = attempt(lambda: kept(targets_met.outlook, solution, by_shortfall, budget))
     if outlook is None:
         return
     left, right = st.columns([1, 2], gap="large")
     with left:
         _headline(outlook, every)
-    frame = kept(target_curves.met_by_budget, optima, budget)
+    frame = kept(targets_met.met_by_budget, optima, budget)
     enough = outlook.enough
     marks = [Mark(enough.needed, 1.0, f"current objective: ρ = {enough.rho}")]
     if outlook.by_shortfall is not None:
-        text = f"{target_curves.SHORTFALL}: ρ = {outlook.by_shortfall.rho}"
+        text = f"{targets_met.SHORTFALL}: ρ = {outlook.by_shortfall.rho}"
         marks.append(Mark(outlook.by_shortfall.needed, 1.0, text, 1))
     chart = Chart(
         targets_by_budget(frame, float(budget.rho), delta, marks),
         subject="Share of targets met against the budget",
-        sentence=target_curves.describe_outlook(outlook, current().record_noun),
+        sentence=targets_met.describe_outlook(outlook, current().record_noun),
         frame=frame,
         columns={
             "objective": Column("objective", "text"),
@@ -213,7 +211,7 @@ def targets_view(solution: Optimum, measure: Measure) -> None:
             "share": COLUMNS["share"],
         },
         file="targets_by_budget.csv",
-        remark=target_curves.describe_by_shortfall(outlook),
+        remark=targets_met.describe_by_shortfall(outlook),
     )
     with right:
         chart_with_numbers(chart)
@@ -242,7 +240,7 @@ def _required_targets() -> None:
     st.page_link("pages/plan.py", label="To the plan")
 
 
-def _headline(outlook: target_curves.Outlook, every: bool) -> None:
+def _headline(outlook: targets_met.Outlook, every: bool) -> None:
     """How many are met, what all would take, and buttons to apply that."""
     met, enough, by_shortfall = (st.container(gap="xxsmall") for _ in range(3))
     met.metric("Targets met now", f"{outlook.met:,} of {outlook.targets:,}")
@@ -258,7 +256,7 @@ def _headline(outlook: target_curves.Outlook, every: bool) -> None:
             "Apply this budget and objective",
             on_click=use_budget,
             args=(HERE, outlook.by_shortfall.budget),
-            kwargs={"loss": target_curves.TARGET_LOSS},
+            kwargs={"loss": targets_met.TARGET_LOSS},
         )
     elif not every:
         by_shortfall.caption(
@@ -272,7 +270,7 @@ def _last_to_be_met(solution: Optimum, measure: Measure) -> None:
     """All tables with a target, the one that needs the largest budget first."""
     budget = part_budget("tables")
     st.subheader("The last to be met first")
-    frame = kept(target_curves.last_to_be_met, solution, budget, None, measure.power)
+    frame = kept(targets_met.last_to_be_met, solution, budget, None, measure.power)
     if cells_differ(solution.table_variances):
         st.caption(
             f"A target is met when the least accurate cell of its table meets it; the "

@@ -1,27 +1,48 @@
-"""Average against worst case, on the Trade-offs page: what the one costs the other."""
+"""Average against worst case, and plainer mechanisms, on the Trade-offs page."""
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers
-from pages.components.shared.measure import without_counts
-from pages.components.shared.session import bound, change, current, escaped, say, show_messages
-from pages.components.shared.solutions import optimum, part_budget
+from pages.components.shared.inputs import without_counts
+from pages.components.shared.session import (
+    bound,
+    change,
+    change_project,
+    current,
+    escaped,
+    project,
+    say,
+    show_messages,
+)
+from pages.components.shared.solutions import budget_of_whole, optimum, part_budget, plan
 from rpexplore.analysis import frontier
-from rpexplore.analysis.measures import STANDARD_ERROR, VARIANCE, Measure
-from rpexplore.common.concurrency import Progress
+from rpexplore.analysis.baselines import BASELINE_HEADINGS, compare, describe_missing
+from rpexplore.analysis.forecast import STANDARD_ERROR, VARIANCE, Measure
+from rpexplore.common.processes import Progress
 from rpexplore.figures.chart import Chart, Column, in_measure
-from rpexplore.figures.frontier import average_against_worst
-from rpexplore.planning.losses.base import (
+from rpexplore.figures.trade_offs import (
+    CUT_OFF,
+    average_against_worst,
+    is_cut_off,
+    times_of_baselines,
+)
+from rpexplore.planning.losses.losses import (
     WEIGHTINGS,
     MaxVariance,
     SumOfVariances,
     describe_weighting,
 )
-from rpexplore.planning.optimum import Optimum
-from rpexplore.planning.planner import optimum_with_strategies_of
+from rpexplore.planning.planner import Optimum, optimum_with_strategies_of
+from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.conversions import rho_text
+from rpexplore.scenarios.scenario import NOTE_LENGTH, Scenario
+
+# ---- Average against worst case, on the Trade-offs page: what the one costs the other.
+
 
 HERE = "frontier"
 POINT = "point of frontier"
@@ -150,3 +171,46 @@ def _apply_point(curve: frontier.Frontier, measure: Measure) -> None:
 
     st.button("Apply this plan", on_click=apply)
     show_messages(HERE)
+
+
+# ---- The plan beside plainer mechanisms, on the Trade-offs page: why not something simpler?
+
+
+def baselines_view(solution: Optimum, measure: Measure) -> None:
+    """What plainer mechanisms would need for the plan's errors, drawn, in words and in numbers."""
+    planned = plan()
+    comparison = None if planned is None else worked_out(compare, planned)
+    if comparison is None:
+        return
+    first, *others = comparison.sentences
+    columns = {name: Column(heading, "text") for name, heading in BASELINE_HEADINGS.items()}
+    chart_with_numbers(
+        Chart(
+            times_of_baselines(comparison),
+            subject="Privacy cost that plainer mechanisms need for the errors of this plan",
+            sentence=first,
+            frame=comparison.frame(missing=False),
+            columns=columns,
+            file="baselines.csv",
+            remark=f"{CUT_OFF if is_cut_off(comparison) else ''} {describe_missing(comparison)}",
+        )
+    )
+    for sentence in others:
+        st.markdown(escaped(sentence))
+
+
+# ---- How the Trade-offs page applies a result.
+
+
+def use_budget(slot: str, budget: Budget, **changes: Any) -> None:
+    """Apply a budget to the open scenario, maybe with other changes; messages go to `slot`."""
+    if change(
+        slot, lambda: current().replaced(budget=budget_of_whole("tables", budget), **changes)
+    ):
+        say(slot, "success", f"Applied: the budget is now {rho_text(budget.rho, 6, 'nearest')}.")
+
+
+def save_scenario(slot: str, make: Callable[[], Scenario], note: str) -> None:
+    """Save the result as a further scenario, with a note of what it is, and open it."""
+    if change_project(slot, lambda: project().added(make().replaced(note=note[:NOTE_LENGTH]))):
+        say(slot, "success", f"Saved as “{current().name}”, which is open now.")

@@ -4,8 +4,7 @@ import streamlit as st
 
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, numbers
-from pages.components.shared.measure import without_counts
-from pages.components.shared.numbers import number_field
+from pages.components.shared.inputs import number_field, without_counts
 from pages.components.shared.session import (
     attempt,
     change,
@@ -15,16 +14,15 @@ from pages.components.shared.session import (
     show_messages,
 )
 from pages.components.shared.solutions import part_budget
-from pages.components.tradeoffs.adopt import save_scenario
+from pages.components.tradeoffs.frontier import save_scenario
 from rpexplore.analysis import what_if
-from rpexplore.analysis.measures import Measure
-from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import capitalised
+from rpexplore.analysis.forecast import Measure
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import capitalised
 from rpexplore.figures.chart import COLUMNS, Chart, Column, in_measure
-from rpexplore.figures.what_if import before_and_after
-from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.optimum import Optimum
-from rpexplore.planning.planner import optimum_with_strategies_of
+from rpexplore.figures.trade_offs import before_and_after
+from rpexplore.planning.losses.losses import Loss
+from rpexplore.planning.planner import Optimum, optimum_with_strategies_of
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import (
     ADD,

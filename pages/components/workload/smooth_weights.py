@@ -3,22 +3,22 @@
 import streamlit as st
 
 from pages.components.shared.background import worked_out
-from pages.components.shared.editors import removable
 from pages.components.shared.expected_counts import expected_cells, expected_total_input
-from pages.components.shared.file_choice import finished_at, path_choice, released_folders
+from pages.components.shared.files import finished_at, path_choice, released_folders
+from pages.components.shared.inputs import removable
 from pages.components.shared.serving import plans_only
 from pages.components.shared.session import attempt, change, current, escaped, kept
 from pages.components.shared.solutions import part_budget, plan
 from rpexplore.analysis.glossary import meaning
-from rpexplore.analysis.scenarios.before_and_after import describe_before_and_after
-from rpexplore.analysis.scenarios.shared_tables import Contender
+from rpexplore.analysis.scenario_comparison import describe_before_and_after
+from rpexplore.analysis.shared_tables import Contender
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import SAME_NOISE
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.postprocessing.dependence import weights_from_release
-from rpexplore.postprocessing.rehearsal.smooth_rehearsal import describe_smooth_change
+from rpexplore.results.rehearsal import describe_smooth_change
+from rpexplore.results.second_plan import weights_from_release
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.scenarios.smooth_planning import (
+from rpexplore.scenarios.workload_changes import (
     describe_added,
     for_smooth_tables,
     smooth_weights,

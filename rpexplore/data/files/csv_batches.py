@@ -13,7 +13,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 import pyarrow.csv
 
-from rpexplore.common.file_kinds import HEAD, kind_beside_text
+from rpexplore.common.files import HEAD, kind_beside_text
 from rpexplore.errors import DataError
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())

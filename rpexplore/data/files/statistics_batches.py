@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from rpexplore.common.file_kinds import HEAD
-from rpexplore.common.other_process import written_by_other_process
-from rpexplore.common.statistics_files import (
+from rpexplore.common.file_kinds import (
     PACKAGES,
     DictionaryVariable,
     damaged,
@@ -20,7 +18,9 @@ from rpexplore.common.statistics_files import (
     readable,
     statistics_format,
 )
-from rpexplore.domain.codebooks.statistics_file import value_text
+from rpexplore.common.files import HEAD
+from rpexplore.common.processes import written_by_other_process
+from rpexplore.domain.codebook_formats import value_text
 from rpexplore.errors import DataError
 
 _BATCH_VALUES = 1 << 20  # of all columns together; each is a Python object while it is read

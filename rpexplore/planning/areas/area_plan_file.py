@@ -2,7 +2,7 @@
 
     areas-….parquet       the tree, one row an area (`domain.area_tree_file`)
     precisions-….parquet  what is measured of groups of areas that are alike, and what proves the
-                          bound (`group_file`)
+                          bound
 
 with the beginnings of their SHA-256 in their names, so that plans can lie beside each other and
 share a tree; the plan file holds the whole of them, so that any changed byte is noticed.
@@ -10,13 +10,12 @@ share a tree; the plan file holds the whole of them, so that any changed byte is
 
 import hashlib
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.formatting import joined
 from rpexplore.common.json_fields import (
     check_keys,
     columns,
@@ -29,32 +28,35 @@ from rpexplore.common.json_fields import (
     sha256_of,
     text_of,
 )
+from rpexplore.common.numbers import exact_text, read_only
+from rpexplore.common.parquet_bytes import parquet_bytes, table_of_parquet
+from rpexplore.common.text import joined
+from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.area_tree_file import parquet_of_tree, tree_of_parquet
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ContradictionError, PlanError
-from rpexplore.planning.areas.area_cells import LossRows
 from rpexplore.planning.areas.area_fields import FIELDS
-from rpexplore.planning.areas.area_loss import AREA_LOSSES
+from rpexplore.planning.areas.area_groups import AreaGroups
+from rpexplore.planning.areas.area_loss import AREA_LOSSES, LossRows
 from rpexplore.planning.areas.area_workload import AreaWorkload
-from rpexplore.planning.areas.exact_precisions import FACTOR_BITS
-from rpexplore.planning.areas.group_file import fields_of_groups, parquet_of_groups
-from rpexplore.planning.certificate import certificate_from_json
-from rpexplore.planning.loss_serialization import loss_from_json
-from rpexplore.planning.losses.base import Loss, SumOfVariances
+from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.part_plan import certificate_from_json
 from rpexplore.planning.plan_fields import keys
-from rpexplore.planning.strategy_serialization import (
+from rpexplore.planning.serialization import (
     bases_from_json,
     basis_lines,
+    loss_from_json,
     strategies_from_json,
     strategy_lines,
 )
-from rpexplore.planning.tables_in_json import tables_from_json, tables_to_json
+from rpexplore.planning.table_plan_file import tables_from_json, tables_to_json
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     from rpexplore.planning.areas.area_plan import AreaPlan
+
 
 _KEYS, _CERTIFICATE_KEYS = keys(FIELDS), keys(FIELDS, "certificate")
 _ROLES = keys(FIELDS, "files")
@@ -159,7 +161,7 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
     """The fields of the plan that a file holds, with the files beside it in the folder.
 
     Raises what `refusing` takes for what is unusable, and `OSError` for a file that cannot be read.
-    Cost and certificate are taken as stated: `area_verification` checks them.
+    Cost and certificate are taken as stated: `verification` checks them.
     """
     check_keys(content, _KEYS, "the tables in areas")
     check_keys(content["certificate"], _CERTIFICATE_KEYS, "the certificate")
@@ -264,3 +266,152 @@ def loss_of_areas(content: Any) -> Loss:
         kinds = joined([known.kind for known in AREA_LOSSES], " or ")
         raise PlanError(f"the loss of a plan for areas must be {kinds}, got {loss.kind}.")
     return loss
+
+
+# ---- Group file: what a plan measures in areas, and its prices, as Parquet.
+#
+# One row a group of areas that are alike, in the order of the areas: how many `areas` it stands
+# for, which `workload` they are asked for (−1: none), for each profile of residuals the precision
+# of an area as the whole number `multiple_k` of units (0: not measured), and what proves the bound:
+# the `price` of the privacy of an area's records and, with a largest variance, the `table_price_a`
+# of each table.
+
+
+def parquet_of_groups(plan: "AreaPlan") -> bytes:
+    """The file of a plan."""
+    import pyarrow as pa
+
+    groups = plan.groups
+    columns = {
+        "areas": pa.array(groups.multiplicity.astype(np.int32)),
+        "workload": pa.array(groups.kinds.astype(np.int32)),
+    }
+    columns |= {f"multiple_{k}": pa.array(row) for k, row in enumerate(plan.multiples)}
+    columns["price"] = pa.array(plan.prices)
+    if plan.table_prices is not None:
+        columns |= {f"table_price_{a}": pa.array(row) for a, row in enumerate(plan.table_prices)}
+    return parquet_bytes(columns)
+
+
+def fields_of_groups(
+    content: bytes, tree: AreaTree, n_workloads: int, n_profiles: int, n_tables: int
+) -> dict[str, Any]:
+    """The groups, multiples and prices of a plan, from its file.
+
+    n_tables: how many have prices; 0 for a loss that is a sum
+
+    Raises:
+        PlanError: For content that is no such file.
+    """
+    import pyarrow as pa
+
+    kinds = {"areas": pa.int32(), "workload": pa.int32()}
+    kinds |= {f"multiple_{k}": pa.int64() for k in range(n_profiles)}
+    kinds |= {"price": pa.float64(), **{f"table_price_{a}": pa.float64() for a in range(n_tables)}}
+    table = table_of_parquet(content, kinds, None, PlanError)
+    columns = {name: column.to_numpy() for name, column in table.items()}
+    groups = _groups(tree, columns["areas"], columns["workload"], n_workloads)
+    multiples = np.stack([columns[f"multiple_{k}"] for k in range(n_profiles)])
+    if np.any(multiples < 0) or np.max(multiples) != 2**PRECISION_BITS:
+        raise PlanError(
+            f"the multiples in its file of precisions must be from 0 to 2^{PRECISION_BITS}, and "
+            "the largest of them be that."
+        )
+    prices = _not_negative(columns["price"], "price")
+    divided = np.ones(len(groups), dtype=bool)
+    divided[groups.undivided] = False
+    if np.any(prices[divided]):
+        raise PlanError("the prices of areas that are divided must be 0.")
+    return {
+        "groups": groups,
+        "multiples": multiples,
+        "prices": prices,
+        "table_prices": _table_prices(columns, n_tables),
+    }
+
+
+def _groups(tree: AreaTree, sizes: np.ndarray, kinds: np.ndarray, n_workloads: int) -> AreaGroups:
+    """The groups of the tree, which must be those that are stated."""
+    fits = np.all(sizes > 0) and np.sum(sizes, dtype=np.int64) == tree.n_areas
+    if not fits or np.any((kinds < -1) | (kinds >= n_workloads)):
+        raise PlanError(
+            "the groups in its file of precisions must have one area or more, all those of the "
+            "tree together, and a workload of the plan each (−1 for none)."
+        )
+    groups = AreaGroups.of(tree, np.repeat(kinds, sizes))
+    if not np.array_equal(groups.multiplicity, sizes) or not np.array_equal(groups.kinds, kinds):
+        raise PlanError(
+            "each group in its file of precisions must stand for all neighbouring areas of one "
+            "parent that are not divided and asked for the same."
+        )
+    return groups
+
+
+def _table_prices(columns: dict[str, np.ndarray], n_tables: int) -> np.ndarray | None:
+    if not n_tables:
+        return None
+    rows = [columns[f"table_price_{table}"] for table in range(n_tables)]
+    return np.stack([_not_negative(row, "table_price") for row in rows])
+
+
+def _not_negative(values: np.ndarray, noun: str) -> np.ndarray:
+    """The values of a column; raises `PlanError` for one that is not finite or below 0."""
+    if not np.all(np.isfinite(values) & (values >= 0)):
+        raise PlanError(f"every {noun} in its file of precisions must be finite and at least 0.")
+    return values
+
+
+# ---- Exact precisions: whole multiples of rational units, and what they cost.
+#
+# See docs/mathematics.md §15.6.
+
+
+# Precisions are whole multiples of a unit: the largest has so many bits.
+PRECISION_BITS, FACTOR_BITS, _UNIT_BITS = 40, 20, 40
+
+
+def whole_multiples(values: np.ndarray, bits: int) -> np.ndarray:
+    """Values over the largest as whole numbers of so many bits, rounded down; above 0 at least 1.
+
+    An area's own measurement may say next to nothing where it is known as the rest of another.
+    """
+    whole = np.floor(values / np.max(values) * 2.0**bits).astype(np.int64)
+    return read_only(np.where(values > 0, np.maximum(whole, 1), 0))
+
+
+def profile_costs(closure: Closure, of_residual: np.ndarray, factors: np.ndarray) -> list[Fraction]:
+    """Σ p_S factor_S over the residuals of each profile, exact."""
+    # p_S is a product over the attributes of S: (n−1)/n of single values, or the strategy's own
+    # (§4.2).
+    factors_of_attributes = [Fraction(n - 1, n) for n in closure.sizes.tolist()]
+    for attribute, strategy in closure.strategies.items():
+        factors_of_attributes[attribute] = strategy.cost_factor
+    of_residuals = closure.exact_product(factors_of_attributes, np.arange(len(closure)))
+    costs = [Fraction(0)] * (int(np.max(of_residual)) + 1)
+    for residual, profile in enumerate(of_residual.tolist()):
+        costs[profile] += of_residuals[residual] * int(factors[residual])
+    return costs
+
+
+def largest_record_cost(
+    groups: AreaGroups, multiples: np.ndarray, costs: list[Fraction]
+) -> Fraction:
+    """The largest sum of multiples times costs on the way down to an area, exact."""
+    sums = np.stack([groups.summed_downwards(row)[groups.undivided] for row in multiples])
+    # Fractions for millions of areas would be slow: floats choose the few candidates.
+    rough = np.array([float(cost) for cost in costs]) @ sums
+    # A float sum of a few positive terms is within some units in the last place of what it is.
+    candidates = np.flatnonzero(rough >= np.max(rough) * (1 - 1e-12))
+    columns = {tuple(column) for column in sums[:, candidates].T.tolist()}
+    return max(
+        sum((cost * n for cost, n in zip(costs, column, strict=True)), Fraction(0))
+        for column in columns
+    )
+
+
+def rounded_down(value: Fraction) -> Fraction:
+    """The largest number of few bits that is not above a value."""
+    # So that value · 2^exponent has about `_UNIT_BITS` bits before the point.
+    exponent = value.denominator.bit_length() - value.numerator.bit_length() + _UNIT_BITS
+    scale = Fraction(2) ** exponent
+    return Fraction(int(value * scale)) / scale

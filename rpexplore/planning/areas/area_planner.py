@@ -1,27 +1,40 @@
-"""Area planner: (tables in areas, loss, budget) → plan. Never sees a record."""
+"""Area planner: (tables in areas, loss, budget) → plan, and the smallest budget. No records."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress, no_progress, one_thread
-from rpexplore.common.formatting import joined, rounded
-from rpexplore.errors import OutOfReachError, PlanError
-from rpexplore.planning.areas.area_cells import LossRows
+from rpexplore.common.processes import Progress, no_progress, one_thread
+from rpexplore.common.text import joined, rounded
+from rpexplore.errors import OutOfReachError, PlanError, WorkloadError
 from rpexplore.planning.areas.area_groups import AreaGroups
 from rpexplore.planning.areas.area_loss import (
     AREA_LOSSES,
+    LossRows,
     area_problem,
     profiles_of,
     table_weights,
 )
-from rpexplore.planning.areas.area_plan import AreaPlan, exact_plan
+from rpexplore.planning.areas.area_plan import AreaPlan, exact_plan, with_budget
 from rpexplore.planning.areas.area_workload import AreaWorkload
-from rpexplore.planning.areas.capped_solver import AreaCapped
-from rpexplore.planning.areas.search import best_precisions, problem_with_room
-from rpexplore.planning.areas.solvers import AreaState
-from rpexplore.planning.losses.base import Loss, SumOfVariances
+from rpexplore.planning.areas.solvers import (
+    AreaCapped,
+    AreaMaximum,
+    AreaProblem,
+    AreaRound,
+    AreaState,
+)
+from rpexplore.planning.losses.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.optimal_strategies import with_best_strategies
+from rpexplore.planning.planner import rho_with_allowance, typed_above
+from rpexplore.planning.solvers.solution import report_gap
 from rpexplore.privacy.budget import Budget
+
+# ---- Area planner: (tables in areas, loss, budget) → plan. Never sees a record.
+
 
 # Relative gaps at which the searches end.
 _SUM_TOLERANCE, _TOLERANCE = 1e-4, 3e-3
@@ -148,3 +161,146 @@ def _out_of_reach(
         "make some of these targets wider, or do not require them.",
         needed=largest,
     )
+
+
+# ---- The search for the best precisions: rounds, until one is proven to be near enough.
+
+
+_MOST_ROUNDS = 20_000
+_PATIENCE, _LESS = 150, 0.9  # rounds within which the gap has to shrink to this share
+# Much smaller steps leave prices where they are, also wrong ones: where levels were asked for
+# different tables, searches took twice the rounds with 1/10, and ended nowhere without a limit.
+_LEAST_STEP = 0.5
+_ROOM = 0.9  # largest variance over its cap that leaves room enough to mix with
+
+
+def best_precisions(
+    problem: AreaProblem,
+    tolerance: float,
+    on_progress: Progress = no_progress,
+    *,
+    is_enough: Callable[[AreaRound], bool] = lambda found: False,
+) -> AreaState:
+    """The state of a round whose value is within the tolerance of its bound, or that is enough.
+
+    Raises:
+        PlanError: If none is found.
+    """
+    factors = problem.factors if isinstance(problem, AreaMaximum) else None
+    # Where it falls apart, the product of two small solutions is within their gaps of the best
+    # already.
+    state = problem.start() if factors is None else _product(*factors, tolerance, on_progress)
+    best, improved = np.inf, 0
+    for number in range(_MOST_ROUNDS):
+        found = problem.visit(state)
+        report_gap(on_progress, found.gap)
+        if is_enough(found):
+            return state
+        if found.gap <= tolerance:
+            if found.mended is None:
+                return state
+            # Mixed with the room all caps hold, at some cost: the mix must prove its gap by itself.
+            mended = found.mended()
+            if problem.visit(mended).value <= problem.proven(mended) * (1 + tolerance):
+                return mended
+        state = found.follow()
+        if found.gap < best * _LESS:
+            best, improved = found.gap, number
+        elif number - improved >= _PATIENCE:  # prices swing around where they belong
+            state, improved = replace(state, step=max(state.step / 2, _LEAST_STEP)), number
+    raise PlanError(
+        f"The search came within {best:.2g} of the best possible, and not within "
+        f"{tolerance:g}; ask for a larger tolerance."
+    )
+
+
+def problem_with_room(
+    problem: AreaCapped, tolerance: float, on_progress: Progress = no_progress
+) -> tuple[AreaCapped, AreaState, float]:
+    """The problem with precisions inside its caps, as far as that is possible.
+
+    Returns:
+        The problem, with room if there is any; the state that comes as far inside as the tolerance
+        asks for; and its largest variance over its cap, below 1 where there is room.
+    """
+    inside = best_precisions(
+        problem.relative, tolerance, on_progress, is_enough=lambda found: found.value <= _ROOM
+    )
+    largest = problem.relative.visit(inside).value
+    return (problem.with_room(inside) if largest < 1 else problem), inside, largest
+
+
+def _product(
+    of_tables: AreaMaximum, of_areas: AreaMaximum, tolerance: float, on_progress: Progress
+) -> AreaState:
+    """The product of the states that are best for two factors: its gaps multiply."""
+    tables = best_precisions(of_tables, tolerance / 10)
+    # (1 + a)(1 + b) = 1 + tolerance: the small problem gets a tenth, as it is cheap.
+    areas = best_precisions(of_areas, (1 + tolerance) / (1 + tolerance / 10) - 1, on_progress)
+    assert tables.table_prices is not None
+    assert areas.table_prices is not None
+    return AreaState(
+        tables.precisions * areas.precisions,
+        areas.prices,
+        tables.table_prices * areas.table_prices,
+    )
+
+
+# ---- The smallest budget at which the targets of all areas can be met.
+
+
+def minimum_area_budget(
+    workload: AreaWorkload,
+    *,
+    max_records_per_person: int | None = None,
+    tolerance: float | None = None,
+    uniform_levels: bool = False,
+    on_progress: Progress = no_progress,
+) -> AreaPlan:
+    """The plan that meets the targets of all tables in all areas at the smallest budget.
+
+    Args:
+        workload: The tables of each area, each with a target: its largest standard error.
+        max_records_per_person: Most records of a person, who then is the privacy unit.
+        tolerance: Relative gap to the smallest possible budget at which the search may end; 3e-3
+            if left out.
+        uniform_levels: Whether all areas of a level get the same noise, which takes more budget.
+        on_progress: Called with what is being done and the share that is done; what it raises ends
+            the search.
+
+    Returns:
+        The plan. Its budget, ρ rounded up to five digits, is enough; no budget below that times
+        the plan's `lower_bound` is.
+
+    Raises:
+        WorkloadError: If a table has no target.
+        PlanError: As `plan_areas`.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> tree = rp.AreaTree.from_columns({"region": ["N", "N", "S"], "town": ["1", "2", "1"]})
+        >>> sexes = rp.Workload.of(rp.Domain.from_sizes({"sex": 2}), [("sex",)], targets=[20])
+        >>> everywhere = rp.AreaWorkload.of_levels(tree, dict.fromkeys(tree.levels, sexes))
+        >>> best = minimum_area_budget(everywhere)
+        >>> best.loss_value <= 1
+        True
+    """
+    for asked in workload.workloads:
+        if np.any(np.isnan(asked.targets)):
+            table = asked.describe(int(np.argmax(np.isnan(asked.targets))))
+            raise WorkloadError(
+                "The smallest budget is the one for the targets of all tables, and the table "
+                f"{table} has none; give it a target, such as 20."
+            )
+    at_one = plan_areas(
+        workload,
+        loss=MaxVariance(relative_to="target"),
+        budget=Budget(rho=1, max_records_per_person=max_records_per_person),
+        tolerance=tolerance,
+        uniform_levels=uniform_levels,
+        on_progress=on_progress,
+    )
+    # Variances are inversely proportional to the budget.
+    rho = Fraction(rho_with_allowance(at_one.loss_value))
+    budget = Budget(rho=typed_above(rho), max_records_per_person=max_records_per_person)
+    return with_budget(at_one, budget)

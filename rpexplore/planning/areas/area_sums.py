@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore.common.numerics import read_only
+from rpexplore.common.numbers import read_only
 from rpexplore.domain.area_levels import text_column
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.named_areas import areas_by_code
 from rpexplore.errors import DomainError
-from rpexplore.planning.areas.estimation import Estimation
+from rpexplore.planning.areas.tree_passes import Estimation
 
 if TYPE_CHECKING:
     import pandas as pd

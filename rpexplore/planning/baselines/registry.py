@@ -1,12 +1,205 @@
 """The baselines that there are."""
 
-from rpexplore.planning.baselines import attribute_strategies as strategies
-from rpexplore.planning.baselines.base import Baseline
-from rpexplore.planning.baselines.best_product import BestProduct
-from rpexplore.planning.baselines.marginals import BestMarginals, DataCube, Fourier
-from rpexplore.planning.baselines.p_identity import p_identity
-from rpexplore.planning.baselines.products import Product
-from rpexplore.planning.baselines.tables import OneByOne, SameNoise
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpexplore.planning.baselines import products as strategies
+from rpexplore.planning.baselines.baselines import (
+    Baseline,
+    LogVariances,
+    OneByOne,
+    SameNoise,
+    UnsuitableError,
+    power_of,
+)
+from rpexplore.planning.baselines.products import BestProduct, Product, p_identity
+from rpexplore.planning.losses.losses import Loss, p_norm
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.workload.workload import Workload
+
+# ---- Baselines that measure marginals, or their Fourier coefficients; for tables of single
+# values.
+
+
+MOST_ATTRIBUTES = 15  # of which all marginals are weighed
+_MOST_ROUNDS, _GAP, _MOST_GAP = 1000, 1e-3, 2e-2
+_CANDIDATES = 60  # marginals that may be merged, in pairs
+_AT_ONCE = 1 << 22  # numbers worked on together
+
+
+@dataclass(frozen=True)
+class Fourier(Baseline):
+    """The same noise in every Fourier coefficient that some table needs (Barak et al. 2007).
+
+    A record adds a number of absolute value 1 to each of them; a table of n cells has the mean of
+    n of them, over n, as its variance.
+    """
+
+    def variances(self, workload: Workload, closure: Closure, loss: Loss) -> LogVariances:
+        _refuse_other_bases(workload)
+        n_coefficients = np.sum(closure.pairs / closure.residual_cells)
+        logs = np.log(n_coefficients) - np.log(workload.counted_cells)
+        return LogVariances(logs, logs)
+
+
+@dataclass(frozen=True)
+class BestMarginals(Baseline):
+    """All marginals with the best precision each (OPT_M of HDMM), the tables by least squares.
+
+    A marginal B measured with precision θ_B measures residual S ⊆ B with θ_B / ∏_{i∈B∖S} n_i. The
+    loss is convex in θ; at a cost of Σ θ = 1 it is found as precisions of areas are
+    (docs/mathematics.md §15.4).
+    """
+
+    def variances(self, workload: Workload, closure: Closure, loss: Loss) -> LogVariances:
+        _refuse_other_bases(workload)
+        used = [index for index in workload.used if closure.sizes[index] > 1]
+        if len(used) > MOST_ATTRIBUTES:
+            raise UnsuitableError(f"only for at most {MOST_ATTRIBUTES} attributes.")
+        bits = np.zeros(len(closure.sizes) + 1, dtype=np.int64)
+        bits[used] = 1 << np.arange(len(used))
+        residuals = np.sum(bits[closure.members], axis=1)
+        sizes = closure.sizes[used].astype(float)
+        weights, power = loss.table_weights(workload), power_of(loss)
+        precisions = np.full(1 << len(used), 1.0 / (1 << len(used)))
+        prices = np.ones(len(workload))
+        exponent = 0.5 if np.isinf(power) else 1 / (1 + power)
+        logs, gap = np.zeros(len(workload)), np.inf
+        for _ in range(_MOST_ROUNDS):
+            # Σ_{B⊇S} of_marginals[B] / ∏_{i∈B∖S} n_i for all S, by the bits of the sets.
+            sums = precisions.copy()
+            for bit, size in enumerate(sizes):
+                pairs = sums.reshape(-1, 2, 1 << bit)
+                pairs[:, 0] += pairs[:, 1] / size
+            sigma_squared = 1 / sums[residuals]
+            variances = closure.variances(sigma_squared)
+            logs = np.log(variances)
+            weighted = weights * variances
+            reached = p_norm(weighted, power)
+            if np.isinf(power):
+                prices = np.maximum(prices * weighted / np.sum(prices * weighted), 1e-12)
+            else:  # the gradient of the norm
+                prices = (weighted / reached) ** (power - 1)
+            of_residuals = closure.residual_weights(weights * prices)
+            slopes = np.zeros(len(precisions))
+            slopes[residuals] = of_residuals * sigma_squared**2
+            # Σ_{S⊆B} slopes[S] / ∏_{i∈B∖S} n_i for all B: the transpose.
+            gradient = slopes.copy()
+            for bit, size in enumerate(sizes):
+                pairs = gradient.reshape(-1, 2, 1 << bit)
+                pairs[:, 1] += pairs[:, 0] / size
+            value = float(np.sum(of_residuals * sigma_squared))
+            gap = reached * np.max(gradient) / value**2 - 1
+            if gap <= _GAP:
+                break
+            precisions = precisions * (gradient / value) ** exponent
+            precisions /= np.sum(precisions)
+        if gap > _MOST_GAP:
+            raise UnsuitableError("only where they are found in a moment, which they are not here.")
+        return LogVariances(logs, logs)
+
+
+@dataclass(frozen=True)
+class DataCube(Baseline):
+    """Some marginals with the same noise, each table summed from the smallest that holds it.
+
+    After Ding et al. (2011), who also choose few marginals greedily. Here, for the loss: from all
+    tables that are asked for, or from the largest of them, on, two are replaced by the marginal of
+    the attributes of both as long as that is better.
+    """
+
+    def variances(self, workload: Workload, closure: Closure, loss: Loss) -> LogVariances:
+        _refuse_other_bases(workload)
+        if power_of(loss) != 1:
+            raise UnsuitableError("only for the average error, for which it is chosen.")
+        log_sizes = np.log(closure.sizes.astype(float))
+        has = np.zeros((len(workload), len(closure.sizes) + 1), dtype=bool)
+        np.put_along_axis(has, workload.members.astype(np.int64), True, axis=1)
+        has = has[:, :-1]
+        weights = loss.table_weights(workload)
+        found = []
+        for marginals, of_table in (_largest(has), (has, np.arange(len(has)))):
+            chosen = _merged(marginals, of_table, log_sizes, weights * np.exp(-(has @ log_sizes)))
+            chosen = chosen[np.argsort(chosen @ log_sizes, kind="stable")]
+            cells = (chosen @ log_sizes)[_first_with(has, chosen)]
+            found.append(np.log(len(chosen)) + cells - has @ log_sizes)
+        logs = min(found, key=lambda logs: loss.value(np.exp(logs), workload))
+        return LogVariances(logs, logs)
+
+
+def _merged(
+    chosen: np.ndarray, of_table: np.ndarray, log_sizes: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Marginals, bool[n, d], with some of them replaced by that of the attributes of both.
+
+    What a marginal adds to the loss is its number of cells times a factor: the sum of weight over
+    cells of the tables that are computed from it.
+
+    of_table  which of them each table is computed from
+    weights   of the tables, over their cells
+    """
+    factors = np.bincount(of_table, weights, len(chosen))
+    while len(chosen) > 1:
+        parts = np.exp(chosen @ log_sizes) * factors
+        smallest = np.argsort(parts, kind="stable")[:_CANDIDATES]
+        some, own = chosen[smallest], factors[smallest]
+        unions = some[:, None] | some[None]
+        added = np.exp(unions @ log_sizes) * (own[:, None] + own[None])
+        added -= parts[smallest][:, None] + parts[smallest][None]
+        np.fill_diagonal(added, np.inf)
+        first, second = np.unravel_index(int(np.argmin(added)), added.shape)
+        total = float(np.sum(parts))
+        if (len(chosen) - 1) * (total + added[first, second]) >= len(chosen) * total:
+            break
+        union = unions[first, second]
+        replaced = np.all(chosen == union, axis=1)
+        replaced[smallest[[first, second]]] = True
+        chosen, factors = (
+            np.vstack([chosen[~replaced], union]),
+            np.append(factors[~replaced], np.sum(factors[replaced])),
+        )
+    return chosen
+
+
+def _largest(has: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The tables that are in no other one, and for each table one of those that it is in."""
+    orders = np.sum(has, axis=1)
+    kept = np.zeros(0, dtype=np.int64)
+    of_table = np.zeros(len(has), dtype=np.int64)
+    for order in np.unique(orders)[::-1].tolist():
+        tables = np.flatnonzero(orders == order)
+        first = _first_with(has[tables], has[kept])
+        is_within = first < len(kept)
+        of_table[tables] = first
+        of_table[tables[~is_within]] = len(kept) + np.arange(np.count_nonzero(~is_within))
+        kept = np.append(kept, tables[~is_within])
+    return has[kept], of_table
+
+
+def _first_with(tables: np.ndarray, marginals: np.ndarray) -> np.ndarray:
+    """For each table the first of some marginals that has all its attributes; their number: none.
+
+    bool[n, d] and bool[m, d], to int64[n]
+    """
+    first = np.full(len(tables), len(marginals))
+    outside = (~marginals).T.astype(np.float32)
+    step = max(_AT_ONCE // max(len(marginals), 1), 1)
+    for start in range(0, len(tables) if len(marginals) else 0, step):
+        rows = tables[start : start + step].astype(np.float32)
+        is_within = rows @ outside == 0
+        found = np.where(np.any(is_within, axis=1), np.argmax(is_within, axis=1), len(marginals))
+        first[start : start + step] = found
+    return first
+
+
+def _refuse_other_bases(workload: Workload) -> None:
+    if not workload.is_marginals:
+        raise UnsuitableError("only for tables of single values.")
+
+
+# ---- The baselines that there are.
+
 
 _HDMM = "{} of HDMM, McKenna et al. 2018"
 

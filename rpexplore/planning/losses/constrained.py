@@ -6,12 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.losses.base import (
-    Loss,
-    NumberOption,
-    WeightedSum,
-    weights_to_targets,
-)
+from rpexplore.planning.losses.losses import Loss, NumberOption, WeightedSum, weights_to_targets
 from rpexplore.workload.workload import Workload
 
 _LEAST_SLACK, _MOST_SLACK = 1e-6, 1e6

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 from scipy import sparse
 
-from rpexplore.common.extras import require
-from rpexplore.common.numerics import smallest_value
+from rpexplore.common.installation import require
+from rpexplore.common.numbers import smallest_value
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.losses.losses import Loss
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import Decimals
-from rpexplore.common.numerics import distinct_rows
+from rpexplore.common.numbers import Decimals, distinct_rows
 from rpexplore.planning.mechanism.closure import Closure
 
 _GUARD_DIGITS = 30

@@ -19,7 +19,7 @@ from itertools import chain, combinations
 import numpy as np
 from scipy import sparse
 
-from rpexplore.common.numerics import read_only
+from rpexplore.common.numbers import read_only
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.strategy import Moments, Strategy, moments
 from rpexplore.workload.workload import Workload

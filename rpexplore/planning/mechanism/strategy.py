@@ -14,11 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
-from rpexplore.common.concurrency import one_thread
-from rpexplore.common.numerics import read_only
+from rpexplore.common.numbers import read_only
+from rpexplore.common.processes import one_thread
 from rpexplore.errors import PlanError
 from rpexplore.workload.bases import Basis
-from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
+from rpexplore.workload.table_text import QueryMatrix, query_matrix
 from rpexplore.workload.workload import Workload
 
 MOST_BITS = 20

@@ -6,8 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress
-from rpexplore.common.formatting import rounded
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import rounded
 
 # Solvers stop when a plan is proven to be this close (relative) to the optimum.
 TOLERANCE = 5e-7

@@ -1,26 +1,215 @@
-"""The best strategy of one attribute, with a certificate (docs/mathematics.md §5.1, §5.2).
+"""The best strategy of one attribute, with a certificate (docs/mathematics.md §5.1, §5.2)."""
 
-An attribute with n values is measured through a matrix R, (n−1) × n, and decoded with a reference
-distribution z: R z = 0, 1ᵀz = 1. Its queries W enter through their gram G = WᵀW only. With
-V(z) = (I − 1zᵀ) G (I − z1ᵀ) and R's largest column norm² at 1, the accuracy depends on R through
-τ = tr(V (RᵀR)⁺) only. For weights λ on the values √τ ≥ T = tr (Λ^½ V Λ^½)^½.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from rpexplore.common.concurrency import Share, no_share, one_thread
-from rpexplore.planning.solvers.anderson import anderson_acceleration
-from rpexplore.planning.solvers.matrix_root import (
-    MANY_VALUES,
-    MatrixRoot,
-    centred_at,
-    is_mirrored,
-    weights_of,
-)
-from rpexplore.planning.solvers.strategy_descent import LEEWAY, JointSearch, Total
+from rpexplore.common.processes import Share, no_share, one_thread
+from rpexplore.planning.solvers.acceleration import anderson_acceleration
+
+# ---- Joint search for an attribute's reference distribution and strategy (docs/mathematics.md
+# §5.2).
+#
+# To be minimised over z, which sums to 1, is √τ(z) + f(η), η = zᵀHz (or several of them). One
+# eigendecomposition of Λ^½ (G + p1ᵀ + 1pᵀ + μ11ᵀ) Λ^½ moves λ and z at once: with S its root and
+# K = Λ^{−½} S Λ^{−½}, z ∝ K^{−1}1. With c = f' zᵀHz / zᵀGz, p = f' Hz / c − Gz, made pᵀz = 0, and μ
+# is such that 1ᵀK^{−1}1 = 2c; where H is a multiple of G, p is 0.
+
+
+Total = Callable[[np.ndarray], tuple[float, np.ndarray]]
+
+# The exponent of λ's multiplicative step: z follows λ, so that full steps would swing (for two
+# values, for ever).
+_POWER = 0.7
+# The error swings far on the way to the optimum.
+LEEWAY = 1e4
+# Added to the gram, so that z stays small in directions that no question asks about.
+_DESCENT_RIDGE = 1e-11
+_LEAST_SLOPE = 1e-12
+_DESCENTS = 2
+
+
+@dataclass(eq=False)
+class Joint:
+    """A point of the joint search: λ, z, by how much the sum may be too large (relative)."""
+
+    value_weights: np.ndarray
+    reference: np.ndarray
+    error: float
+    state: np.ndarray
+    following: np.ndarray
+    metric: np.ndarray
+
+
+class JointSearch:
+    """min over z of √τ(z) + total(η(z)), for a gram whose trace is about n.
+
+    Its state is log λ, the log of μ above the least one possible, and p. Columns of R may be longer
+    than 1 by `slack`: `best_matrix` sees to that.
+    """
+
+    def __init__(
+        self,
+        gram: np.ndarray,
+        total_grams: Sequence[np.ndarray],
+        total: Total,
+        *,
+        slack: float = 0.0,
+    ) -> None:
+        self.total_grams, self.total, self.slack = total_grams, total, slack
+        self.n = len(gram)
+        self.gram = gram + _DESCENT_RIDGE * np.eye(self.n)
+        self.mirrored = self.n >= MANY_VALUES and all(map(is_mirrored, (gram, *total_grams)))
+        self.factor = cholesky(self.gram, lower=True)
+        self.inverse_ones = self._solved(np.ones(self.n))
+        self.least = 1 / self.inverse_ones.sum()  # the smallest zᵀGz
+
+    def state(self, value_weights: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """The start of the search, for λ and a z that may be near."""
+        _, slope, pull = self._total_at(reference)
+        direction = self._direction(reference, slope, pull)
+        own = reference @ self.gram @ reference
+        # How far μ lies above its least value, by zᵀ(G + p1ᵀ + 1pᵀ + μ11ᵀ)z = 1/(4c²) at an
+        # optimum.
+        height = 1 / (4 * slope**2) - own + self._least_at(direction)
+        height = max(height, 1e-3 * self.least)
+        return np.concatenate([np.log(value_weights), [np.log(height)], direction])
+
+    def step(self, state: np.ndarray) -> Joint:
+        """One eigendecomposition at a state."""
+        n = self.n
+        weights, height, direction = weights_of(state[:n]), state[n], state[n + 1 :]
+        if self.mirrored:
+            weights, direction = (weights + weights[::-1]) / 2, (direction + direction[::-1]) / 2
+        halves = np.sqrt(weights)
+        # Adds p1ᵀ + 1pᵀ + μ11ᵀ in one outer sum: half of μ in either.
+        shift = direction + (np.exp(height) - self._least_at(direction)) / 2
+        shifted = self.gram + np.add.outer(shift, shift)
+        decompose = mirrored_eigh if self.mirrored else np.linalg.eigh
+        squares, vectors = decompose(halves[:, None] * shifted * halves)
+        roots = roots_of(squares)
+        along = vectors.T @ halves
+        inverse_sums = halves * (vectors @ (along / roots))  # K^{−1} 1
+        free = 1 / inverse_sums.sum()
+        z = inverse_sums * free
+        # The root of V(z) itself, without the part that the shift added along z.
+        root = max(roots.sum() - free, 1e-30)
+        diagonal = np.maximum((vectors**2 @ roots) / weights - free, 1e-12 * root)
+        value, slope, pull = self._total_at(z)
+
+        # How much less the sum can be: by another λ, and by another z (whose slope it is).
+        # As `MatrixRoot.error`.
+        over = diagonal.max() / root - 1
+        if over <= self.slack:
+            over = 0.0
+        uphill = 2 * pull - (vectors @ (roots * along)) / halves
+        solved = self._solved(uphill)
+        whitened = solved - self.inverse_ones * (solved.sum() * self.least)  # changes of z sum to 0
+        lower = max(uphill @ whitened, 0.0) / (4 * slope)
+        # 1ᵀK^{−1}1 falls as the root of μ at both ends, so this is nearly Newton's step.
+        rise = -2 * np.clip(np.log(2 * slope * free), -3, 3)
+        return Joint(
+            value_weights=weights,
+            reference=z,
+            error=float((over * root + lower) / (root + value)),
+            state=np.concatenate([np.log(weights), state[n:]]),
+            following=np.concatenate(
+                [
+                    np.log(weights) + _POWER * np.log(diagonal / root),
+                    [height + rise],
+                    self._direction(z, slope, pull),
+                ]
+            ),
+            metric=np.concatenate([metric_of(weights), [1.0], np.full(n, 1 / np.trace(self.gram))]),
+        )
+
+    def descent(
+        self,
+        value_weights: np.ndarray,
+        references: Sequence[np.ndarray],
+        tolerance: float,
+        on_step: Callable[[], object],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(λ, z) by descent in z alone from the best of some, λ found anew for every z.
+
+        For where λ reaches 0 and the joint search cannot follow. on_step: called now and then; what
+        it raises ends the search.
+        """
+        from scipy.optimize import minimize  # slow to import, and not needed to open the app
+
+        n = self.n
+        # Moves of z that keep its sum, whitened by G, so that L-BFGS-B sees a round valley.
+        basis = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:]
+        factor = cholesky(basis.T @ self.gram @ basis, lower=True)
+        weights = value_weights
+        best = np.inf, weights, references[0]
+
+        def objective(moves: np.ndarray, origin: np.ndarray) -> tuple[float, np.ndarray]:
+            nonlocal weights, best
+            on_step()
+            z = origin + basis @ solve_triangular(factor, moves, lower=True, trans=1)
+            centred = centred_at(z, self.gram)
+            inner = anderson_acceleration(
+                lambda logs: MatrixRoot(centred, weights_of(logs), z),
+                np.log(weights),
+                tolerance=tolerance,
+                limit=100,
+            )
+            weights = inner.value_weights
+            value, _, pull = self._total_at(z)
+            if (upper := inner.root * np.sqrt(1 + inner.error) + value) < best[0]:
+                best = upper, weights, z
+            uphill = basis.T @ (inner.slope + 2 * pull)
+            return inner.root + value, solve_triangular(factor, uphill, lower=True)
+
+        still = np.zeros(n - 1)
+        for reference in references:
+            objective(still, reference)
+        for _ in range(_DESCENTS):  # again from where it ended: inexact λ can end it early
+            before = best[0]
+            minimize(
+                objective,
+                still,
+                (best[2],),
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": 60, "ftol": 1e-9, "gtol": 1e-9, "maxcor": 20},
+            )
+            if best[0] > before * (1 - 10 * tolerance):
+                break
+        return best[1], best[2]
+
+    def _solved(self, vector: np.ndarray) -> np.ndarray:
+        return cho_solve((self.factor, True), vector)
+
+    def _least_at(self, direction: np.ndarray) -> float:
+        """The smallest zᵀGz + 2pᵀz over z that sum to 1: μ must stay above its negative."""
+        solved = self._solved(direction)
+        z = (1 + solved.sum()) * self.least * self.inverse_ones - solved
+        return z @ self.gram @ z + 2 * direction @ z
+
+    def _total_at(self, z: np.ndarray) -> tuple[float, float, np.ndarray]:
+        """(total, c, f' Hz) at z; the slope of the total in z is 2 f' Hz."""
+        products = [gram @ z for gram in self.total_grams]
+        value, slopes = self.total(np.array([z @ one for one in products]))
+        pull = np.asarray(slopes) @ np.array(products)
+        return value, max(float(z @ pull / (z @ self.gram @ z)), _LEAST_SLOPE), pull
+
+    def _direction(self, z: np.ndarray, slope: float, pull: np.ndarray) -> np.ndarray:
+        """p at z."""
+        beyond = pull / slope - self.gram @ z
+        return beyond - beyond @ z
+
+
+# ---- The best strategy of one attribute, with a certificate (docs/mathematics.md §5.1, §5.2).
+#
+# An attribute with n values is measured through a matrix R, (n−1) × n, and decoded with a reference
+# distribution z: R z = 0, 1ᵀz = 1. Its queries W enter through their gram G = WᵀW only. With
+# V(z) = (I − 1zᵀ) G (I − z1ᵀ) and R's largest column norm² at 1, the accuracy depends on R through
+# τ = tr(V (RᵀR)⁺) only. For weights λ on the values √τ ≥ T = tr (Λ^½ V Λ^½)^½.
+
 
 # A joint search that ends further off than this is followed by a descent, which takes too long for
 # more values than these.
@@ -188,3 +377,125 @@ def _lower_bound(gram: np.ndarray, reference: np.ndarray, value_weights: np.ndar
     size += 2 * np.sqrt(value_weights @ products**2) + np.abs(squares).max()
     rounding = 2 * len(gram) * np.finfo(float).eps * size
     return float(np.sqrt(np.maximum(squares - rounding, 0)).sum())
+
+
+# ---- The root S = (Λ^½ V Λ^½)^½ that bounds an attribute's accuracy (docs/mathematics.md §5.1).
+
+
+# A weight is not taken below this: its certificate would drown in rounding, and G of
+# `MatrixRoot` could not be decomposed.
+_LEAST_WEIGHT = 1e-10
+# Directions that no question asks about are measured nevertheless, so that R can be decoded; they
+# take this share of the root between them.
+_UNASKED_SHARE = 5e-7
+# From so many values on decompositions are done by halves where they can be, and a search ends
+# where R can be mended. Fewer take no time, and are spared what that does to last digits.
+MANY_VALUES = 64
+_MIRRORED = 1e-13  # relative to the largest number: what differs by less does so by rounding
+
+
+class MatrixRoot:
+    """One eigendecomposition at fixed z: S, the bounds on √τ it gives, and the next λ.
+
+    centred: V(z), the same read backwards if `mirrored`; value_weights: λ. root: T = tr S; error:
+    √τ ≤ T·(1 + error) for the R of S.
+    roots, vectors: eigenvalues and eigenvectors of S, n − 1 of them: without that of z. state,
+    following: log λ, and what follows, as `anderson_acceleration` takes them.
+    """
+
+    def __init__(
+        self,
+        centred: np.ndarray,
+        value_weights: np.ndarray,
+        reference: np.ndarray,
+        *,
+        mirrored: bool = False,
+    ) -> None:
+        if mirrored:
+            value_weights = (value_weights + value_weights[::-1]) / 2
+        self.value_weights, self.reference = value_weights, reference
+        self.halves = np.sqrt(value_weights)
+        # V's null vector is z. Lifting it above all others tells it from directions that no
+        # question asks about, and makes it the last.
+        null = reference / self.halves
+        null /= np.linalg.norm(null)
+        inner = self.halves[:, None] * centred  # in place from here on: it may be large
+        inner *= self.halves
+        lift = np.outer(null, null)
+        lift *= 2 * np.trace(inner)
+        inner += lift
+        decompose = mirrored_eigh if mirrored else np.linalg.eigh
+        squares, vectors = decompose(inner)
+        self.vectors = vectors[:, :-1]
+        self.roots = roots_of(squares[:-1])
+        self.root = float(self.roots.sum())
+        # S_jj / (λ_j T), at the optimum at most 1, and 1 where λ_j > 0 (§5.1).
+        ratios = (self.vectors**2 @ self.roots) / value_weights / self.root
+        self.error = float(ratios.max() - 1)
+        self.state = np.log(value_weights)
+        # The multiplicative step λ_j ← S_jj / T.
+        self.following = self.state + np.log(np.maximum(ratios, 1e-30))
+        self.metric = metric_of(value_weights)
+
+    @property
+    def slope(self) -> np.ndarray:
+        """∂T/∂z, up to a multiple of 1."""
+        return -(self.vectors @ (self.roots * (self.vectors.T @ self.halves))) / self.halves
+
+
+def is_mirrored(matrix: np.ndarray) -> bool:
+    """Whether a square matrix is the same read backwards, up to rounding."""
+    return bool(np.abs(matrix - matrix[::-1, ::-1]).max() <= _MIRRORED * np.abs(matrix).max())
+
+
+def mirrored_eigh(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`numpy.linalg.eigh` of a symmetric matrix that is the same read backwards: a quarter of it.
+
+    Its eigenvectors are the same read backwards, up to their sign: two problems of half the size
+    (Cantoni and Butler 1976). Those that change their sign come first, each kind ascending.
+    """
+    n = len(matrix)
+    m = n // 2
+    # In the bases (e_i ± e_{n+1−i})/√2 the matrix falls apart into the blocks first ± across.
+    first, across = matrix[:m, :m], matrix[:m, ::-1][:, :m]
+    even = np.empty((n - m, n - m))
+    even[:m, :m] = first + across
+    if n > 2 * m:
+        # The middle value of an odd number is its own mirror image: it belongs to the even ones.
+        even[m, :m] = even[:m, m] = np.sqrt(2) * matrix[:m, m]
+        even[m, m] = matrix[m, m]
+    of_odd, of_even = np.linalg.eigh(first - across), np.linalg.eigh(even)
+    vectors = np.zeros((n, n))
+    vectors[:m, :m], vectors[:m, m:] = of_odd[1], of_even[1][:m]
+    vectors[:m] *= np.sqrt(0.5)
+    vectors[n - m :, :m] = -vectors[:m, :m][::-1]
+    vectors[n - m :, m:] = vectors[:m, m:][::-1]
+    if n > 2 * m:
+        vectors[m, m:] = of_even[1][m]
+    return np.append(of_odd[0], of_even[0]), vectors
+
+
+def weights_of(logs: np.ndarray) -> np.ndarray:
+    """λ of its logarithms up to a constant: none is too small, they sum to 1."""
+    weights = np.exp(logs - logs.max())
+    weights = np.maximum(weights / weights.sum(), _LEAST_WEIGHT)
+    return weights / weights.sum()
+
+
+def roots_of(squares: np.ndarray) -> np.ndarray:
+    """Roots of eigenvalues, those of directions that no question asks about a little above 0."""
+    total = np.sqrt(np.maximum(squares, 0)).sum()
+    return np.sqrt(np.maximum(squares, (_UNASKED_SHARE * total / len(squares)) ** 2))
+
+
+def metric_of(value_weights: np.ndarray) -> np.ndarray:
+    """How much each log λ counts when steps are compared: as λ does, which may be 0 in the end."""
+    return value_weights**2 * len(value_weights)
+
+
+def centred_at(reference: np.ndarray, gram: np.ndarray) -> np.ndarray:
+    """V(z) = (I − 1zᵀ) G (I − z1ᵀ)."""
+    products = gram @ reference
+    # (I − 1zᵀ) G (I − z1ᵀ) = G − 1sᵀ − s1ᵀ with s = Gz − (zᵀGz/2) 1: no product of matrices.
+    shift = products - (reference @ products) / 2
+    return gram - np.add.outer(shift, shift)

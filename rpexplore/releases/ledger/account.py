@@ -1,14 +1,84 @@
-"""Account: what a ledger holds on a dataset, read from its events; and what its limit allows."""
+"""Account: what a ledger's chain of events says of a dataset, and what its limit allows."""
 
-from collections.abc import Iterable, Sequence
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
+from rpexplore.common.json_fields import check_keys, dumps, loads, refusing
+from rpexplore.common.numbers import exact_fraction
 from rpexplore.errors import LedgerError
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
-from rpexplore.releases.approval import ApprovalDemand
-from rpexplore.releases.ledger.events import Event, amount_of
+from rpexplore.releases.approvals import ApprovalDemand
+
+# ---- Events of a ledger: their kinds, and what the content of each kind holds.
+
+
+# What the content of each kind of event holds. Amounts are texts, the names of a dataset a list.
+KINDS: dict[str, dict[str, Any]] = {
+    "run": {
+        "names": list,
+        "data_bytes": int,
+        "data_modified": str,
+        "started": str,
+        "user": str,
+        "plan_sha256": str,
+        "record_rho": str,
+        "unit": str,
+        "output": str,
+    },
+    "finished": {"run": int, "finished": str, "manifest_sha256": str},
+    "limit": {"names": list, "noted": str, "user": str, "record_rho": str | None},
+    "elsewhere": {"names": list, "noted": str, "user": str, "ledger": str},
+    "approvals": {"names": list, "noted": str, "user": str, "n": int, "allowed_signers": str},
+    "approved": {"run": int, "n": int, "approvals": list},
+}
+IN_APPROVAL = ("sha256", "name", "key", "approved")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event; `id` counts from 1."""
+
+    id: int
+    kind: str
+    content: Mapping[str, Any]
+
+
+def checked(event: Event) -> Event:
+    """The event; raises `ValueError` or the like if its content is not that of its kind."""
+    kinds = KINDS[event.kind]
+    check_keys(event.content, kinds, f"an entry of the kind {event.kind!r}")
+    for key, kind in kinds.items():
+        value = event.content[key]
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ValueError(key)
+        if key == "names" and not (value and all(isinstance(name, str) for name in value)):
+            raise ValueError(key)
+        if key == "allowed_signers" and event.content["n"] != 0:
+            ApprovalDemand(event.content["n"], value)
+        if key == "n" and value < 0:
+            raise ValueError(key)
+        if key == "approvals":
+            for approval in value:
+                check_keys(approval, IN_APPROVAL, "an approval")
+                if not all(isinstance(text, str) for text in approval.values()):
+                    raise ValueError(key)
+        if key == "record_rho" and value is not None and amount_of(value) <= 0:
+            raise ValueError(key)
+    return event
+
+
+def amount_of(text: str) -> Fraction:
+    """An amount in an event; raises `BudgetError` for a text that is none."""
+    return exact_fraction(text, "the amount in the ledger")
+
+
+# ---- Account: what a ledger holds on a dataset, read from its events; and what its limit allows.
+
 
 _HOW_TO_CHANGE = (
     "Whoever answers for these records can change the limit, with the command “rpexplore ledger”."
@@ -132,3 +202,72 @@ def check_limit(
             f"{account.dataset!r} has only {for_unit(left, 'down')} left of its budget limit of "
             f"{for_unit(limit, 'down')}; plan with a smaller budget. {_HOW_TO_CHANGE}"
         )
+
+
+# ---- The chain of a ledger's events: each has a digest of itself and of the digest before.
+#
+# One more row holds how many there are, and the last digest. An event that was edited, removed or
+# added otherwise is noticed at the next look: nothing is read from such a ledger. (Who means to
+# forge can compute digests. The chain is against damage and mending by hand.)
+
+
+START = hashlib.sha256(b"rpexplore ledger").hexdigest()
+
+
+class EventChain:
+    """The events of a ledger, and the last digest.
+
+    Raises `LedgerError` if the chain is broken, or if an event is none of this program's.
+    """
+
+    def __init__(
+        self, ledger: str, rows: Iterable[Sequence[Any]], last: Sequence[Sequence[Any]]
+    ) -> None:
+        """Check all rows.
+
+        Args:
+            ledger: What it is called in errors.
+            rows: Number, kind, content and digest of each event, in their order.
+            last: The row with the number of events and the last digest; there must be one.
+        """
+        self.events: list[Event] = []
+        self.digest = START
+        for number, kind, text, stated in rows:
+            digest = digest_of(self.digest, str(kind), str(text))
+            if number != len(self.events) + 1 or digest != stated:
+                break
+            with refusing(LedgerError, f"Entry {number} of the ledger {ledger!r} cannot be read"):
+                self.events.append(checked(Event(number, kind, loads(text))))
+            self.digest = digest
+        else:
+            if [tuple(row) for row in last] == [(len(self.events), self.digest)]:
+                return
+        raise LedgerError(
+            f"The ledger {ledger!r} cannot be used: entry {len(self.events) + 1} is missing or "
+            "damaged, or was changed by something else than this program. Restore it from a copy; "
+            "what was spent is not known without it."
+        )
+
+
+class LedgerTransaction(ABC):
+    """The events of a ledger while nobody else can add one; what is added is there afterwards."""
+
+    def __init__(self, chain: EventChain) -> None:
+        self.events, self._digest = chain.events, chain.digest
+
+    def add(self, kind: str, content: Mapping[str, Any]) -> int:
+        """Add an event, and return its number."""
+        event, text = Event(len(self.events) + 1, kind, content), dumps(content)
+        self._digest = digest_of(self._digest, kind, text)
+        self._append(event.id, kind, text, self._digest)
+        self.events.append(event)
+        return event.id
+
+    @abstractmethod
+    def _append(self, number: int, kind: str, text: str, digest: str) -> None:
+        """Write a row behind the others, and the last one's number and digest."""
+
+
+def digest_of(before: str, kind: str, text: str) -> str:
+    """The digest of an event behind one with the digest `before`."""
+    return hashlib.sha256(f"{before}\n{kind}\n{text}".encode()).hexdigest()

@@ -1,47 +1,128 @@
-"""Ledger: what has been spent on each dataset. A run is entered before its noise is drawn.
-
-A file, beside the data unless told otherwise, or a database that several machines share. A dataset
-has several names: a file its path as seen from the ledger's folder, so that data and ledger can
-move together, and its number on the disk, so that a renamed file, or another link to it, is the
-same; in a database both say of which machine. Whatever shares a name is one account. Size and time
-of change are noted, a row count is not. All amounts are ρ for one record, as exact rationals in
-text; a plan that protects a person with at most m records shows them times m².
-
-    run        a run of a plan on a dataset; charged whether or not it finished
-    finished   a run has been written
-    limit      the most that may be spent on a dataset; null lifts it
-    elsewhere  a dataset is charged in another ledger
-    approvals  how many people of which list must have approved the plan of a run; 0 lifts it
-    approved   who had approved the plan of a run when it was booked, and how many it needed
-"""
+"""Ledger: what has been spent on each dataset. A run is entered before its noise is drawn."""
 
 import getpass
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.formatting import rounded, text_of_path
-from rpexplore.data.files.listing import LEDGER
-from rpexplore.data.files.source import AnySource, source_of
+from rpexplore.common.numbers import exact_text
+from rpexplore.common.text import rounded, text_of_path
+from rpexplore.data.engines.connections import ENGINES
+from rpexplore.data.files.source import LEDGER, AnySource, source_of
 from rpexplore.data.source import Fingerprint, Source
 from rpexplore.errors import DataError, LedgerError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
-from rpexplore.releases.approval import ApprovalDemand, check_approvals
+from rpexplore.releases.approvals import ApprovalDemand, check_approvals
 from rpexplore.releases.ledger.account import (
+    IN_APPROVAL,
     Account,
+    Event,
     LedgerEntry,
+    LedgerTransaction,
     account_of_names,
     check_limit,
 )
-from rpexplore.releases.ledger.events import IN_APPROVAL
-from rpexplore.releases.ledger.stores import LedgerStore, store_of
+from rpexplore.releases.ledger.ledger_database import ENGINE, LedgerDatabase
+from rpexplore.releases.ledger.ledger_file import LedgerFile
 from rpexplore.releases.manifest import now
+
+# ---- Where a ledger is kept, and how that is named: the path of a file, or postgresql:NAME.
+#
+# NAME is that of a connection (an environment variable, or an entry in the file of secrets), never
+# an address. So a name can be noted, shown and passed on.
+
+
+class LedgerStore(Protocol):
+    """Where the events of a ledger are kept, each chained to the one before."""
+
+    @property
+    def name(self) -> str:
+        """What `store_of` finds it by: holds no address of a server, and no password."""
+        ...
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None for a database."""
+        ...
+
+    @property
+    def folder(self) -> Path | None:
+        """What names of records in files are seen from; None where several machines share it."""
+        ...
+
+    def read_events(self) -> list[Event]:
+        """All events in their order. Raises `LedgerError` if they cannot be read, or were changed
+        by something else."""
+        ...
+
+    def settled_events(self) -> list[Event]:
+        """As `read_events`, when whoever was adding some is done, or has failed."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[LedgerTransaction]:
+        """What is added in the block is on disk when it ends, and not there if it ends badly.
+
+        Nobody else can add events meanwhile. Raises `LedgerError`; if it does so at the end, only
+        `settled_events` tell what is there.
+        """
+        ...
+
+    def check_bookable(self) -> None:
+        """Raise `LedgerError` where it is plain that nothing can be added."""
+        ...
+
+
+def store_of(place: str | Path) -> LedgerStore:
+    """Where the ledger of this name is kept: a path (a `Path` always is one), or postgresql:NAME.
+
+    Raises `LedgerError` for an address, and for what could be meant either way.
+    """
+    if not is_database(place):
+        return LedgerFile(Path(os.path.realpath(place)))
+    connection = str(place).strip().partition(":")[2]
+    if "/" in connection or "@" in connection:  # it may hold a password, so it is not said again
+        raise LedgerError(
+            "A ledger in PostgreSQL must be given by the name of a connection, as postgresql:NAME, "
+            "not by its address; keep the address in an environment variable, or in the file of "
+            "secrets, and give the name of that."
+        )
+    database = LedgerDatabase(connection)
+    if isinstance(place, Path) or os.path.lexists(place):
+        raise LedgerError(
+            f"{str(place)!r} can be a file, or a ledger in PostgreSQL; name the file with its "
+            "folder, as a whole path, or the ledger as a text where no file has its name."
+        )
+    return database
+
+
+def is_database(place: str | Path) -> bool:
+    """Whether this names no file: it begins with postgresql: (or postgres:)."""
+    scheme, colon, _ = str(place).strip().partition(":")
+    return bool(colon) and scheme.lower() in ENGINES[ENGINE].schemes
+
+
+# ---- Ledger: what has been spent on each dataset. A run is entered before its noise is drawn.
+#
+# A file, beside the data unless told otherwise, or a database that several machines share. A
+# dataset has several names: a file its path as seen from the ledger's folder, so that data and
+# ledger can move together, and its number on the disk, so that a renamed file, or another link to
+# it, is the same; in a database both say of which machine. Whatever shares a name is one account.
+# Size and time of change are noted, a row count is not. All amounts are ρ for one record, as exact
+# rationals in text; a plan that protects a person with at most m records shows them times m².
+#
+#     run        a run of a plan on a dataset; charged whether or not it finished
+#     finished   a run has been written
+#     limit      the most that may be spent on a dataset; null lifts it
+#     elsewhere  a dataset is charged in another ledger
+#     approvals  how many people of which list must have approved the plan of a run; 0 lifts it
+#     approved   who had approved the plan of a run when it was booked, and how many it needed
+
 
 FILENAME = LEDGER
 

@@ -11,11 +11,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from rpexplore.common.extras import require
-from rpexplore.data.databases.connections import UNREACHABLE, Connection, connection_named
+from rpexplore.common.installation import require
+from rpexplore.data.engines.connections import UNREACHABLE, Connection, connection_named
 from rpexplore.errors import DataError, LedgerError, MissingExtraError
-from rpexplore.releases.ledger.event_chain import EventChain, LedgerTransaction
-from rpexplore.releases.ledger.events import Event
+from rpexplore.releases.ledger.account import Event, EventChain, LedgerTransaction
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -215,7 +214,7 @@ def _problem_of(error: Exception) -> str | None:
     import psycopg
     import sqlalchemy.exc
 
-    from rpexplore.data.databases.session import error_kind
+    from rpexplore.data.engines.session import error_kind
 
     if isinstance(error, sqlalchemy.exc.DBAPIError) and error.orig is not None:
         cause: Any = error.orig

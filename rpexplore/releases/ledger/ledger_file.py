@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rpexplore.errors import LedgerError
-from rpexplore.releases.ledger.event_chain import START, EventChain, LedgerTransaction
-from rpexplore.releases.ledger.events import Event
+from rpexplore.releases.ledger.account import START, Event, EventChain, LedgerTransaction
 
 _APPLICATION_ID, _VERSION = 0x72706C64, 1  # "rpld"
 # https://www.sqlite.org/fileformat.html: where the header has them, four bytes each

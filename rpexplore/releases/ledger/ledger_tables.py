@@ -13,10 +13,10 @@ import psycopg
 import psycopg.conninfo
 import sqlalchemy as sa
 
-from rpexplore.data.databases.connections import Connection
-from rpexplore.data.databases.postgres_servers import CONNECT_DEFAULTS
+from rpexplore.data.engines.connections import Connection
+from rpexplore.data.engines.postgres_servers import CONNECT_DEFAULTS
 from rpexplore.errors import DataError
-from rpexplore.releases.ledger.event_chain import START
+from rpexplore.releases.ledger.account import START
 
 SCHEMA, VERSION = "rpexplore_ledger", 1
 _SECONDS = 60  # for a statement, and between two of them; then others may go on

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import positive_rational, shown, whole_number
+from rpexplore.common.numbers import positive_rational, shown, whole_number
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.noise.uniform import (
     OPERATING_SYSTEM,

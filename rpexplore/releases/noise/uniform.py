@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
-from rpexplore.common.exact_numbers import scaled_exp_bracket
+from rpexplore.common.numbers import scaled_exp_bracket
 from rpexplore.errors import ReleaseError
 
 RandomBytes: TypeAlias = Callable[[int], bytes]

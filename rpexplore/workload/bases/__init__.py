@@ -1,9 +1,9 @@
 """Query bases: which sums of an attribute's values a table has (docs/mathematics.md §4.1).
 
-In reading order: `base` (what a basis tells about itself), `operators` (its matrix W, computed
-with); then one basis a file: `identity`, `prefix`, `ranges`, `windows`, `hierarchy`, `custom`. A
-new one is a file here and an entry in BASES below, which all rooms go by;
-a test asks for its name in `rpexplore` and for its fields in the schema of plan files.
+In reading order: `base` (what a basis tells about itself, and its matrix W, computed with); the
+bases `runs` (single values, prefixes, ranges, windows), `hierarchy`, `custom`. A new one is a class
+here and an entry in BASES below, which all rooms go by; a test asks for its name in `rpexplore` and
+for its fields in the schema of plan files.
 
 Imports `domain`, `common` and `errors`; nothing else of `workload`.
 """
@@ -14,10 +14,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases.base import Basis
 from rpexplore.workload.bases.custom import CustomBasis
 from rpexplore.workload.bases.hierarchy import Hierarchy
-from rpexplore.workload.bases.identity import Identity
-from rpexplore.workload.bases.prefix import Prefix
-from rpexplore.workload.bases.ranges import Ranges
-from rpexplore.workload.bases.windows import Windows
+from rpexplore.workload.bases.runs import Identity, Prefix, Ranges, Windows
 
 # In the order in which they are offered.
 BASES: dict[str, type[Basis]] = {

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
 
-from rpexplore.common.exact_numbers import shown, whole_number
-from rpexplore.common.formatting import joined
+from rpexplore.common.numbers import shown, whole_number
+from rpexplore.common.text import joined
 from rpexplore.domain.attribute import LEVELS, Attribute
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.bases.base import Basis
-from rpexplore.workload.bases.operators import Matrix, Operator
+from rpexplore.workload.bases.base import Basis, Matrix, Operator
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ import json
 import pytest
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
-from rpexplore.data.files.codebook_file import (
+from rpexplore.data.files.columns import (
     CodebookFile,
+    Column,
     ColumnsFile,
     OwnFile,
     PackageFile,
     recognise,
     recognise_path,
 )
-from rpexplore.data.files.columns import Column
-from rpexplore.domain.codebooks import draft_file
+from rpexplore.domain import codebook_formats
 from rpexplore.errors import DomainError, RpexploreError
 from tests.data.files.written_records import SECRET, stored, written
 
@@ -154,7 +154,7 @@ def test_what_fits_nowhere_is_one_sentence(content, name, message, tmp_path):
 
 
 def test_a_codebook_is_not_read_whatever_its_size(tmp_path, monkeypatch):
-    monkeypatch.setattr(draft_file, "MOST_BYTES", 5)
+    monkeypatch.setattr(codebook_formats, "MOST_BYTES", 5)
     path = written(tmp_path, '{"age": 32}', "a.json")
     for read in (lambda: recognise_path(path), lambda: recognise(path.read_bytes(), path.name)):
         with pytest.raises(RpexploreError, match="more than any codebook"):

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rpexplore import Attribute, Categories, Domain
-from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.common.installation import sample_data_folder
 from rpexplore.data.files import columns as module
 from rpexplore.data.files.columns import (
     MOST_LETTERS,

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rpexplore.data.files.codebook_file import CodebookFile
-from rpexplore.data.files.public_files import recognise_public, refuse_records_beside
-from rpexplore.domain.codebooks.hierarchy_file import HierarchyFile
+from rpexplore.data.files.columns import CodebookFile
+from rpexplore.data.files.offered import recognise_public, refuse_records_beside
+from rpexplore.domain.codebook_formats import HierarchyFile
 from rpexplore.errors import DomainError
 
 SCHEMA = {"fields": [{"name": "sex", "constraints": {"enum": ["F", "M"]}}]}

@@ -19,12 +19,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
-from rpexplore.data.counts import Counts
 from rpexplore.data.files import source as file_source
 from rpexplore.data.files import source as files
 from rpexplore.data.files.columns import read_column_values, read_header
 from rpexplore.data.files.source import FileSource
-from rpexplore.data.source import PersonRule, Source
+from rpexplore.data.source import Counts, PersonRule, Source
 from rpexplore.errors import DataError
 
 SECRET = "s3cr3t-value"

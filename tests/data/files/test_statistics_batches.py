@@ -13,10 +13,9 @@ import pyreadstat
 import pytest
 
 from rpexplore import Attribute, Bins, Categories, Domain
-from rpexplore.common import statistics_files
+from rpexplore.common import file_kinds
 from rpexplore.data.files import statistics_batches as module
-from rpexplore.data.files.codebook_file import ColumnsFile, recognise_path
-from rpexplore.data.files.columns import read_column_values
+from rpexplore.data.files.columns import ColumnsFile, read_column_values, recognise_path
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError
 from tests.data.files.written_records import codes, refusal
@@ -65,7 +64,7 @@ def written_here(function, *args, ended):
 @pytest.fixture
 def in_this_process(monkeypatch):
     """Spares a test the start of other processes."""
-    monkeypatch.setattr(statistics_files, "_in_other_process", statistics_files._dictionary)
+    monkeypatch.setattr(file_kinds, "_in_other_process", file_kinds._dictionary)
     monkeypatch.setattr(module, "written_by_other_process", written_here)
 
 

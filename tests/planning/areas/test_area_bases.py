@@ -8,12 +8,12 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import OutOfReachError, PlanError, WorkloadError
-from rpexplore.planning.areas.area_cells import extreme_variances
+from rpexplore.planning.areas.area_loss import extreme_variances
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.plan import load_plan
-from rpexplore.releases.areas.area_files import CellErrors
-from rpexplore.releases.areas.area_parts import AreaParts
+from rpexplore.releases.area_files import CellErrors
+from rpexplore.releases.area_parts import AreaParts
 from tests.support.area_trees import incidence
 from tests.support.explicit_optimum import dense_queries, lower_bound
 from tests.support.plan_schemas import PLAN_VALIDATOR

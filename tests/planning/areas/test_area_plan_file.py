@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.numbers import exact_text
 from rpexplore.errors import ContradictionError, PlanError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_plan_file import name_of_file

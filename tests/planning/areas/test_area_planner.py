@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.planning.areas.area_minimum_budget import minimum_area_budget
 from rpexplore.planning.areas.area_plan import AreaPlan
-from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.areas.area_planner import minimum_area_budget, plan_areas
 from rpexplore.planning.areas.solvers import AreaMaximum
 from tests.support.area_trees import area_trees, incidence
 from tests.support.explicit_optimum import dense_queries, lower_bound

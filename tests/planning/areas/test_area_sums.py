@@ -10,7 +10,7 @@ from rpexplore.errors import DomainError
 from rpexplore.planning.areas.area_groups import AreaGroups
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.area_sums import AreaSums
-from rpexplore.planning.areas.estimation import Estimation
+from rpexplore.planning.areas.tree_passes import Estimation
 from tests.support.area_trees import area_trees, incidence
 
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.areas.targets import budget_within_reach, sufficient_budget
+from rpexplore.analysis.area_accuracy import budget_within_reach, sufficient_budget
 from rpexplore.analysis.budget_units import stated_text
 from rpexplore.errors import OutOfReachError, WorkloadError
 from rpexplore.planning.areas.area_plan import AreaPlan

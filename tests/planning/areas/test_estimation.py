@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpexplore.planning.areas.area_groups import AreaGroups
-from rpexplore.planning.areas.estimation import Estimation
+from rpexplore.planning.areas.tree_passes import Estimation
 from tests.support.area_trees import area_trees, incidence
 
 

@@ -4,10 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.domain.area_range import AreaRange
+from rpexplore.domain.area_tree import AreaRange
 from rpexplore.planning.areas.area_groups import AreaGroups
-from rpexplore.planning.areas.estimation import Estimation
-from rpexplore.planning.areas.least_squares import LeastSquares
+from rpexplore.planning.areas.tree_passes import Estimation, LeastSquares
 from tests.support.area_trees import area_trees, incidence
 
 

@@ -4,7 +4,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.areas.level_tables import (
+from rpexplore.planning.areas.area_workload import (
     redistricting_tables,
     same_tables,
     shrinking_detail,

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.planning.baselines.base import UnsuitableError
-from rpexplore.planning.baselines.bound import SingularValues
-from rpexplore.planning.baselines.p_identity import _error
+from rpexplore.planning.baselines.baselines import UnsuitableError
+from rpexplore.planning.baselines.products import SingularValues, _error
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
-from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.workload.table_text import query_matrix
 
 DOMAIN = rp.Domain.from_sizes({"age": 5, "sex": 2, "region": 3})
 TABLES = [(), ("age",), ("sex", "region"), ("age", "region")]

@@ -6,7 +6,7 @@ import pytest
 from rpexplore import Domain, MaxVariance, SumOfVariances, Workload
 from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.losses.base import WEIGHTINGS, describe_weighting
+from rpexplore.planning.losses.losses import WEIGHTINGS, describe_weighting
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.losses.base import WEIGHTINGS, describe_weighting
+from rpexplore.planning.losses.losses import WEIGHTINGS, describe_weighting
 from rpexplore.planning.planner import plan_tables
 from tests.support.capped_optimum import workloads_with_required
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.custom import CustomLoss, UnavailableLoss
-from rpexplore.planning.losses.p_norm import PNorm
+from rpexplore.planning.losses.losses import PNorm
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.release import release

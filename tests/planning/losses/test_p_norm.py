@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
-from rpexplore.planning.losses.p_norm import PNorm
+from rpexplore.planning.losses.losses import MaxVariance, PNorm, SumOfVariances
 from tests.support.strategies import workloads
 
 LOSSES = [PNorm(1), PNorm(2), PNorm(3.7, "target"), PNorm(60)]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.common.exact_numbers import Decimals
+from rpexplore.common.numbers import Decimals
 from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.planner import optimum, plan_tables

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from rpexplore.planning.mechanism import cell_variances as cells_module
-from rpexplore.planning.mechanism.cell_variances import CellVariances
+from rpexplore.planning.mechanism import variances as cells_module
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.workload.bases import Prefix, Ranges
 from tests.support.generalised import (
     all_variances,

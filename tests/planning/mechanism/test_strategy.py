@@ -17,7 +17,7 @@ from rpexplore.planning.mechanism.strategy import (
     measured_attributes,
     moments,
 )
-from rpexplore.workload.query_matrix import query_matrix
+from rpexplore.workload.table_text import query_matrix
 from tests.support.generalised import (
     any_strategies,
     any_strategy,

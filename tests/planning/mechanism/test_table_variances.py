@@ -2,7 +2,7 @@
 
 import pytest
 
-from rpexplore.planning.mechanism.table_variances import is_negligible_difference
+from rpexplore.planning.mechanism.variances import is_negligible_difference
 
 
 @pytest.mark.parametrize(("high", "same"), [(2.0, True), (2.009, True), (2.02, False)])

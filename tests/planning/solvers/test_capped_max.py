@@ -6,11 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.solvers.capped_max import minimise_capped_max
-from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, find_feasible
-from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
+from rpexplore.planning.mechanism.variances import CellVariances
+from rpexplore.planning.solvers.caps import CAP_ROUNDING, find_feasible, minimise_capped_max
+from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.solution import share_done
 from tests.planning.solvers.test_max_cell_variance import all_cells, cells_of
 from tests.support.capped_optimum import (

@@ -6,12 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.minimum_budget import minimum_budget
-from rpexplore.planning.solvers.capped_sum import minimise_capped
-from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, find_feasible, with_room
-from rpexplore.planning.solvers.interior_point import central_cap_prices
+from rpexplore.planning.mechanism.variances import CellVariances
+from rpexplore.planning.planner import minimum_budget
+from rpexplore.planning.solvers.acceleration import central_cap_prices
+from rpexplore.planning.solvers.caps import CAP_ROUNDING, find_feasible, minimise_capped, with_room
 from rpexplore.planning.solvers.solution import best_response, share_done
 from tests.planning.solvers.test_max_cell_variance import all_cells, cells_of
 from tests.support.capped_optimum import (

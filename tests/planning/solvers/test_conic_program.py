@@ -11,10 +11,9 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers import conic_program
-from rpexplore.planning.solvers.conic_program import minimise_conic
-from rpexplore.planning.solvers.p_norm import minimise_maximum
+from rpexplore.planning.solvers.conic_program import minimise_conic, single_classes
+from rpexplore.planning.solvers.largest_variance import minimise_maximum
 from rpexplore.planning.solvers.solution import minimise_sum
-from rpexplore.planning.solvers.symmetry import single_classes
 from tests.support.generalised import any_strategies
 from tests.support.oracles import (
     check_dual_certificate,

@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.planning.planner import plan_tables
-from rpexplore.planning.solvers.fitness_for_use import cost_bound, decoding, fitness_for_use
-from rpexplore.planning.solvers.query_root import FactoredQueries, QueryRoot
+from rpexplore.planning.solvers.queries import (
+    FactoredQueries,
+    QueryRoot,
+    cost_bound,
+    decoding,
+    fitness_for_use,
+)
 from rpexplore.planning.solvers.solution import share_done
 from tests.support.oracles import marginal_matrix
 from tests.support.query_lists import (

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rpexplore.planning.solvers.interior_point import central_prices
+from rpexplore.planning.solvers.acceleration import central_prices
 
 
 def problem(seed, cells=12, residuals=9):

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
-from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
+from rpexplore.planning.mechanism.variances import CellVariances
+from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
 
 BASES = [rp.Prefix(), rp.Ranges(), rp.Windows(2), rp.Hierarchy((2,))]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.planner import plan_tables
-from rpexplore.planning.solvers.p_norm import minimise_maximum
+from rpexplore.planning.solvers.largest_variance import minimise_maximum
 from rpexplore.planning.solvers.solution import minimise_sum
 from tests.support.oracles import convex_optimum, noise_of_cost, random_workload, variance_matrix
 from tests.support.strategies import domains, workloads

@@ -7,12 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.planning.losses.base import p_norm
 from rpexplore.planning.losses.custom import CustomLoss
-from rpexplore.planning.losses.p_norm import PNorm
+from rpexplore.planning.losses.losses import PNorm, p_norm
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.conic_program import minimise_conic
-from rpexplore.planning.solvers.p_norm import minimise_maximum, minimise_p_norm
+from rpexplore.planning.solvers.largest_variance import minimise_maximum, minimise_p_norm
 from rpexplore.planning.solvers.solution import minimise_sum
 from tests.support.generalised import any_strategies
 from tests.support.oracles import (

@@ -4,8 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from rpexplore.planning.solvers.fitness_for_use import decoding
-from rpexplore.planning.solvers.query_sum import least_sum
+from rpexplore.planning.solvers.queries import decoding, least_sum
 from tests.support.query_lists import marginals, prefix, ranges
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from rpexplore.planning.solvers.squarem import squarem_step
+from rpexplore.planning.solvers.acceleration import squarem_step
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 
-from rpexplore.planning.solvers.matrix_root import MatrixRoot, centred_at, mirrored_eigh
-from rpexplore.planning.solvers.strategy_matrix import best_matrix, best_reference
+from rpexplore.planning.solvers.strategy_matrix import (
+    MatrixRoot,
+    best_matrix,
+    best_reference,
+    centred_at,
+    mirrored_eigh,
+)
 
 CERTIFIED = 1e-6
 

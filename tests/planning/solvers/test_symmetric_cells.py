@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.optimal_strategies import with_best_strategies
-from rpexplore.planning.solvers.max_cell_variance import _over_cells, minimise_max_cell_variance
+from rpexplore.planning.solvers.largest_variance import (
+    _over_cells,
+    minimise_max_cell_variance,
+    symmetric_solution,
+)
 from rpexplore.planning.solvers.solution import dual_bound
-from rpexplore.planning.solvers.symmetric_cells import symmetric_solution
 
 TOLERANCE = 1e-6
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.solvers.symmetry import (
+from rpexplore.planning.solvers.conic_program import (
     is_same_when_swapped,
     single_classes,
     symmetric_classes,

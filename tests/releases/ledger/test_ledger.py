@@ -23,8 +23,8 @@ from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.ledger.account import check_limit
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.ledger.ledger_frames import datasets, runs
-from tests.data.databases.servers import Server
+from rpexplore.releases.ledger.overlaps import datasets, runs
+from tests.data.engines.servers import Server
 from tests.support.ledgers import KINDS, database_ledger, tamper
 from tests.support.processor_time import PATIENCE
 

@@ -14,18 +14,18 @@ from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.planning.planner import plan_tables
-from rpexplore.postprocessing.same_records import ReleaseId, refuse_other_records
-from rpexplore.releases.ledger import ledger_database, ledger_overlaps, ledger_tables
+from rpexplore.releases.ledger import ledger_database, ledger_tables, overlaps
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger.ledger_database import LedgerDatabase
-from rpexplore.releases.ledger.ledger_overlaps import (
+from rpexplore.releases.ledger.overlaps import (
     charged_elsewhere,
     remember_ledger,
     remembered_ledgers,
 )
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.release import release, resume
-from tests.data.databases.servers import Server, running_postgres
+from rpexplore.results.measurement_source import ReleaseId, refuse_other_records
+from tests.data.engines.servers import Server, running_postgres
 from tests.support.ledgers import BOOKER, OWNER, database_ledger, tamper
 
 PLAN = plan_tables(
@@ -458,7 +458,7 @@ def test_it_is_remembered_by_its_name_and_passed_over_when_it_is_gone(
     ledger, data, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(ledger_overlaps, "_passed_over", {})
+    monkeypatch.setattr(overlaps, "_passed_over", {})
     ledger.set_limit(data, Fraction(3))
     remember_ledger(ledger)
     assert (tmp_path / "home" / "ledgers.json").read_text() == '["postgresql:LEDGER"]'
@@ -470,14 +470,14 @@ def test_it_is_remembered_by_its_name_and_passed_over_when_it_is_gone(
     assert charged_elsewhere(*here, remembered_ledgers()) == {}
     monkeypatch.setenv(BOOKER, url)
     assert charged_elsewhere(*here, remembered_ledgers()) == {}  # not tried again for a minute
-    monkeypatch.setattr(ledger_overlaps, "_passed_over", {ledger: time.monotonic()})
+    monkeypatch.setattr(overlaps, "_passed_over", {ledger: time.monotonic()})
     assert [*charged_elsewhere(*here, remembered_ledgers())] == [ledger]
 
 
 def test_files_of_two_machines_are_two_datasets_unless_these_are_named_alike(
     ledger, data, monkeypatch
 ):
-    identity = "rpexplore.common.machine._identity"
+    identity = "rpexplore.common.files._identity"
     monkeypatch.setattr(identity, lambda: "one")
     ledger.book(data, PLAN, "out")
     assert ledger.account(data).dataset == f"{data} at one"

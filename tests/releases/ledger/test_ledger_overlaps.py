@@ -8,19 +8,15 @@ import pyarrow as pa
 import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
-from rpexplore.data.databases.source import DatabaseSource
+from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import LedgerError
 from rpexplore.planning.planner import plan_tables
-from rpexplore.releases.approval import ApprovalDemand
+from rpexplore.releases.approvals import ApprovalDemand
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
-from rpexplore.releases.ledger.ledger_overlaps import (
-    charged_elsewhere,
-    describe_charge,
-    refuse_overlaps,
-)
+from rpexplore.releases.ledger.overlaps import charged_elsewhere, describe_charge, refuse_overlaps
 from rpexplore.releases.release import release
-from tests.data.databases.servers import in_duckdb
+from tests.data.engines.servers import in_duckdb
 
 PLAN = plan_tables(
     Workload.all_up_to(Domain.from_sizes({"a": 2}), 1),

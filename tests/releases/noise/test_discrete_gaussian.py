@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from rpexplore.common.exact_numbers import scaled_exp_bracket
+from rpexplore.common.numbers import scaled_exp_bracket
 from rpexplore.releases.noise import discrete_gaussian as sampling
 from tests.releases.noise.sampler_bytes import (
     SCALES,

@@ -13,9 +13,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rpexplore.releases.noise import envelope as module
-from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA
-from rpexplore.releases.noise.envelope import Envelope, block_bits, envelope, grid
+from rpexplore.releases.noise import discrete_gaussian as module
+from rpexplore.releases.noise.discrete_gaussian import (
+    LARGEST_GAMMA,
+    Envelope,
+    block_bits,
+    envelope,
+    grid,
+)
 
 SMALLEST = -8
 # Tables are the same for all wider blocks, whose exponents are 0 to 39.

@@ -1,0 +1,365 @@
+"""The plan for areas on its page: accuracy by level, area and on a map, and what is publishable."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from pages.components.areas.study import HERE, area_plan, change_study, study
+from pages.components.plan.objective import BUDGET_HERE, budget_inputs, budget_meaning, unit_inputs
+from pages.components.shared.area_walk import looked_into, way_down, way_up
+from pages.components.shared.background import worked_out
+from pages.components.shared.charts import (
+    chart_with_numbers,
+    download_frame,
+    listing,
+    metrics,
+    numbers,
+)
+from pages.components.shared.files import download, upload
+from pages.components.shared.serving import where_kept
+from pages.components.shared.session import bound, change_fields, current, escaped, kept, say
+from pages.components.shared.solutions import budget_of_whole
+from rpexplore.analysis.accuracy import csv_of_accuracy, readable
+from rpexplore.analysis.area_accuracy import (
+    SIZES,
+    AreaErrors,
+    describe_required,
+    describe_shares,
+    describe_targets,
+    divided_parts,
+    level_accuracy,
+    sufficient_budget,
+)
+from rpexplore.analysis.area_levels import beside_shares_by_level
+from rpexplore.analysis.area_map import AreaMap, read_map
+from rpexplore.analysis.area_usefulness import AreaUsefulness, publishable_in_areas
+from rpexplore.analysis.glossary import meaning
+from rpexplore.common.processes import Progress
+from rpexplore.common.text import capitalised, number_of, number_text, rounded
+from rpexplore.domain.expected_counts import MAX_COUNT, ExpectedCounts
+from rpexplore.errors import RpexploreError
+from rpexplore.figures.areas import (
+    ACCURACY_COLUMNS,
+    AREA_COLUMNS,
+    SIZE_COLUMNS,
+    TABLE_COLUMNS,
+    USEFUL_COLUMNS,
+    map_chart,
+    parts_chart,
+    shares_listed,
+)
+from rpexplore.planning.areas.area_loss import AREA_LOSSES
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.losses.losses import WEIGHTINGS, MaxVariance, WeightedSum
+from rpexplore.planning.serialization import loss_choices
+from rpexplore.privacy.conversions import rho_text
+from rpexplore.scenarios.area_study import AreaStudy
+from rpexplore.scenarios.examples import sample_map_for
+from rpexplore.workload.table_text import title
+
+# ---- The plan for areas: objective and budget, how accurate each level is, and beside shares.
+
+
+def plan_view(opened: AreaStudy) -> None:
+    """Inputs beside the answer."""
+    with st.container(key="layout"):
+        with st.container(key="inputs"):
+            with st.container(gap="small"):
+                _loss_input(opened)
+            with st.container(gap="small"):
+                unit_inputs()
+                budget_inputs()
+                budget_meaning()
+        with st.container(key="answer"):
+            planned = area_plan(opened)
+            if planned is not None:
+                _answer(planned)
+
+
+def _loss_input(opened: AreaStudy) -> None:
+    """The objective, how tables count in a sum, and whether areas of a level are alike."""
+    offered = {
+        choice: loss for choice, loss in loss_choices().items() if isinstance(loss, AREA_LOSSES)
+    }
+    loss = opened.loss
+    st.radio(
+        "Objective",
+        list(offered),
+        format_func=lambda choice: capitalised(offered[choice].objective),
+        help=meaning("Objective"),
+        **bound(
+            "area objective",
+            loss.choice,
+            lambda choice: change_study(lambda study: replace(study, loss=offered[choice])),
+        ),
+    )
+    if isinstance(loss, WeightedSum):
+        st.selectbox(
+            "How tables count in the sum",
+            list(WEIGHTINGS),
+            format_func=WEIGHTINGS.__getitem__,
+            help=meaning(capitalised(WEIGHTINGS[loss.weighting])),
+            **bound(
+                "area weighting",
+                loss.weighting,
+                lambda weighting: change_study(
+                    lambda study: replace(study, loss=type(loss)(weighting))
+                ),
+            ),
+        )
+        st.caption("All levels count alike, however many areas they have.")
+    st.toggle(
+        "The same noise for all areas of a level",
+        help="Without it each area has the noise that is best for it, which is more accurate.",
+        **bound(
+            "area uniform",
+            opened.uniform,
+            lambda uniform: change_study(lambda study: replace(study, uniform=uniform)),
+        ),
+    )
+
+
+def _answer(planned: AreaPlan) -> None:
+    tree = planned.workload.tree
+    metrics(
+        ("Tables in all areas", f"{planned.n_items:,}", f"{tree.n_areas:,} areas"),
+        (
+            "Privacy",
+            rho_text(planned.rho, 3),
+            f"{planned.budget.epsilon_text(planned.rho)}; protects {escaped(planned.budget.unit)}",
+        ),
+    )
+    st.markdown(
+        f":material/verified: **Accuracy proven best.** {escaped(planned.proven)}",
+        help=f"{meaning('Optimality')} "
+        f"The proven gap is {rounded(planned.certificate.gap, 2, 'up')} of the objective.",
+    )
+    if isinstance(planned.loss, MaxVariance) and planned.loss.compares_with_targets:
+        _targets(planned)
+    if planned.loss.meets_required_targets:
+        required = kept(describe_required, planned)
+        st.markdown(f":material/straighten: **Required targets.** {escaped(required)}")
+    st.subheader("How accurate each level is")
+    levels = kept(level_accuracy, planned)
+    listing(levels, ACCURACY_COLUMNS, "Accuracy of the tables of each level")
+    download_frame(levels, "levels.csv")
+    st.caption(
+        "Standard error σ and its margin are root mean squares over the areas and tables of a "
+        "level; the largest σ is that of a cell of the least accurate table in one area."
+    )
+    usefulness_of_areas(planned)
+    with st.expander("Every table on every level"):
+        tables = readable(kept(planned.accuracy))
+        columns = {name: column for name, column in TABLE_COLUMNS.items() if name in tables}
+        listing(tables, columns, "Accuracy of each table on each level")
+        download("area_tables.csv", lambda: csv_of_accuracy(planned))
+    if planned.loss.meets_required_targets:
+        st.caption(
+            "Shares of the budget by level are not set beside this plan: they are not made to meet "
+            "required targets."
+        )
+    else:
+        _shares(planned)
+    with st.expander("What this plan guarantees, in full"):
+        st.markdown(escaped(planned.guarantee))
+
+
+def _targets(planned: AreaPlan) -> None:
+    """Whether all targets are met, and the budget that is enough."""
+    st.markdown(f":material/straighten: **Targets.** {escaped(describe_targets(planned))}")
+    enough = sufficient_budget(planned)
+    is_own, enough = enough == planned.budget, budget_of_whole("areas", enough)
+    st.button(
+        "Make that the budget",
+        on_click=change_fields,
+        args=(BUDGET_HERE,),
+        kwargs={"budget": enough},
+        disabled=is_own,
+        help="The budget of the Plan page is then this one, too.",
+    )
+
+
+def _shares(planned: AreaPlan) -> None:
+    st.subheader("Beside shares of the budget by level")
+    beside = worked_out(_beside, planned, by=(planned,))
+    if beside is not None:
+        st.markdown(escaped(describe_shares(beside)))
+        listing(*shares_listed(beside), "The plan beside shares of the budget by level")
+        st.caption(
+            "Agencies often give each level a share of the budget, and all its areas the same "
+            "noise. The objective is to be as small as possible; this plan's stands beside it as a "
+            "share of it. Compared only where all areas of a level have the same tables, as they "
+            "always do on this page."
+        )
+
+
+def _beside(planned: AreaPlan, on_progress: Progress) -> pd.DataFrame:
+    on_progress("Planning with shares by level", 0.0)
+    return beside_shares_by_level(planned, on_progress=on_progress)
+
+
+# ---- How much of a plan for areas is publishable, by level, where it is known how many records.
+
+
+_TOTAL = "expected records of areas"
+
+
+def usefulness_of_areas(planned: AreaPlan) -> None:
+    """The publishable share of each level, or a field for the number of records."""
+    if not planned.workload.tables.is_marginals:
+        return  # which cells are publishable is known of single values only
+    st.subheader("Is that accurate enough?")
+    if _fitting(planned) is None:
+        _total_input()
+    useful = area_usefulness(planned)
+    if useful is None:
+        st.caption("With it, the accuracy of every level is shown beside the counts to expect.")
+        return
+    st.markdown(f"**{escaped(useful.describe())}**", help=meaning("Publishable share"))
+    listing(useful.by_level, USEFUL_COLUMNS, "Publishable share of each level")
+    st.caption(escaped(f"Expected counts: {useful.expected_text}."))
+
+
+def _total_input() -> None:
+    opened = study()
+    expected = None if opened is None else opened.expected
+
+    def take(typed: str) -> None:
+        def expect(before: AreaStudy) -> AreaStudy:
+            total = number_of(typed, "The number of records", least=0.0, most=MAX_COUNT)
+            return replace(before, expected=ExpectedCounts.of_total(total) if total else None)
+
+        change_study(expect)
+
+    st.text_input(
+        "About how many records there will be, in all areas together",
+        width=420,
+        help=f"{meaning('Expected counts')} Give only what is already public. It is saved with the "
+        "scenario.",
+        **bound(_TOTAL, number_text(None if expected is None else expected.total), take),
+    )
+
+
+def area_usefulness(planned: AreaPlan) -> AreaUsefulness | None:
+    """What of the plan is publishable; None without expected counts."""
+    expected = expected_in_areas(planned)
+    if expected is None:
+        return None
+    limit = current().cv_limit
+    return kept(_useful, planned, expected, limit)
+
+
+def expected_in_areas(planned: AreaPlan) -> ExpectedCounts | None:
+    """The scenario's expected counts where they fit the plan's attributes, or its areas' own."""
+    opened = study()
+    return _fitting(planned) or (None if opened is None else opened.expected)
+
+
+def _fitting(planned: AreaPlan) -> ExpectedCounts | None:
+    expected = current().expected
+    try:
+        return None if expected is None else expected.fitted(planned.domain)
+    except RpexploreError:
+        return None
+
+
+def _useful(planned: AreaPlan, expected: ExpectedCounts, cv_limit: float) -> AreaUsefulness:
+    return publishable_in_areas(planned, expected, cv_limit=cv_limit)
+
+
+# ---- Fairness by area: a tree that is walked down, and the least accurate areas of a level.
+
+
+_MOST_LISTED = 1000  # areas in a list, and to choose from
+_WALK = "area looked into"
+
+
+def table_of_areas(planned: AreaPlan) -> AreaErrors:
+    """The table to look at, chosen by the user, with its errors in all areas."""
+    tables = {title(table): table for table in planned.workload.tables.tables}
+    chosen = st.selectbox(
+        "Table", list(tables), key="table of areas", width=360, persist_state="session"
+    )
+    return kept(AreaErrors.of, planned, tables.get(chosen, next(iter(tables.values()))))
+
+
+def by_area(opened: AreaStudy) -> None:
+    """The treemap of one area, and under it the areas of a level, the least accurate first."""
+    planned = area_plan(opened)
+    if planned is None:
+        return
+    errors = table_of_areas(planned)
+    way_up(errors.tree, _WALK)
+    top = looked_into(errors.tree, _WALK)
+    way_down(errors.tree, _WALK, divided_parts(errors.tree, top, _MOST_LISTED))
+    chart_with_numbers(kept(parts_chart, errors, top))
+    st.subheader("The least accurate areas of a level, and why")
+    level = st.selectbox(
+        "Level",
+        errors.levels,
+        errors.levels.index(errors.most_different_level),
+        key="level of areas",
+        width=360,
+    )
+    st.markdown(escaped(kept(errors.describe, level)))
+    frame = kept(errors.least_accurate, level, _MOST_LISTED)
+    columns = {name: column for name, column in AREA_COLUMNS.items() if name in frame}
+    numbers(frame, columns, "least_accurate_areas.csv", f"The least accurate areas of {level}")
+    for kind, heading in SIZES.items():
+        sizes = kept(errors.by_size, level, kind, slot=kind)
+        if len(sizes) > 1:
+            st.markdown(f"**{heading}**")
+            listing(sizes, SIZE_COLUMNS, heading)
+
+
+# ---- The areas of a level on a map, where the user gives their shapes.
+
+
+_MAP = "area map"
+
+
+def on_a_map(opened: AreaStudy) -> None:
+    """A box for a GeoJSON file, and its shapes coloured by accuracy."""
+    planned = area_plan(opened)
+    if planned is None:
+        return
+    errors = table_of_areas(planned)
+    shapes: AreaMap | None = st.session_state.get(_MAP, {}).get(opened.areas.sha256)
+    upload(
+        "Drop the shapes of the areas" if shapes is None else "Drop other shapes",
+        ["geojson", "json"],
+        "area map file",
+        _take,
+        help="A GeoJSON file of polygons in longitude and latitude, each with the code of its area "
+        "as its id or in a property. It is kept "
+        f"{where_kept()} while this page is open.",
+    )
+    if shapes is None:
+        st.info(
+            "A map is optional: with a GeoJSON file of your own the areas of one level are drawn. "
+            "Everything else works without."
+        )
+        if path := sample_map_for(opened.areas.tree):
+            st.button(
+                "Use the sample's map", icon=":material/map:", on_click=_take_sample, args=(path,)
+            )
+    else:
+        chart_with_numbers(kept(map_chart, shapes, errors))
+
+
+def _take_sample(path: Path) -> None:
+    _take(path.read_bytes(), path.name)
+
+
+def _take(content: bytes, name: str) -> None:
+    opened = study()
+    if opened is None:
+        return
+    try:
+        shapes = read_map(content, name, opened.areas.tree)
+    except RpexploreError as error:
+        say(HERE, "error", f"{error} No map was drawn.")
+        return
+    st.session_state[_MAP] = {opened.areas.sha256: shapes}  # for these areas only

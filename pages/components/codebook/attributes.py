@@ -1,0 +1,169 @@
+"""The attributes as a grid on the Codebook page, impossible combinations, and areas."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.components.areas.study import is_read, study
+from pages.components.shared.area_walk import area_levels
+from pages.components.shared.files import download
+from pages.components.shared.inputs import apply_cells, revision
+from pages.components.shared.session import (
+    bound,
+    change,
+    change_domain,
+    current,
+    escaped,
+    show_messages,
+)
+from pages.components.shared.texts import values_from_records_warning
+from rpexplore.analysis.glossary import meaning
+from rpexplore.domain.domain import Domain, unfinished
+from rpexplore.domain.values import describe_combinations, example_of
+from rpexplore.scenarios import codebook_grid, codebook_import
+from rpexplore.scenarios.codebook_import import domain_with_lines, lines_of
+
+# ---- The attributes as a grid on the Codebook page, and what is still missing of them.
+
+
+HERE = "codebook"
+GRID = "codebook grid"  # its messages stand below it
+
+
+def change_codebook(slot: str, make: Callable[[], Domain], **options: Any) -> bool:
+    """`change_domain`, after which the grid forgets what was typed: it would come on top."""
+    done = change_domain(slot, make, **options)
+    if done:
+        revision(GRID, step=True)
+    return done
+
+
+def add_attribute() -> None:
+    change_codebook(HERE, lambda: codebook_grid.with_new_attribute(current().domain))
+
+
+def apply_typed() -> None:
+    """Apply what was typed into the grid; what cannot be used says why and stays there."""
+    domain = current().domain
+
+    def apply(cells: dict[int, dict[str, Any]]) -> Sequence[str]:
+        edited, renamed, refused = codebook_grid.domain_from_grid(domain, cells)
+        change_domain(GRID, lambda: edited, renamed=renamed)
+        return refused
+
+    apply_cells(GRID, GRID, apply)
+    if len(current().domain) != len(domain):
+        revision(GRID, step=True)
+
+
+def grid() -> None:
+    """The attributes, editable, and what is still missing of them."""
+    domain = current().domain
+    columns = {
+        "name": st.column_config.TextColumn("Name in the data", width=130, required=True),
+        "label": st.column_config.TextColumn("Label", width=170),
+        "kind": st.column_config.SelectboxColumn(
+            "Kind", width=125, options=codebook_grid.KINDS, required=True
+        ),
+        "size": st.column_config.NumberColumn(
+            "Values", width=65, disabled=True, format="localized"
+        ),
+        "values": st.column_config.ListColumn("Categories, or edges of bins", width=230),
+        "minimum": st.column_config.NumberColumn("Lowest", width=75, step=1, format="%d"),
+        "maximum": st.column_config.NumberColumn("Highest", width=80, step=1, format="%d"),
+        "step": st.column_config.NumberColumn("In groups of", width=105, step=1, format="%d"),
+        "remove": st.column_config.CheckboxColumn("Remove", width=75),
+    }
+    st.data_editor(
+        codebook_grid.codebook_grid(domain),
+        key=revision(GRID),
+        hide_index=True,
+        height="content" if len(domain) <= 15 else 560,
+        placeholder="",
+        alt="Attributes of the codebook, editable",
+        column_config=columns,
+        column_order=list(columns),
+    )
+    show_messages(GRID)
+    if waiting := unfinished(domain):
+        st.warning(
+            f"No values yet: {escaped(', '.join(waiting))}. Type the categories, or the lowest and "
+            "highest value, into the grid, or use the box below it. Until then each of them counts "
+            "as a single value, and a release would refuse the records."
+        )
+    values_from_records_warning(domain)
+
+
+def downloads() -> None:
+    domain = current().domain
+    problem = codebook_import.why_no_csv(domain)
+    with st.container(horizontal=True):
+        st.button("Add an attribute", icon=":material/add:", on_click=add_attribute)
+        download("codebook.json", lambda: domain.text("codebook.json"))
+        download(
+            "codebook.csv",
+            lambda: domain.text("codebook.csv"),
+            disabled=bool(problem),
+            help=escaped(problem) or None,
+        )
+
+
+# ---- Impossible combinations on the Codebook page, one a line.
+
+
+IMPOSSIBLE_HERE = "impossible"
+REFUSED = "refused combinations"  # in the session: the codebook, and lines that do not fit it
+
+
+def stated_combinations() -> None:
+    """What the codebook states to be impossible, in short."""
+    if stated := current().domain.impossible:
+        st.markdown(escaped(f"The codebook states {describe_combinations(stated)}"))
+
+
+def impossible_combinations() -> None:
+    """The combinations that the codebook states, editable; refused lines stay to be mended."""
+    domain = current().domain
+    refused_by, typed = st.session_state.get(REFUSED, (None, ""))
+    st.markdown(
+        f"{meaning('Impossible combination')} Synthetic records are made without them. Planning "
+        "does not use them, and the noise stays the same."
+    )
+    st.text_area(
+        "Impossible combinations, one a line",
+        placeholder=example_of(domain),
+        height=110,
+        help="Values are named as in a query: a value, a range such as 0..14, several with commas "
+        "between. An empty field states none.",
+        **bound(
+            "impossible combinations", typed if refused_by == domain else lines_of(domain), _take
+        ),
+    )
+    show_messages(IMPOSSIBLE_HERE)
+
+
+def _take(typed: str) -> None:
+    domain = current().domain
+    taken = change(
+        IMPOSSIBLE_HERE, lambda: current().replaced(domain=domain_with_lines(domain, typed))
+    )
+    st.session_state[REFUSED] = (None, "") if taken else (domain, typed)
+
+
+# ---- The areas of the scenario on the Codebook page, and where they are planned.
+
+
+def areas_of_codebook() -> None:
+    """The levels of the areas, if the scenario has any."""
+    opened = study()
+    if opened is None:
+        return
+    st.subheader("Areas")
+    st.markdown(
+        "Areas are beside the attributes above, with a codebook of their own. Their tables are "
+        "chosen and planned on the page Areas."
+    )
+    if is_read(opened):
+        area_levels(opened)
+    st.page_link("pages/areas.py", label="Plan these areas", icon=":material/arrow_forward:")

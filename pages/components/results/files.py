@@ -1,0 +1,143 @@
+"""The results as files: tables, an Excel workbook, formats of others, code that reads them."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from pages.components.shared.charts import download_frame
+from pages.components.shared.files import download
+from pages.components.shared.session import escaped, kept
+from rpexplore.common.processes import in_other_process
+from rpexplore.errors import RpexploreError
+from rpexplore.planning.plan import TITLES
+from rpexplore.releases.manifest import in_release
+from rpexplore.releases.readme import TableFile
+from rpexplore.releases.table_cells import parquet_of
+from rpexplore.results.formats.export import Imprint
+from rpexplore.results.formats.publishing import FORMATS, published_zip
+from rpexplore.results.formats.writers import DEFAULT
+from rpexplore.results.publication import Publication
+from rpexplore.results.results import AnyResults
+from rpexplore.results.workbook import MAX_TABLES, workbook_bytes
+
+# ---- Tables of the results as files: one as CSV and Parquet, all as an Excel workbook.
+
+
+MOST_IN_WORKBOOK = 200_000  # cells: some ten seconds of work
+
+
+def table_downloads(frame: pd.DataFrame, file: str) -> None:
+    """Buttons for one table; file: what to call it as CSV."""
+    with st.container(horizontal=True):
+        download_frame(frame, file)
+        parquet = f"{Path(file).stem}.parquet"
+        download(parquet, lambda: parquet_of(frame))
+
+
+def workbook_download(results: AnyResults, folder: Path, publication: Publication) -> None:
+    """A button for all tables; where they are many, how to make the workbook without the app."""
+    counts = [item.n_rows for item in results.items]
+    if sum(counts) <= MOST_IN_WORKBOOK and len(counts) <= MAX_TABLES:
+        label = "Download all tables as an Excel workbook"
+        kind = "-publishable" if publication.leave_empty else ""
+        download(
+            f"tables{kind}.xlsx",
+            lambda: in_other_process(workbook_bytes, folder, publication),
+            label,
+        )
+    else:
+        st.caption(
+            "These tables are too many to be made a workbook here; `rpexplore workbook` writes one "
+            "from the folder."
+        )
+
+
+# ---- All tables in the formats of catalogues, agencies and other programs, as one zip file.
+
+
+MOST_IN_ZIP = 1_000_000  # cells: some seconds of work
+# The workbook has a button of its own.
+_OFFERED = [name for name in FORMATS if name != "excel"]
+
+
+def publishing(results: AnyResults, folder: Path) -> None:
+    """Choose formats, fill in what only people know, and download; folded."""
+    with st.expander("Publish for catalogues, agencies and other programs"):
+        st.caption(
+            "Copies of all tables, whose columns have names that every format takes, with their "
+            "errors and intervals, and the guarantee in the words of the release, which stays as "
+            "it is."
+        )
+        if sum(item.n_rows for item in results.items) > MOST_IN_ZIP:
+            st.caption(
+                "These tables are too many to be made a file here; `rpexplore publish` writes them "
+                "to a folder."
+            )
+            return
+        formats = st.multiselect(
+            "Formats",
+            _OFFERED,
+            default=[DEFAULT],
+            format_func=lambda name: FORMATS[name].title,
+            key="publish formats",
+        )
+        imprint = _imprint(folder, "sdmx" in formats)
+        if imprint is not None and formats:
+            name = f"{folder.name}-{'-'.join(formats)}.zip"
+            download(name, lambda: in_other_process(published_zip, folder, formats, imprint))
+
+
+def _imprint(folder: Path, of_agency: bool) -> Imprint | None:
+    """What is filled in; None, and the page says why, if it cannot be."""
+    fields = {
+        "title": ("Title", folder.name),
+        "publisher": ("Publisher", "who publishes the tables"),
+        "license": ("Web address of the licence", "https://creativecommons.org/licenses/by/4.0/"),
+    }
+    if of_agency:
+        fields |= {
+            "agency": ("SDMX agency", "ESTAT"),
+            "period": ("Period of the records", "2026, 2026-Q1, 2026-03"),
+        }
+    filled = {}
+    for name, column in zip(fields, st.columns(len(fields)), strict=True):
+        title, example = fields[name]
+        typed = column.text_input(title, key=f"publish {name}", placeholder=example)
+        filled[name] = typed.strip()
+    try:
+        return Imprint(**filled)
+    except RpexploreError as error:
+        st.error(escaped(str(error)))
+        return None
+
+
+# ---- Lines of other programs that read the table that is looked at.
+
+
+_LANGUAGE = {"Python": "python", "R": "r", "SAS": "sas", "Stata": "stata"}  # as colours know it
+
+
+def reading_code(
+    results: AnyResults, folder: Path, attributes: Collection[str], cv_limit: float
+) -> None:
+    """The lines for the table with these attributes, folded; none if it is no file of its own.
+
+    folder: that of the release, in which a part may have a folder of its own
+    """
+    items = [item for item in results.items if set(item.attributes) == set(attributes)]
+    if not items:
+        return
+    file = in_release(results.kind, items[0].file) if results.kind in TITLES else items[0].file
+    try:
+        code = kept(TableFile.of, folder, file).code(cv_limit)
+    except RpexploreError:  # the browser above has said so
+        return
+    with st.expander("Read this table in Python, R, SAS or Stata"):
+        st.caption(
+            "To be run in the folder of the results; the coefficient of variation is added, and "
+            "which cells are publishable by it."
+        )
+        for tab, (name, lines) in zip(st.tabs(list(code)), code.items(), strict=True):
+            tab.code(lines, language=_LANGUAGE[name])

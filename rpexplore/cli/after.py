@@ -1,0 +1,548 @@
+"""The verbs that work on releases and cost no privacy, for tables and for areas."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rpexplore.cli import area_options, inputs, options
+from rpexplore.cli.console import progress, refuse_existing, say_result, text_table, write_new
+from rpexplore.common.numbers import shown_few
+from rpexplore.domain.expected_counts import CV_LIMIT
+from rpexplore.errors import ReleaseError, RpexploreError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rpexplore.domain.domain import Domain
+    from rpexplore.planning.areas.area_sums import AreaName
+    from rpexplore.planning.part_plan import PartPlan
+    from rpexplore.planning.plan import Plan
+    from rpexplore.releases.area_release import AreaRelease
+    from rpexplore.results.area_results import AreaTables
+
+
+# ---- The verbs that work on releases and cost no privacy.
+
+
+# Each verb imports what it needs itself, so that none waits for what it does not use.
+
+
+def answer(
+    release_folder: options.ReleaseFolder,
+    where: options.Where = None,
+    areas: area_options.ListsOfAreas = None,
+    area: area_options.OneArea = None,
+    level: area_options.AnswerLevel = None,
+    within: area_options.AnswerWithin = None,
+    csv: area_options.SumsOut = None,
+    escape_formulas: options.EscapeFormulas = False,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Answer a query from a release, with its margin.
+
+    Say which values count: age=18..24 sex=Female counts those who are both. Attributes that are not
+    named are summed over; some table of the release must have those that are. The standard error is
+    exact, with all covariances of what is added up. Costs no privacy.
+
+    From a release of tables in areas: with --areas sums over lists of areas, of the table of the
+    attributes that are named (sex age), or totals. With --area the same of one area, or the query
+    about it that names values (sex=Female); with --level the query about each area of a level. A
+    count of your own is answered by its name.
+    """
+    from rpexplore.common.text import rounded
+    from rpexplore.domain.values import product_query
+    from rpexplore.results.results import load_any_results
+
+    if sum(option is not None for option in (area, areas, level)) > 1:
+        raise RpexploreError(
+            "Give --area CODE for one area, --areas FILE for lists of them, or --level LEVEL for "
+            "all of a level: one of these."
+        )
+    if within is not None and level is None:
+        raise RpexploreError("--within goes with --level; for the area itself give --area CODE.")
+    if level is not None:
+        answer_on_level(
+            release_folder,
+            level,
+            within,
+            where or [],
+            csv=csv,
+            escape_formulas=escape_formulas,
+            force=force,
+            as_json=as_json,
+        )
+        return
+    lists = area if areas is None else areas
+    values_of_area = area is not None and any("=" in text for text in where or [])
+    if lists is not None and not values_of_area:
+        answer_sums(
+            release_folder,
+            lists,
+            where or [],
+            csv=csv,
+            escape_formulas=escape_formulas,
+            force=force,
+            as_json=as_json,
+        )
+        return
+    if csv is not None:
+        raise RpexploreError("--csv goes with tables in areas; leave it out for a single answer.")
+    with progress("Reading the release"):
+        results = load_any_results(release_folder)
+        counts = results.own_counts
+        if area is None and counts is not None and _names_a_count(counts, where or []):
+            (name,) = where or []
+            result = counts.answer(name)
+        else:
+            if area is not None:
+                release, domain = tables_of_area(release_folder, area)
+            else:
+                release = _tables_of(results)
+                domain = release.domain
+            example = "the values that count, such as age=18..24"
+            texts = inputs.texts_by_attribute(domain, where or [], "A=VALUES", example)
+            result = release.answer(where=product_query(domain, texts))
+    names = ("value", "standard_error", "lower_95", "upper_95")
+    facts = {name: getattr(result, name) for name in names}
+    text = (
+        f"Value            {result.value:,.2f}\n"
+        f"Standard error   {rounded(result.standard_error, 4, zeros=True)}\n"
+        f"95 % interval    {result.lower_95:,.2f} to {result.upper_95:,.2f}"
+    )
+    say_result(as_json, {"question": where or [], **facts}, text)
+
+
+def _names_a_count(counts: Any, where: Sequence[str]) -> bool:
+    """Whether a question is the name of an own count."""
+    return len(where) == 1 and where[0] in counts.plan.queries.names
+
+
+def _tables_of(results: Any) -> Any:
+    """The unbiased tables of results; where there are none, the error names what is there."""
+    try:
+        return results.unbiased_tables()
+    except RpexploreError as error:
+        remedies = []
+        if results.area_levels:
+            remedies.append(
+                "give --area CODE for one area, --level LEVEL for all of a level, or --areas FILE "
+                "with lists of areas to add up"
+            )
+        if (counts := results.own_counts) is not None:
+            names = shown_few(list(counts.plan.queries.names))
+            remedies.append(f"name one of the counts: {names}")
+        if not remedies:
+            raise
+        raise RpexploreError(f"{error} Or {'; or '.join(remedies)}.") from None
+
+
+def combine(
+    releases: options.Releases,
+    out: options.Folder,
+    noisy: options.Noisy = None,
+    ledger: options.CombineLedger = None,
+    escape_formulas: options.EscapeFormulas = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Combine releases of the same records into one.
+
+    The most accurate unbiased tables: what was measured more than once is averaged by accuracy; the
+    tables are those of all releases, by single values. Costs no privacy; what the releases spent
+    adds up.
+    """
+    from rpexplore.common.numbers import exact_text
+    from rpexplore.common.text import plural
+    from rpexplore.domain.domain import formulas_warning
+    from rpexplore.privacy.conversions import rho_text
+    from rpexplore.releases.atomic_folder import check_new
+    from rpexplore.results.combination import combine, load_unbiased, write_combined
+
+    check_new(out)
+    with progress("Reading the releases") as on_progress:
+        parts = [load_unbiased(folder) for folder in releases]
+        marginals = inputs.noisy_from_options(parts[0].domain, noisy or [])
+        on_progress("Combining them", 0.0)
+        combined = combine(*parts, noisy=marginals, ledger=ledger)
+        write_combined(combined, out, escape_formulas=escape_formulas, on_progress=on_progress)
+    spent, count = combined.spent, len(combined.tables)
+    facts = {
+        "folder": str(out),
+        "label": combined.label,
+        "table_count": count,
+        "rho": exact_text(spent.rho),
+        "rho_is_known": spent.is_known,
+        "unit": spent.unit,
+        "sources": [source.to_json() for source in combined.sources],
+        "warning": None if escape_formulas else formulas_warning(combined.domain),
+    }
+    text = (
+        f"{combined.guarantee}\n\n"
+        f"The {plural(count, 'noisy table')} {'is' if count == 1 else 'are'} in {out}\n"
+        f"Spent {'' if spent.is_known else 'at least '}{rho_text(spent.rho)} for {spent.unit}"
+    )
+    say_result(as_json, facts, "\n\n".join(filter(None, [text, facts["warning"]])))
+
+
+def postprocess(
+    release: options.ReleaseFolder,
+    out: options.Folder,
+    nonnegative: options.Nonnegative = False,
+    smooth: options.Smooth = False,
+    round_: options.Round = False,
+    gap: options.Gap = None,
+    known_totals: area_options.KnownTotals = None,
+    escape_formulas: options.EscapeFormulas = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Make smooth, nonnegative or whole tables of a release.
+
+    The result is biased, and labelled so in every file; the unbiased answers stand beside, with
+    their intervals. Its README.md says which of them to publish for which use. Costs no privacy.
+
+    Of tables in areas: --nonnegative --round, counts that also add up over areas; where tables
+    without areas are released as well, these are processed, and areas with --known-totals.
+    """
+    from rpexplore.analysis.released_cells import (
+        describe_farthest,
+        describe_gains,
+        describe_kept,
+        farthest_group,
+        median_kept,
+    )
+    from rpexplore.common.text import capitalised, describe_share, plural
+    from rpexplore.domain.domain import formulas_warning
+    from rpexplore.releases.atomic_folder import check_new
+    from rpexplore.results.combination import load_unbiased
+    from rpexplore.results.estimates.shrinkage import BY_SIZE
+    from rpexplore.results.processed_folder import postprocess
+
+    if nonnegative and smooth:
+        raise RpexploreError(
+            "Give one of --nonnegative and --smooth; smooth tables have no cell below 0 either."
+        )
+    check_new(out)
+    parts = parts_in(release)
+    if known_totals is not None or ("areas" in parts and "tables" not in parts):
+        write_whole_counts(
+            release,
+            out,
+            known_totals,
+            nonnegative=nonnegative,
+            rounded=round_,
+            others={"--smooth": smooth, "--gap": gap, "--escape-formulas": escape_formulas},
+            as_json=as_json,
+        )
+        return
+    with progress("Reading the release") as on_progress:
+        source = load_unbiased(release)
+        tables = postprocess(
+            source,
+            out,
+            method="smooth" if smooth else "nonnegative" if nonnegative else None,
+            rounded=round_,
+            gap=gap,
+            escape_formulas=escape_formulas,
+            on_progress=on_progress,
+        )
+    manifest, count = tables.manifest, len(tables.table_names)
+    facts = {key: manifest[key] for key in ("label", "method", "rounded", "gap", "rounds")}
+    text = f"{capitalised(manifest['label'])}."
+    if nonnegative:
+        avoidable = describe_share(manifest["gap"])
+        text += f"\nOf their squared distance to the noisy tables at most {avoidable} is avoidable."
+    if smooth:
+        kept, groups = tables.shrinkage, tables.shrinkage_by_group
+        medians = median_kept(kept)
+        facts["median_share_kept"] = {str(order): share for order, share in medians.items()}
+        groups = groups.loc[groups["attribute"] != BY_SIZE, :]
+        if medians:
+            text += f"\n\n{describe_kept(kept)} {describe_gains(kept)}"
+            text += f"\n\n{describe_farthest(groups)} shrinkage_by_group.csv has all groups."
+            far = farthest_group(groups)  # its own count may be unknown, NaN
+            facts["farthest_group"] = {
+                name: None if fact != fact else fact for name, fact in far.items()
+            }
+            gains_nothing = kept.loc[kept["smoothing_gains"] == "no", "attributes"]
+            facts["smoothing_gains_nothing"] = [list(names) for names in gains_nothing]
+    text += f"\n\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
+    warning = None if escape_formulas else formulas_warning(source.domain)
+    facts |= {"folder": str(out), "table_count": count, "warning": warning}
+    say_result(as_json, facts, "\n\n".join(filter(None, [text, warning])))
+
+
+def workbook(
+    release: options.AnyResults,
+    out: options.WorkbookOut,
+    cv_limit: options.WorkbookCvLimit = CV_LIMIT,
+    leave_empty: options.LeaveEmpty = False,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write tables as an Excel workbook.
+
+    First the privacy label and a list of the tables, then a sheet a table, with standard errors,
+    intervals, coefficients of variation (CV) and which cells are publishable. Costs no privacy.
+    """
+    from rpexplore.common.text import plural
+    from rpexplore.results.publication import Publication
+    from rpexplore.results.results import load_any_results
+    from rpexplore.results.workbook import write_workbook
+
+    if out.suffix.lower() != ".xlsx":
+        raise RpexploreError(f"A workbook must end in .xlsx, got {out.name!r}.")
+    publication = Publication(cv_limit, leave_empty)
+    refuse_existing(out, force)
+    with progress("Reading the tables") as on_progress:
+        results = load_any_results(release)
+        sheets = write_workbook(results, out, publication=publication, on_progress=on_progress)
+    count = len({sheet.position for sheet in sheets})
+    facts = {"workbook": str(out), "table_count": count, "sheets": [sheet.name for sheet in sheets]}
+    say_result(
+        as_json, facts, f"The {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
+    )
+
+
+# ---- What verbs do with releases of tables in areas, and with sums of areas: answer, postprocess.
+
+
+# Each function imports what it needs itself, so that no verb waits for what it does not use.
+
+_MOST_SUMS = 20  # rows shown as text
+
+
+def parts_in(folder: Path) -> list[str]:
+    """The kinds of parts that a release holds; none of another folder of results.
+
+    Raises `ReleaseError` if it is neither.
+    """
+    from rpexplore.releases.finished_release import FORMAT, Release
+    from rpexplore.releases.manifest import read_manifest
+
+    if read_manifest(folder).get("format") != FORMAT[0]:
+        return []
+    return [part.kind for part in Release.load(folder).parts]
+
+
+def load_areas(folder: Path, option: str) -> "AreaRelease":
+    """A release of tables in areas, which `option` goes with."""
+    from rpexplore.releases.area_release import AreaRelease
+    from rpexplore.releases.manifest import read_manifest
+    from rpexplore.results.estimates.area_counts import KIND
+
+    if read_manifest(folder).get("format") == KIND[0]:
+        raise ReleaseError(
+            f"{str(folder)!r} holds whole counts, which are biased and have no exact errors; name "
+            "the release that they were made of."
+        )
+    if "areas" not in parts_in(folder):
+        raise ReleaseError(
+            f"{option} goes with a release of tables in areas, and {str(folder)!r} holds none; "
+            f"leave {option} out, or name the folder of such a release."
+        )
+    return AreaRelease.load(folder)
+
+
+def planned_sums(plan: "Plan | PartPlan", areas: Path) -> "pd.DataFrame":
+    """How accurate each table of a plan is for lists of areas, the least accurate first."""
+    from rpexplore.domain.named_areas import lists_of_areas
+
+    part = plan.part("areas")
+    if part is None:
+        raise RpexploreError(
+            f"--areas goes with a plan for areas, and this is {plan.kind_text}; leave it out."
+        )
+    return part.accuracy_of_sums(lists_of_areas(part.workload.tree, areas))
+
+
+def planned_sum_table(rows: "pd.DataFrame", count: int | None) -> str:
+    """The first rows of `planned_sums` as a text table (None: as many as usual).
+
+    What is asked for in no or not all areas is empty.
+    """
+    from rpexplore.common.text import describe_numbers
+    from rpexplore.workload.table_text import title
+
+    total, rows = len(rows), rows.head(_MOST_SUMS if count is None else count)
+    errors = describe_numbers(rows["standard_error"].fillna(0))
+    columns = {
+        "list": rows["list"].tolist(),
+        "table": [title(table) for table in rows["attributes"]],
+        "areas": [f"{areas:,}" for areas in rows["areas"]],
+        "standard error": [
+            "" if missing else text
+            for text, missing in zip(errors, rows["standard_error"].isna(), strict=True)
+        ],
+    }
+    more = total - len(rows)
+    left_out = f"\n… and {more:,} more: --tables {total} shows all." if more else ""
+    return text_table(columns, "<<>>") + left_out
+
+
+def tables_of_area(folder: Path, area: str) -> "tuple[AreaTables, Domain]":
+    """What a release has on one area, by its codes, and the attributes of it."""
+    from rpexplore.domain.named_areas import typed_area
+    from rpexplore.planning.areas.area_sums import area_number
+    from rpexplore.results.area_results import AreaResults
+
+    results = AreaResults(load_areas(folder, "--area"))
+    number = area_number(results.tree, typed_area(area))
+    return results.of_area(number), results.plan.domain
+
+
+def answer_sums(
+    folder: Path,
+    areas: Path | str,
+    attributes: Sequence[str],
+    *,
+    csv: Path | None,
+    escape_formulas: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Print a table of a release of areas, summed over lists of areas.
+
+    areas: a file of lists, or the codes of one area
+    """
+    from rpexplore.cli.facts import row_facts
+    from rpexplore.common.text import csv_of_frame
+    from rpexplore.domain.named_areas import lists_of_areas, typed_area
+    from rpexplore.results.area_results import sums_of_areas
+
+    if csv is not None:
+        refuse_existing(csv, force)
+    option = "--area" if isinstance(areas, str) else "--areas"
+    with progress("Reading the release"):
+        release = load_areas(folder, option)
+        names = release.plan.domain.names
+        for attribute in attributes:
+            if attribute not in names:
+                raise RpexploreError(
+                    f"With {option}, {attribute!r} must be an attribute of the plan, one of "
+                    f"{', '.join(names)}; all values of these are answered."
+                )
+        if isinstance(areas, str):
+            sums = sums_of_areas(release, typed_area(areas), *attributes)
+        else:
+            sums = sums_of_areas(release, lists_of_areas(release.tree, areas), *attributes)
+        if csv is not None:
+            write_new(csv, csv_of_frame(sums, escape_formulas=escape_formulas), force)
+    first = sums.head(_MOST_SUMS)
+    text = answers_table(first)
+    if len(sums) > len(first):
+        text += f"\n… and {len(sums) - len(first):,} more rows: --csv FILE writes all."
+    if csv is not None:
+        text += f"\n\nAll {len(sums):,} rows are in {csv}."
+    facts = {"attributes": list(attributes), "sums": row_facts(sums), "csv": csv and str(csv)}
+    say_result(as_json, facts, text)
+
+
+def answer_on_level(
+    folder: Path,
+    level: str,
+    within: str | None,
+    where: Sequence[str],
+    *,
+    csv: Path | None,
+    escape_formulas: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Print the answer of each area of a level to a query, which names values."""
+    from rpexplore.cli import inputs
+    from rpexplore.cli.facts import row_facts
+    from rpexplore.common.text import csv_of_frame
+    from rpexplore.domain.named_areas import typed_area
+    from rpexplore.domain.values import product_query
+    from rpexplore.planning.areas.area_sums import area_number
+    from rpexplore.results.area_results import AreaResults
+
+    if csv is not None:
+        refuse_existing(csv, force)
+    with progress("Reading the release"):
+        results = AreaResults(load_areas(folder, "--level"))
+        tree, domain = results.tree, results.plan.domain
+        if level not in tree.levels:
+            raise RpexploreError(
+                f"There is no level {level!r}; the levels are {', '.join(tree.levels)}."
+            )
+        number = tree.levels.index(level)
+        top = 0 if within is None else area_number(tree, typed_area(within))
+        if int(tree.level_of[top]) > number:
+            raise RpexploreError(
+                f"The area {within!r} has no areas on the level {level!r}, which is above it."
+            )
+        example = "the values that count, such as age=18..24"
+        query = product_query(domain, inputs.texts_by_attribute(domain, where, "A=VALUES", example))
+        answers = results.side_by_side(number, results.within(top, number)).answers(where=query)
+        if csv is not None:
+            write_new(csv, csv_of_frame(answers, escape_formulas=escape_formulas), force)
+    first = answers.head(_MOST_SUMS)
+    text = answers_table(first)
+    if len(answers) > len(first):
+        text += f"\n… and {len(answers) - len(first):,} more rows: --csv FILE writes all."
+    facts = {"question": list(where), "answers": row_facts(answers), "csv": csv and str(csv)}
+    say_result(as_json, facts, text)
+
+
+def answers_table(rows: "pd.DataFrame") -> str:
+    """Answers as a text table: what each is about, its value, standard error and interval."""
+    from rpexplore.common.text import describe_numbers
+    from rpexplore.domain.result_schema import Schema
+
+    schema = Schema.of(rows)
+    columns = {one.name: rows[one.name].astype(str).tolist() for one in schema.labels}
+    columns["value"] = [f"{value:,.2f}" for value in rows[schema.name("value")]]
+    columns["standard error"] = describe_numbers(rows[schema.name("error")])
+    columns["95 % interval"] = [
+        f"{low:,.2f} to {high:,.2f}"
+        for low, high in zip(rows[schema.name("lower")], rows[schema.name("upper")], strict=True)
+    ]
+    return text_table(columns, "<" * len(schema.labels) + ">>>")
+
+
+def write_whole_counts(
+    folder: Path,
+    out: Path,
+    totals: Path | None,
+    *,
+    nonnegative: bool,
+    rounded: bool,
+    others: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Write whole counts of a release of areas, the one processing that there is for it.
+
+    others: further options -> what they were given as, all of which are refused
+    """
+    from rpexplore.common.text import capitalised, plural
+    from rpexplore.domain.named_areas import totals_of_areas
+    from rpexplore.results.estimates.area_counts import whole_area_counts
+
+    for option, value in others.items():
+        if value not in (None, False):
+            raise RpexploreError(
+                f"{option} does not go with a release of tables in areas, of which whole counts "
+                "are made; leave it out, and give --nonnegative --round."
+            )
+    if not (nonnegative and rounded):
+        raise RpexploreError(
+            "Of a release of tables in areas counts are made that are whole and never negative at "
+            "once; give --nonnegative --round."
+        )
+    with progress("Reading the release") as on_progress:
+        release = load_areas(folder, "--known-totals")
+        known: dict[AreaName, int] = {}
+        if totals is not None:
+            known |= totals_of_areas(release.tree, totals)
+        counts = whole_area_counts(release, out, totals=known, on_progress=on_progress)
+    manifest = counts.manifest
+    tables = {tuple(entry["attributes"]) for entry in manifest["files"] if "attributes" in entry}
+    text = f"{capitalised(manifest['label'])}."
+    if known:
+        text += (
+            f"\nThe known totals of {plural(len(known), 'area')} are met; they are not protected."
+        )
+    text += f"\n\nThe {plural(len(tables), 'table')} {'is' if len(tables) == 1 else 'are'} in {out}"
+    facts = {key: manifest[key] for key in ("label", "guarantee", "known_totals")}
+    say_result(as_json, {**facts, "folder": str(out), "table_count": len(tables)}, text)

@@ -1,0 +1,256 @@
+"""Work in threads and in another process, and the signal of a terminal that is closed."""
+
+import gc
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import cache
+from tempfile import TemporaryFile
+from types import FrameType
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+from rpexplore.errors import RpexploreError
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
+
+# ---- Concurrency: linear algebra in one thread, and other work on all processors.
+#
+# Libraries of linear algebra share a sum among threads, and how many these are changes its last
+# digits, from which the rounding of a strategy makes another plan. On the matrices of a plan
+# several threads are also slower, by far where other programs run beside.
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+Progress = Callable[[str, float], None]
+"""Told what is being done and which share of everything is done, 0 to 1; may raise to stop it."""
+
+Share = Callable[[float], object]
+"""A `Progress` that is told only the share."""
+
+_MOST_WORKERS = 4  # each holds what it works on in memory
+
+
+def no_progress(doing: str, share: float) -> None:
+    """A `Progress` that nobody follows."""
+
+
+def no_share(share: float) -> None:
+    """A `Share` that nobody follows."""
+
+
+def part_of_progress(on_progress: Progress, start: float, end: float) -> Progress:
+    """A `Progress` of a part of the work, from one share of everything to another."""
+    return lambda doing, share: on_progress(doing, start + (end - start) * share)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """A block, or with `@one_thread()` a function, whose linear algebra uses one thread."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _controller() -> "ThreadpoolController":
+    # Not above: who counts on a cluster has no linear algebra.
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """A block that makes millions of objects and drops none: looking for garbage takes a third."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def workers() -> int:
+    """How many threads `in_order` works with: the processors there are for this process, or 4."""
+    has_affinity = hasattr(os, "sched_getaffinity")  # Linux only
+    n_processors = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return min(n_processors, _MOST_WORKERS)
+
+
+def in_order(
+    function: Callable[[Item], Result], items: Iterable[Item]
+) -> Generator[Result, None, None]:
+    """function(item) of each item, in the order of the items, worked out in threads.
+
+    At most two items for each thread are taken ahead of the results. For work outside the
+    interpreter: numpy, pyarrow, the operating system. When the caller stops taking results, or an
+    item raises in its place, what was begun has ended before this ends.
+    """
+    ahead = 2 * workers()
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(workers()) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) == ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+# ---- Work in another process: this one's interpreter stays free for its other threads.
+#
+# For work that holds the interpreter for seconds at a time: a report, a workbook. The process gets
+# a function of this package and its arguments as a pickle, and gives its result back in the same
+# way; it says nothing else, so that no log can hold what it works on.
+
+
+T = TypeVar("T")
+_REPORTS = 0.2  # seconds between reports of progress, at which the work can be cancelled
+_START = "from rpexplore.common.processes import _serve; _serve()"
+_NICE = 10  # lower priority than the process that waits for it, whose pages come first
+_LIFE_SIGN = 1.0  # seconds after which a process without a parent ends
+_CLEANING_UP = 5.0  # seconds that a process has to end what it has begun and delete its files
+
+
+def in_other_process(
+    function: Callable[..., T],
+    *args: Any,
+    doing: str = "Working",
+    on_progress: Progress = no_progress,
+    ended: RpexploreError | None = None,
+) -> T:
+    """Run function(*args) in a process of its own; returns or raises what it does.
+
+    Args:
+        function: One that can be imported by its name.
+        doing: What `on_progress` is told is being done.
+        on_progress: Called every moment; if it raises, the process is ended.
+        ended: Raised if the process ends without a result.
+    """
+    with _begun(function, args, writes=False) as process:
+        try:
+            answer = None
+            while answer is None:
+                on_progress(doing, 0.1)
+                with suppress(subprocess.TimeoutExpired):
+                    answer, _ = process.communicate(timeout=_REPORTS)
+        except BaseException:
+            # Terminate first, so that the process can clean up.
+            process.terminate()
+            try:
+                process.communicate(timeout=_CLEANING_UP)
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                process.kill()
+            raise
+    if process.returncode != 0:
+        raise ended or RpexploreError(
+            f"The work ended before its result was there (exit code {process.returncode}): there "
+            "may be too little memory. Try again with fewer or smaller tables."
+        )
+    succeeded, result = pickle.loads(answer)  # noqa: S301 - written by our own process, above
+    if not succeeded:
+        raise result
+    return result
+
+
+@contextmanager
+def written_by_other_process(
+    function: Callable[..., None], *args: Any, ended: RpexploreError
+) -> Iterator[IO[bytes]]:
+    """A block that reads what function(file, *args) writes, in a process of its own.
+
+    At the end of the block, what the function raises is raised, or `ended` if its process ended
+    before it did. Where the block is left before, the process is ended.
+
+    Args:
+        function: One that can be imported by its name.
+    """
+    process = _begun(function, args, writes=True)
+    try:
+        assert process.stdout is not None
+        yield process.stdout
+        answer = process.stdout.read()
+    finally:
+        process.kill()
+        process.communicate()
+    try:
+        succeeded, error = pickle.loads(answer)  # noqa: S301 - written by our own process, above
+    except (EOFError, pickle.UnpicklingError):
+        raise ended from None
+    if not succeeded:
+        raise error
+
+
+def _begun(function: Callable[..., Any], args: Any, *, writes: bool) -> "subprocess.Popen[bytes]":
+    """A process that calls the function, with its output as the first argument if it `writes`."""
+    command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {_START}"]
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    # From a file, as a pipe would have to be filled while the answer is waited for.
+    with TemporaryFile() as task:
+        pickle.dump((function, args, writes), task, pickle.HIGHEST_PROTOCOL)
+        task.seek(0)
+        return subprocess.Popen(command, stdin=task, stdout=pipe, stderr=nowhere)
+
+
+def _serve() -> None:
+    """Do in a new process what its standard input says, and write the result to its output."""
+    signal.signal(signal.SIGTERM, _clean_up)
+    if hasattr(os, "nice"):  # not on Windows
+        os.nice(_NICE)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    # Whatever is printed on the way must not get between the bytes of the result.
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    task = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the process that began this
+    function, args, writes = task
+    try:
+        answer = (True, function(output, *args) if writes else function(*args))
+    except Exception as error:
+        answer = (False, error)
+    with output:
+        pickle.dump(answer, output, pickle.HIGHEST_PROTOCOL)
+
+
+def _clean_up(number: int, frame: FrameType | None) -> None:
+    """End this process by an exception, which ends what was begun and deletes temporary files."""
+    signal.signal(number, signal.SIG_IGN)  # another one must not interrupt that
+    sys.exit(1)
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent has ended."""
+    while os.getppid() == parent:
+        time.sleep(_LIFE_SIGN)
+    # To the main thread, as a signal interrupts no other thread's waiting.
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):  # not on Windows
+        signal.pthread_kill(main, signal.SIGTERM)
+        time.sleep(_CLEANING_UP)
+    os._exit(1)
+
+
+# ---- The signal of a terminal that is closed.
+
+
+def take_hangup(handler: Callable[..., Any]) -> None:
+    """Have `handler` called, unless it is ignored (nohup), or the system has no such signal."""
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup is not None and signal.getsignal(hangup) == signal.SIG_DFL:
+        signal.signal(hangup, handler)

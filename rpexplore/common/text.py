@@ -1,0 +1,333 @@
+"""Texts: numbers as people read and type them, names, CSV and YAML."""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
+
+from rpexplore.common.numbers import exact_fraction, shown, shown_value
+from rpexplore.errors import BudgetError, RpexploreError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# ---- Numbers as people read them: rounded to what matters, with thousands separators. And paths.
+
+
+_MODES = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLOOR}
+_SCALES = [(10**12, "trillion"), (10**9, "billion"), (10**6, "million")]
+_BYTES = [(10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")]
+_TIMES = [(86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
+
+
+def rounded(
+    value: float | Fraction, digits: int = 2, mode: str = "nearest", *, zeros: bool = False
+) -> str:
+    """A number with so many significant digits: "24", "1,300", "0.035", "1.2e-7".
+
+    mode: "nearest", or "up" or "down" for bounds that must stay bounds. zeros: "14.0" stays so.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return "∞" if value > 0 else "unknown"
+    exact = Fraction(value)
+    context = Context(prec=digits, rounding=_MODES[mode])
+    short = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    if short == 0:
+        return "0"
+    if not -6 <= short.adjusted() < 15:
+        return f"{short.normalize():.{digits - 1}e}".replace("e+", "e")
+    # Whole parts stay whole: 1,298 to two digits is 1,300, not 1.3E+3.
+    if zeros:
+        return f"{short:,.{max(digits - 1 - short.adjusted(), 0)}f}"
+    text = f"{short:,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def describe_numbers(values: Iterable[float]) -> list[str]:
+    """Numbers of a column, four significant digits each."""
+    return [rounded(value, 4, zeros=True) for value in values]
+
+
+def describe_share(share: float, digits: int = 2) -> str:
+    """A share as a percentage: "24 %", "0.0006 %", "99.7 %"; "100 %" and "0 %" only where exact."""
+    for more in range(digits, 5):
+        text = rounded(100 * share, more)
+        if share == 1 or text != "100":
+            return f"{text} %"
+    return "over 99.99 %"
+
+
+def small(value: Fraction) -> str:
+    """A small probability, rounded up to six digits: "1e-9", "0.001"."""
+    up = Context(prec=6, rounding=ROUND_CEILING)
+    short = up.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return f"{float(short):.6g}".replace("e-0", "e-")
+
+
+def describe_count(count: int) -> str:
+    """A whole number for a sentence: "67", "166,751", "about 3.4 trillion", "about 10^23"."""
+    if count < 10**6:
+        return f"{count:,}"
+    if count >= 10**15:
+        return f"about 10^{len(str(count)) - 1}"
+    scale, name = next((scale, name) for scale, name in _SCALES if count >= scale)
+    return f"about {rounded(Fraction(count, scale), 2)} {name}"
+
+
+def capitalised(text: str) -> str:
+    """A text with a capital in front, for a label or a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+def plural(count: int, noun: str) -> str:
+    """ "1 table", "67 tables", "1,200 queries", with thousands separators."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("ry") else f"{count:,} {noun}s"
+
+
+def data_size(n_bytes: float) -> str:
+    """A rough amount of data: "12 MB", "0.52 GB"."""
+    scale, name = next((unit for unit in _BYTES if n_bytes >= unit[0]), _BYTES[-1])
+    return f"{rounded(n_bytes / scale)} {name}"
+
+
+def duration(seconds: float) -> str:
+    """A rough time: "1 second", "7 minutes", "2 days"."""
+    scale, name = next((unit for unit in _TIMES if seconds >= 1.5 * unit[0]), _TIMES[-1])
+    return plural(max(round(seconds / scale), 1), name)
+
+
+def text_of_path(path: str | Path) -> str:
+    """A path as text that any file can hold; file names need not be valid UTF-8."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def joined(parts: Sequence[str], last: str = " and ") -> str:
+    """ "a, b and c"; "" of nothing."""
+    return last.join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+# ---- Numbers as people type them, maybe with a decimal comma.
+
+
+_DECIMAL_COMMA = re.compile(r"([+-]?[0-9]*),([0-9]+)((?:[eE][+-]?[0-9]+)?)")
+
+
+def with_decimal_point(typed: str) -> str:
+    """A typed number with a decimal comma as one with a point: "1,5" is "1.5".
+
+    Other texts stay as they are. Raises `BudgetError` for one such as "1,500", which may be either.
+    """
+    match = _DECIMAL_COMMA.fullmatch(typed.strip())
+    if match is None:
+        return typed
+    whole, decimals, exponent = match.groups()
+    if len(decimals) == 3 and re.fullmatch("[+-]?[1-9][0-9]{0,2}", whole):
+        raise BudgetError(
+            f"The number {typed.strip()} may mean {whole}{decimals} or {whole}.{decimals}; write "
+            "it without a comma."
+        )
+    return f"{whole}.{decimals}{exponent}"
+
+
+def number_of(
+    typed: str,
+    name: str = "This field",
+    *,
+    least: float | None = None,
+    most: float | None = None,
+) -> float | None:
+    """The number that was typed; None for a blank text, `RpexploreError` for what is no number."""
+    if not typed.strip():
+        return None
+    try:
+        number = float(exact_fraction(with_decimal_point(typed), name))
+    except OverflowError:
+        raise RpexploreError(f"{name} must be at most 1e308, got {shown(typed)}.") from None
+    if least is not None and number < least:
+        raise RpexploreError(f"{name} must be at least {number_text(least)}, got {shown(typed)}.")
+    if most is not None and number > most:
+        raise RpexploreError(f"{name} must be at most {number_text(most)}, got {shown(typed)}.")
+    return number
+
+
+def needed_number_of(typed: str, name: str, **limits: float) -> float:
+    """`number_of` a text that may not be blank."""
+    number = number_of(typed, name, **limits)
+    if number is None:
+        raise RpexploreError(f"{name} must be a number; type one, such as 2 or 0.5.")
+    return number
+
+
+def number_text(number: float | None) -> str:
+    """The text that `number_of` reads as this number."""
+    return "" if number is None else repr(float(number)).removesuffix(".0")
+
+
+# ---- Names and other short texts: which can be kept, and in which form.
+
+
+def check_names(
+    texts: Iterable[Any], noun: str, repeated: str, error: type[RpexploreError]
+) -> tuple[str, ...]:
+    """The texts in the form NFC; raises `error` unless they are distinct, and none is empty.
+
+    repeated: what is wrong with one that is there twice, and what to do about it
+    """
+    seen: dict[str, str] = {}  # as given, by the form
+    for number, text in enumerate(texts, start=1):
+        if not is_text(text) or not text.strip():
+            raise error(
+                f"The {noun} number {number:,} must be a text that files can hold and that is not "
+                f"empty, got {shown_value(text)}; name it, or leave it out."
+            )
+        form = normalize("NFC", text)
+        if form in seen:
+            forms = "" if seen[form] == text else " (in two Unicode forms)"
+            raise error(f"The {noun} {text!r}{forms} {repeated}.")
+        seen[form] = text
+    return tuple(seen)
+
+
+def check_text(text: Any, noun: str, most: int, error: type[RpexploreError]) -> None:
+    """Raise `error` unless it is a text that files can hold, of at most so many characters.
+
+    noun: what it is, with its article
+    """
+    if not is_text(text):
+        raise error(
+            f"{noun} must be a text that UTF-8 can write, got {shown(ascii(text))}; type it anew."
+        )
+    if len(text) > most:
+        raise error(f"{noun} can have {most:,} characters, got {len(text):,}; shorten it.")
+
+
+def is_text(value: object) -> bool:
+    """Whether it is a text that files and databases can hold: no lone surrogates, and no NUL."""
+    if not isinstance(value, str) or "\x00" in value:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# ---- CSV texts: read row by row, and written, formulas escaped where that is wanted.
+#
+# Lines that are written end as RFC 4180 says: a text that holds either line end is then quoted.
+
+
+FORMULAS_ESCAPED = (
+    "In CSV files an apostrophe stands before texts that a spreadsheet would take for formulas."
+)
+FORMULA_SIGNS = "=+-@\t\r"
+"""What a text begins with that spreadsheets take for a formula."""
+
+
+def csv_rows(
+    text: str, source: str, error: type[RpexploreError], delimiter: str | None = ","
+) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV text, each with the number of its last line; `error` for an open quote.
+
+    Empty lines behind the first one are left out. delimiter: None is the semicolon where the first
+    line has one and no comma, and else the comma.
+    """
+    if delimiter is None:
+        header = text.partition("\n")[0]
+        delimiter = ";" if ";" in header and "," not in header else ","
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        for row in reader:
+            if row or reader.line_num == 1:
+                yield reader.line_num, row
+    except csv.Error as problem:
+        raise error(
+            f"{source} is no usable CSV (line {reader.line_num}: {problem}); check that every "
+            "quote is closed."
+        ) from None
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as CSV."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue()
+
+
+def csv_of_frame(frame: "pd.DataFrame", *, escape_formulas: bool = False) -> str:
+    """The columns of a frame as CSV, without its index."""
+    if escape_formulas:
+        frame = frame.rename(columns=without_formula).map(without_formula)
+    return frame.to_csv(index=False, lineterminator="\r\n")
+
+
+def begins_formula(text: str) -> bool:
+    """Whether a spreadsheet that opens the text in a CSV file would take it for a formula."""
+    return text.startswith(tuple(FORMULA_SIGNS))
+
+
+def without_formula(cell: Any) -> Any:
+    """A text with an apostrophe before what would be a formula; any other cell as it is."""
+    return f"'{cell}" if isinstance(cell, str) and begins_formula(cell) else cell
+
+
+# ---- Plain values as YAML text: mappings, lists, texts, numbers.
+#
+# Texts stand as JSON has them, which YAML 1.2 reads as it is, or as a block of lines where they are
+# long or have several lines: people go on with these files in an editor.
+
+
+_LONG = 72  # signs
+
+
+def yaml_text(content: Mapping[str, Any]) -> str:
+    """The YAML text of a mapping whose keys are plain words.
+
+    Values are mappings, lists, texts, numbers, or truth values.
+    """
+    return "".join(f"{line}\n" for line in _lines_of_mapping(content))
+
+
+def _lines_of_mapping(content: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in content.items():
+        if isinstance(value, Mapping) and value:
+            yield f"{key}:"
+            yield from (f"  {line}" if line else "" for line in _lines_of_mapping(value))
+        elif isinstance(value, Sequence) and not isinstance(value, str) and value:
+            yield f"{key}:"
+            yield from (f"  - {_scalar(item)}" for item in value)
+        elif isinstance(value, str) and _is_for_block(value):
+            yield f"{key}: |-"
+            yield from (f"  {line}" if line else "" for line in value.split("\n"))
+        else:
+            yield f"{key}: {_scalar(value)}"
+
+
+def _scalar(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if isinstance(value, float) and "." not in text:
+        text = text.replace("e", ".0e")  # "1e-06" is a text to readers of YAML 1.1
+    # YAML forbids some of the signs that JSON may hold.
+    return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in text)
+
+
+def _is_for_block(text: str) -> bool:
+    """Whether a block of lines holds exactly this text, and is the better one to read."""
+    lines = text.split("\n")
+    return (
+        (len(lines) > 1 or len(text) > _LONG)
+        and all(line.isprintable() for line in lines)
+        and lines[0] != ""
+        and not lines[0].startswith(" ")
+        and lines[-1].strip() != ""
+    )

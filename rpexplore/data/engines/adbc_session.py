@@ -1,0 +1,251 @@
+"""Sessions by ADBC: drivers hand records over as Arrow, to be coded and counted here.
+
+What a value means is then what it means in a file, whatever the engine. One statement reads the
+columns that are counted, and nothing else.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from rpexplore.common.processes import Progress
+from rpexplore.data.batch_source import kept_records
+from rpexplore.data.engines.connections import Connection
+from rpexplore.data.engines.session import (
+    ROWS_AT_ONCE,
+    Provenance,
+    Request,
+    Session,
+    engine_errors,
+    file_state,
+    parts_of,
+    quoted,
+)
+from rpexplore.data.engines.source import coded, count_streamed
+from rpexplore.data.source import Counts
+from rpexplore.errors import DataError
+
+_DRIVERS = {"postgresql": "postgresql", "grpc": "flightsql", "grpc+tls": "flightsql"}
+"""The driver for an address behind adbc+, if it is not named like its scheme."""
+_PERSON = "person"
+_KINDS = (
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_date,
+    pa.types.is_string,
+    pa.types.is_dictionary,
+)
+_IDENTITY = """
+SELECT 'postgresql:' || system_identifier || '/' || current_database(), current_schema()
+FROM pg_control_system()
+"""
+_DEFINITIONS = """
+SELECT lower(name) AS name, type, lower(sql) AS sql FROM sqlite_schema
+WHERE type IN ('table', 'view')
+"""
+_BATCH_ROWS = "adbc.sqlite.query.batch_rows"
+
+
+class ADBCSession(Session):
+    """A session by an ADBC driver. `backend` is its connection."""
+
+    def provenance(self, name: str) -> Provenance:
+        schema, table = parts_of(name)
+        named = f"{schema or self.schema}.{table}"
+        return Provenance(self.address, (named,), unseen=("what its server keeps",))
+
+    def columns(self, name: str) -> list[tuple[str, str]]:
+        with engine_errors(self.connection, name):
+            return [(field.name, str(field.type)) for field in self._schema(name)]
+
+    def count(self, name: str, request: Request, on_progress: Progress) -> Counts:
+        """Of records that come as they are. Of persons, more than they may have are refused."""
+        rule, names = request.rule, request.domain.names
+        if rule is not None and rule.excess == "keep first":
+            raise DataError(
+                f"At the connection {self.connection.name!r} no record of a person can be left "
+                "out; make a view that holds what is counted of each, or count an export."
+            )
+        columns = {f"v{index}": names[index] for index in request.attribute_indices}
+        columns |= request.area_columns
+        if rule is not None:
+            columns[_PERSON] = rule.column
+        with engine_errors(self.connection, name):
+            self._check(name, list(columns.values()))
+        listed = ", ".join(f"{quoted(of)} AS {alias}" for alias, of in columns.items())
+        statement = f"SELECT {listed or '1 AS any_value'} FROM {_table(name)}"
+        persons: list[tuple[pa.RecordBatch, float]] = []
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            with self.backend.cursor() as cursor:
+                self._prepare(cursor)
+                cursor.execute(statement)
+                for batch in cursor.fetch_record_batch():
+                    columns = [
+                        (column.storage if isinstance(column, pa.ExtensionArray) else column).cast(
+                            _plain_type(column.type)
+                        )
+                        for column in batch.columns
+                    ]
+                    yield pa.record_batch(columns, names=batch.schema.names)
+
+        def without_persons(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in rows:
+                if rule is not None:
+                    column = batch.column(_PERSON)
+                    persons.append((pa.record_batch({rule.column: column}), 0.0))
+                yield batch
+
+        with closing(self.pieces(batches, name, on_progress)) as rows:
+            of_all = replace(request, rule=None)
+            records = coded(without_persons(rows), of_all)
+            counts = count_streamed(records, of_all, on_progress)
+        if rule is not None:
+            kept_records(persons, rule, on_progress)  # refuses
+        return counts
+
+    def count_streamed(self, name: str, request: Request, on_progress: Progress) -> Counts:
+        return self.count(name, request, on_progress)
+
+    def _prepare(self, cursor: Any) -> None:
+        """Settings of the statement that reads records."""
+
+    def _schema(self, name: str) -> pa.Schema:
+        return self._read(f"SELECT * FROM {_table(name)} WHERE 1 = 0").schema
+
+    def _check(self, name: str, columns: Sequence[str]) -> None:
+        """Raise `DataError` for a column that cannot be counted."""
+        schema = self._schema(name)
+        for column in columns:
+            kind = _plain_type(schema.field(column).type)
+            if not any(is_of(kind) for is_of in _KINDS):
+                raise DataError(
+                    f"The column {column!r} is of a kind ({kind}) that cannot be counted; make a "
+                    "column of text, of numbers or of dates from it, in a view say."
+                )
+
+    def _read(self, statement: str) -> pa.Table:
+        with self.backend.cursor() as cursor:
+            cursor.execute(statement)
+            return cursor.fetch_record_batch().read_all()
+
+
+class SQLiteSession(ADBCSession):
+    """A session on a file that this process reads. Its columns have no types, its values have."""
+
+    def provenance(self, name: str) -> Provenance:
+        """With all tables and views that are mentioned where a view is defined."""
+        with engine_errors(self.connection, name):
+            definitions = self._read(_DEFINITIONS).to_pylist()
+        views = {row["name"]: row["sql"] for row in definitions if row["type"] == "view"}
+        names = [row["name"] for row in definitions]
+        reached = [parts_of(name)[1].lower()]
+        for view in reached:  # grows meanwhile
+            text = views.get(view, "")
+            reached += [other for other in names if other in text and other not in reached]
+        unseen = [
+            f"the virtual table {row['name']}"
+            for row in definitions
+            if row["name"] in reached and row["sql"].startswith("create virtual")
+        ]
+        # What is not yet in the file of a database itself lies beside it.
+        path = self.connection.location
+        return Provenance(
+            self.address,
+            tuple(f"main.{table}" for table in reached),
+            unseen=tuple(unseen),
+            state=(*file_state(Path(path)), *file_state(Path(f"{path}-wal"))),
+        )
+
+    def _check(self, name: str, columns: Sequence[str]) -> None:
+        """Refuse a column whose values are of several types.
+
+        Arrow's columns have one, so that what a value becomes would depend on the others.
+        """
+        kinds = [f"nullif(typeof({quoted(column)}), 'null')" for column in columns]
+        ends = [f"min({kind}), max({kind})" for kind in kinds]
+        if not ends:
+            return
+        found = self._read(f"SELECT {', '.join(ends)} FROM {_table(name)}")
+        types = [column[0].as_py() for column in found.columns]
+        for column, low, high in zip(columns, types[::2], types[1::2], strict=True):
+            if low != high or low == "blob":
+                raise DataError(
+                    f"The column {column!r} holds values of the types {low} and {high}, and can "
+                    "have one, text, integer or real; convert them, in a view say (CAST)."
+                )
+
+    def _prepare(self, cursor: Any) -> None:
+        # The types of columns are those of their first values.
+        cursor.adbc_statement.set_options(**{_BATCH_ROWS: str(ROWS_AT_ONCE)})
+
+
+@contextmanager
+def open_session(connection: Connection) -> Iterator[Session]:
+    if connection.engine == "sqlite":
+        with _sqlite_session(connection) as session:
+            yield session
+        return
+    scheme, _, rest = connection.url.partition("://")
+    kind = scheme.lower().removeprefix("adbc+")
+    driver = _DRIVERS.get(kind, kind)
+    if find_spec(f"adbc_driver_{driver}") is None:
+        raise DataError(
+            f"The connection {connection.name!r} needs the package 'adbc-driver-{driver}'; install "
+            f"it: pip install adbc-driver-{driver}"
+        )
+    uri = rest if driver == "snowflake" else f"{kind}://{rest}"
+    with _connected(connection, driver, uri) as backend:
+        # Without user and options.
+        address, schema = f"{kind}://{rest.rpartition('@')[2].partition('?')[0]}".lower(), ""
+        if driver == "postgresql":  # known by its own number, as by its other session
+            with engine_errors(connection), backend.cursor() as cursor:
+                cursor.execute(_IDENTITY)
+                address, schema = cursor.fetchone()
+        yield ADBCSession(connection, backend, address, schema, backend.adbc_cancel)
+
+
+@contextmanager
+def _sqlite_session(connection: Connection) -> Iterator[Session]:
+    path = Path(connection.location)
+    if not path.is_file():
+        raise DataError(
+            f"The connection {connection.name!r} names a SQLite file that is not there; correct "
+            "the path where it is kept."
+        )
+    path = path.resolve()
+    with _connected(connection, "sqlite", f"file:{quote(str(path))}?mode=ro") as backend:
+        address = f"sqlite:{path}"
+        yield SQLiteSession(connection, backend, address, "main", backend.adbc_cancel)
+
+
+@contextmanager
+def _connected(connection: Connection, driver: str, uri: str) -> Iterator[Any]:
+    with engine_errors(connection):
+        backend = import_module(f"adbc_driver_{driver}.dbapi").connect(uri)
+    try:
+        yield backend
+    finally:
+        with engine_errors(connection):
+            backend.close()
+
+
+def _table(name: str) -> str:
+    return ".".join(quoted(part) for part in parts_of(name) if part)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """The storage type of a type; of texts the one type that is computed with."""
+    if isinstance(kind, pa.BaseExtensionType):  # numeric of PostgreSQL is a text, say
+        kind = kind.storage_type
+    is_text = pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return pa.string() if is_text else kind

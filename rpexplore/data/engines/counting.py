@@ -1,0 +1,230 @@
+"""Counting in an engine: one statement for all tables, and what comes back: cells and counts.
+
+The statement codes every record once, counts by blocks (`blocks`), sums the tables from the blocks,
+and hands back rows of three numbers: which table, which of its cells, and how many records. Checks
+are such rows too. One statement sees one state of the records; several can share the blocks where
+the engine lets them see the same one.
+
+Memory here: 4 bytes for each cell of the tables, and a piece of rows at a time.
+"""
+
+from collections.abc import Sequence
+
+import ibis
+import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
+
+from rpexplore.data.coding import MISSING, UNKNOWN, code_type
+from rpexplore.data.counting import Block, blocks
+from rpexplore.data.engines.coding import (
+    ORDER,
+    PERSON,
+    Value,
+    area_text,
+    code_columns,
+    hex_digits,
+    person_columns,
+)
+from rpexplore.data.engines.packing import Word
+from rpexplore.data.engines.session import BEYOND, OF_NOBODY, STATE, Request, agree
+from rpexplore.data.source import Counts, PersonRule
+
+PART, CELL, COUNT = "part", "cell", "n"
+RANK = "rank_of_person"
+"""A column of the coded records: which of its person's one is, from 0."""
+
+_CHECK = -1  # the part that is no table
+_BLOCK_CELLS = 1 << 14
+_NARROW = np.iinfo(np.uint32).max
+
+
+def coded_records(table: ir.Table, request: Request, engine: str) -> ir.Table:
+    """One row a record: c<index> for the attributes of the tables; where there is a rule, PERSON.
+
+    And RANK: which of their person's records each is, 0 for the first: by ORDER where the first are
+    kept. Ties are broken by all that is counted, so that records whose rank is left to the engine
+    are alike in all that is counted: what counts of a person depends on that person's records
+    alone. Raises `DataError` for a column that cannot be an attribute.
+    """
+    rule, indices = request.rule, request.attribute_indices
+    more = {} if rule is None else person_columns(table, rule, engine)
+    more |= {
+        area: area_text(table[column], engine) for area, column in request.area_columns.items()
+    }
+    records = code_columns(table, request.domain, indices, request.unknown_codes, engine, more)
+    if rule is None:
+        return records
+    order = None
+    if rule.excess == "keep first":
+        codes = [records[f"c{index}"] for index in indices]
+        # By their bytes: there are collations that take two codes for one.
+        digits = [hex_digits(records[area], engine) for area in request.area_columns]
+        order = [records[ORDER], *codes, *digits]
+    window = ibis.window(group_by=records[PERSON], order_by=order)
+    return records.mutate(**{RANK: ibis.row_number().over(window)})
+
+
+def kept_records(records: ir.Table, rule: PersonRule | None) -> ir.Table:
+    """Those that are counted, and those of nobody."""
+    if rule is None or rule.excess != "keep first":
+        return records
+    rank: Value = records[RANK]
+    return records.filter((rank < rule.most) | records[PERSON].isnull())
+
+
+def streamed(records: ir.Table, request: Request) -> ir.Table:
+    """One row a counted record: its codes, in as few bytes as there are, areas, and its STATE.
+
+    STATE: 0, `OF_NOBODY` or `BEYOND`; where there is a rule.
+    """
+    kept, rule = kept_records(records, request.rule), request.rule
+    columns: dict[str, Value] = {}
+    for index in request.attribute_indices:
+        code: Value = kept[f"c{index}"]
+        columns[f"c{index}"] = code.cast(str(code_type(request.sizes[index])))
+    columns |= {area: kept[area] for area in request.area_columns}
+    if rule is not None:
+        rank: Value = kept[RANK]
+        is_of_nobody: Value = kept[PERSON].isnull()
+        columns[STATE] = ibis.cases(
+            (is_of_nobody, OF_NOBODY), (rank >= rule.most, BEYOND), else_=0
+        ).cast("int8")
+    return kept.select(**columns) if columns else kept
+
+
+def packed(records: ir.Table, request: Request, words: Sequence[Word]) -> ir.Table:
+    """One row a counted record: `streamed` in whole numbers w0, w1, … of 64 bits."""
+    coded = streamed(records, request)
+    columns: dict[str, Value] = {}
+    for position, word in enumerate(words):
+        sums: Value = ibis.literal(0, "int64")
+        for name, shift in word.items():
+            code: Value = coded[name]
+            sums = sums + code.cast("int64") * ibis.literal(1 << shift, "int64")
+        columns[f"w{position}"] = sums
+    return coded.select(**columns)
+
+
+def blocks_of(request: Request) -> list[Block]:
+    """The groups that `statement` counts by; each takes about as long."""
+    return blocks(request.tables, request.sizes, _BLOCK_CELLS)
+
+
+def statement(
+    records: ir.Table,
+    request: Request,
+    share: Sequence[Block] | None = None,
+    *,
+    has_checks: bool = True,
+) -> ir.Table:
+    """One expression whose rows are (part, cell, n): tables by their position, and checks.
+
+    Args:
+        records: Of `coded_records`.
+        share: Those of `blocks_of` whose tables are counted; None: all.
+        has_checks: Whether the checks are among the rows, which one statement has to have.
+    """
+    tables, sizes = request.tables, request.sizes
+    kept = kept_records(records, request.rule)
+    parts = [_checks(kept, request)] if has_checks else []
+    positions = {table: position for position, table in enumerate(tables)}
+    for block in blocks_of(request) if share is None else share:
+        counted = kept.group_by(*(f"c{index}" for index in block.attribute_indices)).aggregate(
+            n=lambda rows: rows.count()
+        )
+        for table in block.tables:
+            summed = counted.group_by(*(f"c{index}" for index in table)).aggregate(
+                n=lambda rows: rows.n.sum()
+            )
+            cell: Value = summed[f"c{table[0]}"].cast("int64")
+            for index in table[1:]:
+                cell = cell * ibis.literal(sizes[index], "int64") + summed[f"c{index}"].cast(
+                    "int64"
+                )
+            parts.append(_rows(summed, positions[table], cell, summed.n))
+    return _union(parts)
+
+
+def _checks(kept: ir.Table, request: Request) -> ir.Table:
+    """How many records there are, and then what `Request.refuse` takes; of one pass."""
+    sums: list[Value] = [kept.count()]
+    for index in request.attribute_indices:
+        code: Value = kept[f"c{index}"]
+        sums += [(code == UNKNOWN).sum(), (code == MISSING).sum()]
+    if (rule := request.rule) is not None:
+        is_of_nobody: Value = kept[PERSON].isnull()
+        rank: Value = kept[RANK]
+        sums += [is_of_nobody.sum(), (~is_of_nobody & (rank >= rule.most)).sum()]
+    else:
+        sums += [ibis.literal(0), ibis.literal(0)]
+    named: dict[str, Value] = {f"n{cell}": n for cell, n in enumerate(sums)}
+    aggregated = kept.aggregate(**named)
+    numbers = ibis.array([_as_int64(aggregated[name]) for name in named])
+    listed = aggregated.select(n=numbers).unnest("n", offset="cell")
+    return _rows(listed, _CHECK, listed.cell, listed.n)
+
+
+def _rows(table: ir.Table, part: int, cell: Value, n: Value) -> ir.Table:
+    return table.select(
+        **{PART: ibis.literal(part, "int32"), CELL: cell.cast("int64"), COUNT: _as_int64(n)}
+    )
+
+
+def _as_int64(n: Value) -> Value:
+    """A sum as a number of 64 bits; 0 for that of no records."""
+    return ibis.coalesce(n.cast("int64"), ibis.literal(0, "int64"))
+
+
+def _union(parts: Sequence[ir.Table]) -> ir.Table:
+    """All rows of all parts; halved again and again, because engines nest what is chained."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return ibis.union(_union(parts[:middle]), _union(parts[middle:]), distinct=False)
+
+
+class Tally:
+    """Takes the rows of a statement in pieces, in any order, and gives the counts they hold."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._counts: list[np.ndarray] = [
+            np.zeros([request.sizes[index] for index in table], dtype=np.uint32)
+            for table in request.tables
+        ]
+        self._checks = np.full(1 + request.n_checks, -1, dtype=np.int64)
+        self._is_corrupt = False  # rows that no statement of ours gives
+
+    def add(self, piece: pa.RecordBatch) -> None:
+        part, cell, n = (
+            piece.column(name).to_numpy(zero_copy_only=False) for name in (PART, CELL, COUNT)
+        )
+        order = np.argsort(part, kind="stable")
+        part, cell, n = part[order], cell[order], n[order]
+        starts = np.flatnonzero(np.diff(part, prepend=part[:1] - 1))
+        for start, end in zip(starts, [*starts[1:], len(part)], strict=True):
+            if part[start] == _CHECK:
+                self._checks[cell[start:end]] = n[start:end]
+            else:
+                self._add_cells(int(part[start]), cell[start:end], n[start:end])
+
+    def _add_cells(self, table: int, cells: np.ndarray, n: np.ndarray) -> None:
+        counts = self._counts[table]
+        if np.any(cells < 0) or np.any(cells >= counts.size):
+            self._is_corrupt = True
+            return
+        if np.any(n > _NARROW) and counts.dtype == np.uint32:
+            counts = self._counts[table] = counts.astype(np.int64)
+        counts.reshape(-1)[cells] = n
+
+    def counts(self) -> Counts:
+        """The counts; raises `DataError` for what the checks tell, or counts that do not agree."""
+        n_records, *checks = self._checks.tolist()
+        if n_records < 0:
+            raise self._request.changed_error()
+        self._request.refuse(checks)
+        counts = Counts(dict(zip(self._request.tables, self._counts, strict=True)), n_records)
+        if self._is_corrupt or not agree(counts):
+            raise self._request.changed_error()
+        return counts

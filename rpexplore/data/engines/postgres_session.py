@@ -1,0 +1,383 @@
+"""Sessions on PostgreSQL: one transaction that reads only, and areas that it groups."""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rpexplore.common.processes import Progress, part_of_progress
+from rpexplore.data.counting import maximal
+from rpexplore.data.engines.connections import Connection
+from rpexplore.data.engines.packing import csv_batches, numbers_of, unpacked, words_of
+from rpexplore.data.engines.postgres_servers import Snapshot, begin, connect
+from rpexplore.data.engines.session import (
+    ROWS_AT_ONCE,
+    STATE,
+    Provenance,
+    Request,
+    Session,
+    SQLSession,
+    agree,
+    engine_errors,
+    parts_of,
+    quoted,
+    side_by_side,
+)
+from rpexplore.data.engines.source import Inspection, area_codes, count_streamed
+from rpexplore.data.source import Counts
+from rpexplore.domain.domain import AttributeIndices
+from rpexplore.errors import DataError
+
+# ---- Sessions on PostgreSQL: one transaction that reads only.
+
+
+_BLOCKS_AT_LEAST = 8  # for each of the statements, which all have to code the records
+_IDENTIFIER = "SELECT system_identifier FROM pg_control_system()"
+
+# A table, and all that it reads: tables and views of a view, partitions and heirs of a table. Of
+# what a materialised view reads, only its own state counts: it is read as it was when it was made.
+_RELATIONS = """
+WITH RECURSIVE relations(id, is_read) AS (
+    SELECT to_regclass(%s)::oid, true
+  UNION
+    SELECT below.id, relations.is_read AND pg_class.relkind <> 'm'
+    FROM relations JOIN pg_class ON pg_class.oid = relations.id CROSS JOIN LATERAL (
+        SELECT refobjid FROM pg_rewrite JOIN pg_depend
+        ON pg_depend.classid = 'pg_rewrite'::regclass AND pg_depend.objid = pg_rewrite.oid
+        WHERE ev_class = relations.id AND ev_type = '1' AND refclassid = 'pg_class'::regclass
+      UNION ALL
+        SELECT inhrelid FROM pg_inherits WHERE inhparent = relations.id
+    ) AS below(id)
+)
+SELECT id, nspname || '.' || relname, relkind::text, CASE WHEN bool_or(is_read) THEN concat_ws(' ',
+    id, pg_relation_filenode(id), pg_relation_size(id), pg_stat_get_tuples_inserted(id),
+    pg_stat_get_tuples_updated(id), pg_stat_get_tuples_deleted(id),
+    CASE WHEN relkind IN ('v', 'm') THEN md5(pg_get_viewdef(id)) END) END
+FROM relations JOIN pg_class ON pg_class.oid = id
+JOIN pg_namespace ON pg_namespace.oid = relnamespace
+WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
+GROUP BY id, nspname, relname, relkind
+ORDER BY id <> to_regclass(%s), nspname, relname
+"""
+_FUNCTIONS = """
+SELECT DISTINCT pg_proc.oid::regprocedure::text AS name
+FROM pg_rewrite JOIN pg_depend
+ON pg_depend.classid = 'pg_rewrite'::regclass AND pg_depend.objid = pg_rewrite.oid
+JOIN pg_proc ON refclassid = 'pg_proc'::regclass AND refobjid = pg_proc.oid
+JOIN pg_language ON prolang = pg_language.oid
+WHERE ev_class = ANY(%s) AND (lanname NOT IN ('internal', 'c') OR proname LIKE 'dblink%%')
+ORDER BY name
+"""
+
+
+@dataclass(frozen=True)
+class PostgresSession(SQLSession):
+    """A session on a server, which sees one state of the records.
+
+    snapshot  of the session's transaction
+    """
+
+    snapshot: Snapshot = field(kw_only=True)
+
+    def count(self, name: str, request: Request, on_progress: Progress) -> Counts:
+        """Of one statement, or of some side by side that see the same records."""
+        # Of an optional extra.
+        from rpexplore.data.engines.counting import Tally, blocks_of, statement
+
+        if request.area_coder is not None:
+            return self._count_in_areas(name, request, on_progress)
+        counted = blocks_of(request)
+        n_beside = len(counted) // _BLOCKS_AT_LEAST - 1
+        if n_beside < 1 or not self._is_read_alike(name):
+            return super().count(name, request, on_progress)
+        tally = Tally(request)
+        with (
+            engine_errors(self.connection, name),
+            self.snapshot.servers_beside(n_beside) as beside,
+        ):
+            servers = [self.backend.con, *beside]
+            records = self.coded_records(name, request)
+            shares = [counted[first :: len(servers)] for first in range(len(servers))]
+            statements = [
+                self.backend.compile(statement(records, request, share, has_checks=not number))
+                for number, share in enumerate(shares)
+            ]
+
+            def cancel() -> None:
+                for server in servers:
+                    with suppress(Exception):
+                        server.cancel_safe(timeout=5)
+
+            fetching = [
+                partial(_batches, server, text)
+                for server, text in zip(servers, statements, strict=True)
+            ]
+            with closing(side_by_side(fetching, cancel, on_progress)) as pieces:
+                for piece in pieces:
+                    tally.add(piece)
+        return tally.counts()
+
+    def _count_in_areas(self, name: str, request: Request, on_progress: Progress) -> Counts:
+        """Of groups that the server makes, by one set of attributes after another."""
+        tally, text = GroupTally(request), self._streamed(name, request)
+        for number, attributes in enumerate(tally.sets):
+            columns = [*(f"c{index}" for index in attributes), *([STATE] if request.rule else [])]
+            # There are collations that take two codes for one.
+            listed = [
+                *(f'{area} COLLATE "C" AS {area}' for area in list(request.area_columns)),
+                *columns,
+            ]
+            grouped = ", ".join(str(position) for position in range(1, len(listed) + 1))
+            by = f" GROUP BY {grouped}" if listed else ""
+            given = ", ".join([*listed, f"count(*) AS {N_RECORDS}"])
+            statement = f"SELECT {given} FROM ({text}) AS records{by}"
+            share = part_of_progress(
+                on_progress, number / len(tally.sets), (number + 1) / len(tally.sets)
+            )
+            with closing(self._copied(name, statement, request, share)) as rows:
+                for batch in rows:
+                    tally.add(attributes, batch)
+        return tally.counts()
+
+    def _streamed(self, name: str, request: Request) -> str:
+        """The statement of `counting.streamed`."""
+        # Of an optional extra.
+        from rpexplore.data.engines.counting import streamed
+
+        with engine_errors(self.connection, name):
+            return self.backend.compile(streamed(self.coded_records(name, request), request))
+
+    def _copied(
+        self, name: str, statement: str, request: Request, on_progress: Progress
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """The rows of a statement, in which texts are codes of areas."""
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            copied = f"COPY ({statement}) TO STDOUT (FORMAT CSV, HEADER)"
+            with self.backend.con.cursor() as cursor, cursor.copy(copied) as copy:
+                yield from csv_batches(copy, list(request.area_columns))
+
+        return self.pieces(batches, name, on_progress)
+
+    def _is_read_alike(self, name: str) -> bool:
+        """Whether all transactions on a snapshot are sure to read the same records.
+
+        Of a view they may not, which can ask for the time or take any of its rows, nor of a foreign
+        table, which is read in a transaction elsewhere.
+        """
+        relations = self._relations(name)
+        return all(kind in "rpm" for _, _, kind, state in relations if state is not None)
+
+    def _relations(self, name: str) -> list[tuple[Any, ...]]:
+        parts = [part for part in parts_of(name) if part]
+        named = ".".join(quoted(part) for part in parts)
+        with engine_errors(self.connection, name):
+            return self.backend.con.execute(_RELATIONS, (named, named)).fetchall()
+
+    def provenance(self, name: str) -> Provenance:
+        """As the server's catalogue has it; it tells nothing of what functions read."""
+        relations = self._relations(name)
+        with engine_errors(self.connection, name):
+            execute = self.backend.con.execute
+            ids, tables, kinds, states = zip(*relations, strict=True)
+            functions = execute(_FUNCTIONS, (list(ids),)).fetchall()
+            (database,) = execute(
+                "SELECT oid FROM pg_database WHERE datname = current_database()"
+            ).fetchone()
+        unseen = [
+            f"the foreign table {table}"
+            for table, kind in zip(tables, kinds, strict=True)
+            if kind == "f"
+        ] + [f"the function {function}" for (function,) in functions]
+        server = self.address.partition("/")[0]
+        return Provenance(
+            self.address,
+            tables,
+            ids=tuple(f"{server}/{database}/{number}" for number in ids),
+            unseen=tuple(unseen),
+            state=tuple(state for state in states if state is not None),
+        )
+
+    def count_streamed(self, name: str, request: Request, on_progress: Progress) -> Counts:
+        """Of records that the server codes and sends, many codes a number, by a binary COPY.
+
+        Those that are counted in areas come as CSV, with the codes of areas as they are.
+        """
+        # Of an optional extra.
+        from rpexplore.data.engines.counting import packed
+
+        if request.area_coder is not None:
+            text = self._streamed(name, request)
+            with closing(self._copied(name, text, request, on_progress)) as rows:
+                return count_streamed(rows, request, on_progress)
+        words = words_of(request)
+        with engine_errors(self.connection, name):
+            text = self.backend.compile(packed(self.coded_records(name, request), request, words))
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            statement = f"COPY ({text}) TO STDOUT (FORMAT BINARY)"
+            with self.backend.con.cursor() as cursor, cursor.copy(statement) as copy:
+                for numbers in numbers_of(copy, len(words), ROWS_AT_ONCE):
+                    yield unpacked(numbers, words)
+
+        # Records that are refused stop the copy before the connection is closed.
+        with closing(self.pieces(batches, name, on_progress)) as rows:
+            return count_streamed(rows, request, on_progress)
+
+
+def _batches(server: Any, text: str) -> Generator[pa.RecordBatch, None, None]:
+    # Of an optional extra.
+    from rpexplore.data.engines.counting import CELL, COUNT, PART
+
+    # A sum is a number of any length there, which takes longer to read.
+    whole = f"SELECT {PART}, {CELL}, {COUNT}::bigint FROM ({text}) AS counts"
+    with server.transaction(), server.cursor(name="counts") as cursor:
+        cursor.execute(whole)
+        while rows := cursor.fetchmany(ROWS_AT_ONCE):
+            columns = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]
+            yield pa.record_batch(columns, names=[PART, CELL, COUNT])
+
+
+@contextmanager
+def open_session(connection: Connection) -> Iterator[Session]:
+    """One transaction that reads only and sees one state of the records."""
+    import ibis
+    import psycopg
+    import psycopg.conninfo
+
+    try:
+        given: dict[str, Any] = dict(psycopg.conninfo.conninfo_to_dict(connection.url))
+    except psycopg.Error:
+        # Its text quotes the address.
+        raise DataError(
+            f"The connection {connection.name!r} is not an address that PostgreSQL takes; write "
+            "postgresql://user:password@host:5432/database, with special signs as %40 and so on."
+        ) from None
+    with engine_errors(connection):
+        server = connect(given)
+    try:
+        with engine_errors(connection):
+            identifier = _identifier(server, connection)
+            encoding = server.info.parameter_status("server_encoding")
+            if encoding != "UTF8":
+                raise DataError(
+                    f"At the connection {connection.name!r} the database must hold texts as UTF8, "
+                    f"got {encoding}; count an export of the records, or a copy in UTF8."
+                )
+            backend = ibis.postgres.from_connection(server)
+            snapshot = begin(server, given)
+            schema = backend.current_database
+        address = f"postgresql:{identifier}/{server.info.dbname}"
+
+        def cancel() -> None:
+            server.cancel_safe(timeout=5)
+
+        yield PostgresSession(connection, backend, address, schema, cancel, snapshot=snapshot)
+    finally:
+        server.close()
+
+
+def _identifier(server: Any, connection: Connection) -> int:
+    """The number of a server: it has many addresses, and its tables one account."""
+    import psycopg.errors
+
+    try:
+        return server.execute(_IDENTIFIER).fetchone()[0]
+    except psycopg.errors.InsufficientPrivilege:
+        raise DataError(
+            f"The connection {connection.name!r} may not ask which server it reaches, without "
+            "which a table would have an account for each of its addresses; ask for: GRANT EXECUTE "
+            "ON FUNCTION pg_control_system() TO role, with the connection's user as role."
+        ) from None
+    except psycopg.errors.UndefinedFunction:
+        raise DataError(
+            f"The connection {connection.name!r} reaches a server that has no pg_control_system(), "
+            "without which a table would have an account for each of its addresses; use PostgreSQL "
+            "10 or later, or count an export of the records."
+        ) from None
+
+
+# ---- Counting in areas of records that an engine groups: codes of areas, of attributes, and how
+# many.
+#
+# The engine knows no tree: it counts by the codes of areas as they are, together with the
+# attributes of a table, and its groups are put into their areas here. Memory here: 4 bytes a cell
+# of the tables, and a piece of rows at a time.
+
+
+N_RECORDS = "n_records"
+"""The column of rows that says how many records are alike."""
+
+_NARROW = np.iinfo(np.uint32).max
+
+
+class GroupTally:
+    """Takes rows of groups in pieces, and gives the counts that follow.
+
+    sets: sets of attributes by which the engine groups, none in another, at least one
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        of_domain = [_of_domain(table, request) for table in request.tables]
+        self.sets: Sequence[AttributeIndices] = maximal(of_domain) or [()]
+        self._tables: dict[AttributeIndices, np.ndarray] = {
+            table: np.zeros([request.sizes[index] for index in table], dtype=np.uint32)
+            for table in request.tables
+        }
+        self._n_records = dict.fromkeys(self.sets, 0)
+
+    @cached_property
+    def _of_sets(self) -> Mapping[AttributeIndices, Sequence[AttributeIndices]]:
+        """The tables that are counted by each set, every one by one."""
+        of_sets: dict[AttributeIndices, list[AttributeIndices]] = {each: [] for each in self.sets}
+        for table in self._tables:
+            wanted = set(_of_domain(table, self._request))
+            of_sets[next(each for each in self.sets if wanted.issubset(each))].append(table)
+        return of_sets
+
+    def add(self, attributes: AttributeIndices, rows: pa.RecordBatch) -> None:
+        """Count more groups of one of the sets; raises `DataError` for what is wrong with them.
+
+        rows: c<index> of the set's attributes, columns of areas, STATE where there is a rule, and
+            N_RECORDS
+        """
+        request, inspection = self._request, Inspection(self._request)
+        given = {
+            # What is not grouped by is nothing to refuse.
+            index: rows.column(f"c{index}").to_numpy()
+            if index in attributes
+            else np.zeros(rows.num_rows, dtype=np.int8)
+            for index in request.attribute_indices
+        }
+        state = None if request.rule is None else rows.column(STATE).to_numpy()
+        codes = inspection.codes(given, state)
+        request.refuse(inspection.checks.tolist())
+        codes = {**codes, **area_codes(rows, request)}
+        n_records = rows.column(N_RECORDS).to_numpy()
+        self._n_records[attributes] += int(n_records.sum())
+        for table in self._of_sets[attributes]:
+            if self._n_records[attributes] > _NARROW:
+                self._tables[table] = self._tables[table].astype(np.uint64, copy=False)
+            counts = self._tables[table]
+            cells = np.ravel_multi_index([codes[index] for index in table], counts.shape)
+            np.add.at(counts.reshape(-1), cells, n_records.astype(counts.dtype))
+
+    def counts(self) -> Counts:
+        """The counts; raises `DataError` if they are not all of the same records."""
+        counts = Counts(self._tables, self._n_records[self.sets[0]])
+        # Tables of one set are sums of the same rows.
+        has_lost = any(
+            cells.sum(dtype=np.int64) != counts.n_records for cells in self._tables.values()
+        )
+        if has_lost or (len(self.sets) > 1 and not agree(counts)):
+            raise self._request.changed_error()
+        return counts
+
+
+def _of_domain(table: AttributeIndices, request: Request) -> AttributeIndices:
+    return tuple(index for index in table if index < len(request.domain))

@@ -1,0 +1,541 @@
+"""Codebooks in other people's formats: DDI, SPSS, Stata, SAS, and the hierarchies of τ-ARGUS."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
+from xml.parsers import expat
+
+from rpexplore.common.file_kinds import PACKAGES, DictionaryVariable, dictionary, statistics_format
+from rpexplore.common.files import HEAD, file_bytes
+from rpexplore.common.numbers import shown, shown_few
+from rpexplore.common.text import data_size
+from rpexplore.domain.attribute import MISSING, Attribute, Categories
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import DomainError
+
+# ---- A codebook drafted from a dictionary of data: its variables, with their labels.
+#
+# The dictionary is what the makers of the data say of them: planning may read it, and no record.
+
+
+_FEW_LABELS = 3  # up to so many may be those of the ends of a scale
+_MOST_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable as a dictionary describes it.
+
+    kind     the type of its values, in words
+    values   label by value, "" for none, of those that are an answer, in their order
+    missing  the same of those that stand for none: refused, not applicable
+    problem  why it can be no attribute, after its name; "" if it may
+    """
+
+    name: str
+    label: str = ""
+    kind: str = "any"
+    values: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A codebook as a dictionary suggests it.
+
+    domain          the variables that list their values
+    without_values  {name: type} of the others
+    remarks         what to look at before it is used, in sentences
+    """
+
+    domain: Domain
+    without_values: Mapping[str, str]
+    remarks: tuple[str, ...]
+
+
+def draft_of(variables: Iterable[Variable]) -> Draft:
+    """The codebook of the variables that list two values or more, and what of it is doubtful.
+
+    Values that stand for no answer stay, in the group `MISSING`: records have them. Labels that
+    stand for two values are told apart by these.
+    """
+    attributes: dict[str, Attribute] = {}
+    without_values: dict[str, str] = {}
+    with_gaps: list[str] = []
+    unusable: list[str] = []
+    for variable in variables:
+        name = normalize("NFC", variable.name)
+        if len(variable.values) < 2:
+            without_values[name] = variable.kind
+            continue
+        try:
+            problem = "is there twice" if name in attributes else variable.problem
+            if problem:
+                raise DomainError(f"The variable {name!r} {problem}.")
+            attributes[name] = _attribute(variable)
+        except DomainError as error:
+            unusable.append(str(error))
+            continue
+        if _has_gaps(variable):
+            with_gaps.append(f"{shown(name)} ({', '.join(variable.values)})")
+    remarks = []
+    if with_gaps:
+        remarks.append(
+            "Labels of a few values alone, between which there may be others; add those that "
+            f"records can have: {_named(with_gaps)}."
+        )
+    remarks += [f"Left out: {_named(unusable, '; ')}"] if unusable else []
+    return Draft(Domain(tuple(attributes.values())), without_values, tuple(remarks))
+
+
+def _attribute(variable: Variable) -> Attribute:
+    answers = [value for value in variable.values if value not in variable.missing]
+    values = [*answers, *variable.missing]
+    texts = [{**variable.values, **variable.missing}[value] for value in values]
+    groups = [()] * len(answers) + [(MISSING,)] * len(variable.missing)
+    try:
+        categories = Categories(tuple(values), _distinct(values, texts))
+    except DomainError as error:
+        raise DomainError(f"The variable {variable.name!r} cannot be used: {error}") from None
+    return Attribute(
+        variable.name,
+        categories,
+        _one_line(variable.label),
+        tuple(groups) if variable.missing else (),
+    )
+
+
+def _distinct(values: list[str], texts: list[str]) -> tuple[str, ...]:
+    """A label for each value: what it is called, with itself behind where another is called so."""
+    labels = [_one_line(text) or value for value, text in zip(values, texts, strict=True)]
+    count = Counter(normalize("NFC", label) for label in labels)
+    told_apart = [
+        label if count[normalize("NFC", label)] == 1 or label == value else f"{label} ({value})"
+        for value, label in zip(values, labels, strict=True)
+    ]
+    is_distinct = len({normalize("NFC", label) for label in told_apart}) == len(values)
+    return tuple(told_apart if is_distinct else values)
+
+
+def _one_line(text: str) -> str:
+    """A label without line breaks, and without what files cannot hold."""
+    kept = "".join(sign if sign.isprintable() else " " for sign in text)
+    return " ".join(kept.split())
+
+
+def _has_gaps(variable: Variable) -> bool:
+    """Whether these are a few whole numbers with others between them."""
+    if len(variable.values) > _FEW_LABELS:
+        return False
+    try:
+        numbers = sorted(map(int, variable.values))
+    except ValueError:
+        return False
+    return any(high - low > 1 for low, high in pairwise(numbers))
+
+
+def _named(texts: list[str], joint: str = ", ") -> str:
+    more = f"{joint}{len(texts) - _MOST_NAMED:,} more" if len(texts) > _MOST_NAMED else ""
+    return f"{joint.join(texts[:_MOST_NAMED])}{more}"
+
+
+# ---- Files whose dictionary a codebook is drafted from, by what they hold or their endings.
+
+
+MOST_BYTES = 50_000_000
+"""Of a codebook, in whatever format; files of records may be larger."""
+
+
+def dictionary_kind(head: bytes, filename: str) -> str:
+    """The kind of file in words, by its first bytes or its ending; "" for another kind."""
+    if form := statistics_format(head, filename):
+        return f"{PACKAGES[form]} file"
+    is_marked_up = head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"<?xml", b"<codeBook"))
+    return "DDI codebook" if is_marked_up or filename.lower().endswith(".xml") else ""
+
+
+def draft_of_file(content: bytes | Path, filename: str) -> Draft:
+    """The codebook in a file of a kind that has one.
+
+    Args:
+        content: What it holds, or where it is.
+        filename: Whose ending counts, and what errors call it.
+
+    Raises:
+        DomainError: For one that cannot be read. Of a file of records none is read.
+    """
+    head = _head(content, filename)
+    if form := statistics_format(head, filename):
+        return draft_of(variables_of_statistics_file(content, form, filename))
+    refuse_large(len(content) if isinstance(content, bytes) else content.stat().st_size, filename)
+    if isinstance(content, Path):
+        content = file_bytes(content, filename, DomainError)
+    return draft_of(variables_of_ddi(content, filename))
+
+
+def refuse_large(size: int, filename: str) -> None:
+    """Raise `DomainError` for more bytes than any codebook has."""
+    if size > MOST_BYTES:
+        raise DomainError(
+            f"{filename} has {data_size(size)}, more than any codebook ({data_size(MOST_BYTES)}); "
+            "leave out what is no attribute."
+        )
+
+
+def _head(content: bytes | Path, filename: str) -> bytes:
+    if isinstance(content, bytes):
+        return content[:HEAD]
+    try:
+        with content.open("rb") as file:
+            return file.read(HEAD)
+    except OSError as error:
+        raise DomainError(
+            f"{filename} cannot be read ({error.strerror}); check the path."
+        ) from None
+
+
+# ---- DDI-Codebook 2.5 (and 1.x to 2.6, and that of IPUMS) as variables.
+#
+# https://ddialliance.org/Specification/DDI-Codebook/2.5: the elements `var` of `dataDscr` with
+# `labl`, `catgry` (`catValu`, `labl`, the attribute `missing`), `invalrng` and `varFormat`. Valid
+# ranges and frequencies are passed over: many programs write there what occurs in the records.
+
+
+ROOT = "codeBook"
+_SYSTEM_MISSING = ("sysmiss", "system missing", ".")
+_MOST_RANGES = 100  # of missing values of a variable; each is compared with all its categories
+_KINDS = {"numeric": "numbers", "character": "text"}
+
+
+def variables_of_ddi(content: bytes, name: str) -> list[Variable]:
+    """The variables of the codebook; `name` is what errors call it.
+
+    Raises `DomainError` for what is no DDI-Codebook, has no variable, or declares entities.
+    """
+    reader = _Reader(name)
+    # Nothing outside is ever opened: expat leaves that to a handler, and here is none.
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.buffer_text = True
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.text
+    parser.EntityDeclHandler = reader.refuse_entity
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        what = f"line {error.lineno:,}: {expat.ErrorString(error.code)}"
+        raise DomainError(f"{name} is not well-formed XML ({what}); export it anew.") from None
+    except (LookupError, ValueError):  # an encoding that Python does not know, or not by bytes
+        raise DomainError(f"{name} is in an unknown encoding; save it in UTF-8.") from None
+    if not reader.variables:
+        raise DomainError(f"{name} describes no variables; export it with the part dataDscr.")
+    return [_variable(said) for said in reader.variables]
+
+
+@dataclass
+class _Said:
+    """A variable as the file describes it, texts unchanged.
+
+    categories      (value, label, whether it is missing)
+    missing         values that are missing
+    missing_ranges  the same, both ends included
+    """
+
+    name: str
+    label: str = ""
+    form: str = ""
+    categories: list[tuple[str, str, bool]] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    missing_ranges: list[tuple[str, str]] = field(default_factory=list)
+
+
+class _Reader:
+    """Takes the variables from the events of a parser."""
+
+    def __init__(self, name: str) -> None:
+        self.variables: list[_Said] = []
+        self._name = name
+        self._path: list[str] = []  # names of the open elements, without their namespaces
+        self._text: list[str] | None = None  # of an element whose text is wanted
+        self._value, self._label, self._is_missing = "", "", False
+
+    def refuse_entity(self, *_: object) -> None:
+        raise DomainError(
+            f"{self._name} declares entities, which a codebook does not need and which can be made "
+            "to exhaust memory or to read other files; save it without them."
+        )
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        element = tag.rpartition(" ")[2]
+        if not self._path and element not in (ROOT, "OAI-PMH"):  # as archives send it
+            raise DomainError(
+                f"{self._name} is XML, but no DDI-Codebook: it begins with {shown(element)} "
+                f"instead of {ROOT}; export it as DDI-Codebook 2.5."
+            )
+        self._path.append(element)
+        match self._path[-2:]:
+            case [_, "var"]:
+                self.variables.append(_Said(attributes.get("name") or attributes.get("ID", "")))
+            case ["var", "catgry"]:
+                self._value = self._label = ""
+                self._is_missing = attributes.get("missing", "").upper() in ("Y", "YES", "TRUE")
+            case ["invalrng", "item"] if "var" in self._path:
+                self.variables[-1].missing.append(attributes.get("VALUE", ""))
+            case ["invalrng", "range"] if "var" in self._path:
+                ends = (attributes.get("min", "-inf"), attributes.get("max", "inf"))
+                self.variables[-1].missing_ranges.append(ends)
+            case ["var", "varFormat"]:
+                self.variables[-1].form = attributes.get("type", "")
+            case ["var", "labl"] | ["catgry", "labl" | "catValu"]:
+                self._text = []
+
+    def text(self, text: str) -> None:
+        if self._text is not None:
+            self._text.append(text)
+
+    def end(self, _: str) -> None:
+        path = self._path[-2:]
+        self._path.pop()
+        text = "".join(self._text or ())
+        match path:
+            # Of labels in several languages the first is taken.
+            case ["var", "labl"]:
+                self.variables[-1].label = self.variables[-1].label or text
+            case ["catgry", "labl"]:
+                self._label = self._label or text
+            case ["catgry", "catValu"]:
+                self._value = text.strip()
+            case ["var", "catgry"]:
+                category = (self._value, self._label, self._is_missing)
+                self.variables[-1].categories.append(category)
+            case _:
+                return
+        self._text = None
+
+
+def _variable(said: _Said) -> Variable:
+    is_number = said.form == "numeric"
+    values: dict[str, str] = {}
+    missing: dict[str, str] = {}
+    problem = ""
+    listed_missing = {_number_text(value) if is_number else value for value in said.missing}
+    ranges = [tuple(map(_number, ends)) for ends in said.missing_ranges]
+    if len(ranges) > _MOST_RANGES:
+        problem = f"has more than {_MOST_RANGES} ranges of missing values"
+    for written, label, is_missing in said.categories:
+        value = _number_text(written) if is_number else written
+        if not value or value.lower() in _SYSTEM_MISSING:
+            continue
+        before = values.get(value, missing.get(value))
+        if before is not None and before.split() != label.split():
+            problem = f"lists the value {shown(value)} twice, with two labels"
+        is_missing |= value in listed_missing or _is_within(value, ranges[:_MOST_RANGES])
+        (missing if is_missing else values)[value] = label
+    for value in sorted(listed_missing - {*missing, ""}):
+        missing[value] = ""
+    kind = _KINDS.get(said.form, said.form or "any")
+    return Variable(said.name, said.label, kind, values, missing, problem)
+
+
+def _number_text(text: str) -> str:
+    """A whole number without leading zeros, which records of numbers do not have; else as it is."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        return text
+    return ("-" if text != digits and digits.strip("0") else "") + (digits.lstrip("0") or "0")
+
+
+def _is_within(value: str, ranges: list[tuple[float | None, ...]]) -> bool:
+    """Whether a number is in one of the ranges; those with ends that are no numbers hold none."""
+    number = _number(value)
+    if number is None:
+        return False
+    return any(
+        low is not None and high is not None and low <= number <= high for low, high in ranges
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number
+
+
+# ---- The dictionary of a file of SPSS, Stata or SAS as variables; none of its records is read.
+
+
+def variables_of_statistics_file(content: bytes | Path, form: str, name: str) -> list[Variable]:
+    """The variables in the dictionary of the file.
+
+    Args:
+        content: What it holds, or where it is.
+        form: As of `statistics_format`.
+        name: What errors call it.
+
+    Raises:
+        DomainError: For a file that cannot be read, or without pyreadstat.
+    """
+    package = PACKAGES[form]
+    return [
+        _statistics_variable(said, package) for said in dictionary(content, form, name, DomainError)
+    ]
+
+
+def _statistics_variable(said: DictionaryVariable, package: str) -> Variable:
+    values: dict[str, str] = {}
+    missing: dict[str, str] = {}
+    for value in _in_order(said):
+        listed = missing if _is_missing(value, said) else values
+        text = value_text(value, is_text=said.kind == "text", package=package)
+        if text.strip():  # blanks are what files say for nothing at all
+            listed[text] = said.labels.get(value, "")
+    kind = f"{said.kind}, one with a label" if len(values) == 1 else said.kind
+    return Variable(said.name, said.label, kind, values, missing)
+
+
+def value_text(value: Any, *, is_text: bool, package: str) -> str:
+    """A value as a codebook has it, and as records are compared with it."""
+    if is_text:
+        return value
+    if isinstance(value, str):  # an extended missing value
+        return f".{value}" if package == "Stata" else f".{value.upper()}"
+    is_whole = isinstance(value, int) or (value.is_integer() and abs(value) <= 2**53)
+    return str(int(value)) if is_whole else repr(value)
+
+
+def _in_order(said: DictionaryVariable) -> list[Any]:
+    """All values that have a label or are missing by themselves: numbers by size, then texts."""
+    single = [first for first, last in said.missing if first == last]
+    listed = dict.fromkeys((*said.labels, *single))
+    if said.kind == "text":
+        return list(listed)
+    numbers = sorted(value for value in listed if _is_number(value))
+    return [*numbers, *sorted(value for value in listed if isinstance(value, str))]
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, str) and math.isfinite(value)
+
+
+def _is_missing(value: Any, said: DictionaryVariable) -> bool:
+    if isinstance(value, str) and said.kind != "text":
+        return True
+    return any(first <= value <= last for first, last in said.missing)
+
+
+# ---- Hierarchies in .hrc files, as τ-ARGUS and R's sdcTable and sdcHierarchies write them.
+#
+# A line a code, with an @ in front for each level above it; the total is left out:
+#
+#     North
+#     @N1
+#     @N2
+#     South
+#     @S1
+#
+# A code with none below it is a value of an attribute; those above it are the groups that it lies
+# in.
+
+
+ENDING = ".hrc"
+_LEVEL = "@"
+
+
+@dataclass(frozen=True)
+class HierarchyFile:
+    """The groups in a file.
+
+    paths  by value, the groups that it lies in, coarsest first
+    """
+
+    filename: str
+    paths: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def parse(cls, text: str, filename: str) -> "HierarchyFile":
+        """The groups in the text of a file.
+
+        A single code above all others is the total, and no group.
+
+        Raises:
+            DomainError: For a line without a code or more than a level below the one before it, a
+                value that is there twice, and a file with one level only.
+        """
+        nodes = _nodes(text, filename)
+        levels = [level for _, level, _ in nodes]
+        paths: dict[str, tuple[str, ...]] = {}
+        above: list[str] = []  # the code of the line before, and in front of it those above
+        for (line, level, code), level_after in zip(nodes, [*levels[1:], 0], strict=False):
+            if level > len(above):
+                raise DomainError(
+                    f"{line} is on level {level + 1:,}, where {len(above) + 1:,} is the deepest "
+                    "that can follow; leave no level out."
+                )
+            above[level:] = [code]
+            if level_after > level:
+                continue
+            if code in paths:
+                raise DomainError(f"{line} has the code {shown(code)} again; keep one of them.")
+            paths[code] = tuple(above[:-1])
+        if levels.count(0) == 1:
+            paths = {code: path[1:] for code, path in paths.items()}
+        if not any(paths.values()):
+            raise DomainError(
+                f"{filename} has codes of one level only; begin those below others with {_LEVEL}."
+            )
+        return cls(filename, paths)
+
+    def grouped(self, attribute: Attribute) -> Attribute:
+        """The attribute with these groups; values that are not in the file keep their own.
+
+        Raises `DomainError` for codes that are no values of the attribute.
+        """
+        values = attribute.stored_values()
+        strangers = sorted(self.paths.keys() - set(values))
+        if strangers:
+            raise DomainError(
+                f"{self.filename} has codes that are no values of {attribute.name!r} "
+                f"({shown_few(strangers)}); add them in the codebook, or take them out of the file."
+            )
+        groups = attribute.groups or ((),) * attribute.size
+        present = zip(values, groups, strict=True)
+        return replace(
+            attribute, groups=tuple(self.paths.get(value, group) for value, group in present)
+        )
+
+    def fitting(self, domain: Domain) -> list[str]:
+        """The attributes that have all codes as values, those with the fewest others first."""
+        codes = set(self.paths)
+        fitting = [a for a in domain if a.size >= len(codes) and codes <= {*a.stored_values()}]
+        return [attribute.name for attribute in sorted(fitting, key=lambda a: a.size)]
+
+
+def with_hierarchy(domain: Domain, name: str, file: HierarchyFile) -> Domain:
+    """The domain with the groups of the file for the attribute of this name."""
+    attribute = domain[name]
+    grouped = file.grouped(attribute)
+    return domain.with_attributes(grouped if one is attribute else one for one in domain)
+
+
+def _nodes(text: str, filename: str) -> list[tuple[str, int, str]]:
+    """For each line its name in errors, the levels above its code, and the code."""
+    nodes = []
+    # Not splitlines: codes may hold what Unicode calls a line separator.
+    for number, row in enumerate(text.split("\n"), start=1):
+        code = row.strip().lstrip(_LEVEL)
+        level = len(row.strip()) - len(code)
+        if code.strip():
+            nodes.append((f"{filename}, line {number:,},", level, code.strip()))
+        elif level:
+            raise DomainError(
+                f"{filename}, line {number:,}, has no code; write one behind {_LEVEL}."
+            )
+    return nodes

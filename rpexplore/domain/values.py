@@ -1,0 +1,309 @@
+"""Values that a text names, and combinations of values that no record has."""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+from unicodedata import normalize
+
+from rpexplore.common.json_fields import refusing
+from rpexplore.common.numbers import shown, shown_few, shown_value
+from rpexplore.common.text import is_text, plural
+from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
+from rpexplore.errors import DomainError
+
+if TYPE_CHECKING:
+    from rpexplore.domain.domain import Domain
+
+
+# ---- Selections: the values of an attribute that a text names: "F", "18..24", "South",
+# "North,South".
+#
+# A value is named as it is stored or by its label, a group of values by its name or its path.
+
+
+RANGE = ".."
+
+# One text, or several of which each names some values: "0..17", ["North", "East"], 30.
+Selection: TypeAlias = str | int | Sequence[str | int]
+
+
+def product_query(domain: "Domain", selections: Mapping[str, Selection]) -> dict[str, list[float]]:
+    """The query that counts records whose values all lie in the selections, by attribute name.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> domain = rp.Domain((rp.Attribute("age", rp.Integers(0, 4)),))
+        >>> product_query(domain, {"age": "1..3"})
+        {'age': [0.0, 1.0, 1.0, 1.0, 0.0]}
+    """
+    return {name: coefficients(domain[name], chosen) for name, chosen in selections.items()}
+
+
+def coefficients(attribute: Attribute, selection: Selection) -> list[float]:
+    """1.0 for each selected value and 0.0 for others, [size]; raises as `selected_values`."""
+    listed = [selection] if isinstance(selection, str | int) else selection
+    if not listed:
+        raise DomainError(
+            f"The selected values of attribute {attribute.name!r} must be at least one, got none; "
+            "name one, or leave the attribute out for all of them."
+        )
+    selected = {index for text in listed for index in selected_values(attribute, str(text))}
+    return [float(index in selected) for index in range(attribute.size)]
+
+
+def selected_values(attribute: Attribute, text: str) -> tuple[int, ...]:
+    """The indices of the values that a text names, ascending.
+
+    A value is named as it is stored or by its label; a group of values by its name, or its path
+    ("South > East"). "18..24" are all values from one to the other, both included ("..24", "65..":
+    from the first, to the last), where numbers must be where values begin and end. Several of
+    these may stand side by side, separated by commas.
+
+    Raises `DomainError` for a text that names none.
+    """
+    text = normalize("NFC", text)
+    indices = _indices(attribute, text.strip())
+    if indices is not None:
+        return tuple(sorted(set(indices)))
+    selected: set[int] = set()
+    for part in text.split(","):
+        indices = _indices(attribute, part.strip())
+        if indices is None:
+            labels = attribute.labels()
+            is_numeric = not isinstance(attribute.values, Categories)
+            ends = ", from where a value begins to where one ends" if is_numeric else ""
+            groups = ", a group" if attribute.groups else ""
+            raise DomainError(
+                f"The values of attribute {attribute.name!r} must be named by one of them{groups} "
+                f"or a range such as {labels[0]}{RANGE}{labels[-1]}{ends}, got {text!r}; its "
+                f"values are {shown_few(labels)}."
+            )
+        selected.update(indices)
+    return tuple(sorted(selected))
+
+
+@lru_cache(maxsize=64)
+def values_by_name(attribute: Attribute) -> Mapping[str, Sequence[int]]:
+    """The indices of the values that each name stands for.
+
+    What is stored goes first, then labels, then groups by their path, then groups by their name
+    where only one group has it.
+    """
+    by_path: dict[tuple[str, ...], list[int]] = {}
+    for index, path in enumerate(attribute.groups):
+        for depth in range(1, len(path) + 1):
+            by_path.setdefault(path[:depth], []).append(index)
+    group_names = [path[-1] for path in by_path]
+    names = {path[-1]: indices for path, indices in by_path.items()}
+    names = {name: indices for name, indices in names.items() if group_names.count(name) == 1}
+    names |= {LEVELS.join(path): indices for path, indices in by_path.items()}
+    return names | {name: [index] for name, index in index_by_value(attribute).items()}
+
+
+@lru_cache(maxsize=64)
+def index_by_value(attribute: Attribute) -> Mapping[str, int]:
+    """The index of the value that is stored like this, or else has this label."""
+    by_label = {label: index for index, label in enumerate(attribute.labels())}
+    return by_label | {value: index for index, value in enumerate(attribute.stored_values())}
+
+
+def _indices(attribute: Attribute, text: str) -> Sequence[int] | None:
+    """The values that a text without commas between its parts names: by a name, or as a range."""
+    named = values_by_name(attribute)
+    if text in named:
+        return named[text]
+    starts, ends = _starts_and_ends(attribute)
+    split = text.find(RANGE)
+    while split >= 0:  # labels may hold dots
+        left, right = text[:split].strip(), text[split + len(RANGE) :].strip()
+        first = _end_of_range(attribute, left, starts) if left else 0
+        last = _end_of_range(attribute, right, ends) if right else attribute.size - 1
+        if (left or right) and first is not None and last is not None and first <= last:
+            return range(first, last + 1)
+        split = text.find(RANGE, split + 1)
+    return None
+
+
+def _end_of_range(attribute: Attribute, text: str, numbers: Mapping[float, int]) -> int | None:
+    """The index of the value at an end of a range, named by itself or by a number."""
+    value = index_by_value(attribute).get(text)
+    if value is not None:
+        return value
+    try:
+        return numbers.get(float(text))
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _starts_and_ends(attribute: Attribute) -> tuple[Mapping[float, int], Mapping[float, int]]:
+    """{number: index of the value that begins with it}, and {… ends with it}; {} for categories."""
+    values = attribute.values
+    if isinstance(values, Integers):
+        lows = range(values.minimum, values.maximum + 1, values.step)
+        highs = [*(low - 1 for low in lows[1:]), values.maximum]
+    elif isinstance(values, Bins):
+        lows, highs = zip(*pairwise(values.edges), strict=True)
+    else:
+        return {}, {}
+    return (
+        {low: index for index, low in enumerate(lows)},
+        {high: index for index, high in enumerate(highs)},
+    )
+
+
+# ---- Impossible combinations: values that no record has together, as a codebook states them.
+#
+# Statisticians call them structural zeros. Public knowledge, like the values of an attribute.
+
+
+_LISTED = 3  # combinations in a sentence
+
+
+@dataclass(frozen=True)
+class ImpossibleCombination:
+    """Values of some attributes that no record has all together.
+
+    selections  of each attribute its name and the text that selects its values, in domain order
+    """
+
+    selections: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """The combination as it is typed: "age=0..14 marital_status=Married"."""
+        return combination_text(dict(self.selections))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes that it names."""
+        return tuple(name for name, _ in self.selections)
+
+    def renamed(self, new_names: Mapping[str, str]) -> dict[str, str]:
+        """{attribute: text} after attributes have got new names."""
+        return {new_names.get(name, name): text for name, text in self.selections}
+
+
+def stated_combinations(domain: "Domain", stated: Any) -> tuple[ImpossibleCombination, ...]:
+    """Read impossible combinations, [{"age": "0..14", "sex": ["F"]}, …], each once.
+
+    Raises `DomainError` naming the combination that cannot be used.
+    """
+    if not isinstance(stated, list | tuple):
+        raise DomainError(
+            'What is "impossible" must be a list of combinations such as {"age": "0..14", '
+            f'"marital_status": "Married"}}, got {shown_value(stated)}.'
+        )
+    combinations = []
+    for number, combination in enumerate(stated, start=1):
+        with refusing(DomainError, f"Impossible combination {number:,} of the codebook"):
+            if isinstance(combination, ImpossibleCombination):
+                combination = dict(combination.selections)
+            combinations.append(_combination(domain, combination))
+    return tuple(dict.fromkeys(combinations))
+
+
+def _combination(domain: "Domain", stated: Any) -> ImpossibleCombination:
+    if not isinstance(stated, Mapping) or not stated:
+        raise DomainError(
+            "it must name the values of an attribute at least, such as "
+            f"{_example_in_json(domain)}, got {shown_value(stated)}."
+        )
+    texts = {domain[name].name: _text(domain, name, stated[name]) for name in stated}
+    return ImpossibleCombination(tuple((name, texts[name]) for name in domain.in_order(stated)))
+
+
+def _text(domain: "Domain", name: str, selection: Selection) -> str:
+    """The one text that selects these values of an attribute."""
+    attribute = domain[name]
+    listed: Any = selection if isinstance(selection, list | tuple) else [selection]
+    if not all(type(one) is int or (isinstance(one, str) and is_text(one)) for one in listed):
+        raise DomainError(
+            f"the values of {name!r} must be a text or a list of texts, got "
+            f"{shown_value(selection)}."
+        )
+    text = ",".join(str(one).strip() for one in listed)
+    selected = coefficients(attribute, listed)
+    with suppress(DomainError):
+        if coefficients(attribute, text) == selected:
+            return text
+    raise DomainError(
+        f"the values {shown(text)!r} of {name!r} have commas of their own; state a combination for "
+        "each of them."
+    )
+
+
+def combination_from_text(domain: "Domain", text: str) -> dict[str, str]:
+    """{attribute: text} of a combination that is typed, such as "age=0..14 sex=F".
+
+    A new selection begins where the name of an attribute and an equals sign do. Raises
+    `DomainError` for a text of another form, and for names and values that are not there.
+    """
+    text = text.strip()
+    names = sorted(map(re.escape, domain.names), key=len, reverse=True)
+    # Blanks are tried from their first one on alone: long runs of them would take for ever.
+    pattern = re.compile(rf"(?:^|(?<!\s)\s++)({'|'.join(names)})=")
+    starts = list(pattern.finditer(text))
+    if not starts or starts[0].start() > 0:
+        _refuse_unknown(domain, text)
+        raise DomainError(
+            "An impossible combination must be stated as ATTRIBUTE=VALUES, such as "
+            f"{example_of(domain)}, got {text!r}."
+        )
+    ends = [match.start() for match in starts[1:]] + [len(text)]
+    combination: dict[str, str] = {}
+    for match, end in zip(starts, ends, strict=True):
+        if match[1] in combination:
+            raise DomainError(
+                f"The impossible combination {text!r} names {match[1]!r} twice; name all its "
+                "values once, separated by commas."
+            )
+        selection = text[match.end() : end].strip()
+        try:
+            coefficients(domain[match[1]], selection)
+        except DomainError:
+            _refuse_unknown(domain, selection)
+            raise
+        combination[match[1]] = selection
+    return combination
+
+
+def combination_text(combination: Mapping[str, str]) -> str:
+    """A combination as it is typed; `combination_from_text` undoes it."""
+    return " ".join(f"{name}={values}" for name, values in combination.items())
+
+
+def describe_combinations(combinations: Sequence[ImpossibleCombination]) -> str:
+    """How many there are and the first of them: "2 impossible combinations: a=0 b=1; a=1 b=0"."""
+    listed = "; ".join(combination.text for combination in combinations[:_LISTED])
+    more = len(combinations) - _LISTED
+    text = f"{plural(len(combinations), 'impossible combination')}: {listed}"
+    return f"{text}; and {more:,} more" if more > 0 else text
+
+
+def example_of(domain: "Domain", names: Sequence[str] = ()) -> str:
+    """A combination as it is typed, of values that there are: of the first two of some attributes.
+
+    names: those to choose from; all if left out
+    """
+    return combination_text(_example(domain, names))
+
+
+def _example_in_json(domain: "Domain") -> str:
+    listed = (f'"{name}": "{value}"' for name, value in _example(domain).items())
+    return f"{{{', '.join(listed)}}}"
+
+
+def _example(domain: "Domain", names: Sequence[str] = ()) -> dict[str, str]:
+    chosen = [domain[name] for name in names or domain.names][:2]
+    return {attribute.name: attribute.stored_values(1)[0] for attribute in chosen}
+
+
+def _refuse_unknown(domain: "Domain", text: str) -> None:
+    """Raise `DomainError` for a word before an equals sign that is no attribute."""
+    for word in re.findall(r"(?:^|\s)([^\s=]+)=", text):
+        domain.position(word)

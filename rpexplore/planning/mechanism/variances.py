@@ -1,0 +1,326 @@
+"""Variances of tables and of their cells, without going through the cells."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from rpexplore.common.numbers import read_only
+from rpexplore.errors import PlanError
+from rpexplore.planning.losses.losses import Loss
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.strategy import Moments, moments
+from rpexplore.workload.workload import Workload
+
+# ---- Table variances: how accurate the cells of each table are, on the whole and at the extremes.
+
+
+# Standard errors that differ by no more than this factor are the same, as far as anybody notices.
+SAME = 1.005
+# What is shown of a table's cells.
+CELLS = {
+    "mean": "the root mean square of its cells",
+    "largest": "its least accurate cell",
+    "smallest": "its most accurate cell",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class TableVariances:
+    """Variance of the cells of each table, float64[n_tables] each, read-only; alike for a marginal.
+
+    mean over the cells of the table; largest, smallest: of its least and most accurate cell
+    """
+
+    mean: np.ndarray
+    largest: np.ndarray
+    smallest: np.ndarray
+
+    def __post_init__(self) -> None:
+        for array in (self.mean, self.largest, self.smallest):
+            read_only(array)
+
+    @classmethod
+    def of(
+        cls, workload: Workload, closure: Closure, sigma_squared: np.ndarray
+    ) -> "TableVariances":
+        """From the noise scales, float64[n_residuals]."""
+        mean = closure.variances(sigma_squared)
+        if workload.is_marginals:
+            return cls(mean, mean, mean)
+        cells = CellVariances(workload, closure)
+        largest = cells.least_accurate(sigma_squared).variances
+        smallest = cells.most_accurate(sigma_squared).variances
+        # Rounding must not put a mean outside its extremes where all cells are alike.
+        return cls(mean, np.maximum(largest, mean), np.minimum(smallest, mean))
+
+    def at(self, cell: str) -> np.ndarray:
+        """The variances of one of `CELLS`."""
+        return getattr(self, cell)
+
+    def of_loss(self, loss: Loss) -> np.ndarray:
+        """Those that a loss looks at."""
+        return self.largest if loss.looks_at_least_accurate_cells else self.mean
+
+    def standard_errors(self, cell: str) -> np.ndarray:
+        """The roots of the variances of one of `CELLS`."""
+        return read_only(np.sqrt(self.at(cell)))
+
+    def extreme_columns(self, tables: np.ndarray) -> dict[str, np.ndarray]:
+        """Columns for these tables: σ of their most and least accurate cell, where cells differ."""
+        cells = ("smallest", "largest") if cells_differ(self) else ()
+        return {f"{cell}_standard_error": np.sqrt(self.at(cell)[tables]) for cell in cells}
+
+
+def is_negligible_difference(low: float, high: float) -> bool:
+    """Whether nobody would notice how much larger the second standard error is."""
+    return high <= low * SAME
+
+
+def cells_differ(variances: TableVariances) -> bool:
+    """Whether some table's cells differ noticeably in accuracy."""
+    return bool(np.any(variances.largest > variances.smallest * SAME**2))
+
+
+# ---- Cells: the most and the least accurate cell of each table, without going through the cells.
+#
+# Only rows on the upper right (lower left) side of the hull of all pairs (T, N) of an attribute can
+# be the least (most) accurate: a handful out of hundreds (docs/mathematics.md §4.3).
+
+
+_AT_ONCE = 1 << 15  # numbers worked on together: they and what is made of them stay in cache
+_MOST_COMBINED = 5_000_000  # combinations of rows that may hold the extreme cell of one table
+
+
+@dataclass(frozen=True, eq=False)
+class ExtremeCells:
+    """Of each table, a cell of the largest (or smallest) variance.
+
+    variances  float64[n_tables]
+    rows       int64[n_tables, max_order]: the row of each of the table's attributes; 0 behind
+    """
+
+    variances: np.ndarray
+    rows: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellVariances:
+    """The cells of a workload's tables, of which only the extreme ones are ever looked at.
+
+    closure: measured by its strategies
+    """
+
+    workload: Workload
+    closure: Closure
+
+    @cached_property
+    def moments(self) -> Sequence[Moments]:
+        """T and N of each of `workload.attribute_bases`."""
+        return self.closure.moments or [
+            moments(self.workload, attribute, basis, {})
+            for attribute, basis in self.workload.attribute_bases
+        ]
+
+    def least_accurate(self, sigma_squared: np.ndarray) -> ExtremeCells:
+        """A least accurate cell of each table, from σ² [n_residuals]."""
+        if self.workload.is_marginals:  # all cells of a table are alike
+            rows = np.zeros_like(self.workload.members, dtype=np.int64)
+            return ExtremeCells(self.closure.variances(sigma_squared), rows)
+        return self._extremes(sigma_squared, self._least_accurate)
+
+    def most_accurate(self, sigma_squared: np.ndarray) -> ExtremeCells:
+        """A most accurate cell of each table."""
+        return self._extremes(sigma_squared, self._most_accurate)
+
+    def map(self, tables: np.ndarray, rows: np.ndarray) -> "CellVarianceMap":
+        """The map of variances of single cells: of these tables, at these rows."""
+        indices, parts = [], []
+        for chosen, columns, axes in self.closure.by_order(self.workload, tables):
+            factors = np.ones((len(chosen), 1))
+            for axis in axes.T:
+                bases = self.workload.attribute_basis_index[tables[chosen], axis]
+                pairs = self._pairs(bases, rows[chosen, axis])
+                factors = (factors[:, :, None] * pairs[:, None, :]).reshape(len(chosen), -1)
+            outside = self._outside(tables[chosen], rows[chosen])
+            indices.append((np.repeat(chosen, columns.shape[1]), columns.ravel()))
+            parts.append((factors * outside[:, None]).ravel())
+        where = tuple(np.concatenate(part) for part in zip(*indices, strict=True))
+        shape = (len(tables), len(self.closure))
+        matrix = sparse.csr_array((np.concatenate(parts), where), shape=shape)
+        return CellVarianceMap(matrix, self.closure.privacy_cost_factor)
+
+    def variances_of(self, table: int, sigma_squared: np.ndarray) -> np.ndarray:
+        """The variance of every cell of one table, one axis an attribute; read-only."""
+        (_, columns, axes) = next(self.closure.by_order(self.workload, np.array([table])))
+        bases = self.workload.attribute_basis_index[table].tolist()
+        of_axes = [self.moments[basis] for basis in bases if basis >= 0]
+        variances = sigma_squared[columns[0]].reshape((2,) * axes.shape[1])
+        for axis, of_axis in enumerate(of_axes):
+            total, spread = _distinct(of_axis)  # until the end
+            if axis in axes[0]:
+                variances = np.tensordot(variances, np.stack([total, spread]), axes=(0, 0))
+            else:  # a single value has no residual, but its basis may have several rows
+                variances = np.multiply.outer(variances, total)
+        return np.broadcast_to(variances, [len(of_axis.total) for of_axis in of_axes])
+
+    # ---- inside
+
+    @cached_property
+    def _flat(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(N and T of all bases one after another, float64[·, 2]; where each begins; how far
+        a row is from the next: 0 where all rows are alike)."""
+        distinct = [_distinct(basis) for basis in self.moments]
+        starts = np.cumsum([0, *(len(total) for total, _ in distinct[:-1])])
+        steps = np.array([0 if _are_alike(basis) else 1 for basis in self.moments])
+        return np.concatenate([np.column_stack(pairs) for pairs in distinct]), starts, steps
+
+    def _pairs(self, bases: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """(N, T) of these rows of these bases, float64[m, 2]."""
+        pairs, starts, steps = self._flat
+        return pairs[starts[bases] + steps[bases] * rows]
+
+    def _outside(self, tables: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """∏ N at these rows over the attributes with a single value, float64[len(tables)]."""
+        product = np.ones(len(tables))
+        single = np.append(self.closure.sizes == 1, False)[self.workload.members[tables]]
+        for axis in np.flatnonzero(np.any(single, axis=0)).tolist():
+            has = np.flatnonzero(single[:, axis])
+            bases = self.workload.attribute_basis_index[tables[has], axis]
+            product[has] *= self._pairs(bases, rows[has, axis])[:, 0]
+        return product
+
+    @cached_property
+    def _least_accurate(self) -> "_Candidates":
+        return _Candidates.of(self.moments, largest=True)
+
+    @cached_property
+    def _most_accurate(self) -> "_Candidates":
+        return _Candidates.of(self.moments, largest=False)
+
+    def _extremes(self, sigma_squared: np.ndarray, candidates: "_Candidates") -> ExtremeCells:
+        workload = self.workload
+        variances = np.empty(len(workload))
+        # Where an attribute has a single value, T is 0 and the first candidate, with the extreme
+        # N, is the one; where all its rows are alike, any.
+        rows = np.append(candidates.rows[:, 0], 0)[workload.attribute_basis_index]
+        everything = np.arange(len(workload))
+        for chosen, columns, axes in self.closure.by_order(workload, everything):
+            bases = np.take_along_axis(workload.attribute_basis_index[chosen], axes, 1)
+            for part in self._batches(chosen, candidates.counts[bases]):
+                extreme = candidates.extreme(sigma_squared[columns[part]], bases[part])
+                variances[chosen[part]], rows[chosen[part, None], axes[part]] = extreme
+        return ExtremeCells(variances * self._outside(everything, rows), rows)
+
+    def _batches(self, tables: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
+        """Tables to work on together, as indices among them: with about as many candidates each.
+
+        counts: int64[len(tables), k]
+        """
+        combined = np.prod(counts.astype(float), axis=1)
+        order = np.lexsort((*counts.T, combined))
+        if combined[order[-1]] > _MOST_COMBINED:
+            table = self.workload.describe(int(tables[order[-1]]))
+            raise PlanError(
+                f"The table {table} has so many of its attributes in other bases than single "
+                "values that its least accurate cell cannot be computed; use fewer of them."
+            )
+        starts = np.append(0, np.flatnonzero(np.any(np.diff(counts[order], axis=0), axis=1)) + 1)
+        for start, stop in zip(starts, np.append(starts[1:], len(order)), strict=True):
+            step = max(_AT_ONCE // int(combined[order[start]]), 1)
+            for first in range(start, stop, step):
+                yield order[first : min(first + step, stop)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidates:
+    """The rows of each basis that can hold an extreme cell; the last repeated to fill up.
+
+    rows    int64[n_bases, width]
+    pairs   float64[width, 2, n_bases]: N and T of those rows
+    counts  int64[n_bases]
+    largest whether the extreme is the largest variance
+    """
+
+    rows: np.ndarray
+    pairs: np.ndarray
+    counts: np.ndarray
+    largest: bool
+
+    @classmethod
+    def of(cls, of_bases: Sequence[Moments], *, largest: bool) -> "_Candidates":
+        candidates = [
+            basis.least_accurate_rows if largest else basis.most_accurate_rows for basis in of_bases
+        ]
+        counts = np.array([len(rows) for rows in candidates], dtype=np.int64)
+        width = int(counts.max(initial=1))
+        rows = np.zeros((len(counts), width), dtype=np.int64)
+        pairs = np.empty((width, 2, len(counts)))
+        for index, (basis, known) in enumerate(zip(of_bases, candidates, strict=True)):
+            rows[index] = np.pad(known, (0, width - len(known)), "edge")
+            pairs[:, 0, index] = basis.total[rows[index]]
+            pairs[:, 1, index] = basis.spread[rows[index]]
+        return cls(rows, pairs, counts, largest)
+
+    def extreme(
+        self, sigma_squared: np.ndarray, bases: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(variance [m], rows [m, k]) of an extreme cell of m tables with equal `counts`.
+
+        sigma_squared: float64[m, 2^k], of a table's residuals by their bits; bases: int[m, k]
+        """
+        m, k = bases.shape
+        # One table a column, so that all arithmetic runs along the tables. Attribute by attribute,
+        # its axis of 2 goes from the front, and one of its candidates is added behind.
+        within = np.ascontiguousarray(sigma_squared.T).reshape(*(2,) * k, m)
+        if k == 0:
+            return within, np.empty((m, 0), dtype=np.int64)
+        counts = self.counts[bases[0]].tolist()
+        *pairs, last_pairs = (
+            self.pairs[:count, :, bases[:, axis]] for axis, count in enumerate(counts)
+        )
+        for of_axis in pairs:
+            total, spread = of_axis[:, 0], of_axis[:, 1]
+            within = within[0][..., None, :] * total + within[1][..., None, :] * spread
+        of_total, of_spread = within.reshape(2, -1, m)
+        further, first = (np.maximum, np.argmax) if self.largest else (np.minimum, np.argmin)
+        best = of_total * last_pairs[0, 0] + of_spread * last_pairs[0, 1]
+        for total, spread in last_pairs[1:]:
+            further(best, of_total * total + of_spread * spread, out=best)
+        at, table = first(best, axis=0), np.arange(m)
+        last = of_total[at, table] * last_pairs[:, 0] + of_spread[at, table] * last_pairs[:, 1]
+        indices = [*np.unravel_index(at, [1, *counts[:-1]])[1:], first(last, axis=0)]
+        return last[indices[-1], table], self.rows[bases, np.stack(indices, axis=1)]
+
+
+@dataclass(frozen=True, eq=False)
+class CellVarianceMap:
+    """`solvers.solution.VarianceMap` of single cells: the rows of B are cells, not tables."""
+
+    matrix: sparse.csr_array
+    privacy_cost_factor: np.ndarray
+
+    def variances(self, sigma_squared: np.ndarray) -> np.ndarray:
+        """Variance of each cell, [n_cells]."""
+        return self.matrix @ sigma_squared
+
+    def residual_weights(self, cell_weights: np.ndarray) -> np.ndarray:
+        """Weight of each σ² in Σ weight · variance, [n_residuals]."""
+        return self._transposed @ cell_weights
+
+    @cached_property
+    def _transposed(self) -> sparse.csr_array:
+        return sparse.csr_array(self.matrix.T)
+
+
+def _are_alike(basis: Moments) -> bool:
+    """Whether all rows have one T and N, so that only these are held."""
+    return basis.spread.strides == basis.total.strides == (0,)
+
+
+def _distinct(basis: Moments) -> tuple[np.ndarray, np.ndarray]:
+    """N and T of all rows, or of one where all rows are alike."""
+    stop = 1 if _are_alike(basis) else None
+    return basis.total[:stop], basis.spread[:stop]

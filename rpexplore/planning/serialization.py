@@ -1,0 +1,190 @@
+"""Losses as JSON for files, as text for command lines ("p-norm:3"), and as choices of a page."""
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from rpexplore.common.json_fields import check_keys, columns, dumps, lists
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.planning.losses.losses import WEIGHTINGS, Loss
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
+from rpexplore.planning.solving import LOSSES
+from rpexplore.workload.bases import Basis, from_json, to_json
+from rpexplore.workload.workload import Workload
+
+
+def loss_from_json(content: Any) -> Loss:
+    """The loss of `Loss.to_json`; raises `PlanError` for an unknown kind."""
+    # Of a `CustomLoss` files hold the name only, as the `UnavailableLoss` of the same kind.
+    options, kinds = dict(content), {loss.kind: loss for loss in LOSSES}
+    kind = options.pop("kind")
+    if kind not in kinds:
+        raise PlanError(f"the loss must be one of {', '.join(kinds)}, got {kind!r}.")
+    loss: Any = kinds[kind]  # a dataclass, as every loss is
+    known = [field.name for field in fields(loss)]
+    check_keys(content, ["kind", *known], f"the loss {kind}")
+    return loss(**options)
+
+
+def loss_choices() -> dict[str, Loss]:
+    """What can be chosen on a page: a loss with its usual options, by its `Loss.choice`."""
+    return {loss.choice: loss for kind in LOSSES for loss in kind.choices()}
+
+
+def option_forms() -> list[str]:
+    """How losses are written on the command line: ["sum", …, "bounded:NUMBER", …]."""
+    return [f"{loss.option}:NUMBER" if loss.number else loss.option for loss in _writable()]
+
+
+def options_with(flag: str) -> list[str]:
+    """The losses, as on the command line, that have an option, "weighting" or "relative_to"."""
+    return [loss.option for loss in _writable() if flag in _flags(loss)]
+
+
+def help_of_options() -> dict[str, str]:
+    """What the command line says of losses: {name of the option: its help}."""
+    sentences = []
+    for loss in _writable():
+        usual, *others = loss.choices()
+        number = f". The number: {usual.number.label.lower()}" if usual.number else ""
+        sentences.append(f"{_in_options(usual)}: {usual.title}{number}.")
+        sentences += [f"{_in_options(other, usual)}: {other.title}." for other in others]
+    weightings = "; ".join(f"{name}: {title}" for name, title in WEIGHTINGS.items())
+    return {
+        "loss": f"The objective; else {next(iter(_writable())).option}. {' '.join(sentences)}",
+        "weighting": f"With --loss {', '.join(options_with('weighting'))}: how tables count in the "
+        f"average; else equal. {weightings}.",
+        "relative_to": f"With --loss {', '.join(options_with('relative_to'))}: variances count by "
+        "weight (the default), or relative to each table's target.",
+    }
+
+
+def _in_options(loss: Loss, usual: Loss | None = None) -> str:
+    """How a loss is written: "p-norm:2", or with the options in which it is not the usual one."""
+    common = [] if usual is None else options_of_loss(usual)[1:]
+    (_, text), *flags = options_of_loss(loss)
+    more = [f" --{flag} {value}" for flag, value in flags if usual and (flag, value) not in common]
+    return text + "".join(more)
+
+
+def loss_from_text(
+    text: str, *, weighting: str | None = None, relative_to: str | None = None
+) -> Loss:
+    """The loss of a text such as "sum" or "p-norm:3"; a number left out has its usual value.
+
+    weighting, relative_to: of the losses that have them. Raises `WorkloadError` for an unknown
+    text, a number that does not fit, and an option that belongs to other losses.
+    """
+    name, colon, number = text.strip().partition(":")
+    by_option = {loss.option: loss for loss in _writable()}
+    if name not in by_option:
+        raise WorkloadError(f"The loss must be one of {', '.join(option_forms())}, got {text!r}.")
+    loss = by_option[name]
+    options: dict[str, Any] = {}
+    if colon and loss.number is None:
+        raise WorkloadError(f"The loss {name} takes no number, got {text!r}; leave it out.")
+    if colon and loss.number is not None:
+        try:
+            options[loss.number.field] = float(number)
+        except ValueError:
+            raise WorkloadError(
+                f"Behind the colon of {text!r} must stand a number, such as {name}:"
+                f"{getattr(loss(), loss.number.field):g}."
+            ) from None
+    for flag, value in (("weighting", weighting), ("relative_to", relative_to)):
+        if value is None:
+            continue
+        if flag not in _flags(loss):
+            raise WorkloadError(
+                f"--{flag.replace('_', '-')} belongs to the losses "
+                f"{', '.join(options_with(flag))}, not to {name}; leave it out."
+            )
+        options[flag] = value
+    return loss(**options)
+
+
+def options_of_loss(loss: Loss) -> list[tuple[str, str]]:
+    """The options that make `loss_from_text` give this loss: [("loss", "sum"), …].
+
+    Raises `PlanError` for a custom loss, which is a piece of program.
+    """
+    if not loss.option:
+        raise PlanError(
+            f"The objective of this plan, {loss.title}, is known to the script that made it alone; "
+            "plan with it there."
+        )
+    number = f":{getattr(loss, loss.number.field)!r}" if loss.number else ""
+    flags = [(flag.replace("_", "-"), getattr(loss, flag)) for flag in _flags(type(loss))]
+    return [("loss", f"{loss.option}{number}"), *flags]
+
+
+def _writable() -> Iterable[type[Loss]]:
+    return [loss for loss in LOSSES if loss.option]
+
+
+def _flags(loss: type[Loss]) -> list[str]:
+    """The names of a loss's options that are not its number."""
+    number = loss.number.field if loss.number else ""
+    dataclass: Any = loss
+    return [field.name for field in fields(dataclass) if field.name != number]
+
+
+# ---- Bases of attributes, and the strategies that they are measured by, in plan files.
+
+
+def basis_lines(workload: Workload) -> list[str]:
+    """The bases in which tables have each attribute."""
+    return [
+        dumps({"attribute": name, "bases": [to_json(basis) for basis in bases]})
+        for name, bases in zip(workload.domain.names, workload.bases, strict=True)
+        if bases
+    ]
+
+
+def strategy_lines(workload: Workload, closure: Closure) -> list[str]:
+    """One row of a matrix a line."""
+    return [
+        f'{{"attribute":{dumps(workload.domain.names[attribute])},"bits":{strategy.bits},'
+        '"matrix":[\n' + ",\n".join(dumps(row) for row in strategy.integers.tolist()) + "\n]}"
+        for attribute, strategy in sorted(closure.strategies.items())
+    ]
+
+
+def bases_from_json(content: dict[str, Any], domain: Domain) -> tuple[tuple[Basis, ...], ...]:
+    """The bases of each attribute of the domain."""
+    listed = columns(content, "bases", ("attribute", "bases"))
+    bases: list[tuple[Basis, ...]] = [()] * len(domain)
+    contents = lists(listed["bases"], "bases")
+    for name, of_attribute in zip(listed["attribute"], contents, strict=True):
+        bases[domain.position(name)] = tuple(from_json(basis) for basis in of_attribute)
+    if listed["attribute"] != [domain.names[index] for index, own in enumerate(bases) if own]:
+        raise PlanError(
+            "the bases must be those that some table uses, in the order of the domain, each once."
+        )
+    return tuple(bases)
+
+
+def strategies_from_json(content: dict[str, Any], workload: Workload) -> dict[int, Strategy]:
+    listed = columns(content, "strategies", ("attribute", "bits", "matrix"))
+    attributes = [workload.domain.position(name) for name in listed["attribute"]]
+    if attributes != measured_attributes(workload):
+        raise PlanError(
+            "there must be one strategy for each attribute with another basis than single values, "
+            "in the order of the domain."
+        )
+    strategies = {}
+    for attribute, bits, rows in zip(attributes, listed["bits"], listed["matrix"], strict=True):
+        size = int(workload.domain.sizes[attribute])
+        entries = [entry for row in lists(rows, "row of a strategy") for entry in row]
+        whole = all(type(entry) is int and abs(entry) < 2**62 for entry in [bits, *entries])
+        if not whole or [len(row) for row in rows] != [size] * (size - 1):
+            raise PlanError(
+                f"the strategy of {workload.domain.names[attribute]!r} must be {size - 1} rows of "
+                f"{size} whole numbers, over a power of two."
+            )
+        strategies[attribute] = Strategy(np.array(entries, dtype=np.int64).reshape(-1, size), bits)
+    return strategies

@@ -1,0 +1,447 @@
+"""Strategy search: what to measure of attributes in other bases than single values."""
+
+import contextlib
+import hashlib
+import io
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from rpexplore.common.files import home_folder, write_whole
+from rpexplore.common.processes import Share, no_share
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.strategy import measured_attributes
+from rpexplore.planning.solvers.strategy_matrix import StrategySolution, best_matrix, best_reference
+from rpexplore.workload.table_text import query_matrix
+from rpexplore.workload.workload import Workload
+
+# For fixed weights on the cells, the smallest sum of variances at privacy cost 1 is (Σ_{A'} √(p
+# v))² (RP+ Lemma 2) with p = ∏ β_i and v a sum over tables of products of the attributes' τ and η.
+# Attributes are improved in turn, each by `best_reference`, which sees the sum over residuals
+# without the attribute exactly (docs/mathematics.md §5.3). Every step lowers the sum.
+
+
+_LEAST_SHARE = 1e-12  # of a table in the weights that are looked for
+_ROUNDING = 1e-12  # of `StrategySearch.value`, relative
+_ALIKE = 1e-6  # attributes whose problems agree so far (relative) are solved once
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is to be minimised in one attribute: t(z) + total(η), η_a = zᵀ grams[a] z.
+
+    gram   of t: the bases' weighted grams added up so that t is now the sum over residuals with
+           the attribute
+    grams  of each of its bases
+    """
+
+    gram: np.ndarray
+    grams: list[np.ndarray]
+    costs: np.ndarray  # p of the residuals without the attribute that its tables contain
+    rest: np.ndarray  # their v from tables without the attribute
+    slopes: np.ndarray  # [n_residuals, n_bases]: what v grows by with η
+
+    def total(self, etas: np.ndarray) -> tuple[float, np.ndarray]:
+        """Sum over the residuals without the attribute, and its gradient in η."""
+        roots = np.sqrt(self.costs * (self.rest + self.slopes @ etas))
+        return float(np.sum(roots)), (self.costs / roots / 2) @ self.slopes
+
+    def worth(self, root: float, reference: np.ndarray) -> tuple[float, float, np.ndarray]:
+        """The sum, for a root t and a reference distribution z, and its slopes in them."""
+        products = np.array([gram @ reference for gram in self.grams])
+        total, slopes = self.total(products @ reference)
+        return root + total, 1.0, 2 * slopes @ products
+
+
+@dataclass(eq=False)
+class StrategySearch:
+    """What is measured of each attribute, and what follows from it.
+
+    Bases are known by their index in `workload.attribute_bases`.
+
+    table_weights    float64[n_tables]: on the mean variance of each table's cells, by row_weights
+    keep_references  improve only the matrices, not the reference distributions
+    measuring        attribute index -> what is measured of it now
+    """
+
+    workload: Workload
+    closure: Closure
+    table_weights: np.ndarray
+    keep_references: bool
+    measuring: dict[int, StrategySolution] = field(default_factory=dict)
+    covariances: dict[int, np.ndarray] = field(default_factory=dict)  # of the decoded values
+    _known_terms: tuple[np.ndarray, np.ndarray] | None = None
+
+    def __post_init__(self) -> None:
+        workload, closure = self.workload, self.closure
+        self.attributes = measured_attributes(workload)
+        self.row_weights = [np.broadcast_to(1 / rows, rows) for rows in workload.n_queries]
+        self.bases_of: dict[int, list[int]] = {attribute: [] for attribute in self.attributes}
+        self.queries = {}
+        for index, (attribute, basis) in enumerate(workload.attribute_bases):
+            if attribute in self.bases_of:
+                self.bases_of[attribute].append(index)
+            if attribute in self.bases_of or not basis.is_identity:
+                self.queries[index] = query_matrix(basis, workload.domain.attributes[attribute])
+        self.grams = {
+            basis: queries.operator.gram / queries.n_rows for basis, queries in self.queries.items()
+        }
+        costs = (closure.sizes - 1) / closure.sizes
+        costs[self.attributes] = 1.0  # β of a `StrategySolution`
+        self.costs = np.prod(np.append(costs, 1.0)[closure.members], axis=1)
+        # τ and η of each basis, by rows' weight.
+        self.spread = np.zeros(len(workload.attribute_bases))
+        self.total = np.ones(len(workload.attribute_bases))
+        for index, (attribute, basis) in enumerate(workload.attribute_bases):
+            n = int(closure.sizes[attribute])
+            if attribute not in self.bases_of:
+                self.spread[index] = (n - 1) / n
+                self.total[index] = 1 / n**2
+            if n == 1 and not basis.is_identity:
+                self.total[index] = float(self.grams[index][0, 0])
+        self.groups = list(closure.by_order(workload, np.arange(len(workload))))
+        self.tables = np.concatenate(
+            [np.repeat(chosen, columns.shape[1]) for chosen, columns, _ in self.groups]
+        )
+        self.columns = np.concatenate([columns.ravel() for _, columns, _ in self.groups])
+        self.inside, self.outside = self._columns_by_basis()
+        # Attribute -> residuals with it, and those without it that its tables contain.
+        self._residuals = {}
+        for attribute, bases in self.bases_of.items():
+            beside = np.concatenate([self.columns[self.outside[basis]] for basis in bases])
+            inside = np.flatnonzero(np.any(closure.members == attribute, axis=1))
+            self._residuals[attribute] = inside, np.unique(beside)
+
+    def _columns_by_basis(self) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+        """Basis -> where in `columns` its tables are: with its attribute, and without it."""
+        parts: tuple[dict[int, list[np.ndarray]], ...] = ({}, {})
+        begin = 0
+        for chosen, columns, axes in self.groups:
+            k = axes.shape[1]
+            at = begin + np.arange(columns.size).reshape(columns.shape)
+            begin += columns.size
+            bases = np.take_along_axis(self.workload.attribute_basis_index[chosen], axes, 1)
+            subsets = np.arange(2**k)
+            for axis in range(k):
+                has = (subsets >> (k - 1 - axis)) & 1 == 1
+                order = np.argsort(bases[:, axis], kind="stable")
+                used, first = np.unique(bases[order, axis], return_index=True)
+                for basis, rows in zip(used.tolist(), np.split(order, first[1:]), strict=True):
+                    for part, mask in zip(parts, (has, ~has), strict=True):
+                        part.setdefault(basis, []).append(at[rows][:, mask].ravel())
+        inside, outside = (
+            {basis: np.concatenate(listed) for basis, listed in part.items()} for part in parts
+        )
+        return inside, outside
+
+    def start(self, references: Mapping[int, np.ndarray], on_share: Share = no_share) -> None:
+        """Begin with the best matrices for these or uniform references, for all bases together."""
+        uniform: dict[bytes, StrategySolution] = {}
+        for done, attribute in enumerate(self.attributes):
+            on_part = self._part(on_share, done, done + 1)
+            gram = np.sum([self.grams[basis] for basis in self.bases_of[attribute]], axis=0)
+            reference = references.get(attribute)
+            if reference is not None:
+                solution = best_matrix(gram, reference, on_share=on_part)
+            elif (key := gram.tobytes()) in uniform:
+                solution = uniform[key]
+            else:
+                solution = uniform[key] = best_uniform_matrix(gram, on_part)
+            self._take([attribute], solution)
+
+    def sweep(self, on_share: Share = no_share) -> None:
+        """Improve every attribute once; those whose problems are alike together."""
+        waiting = self._signatures()
+        while waiting:
+            attribute, signature = next(iter(waiting.items()))
+            alike = [attribute for attribute in waiting if waiting[attribute] == signature]
+            before = self.value()
+            done = len(self.attributes) - len(waiting)
+            solution = self._improved(attribute, self._part(on_share, done, done + len(alike)))
+            kept = {attribute: self.measuring[attribute] for attribute in alike}
+            self._take(alike, solution)
+            if len(alike) > 1 and self.value() > before * (1 + _ROUNDING):
+                for attribute in alike[1:]:
+                    self._take([attribute], kept[attribute])
+                alike = alike[:1]
+            for attribute in alike:
+                del waiting[attribute]
+
+    def _part(self, on_share: Share, done: int, then: int) -> Share:
+        """Where to report the share of what leads from so many attributes done to so many."""
+        return lambda share: on_share((done + share * (then - done)) / len(self.attributes))
+
+    # ---- one attribute
+
+    def _take(self, attributes: Sequence[int], solution: StrategySolution) -> None:
+        """Measure some attributes, all of one size, like this."""
+        inverse = np.linalg.inv(np.vstack([np.ones(len(solution.reference)), solution.matrix]))
+        covariance = inverse[:, 1:] @ inverse[:, 1:].T
+        for attribute in attributes:
+            self.measuring[attribute], self.covariances[attribute] = solution, covariance
+            for basis in self.bases_of[attribute]:
+                gram = self.grams[basis]
+                self.spread[basis] = float(np.sum(gram * covariance))
+                self.total[basis] = float(solution.reference @ gram @ solution.reference)
+        self._known_terms = None
+
+    def _improved(self, attribute: int, on_share: Share) -> StrategySolution:
+        problem, present = self.problem(attribute), self.measuring[attribute]
+        # By now the bases have other weights than when it was solved.
+        covariance = self.covariances[attribute]
+        start = replace(present, root=float(np.sqrt(np.sum(problem.gram * covariance))))
+        if self.keep_references:
+            weights = start.value_weights
+            return best_matrix(
+                problem.gram, start.reference, value_weights=weights, on_share=on_share
+            )
+        return best_reference(
+            problem.gram, problem.grams, problem.total, start=start, on_share=on_share
+        )
+
+    def _signatures(self) -> dict[int, tuple]:
+        """Attribute index -> what is equal for attributes with the same bases and weight.
+
+        The weight is known by `problem`'s slopes and the trace of its gram, over its total.
+        """
+        terms, weights = self._terms()
+        roots = np.sqrt(self.costs * weights)
+        pulls = terms * (roots / weights)[self.columns]
+        signatures = {}
+        for attribute in self.attributes:
+            bases = self.bases_of[attribute]
+            within, beside = self._residuals[attribute]
+            total = np.sum(roots[beside])
+            trace = np.sum(roots[within]) * sum(
+                np.sum(pulls[self.inside[basis]]) / self.spread[basis] * np.trace(self.grams[basis])
+                for basis in bases
+            )
+            slopes = [np.sum(pulls[self.outside[basis]]) / self.total[basis] for basis in bases]
+            figures = np.array([*(slopes / total), trace / total**2])
+            rounded = np.round(np.log(np.maximum(figures, 1e-300)) / _ALIKE)
+            described = self.workload.domain.attributes[attribute]
+            signatures[attribute] = (
+                self.workload.bases[attribute],
+                described.size,
+                described.groups,
+                tuple(rounded),
+                tuple(map(self._rounded_weights, bases)),
+            )
+        return signatures
+
+    def _rounded_weights(self, basis: int) -> bytes | None:
+        """Those of a basis' rows; None if all are the same."""
+        weights = self.row_weights[basis]
+        if weights.strides == (0,):
+            return None
+        return np.round(weights / np.max(weights) / _ALIKE).tobytes()
+
+    def problem(self, attribute: int) -> Problem:
+        terms, weights = self._terms()
+        roots = np.sqrt(self.costs * weights)
+        n, count = int(self.closure.sizes[attribute]), len(self.closure)
+        gram, slopes = np.zeros((n, n)), []
+        for basis in self.bases_of[attribute]:
+            with_it, without = self.inside[basis], self.outside[basis]
+            columns = self.columns[with_it]
+            shares = float((roots[columns] / weights[columns]) @ terms[with_it])
+            gram = gram + shares / self.spread[basis] * self.grams[basis]
+            added = np.bincount(self.columns[without], terms[without], count)
+            slopes.append(added / self.total[basis])
+        slopes = np.stack(slopes, axis=1)
+        held = np.any(slopes > 0, axis=1)
+        rest = np.maximum(weights[held] - slopes[held] @ self.total[self.bases_of[attribute]], 0.0)
+        gram = gram * float(np.sum(roots[self._residuals[attribute][0]]))
+        grams = [self.grams[basis] for basis in self.bases_of[attribute]]
+        return Problem(gram, grams, self.costs[held], rest, slopes[held])
+
+    # ---- all of them together
+
+    def _terms(self) -> tuple[np.ndarray, np.ndarray]:
+        """What each (table, residual within it) adds to the residual's v, and every v."""
+        if self._known_terms is None:
+            parts = []
+            for chosen, _, axes in self.groups:
+                bases = self.workload.attribute_basis_index[chosen]
+                factors = (self.table_weights[chosen] * self._of_single_values(bases))[:, None]
+                for basis in np.take_along_axis(bases, axes, 1).T:
+                    pair = np.column_stack([self.total[basis], self.spread[basis]])
+                    factors = (factors[:, :, None] * pair[:, None, :]).reshape(len(chosen), -1)
+                parts.append(factors.ravel())
+            terms = np.concatenate(parts)
+            self._known_terms = terms, np.bincount(self.columns, terms, len(self.closure))
+        return self._known_terms
+
+    def _of_single_values(self, bases: np.ndarray) -> np.ndarray:
+        """∏ η over the attributes with a single value."""
+        attributes = np.array([index for index, _ in self.workload.attribute_bases] or [0])
+        single = (bases >= 0) & (self.closure.sizes[attributes[bases]] == 1)
+        return np.prod(np.where(single, self.total[bases], 1.0), axis=1)
+
+    def value(self) -> float:
+        """Σ√(p v): the square root of the smallest weighted sum of variances at privacy cost 1."""
+        return float(np.sum(np.sqrt(self.costs * self._terms()[1])))
+
+    def least_value(self) -> float:
+        """Below it is no `value`, whatever is measured, with these reference distributions."""
+        for attribute in self.attributes:
+            z = self.measuring[attribute].reference
+            for basis in self.bases_of[attribute]:
+                self.spread[basis] = best_matrix(self.grams[basis], z).lower_bound ** 2
+        self._known_terms = None
+        return self.value()
+
+    # ---- the largest variance
+
+    def reweigh(self, loss_weights: np.ndarray) -> None:
+        """More weight where the variance is above the mean: `table_weights` are loss_weights times
+        weights on the tables of sum 1.
+        """
+        terms, weights = self._terms()
+        sigma_squared = np.sqrt(self.costs / weights) * self.value()
+        shares = terms * sigma_squared[self.columns]
+        of_tables = np.bincount(self.tables, shares, len(self.workload))
+        total = float(np.sum(of_tables))
+        for attribute in self.attributes:
+            covariance, reference = self.covariances[attribute], self.measuring[attribute].reference
+            for basis in self.bases_of[attribute]:
+                spread = float(np.sum(shares[self.inside[basis]])) / self.spread[basis]
+                level = float(np.sum(shares[self.outside[basis]])) / self.total[basis]
+                queries = self.queries[basis]
+                variances = spread * np.maximum(queries.operator.row_quadratics(covariance), 0.0)
+                variances += level * queries.of(reference, 0) ** 2
+                weighed = self.row_weights[basis] * variances
+                if np.sum(weighed) > 0:  # not if its tables no longer weigh anything
+                    self.row_weights[basis] = weighed / np.sum(weighed)
+                self.grams[basis] = queries.operator.weighted_gram(self.row_weights[basis])
+        # None so small that nothing can be computed with it.
+        shares = np.maximum(of_tables / total, _LEAST_SHARE)
+        self.table_weights = shares / np.sum(shares) * loss_weights
+        for attribute in self.attributes:
+            self._take([attribute], self.measuring[attribute])
+
+
+# ---- Strategies of earlier searches, by what they are for: in the process and on disk.
+#
+# They follow from sizes, bases and workloads alone, never from records. A cache only saves time:
+# whatever is wrong with its folder, the strategy is then searched for again.
+
+
+MOST_BYTES = 200_000_000  # on disk; and as many in the process
+_KEY = "key"  # the name in a file under which the key itself is kept
+
+
+class StrategyCache:
+    """Arrays by key. Any number of threads and processes may use the same folder at once.
+
+    folder: where they are kept for the next process; None: in this process only. most_bytes: of
+    files in the folder and, separately, of arrays; those unused for longest give way.
+    """
+
+    def __init__(self, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:
+        self.folder, self.most_bytes = folder, most_bytes
+        self._arrays: OrderedDict[str, dict[str, np.ndarray]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> dict[str, np.ndarray] | None:
+        """The arrays put under a key, read-only; None if there are none (any more)."""
+        with self._lock:
+            arrays = self._arrays.get(key) or self._read(key)
+            if arrays is None:
+                return None
+            self._keep(key, arrays)
+            return dict(arrays)
+
+    def put(self, key: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Keep arrays (numbers only) under a key, in the place of those there were."""
+        if _KEY in arrays:
+            raise ValueError(f'no array may be called "{_KEY}"')
+        copies = {name: np.array(array) for name, array in arrays.items()}
+        with self._lock:
+            self._keep(key, copies)
+            if self.folder is not None:
+                with contextlib.suppress(OSError):
+                    self._write(self.folder, key, copies)
+
+    def _keep(self, key: str, arrays: dict[str, np.ndarray]) -> None:
+        for array in arrays.values():
+            array.setflags(write=False)
+        self._arrays[key] = arrays
+        self._arrays.move_to_end(key)
+        while sum(map(_n_bytes, self._arrays.values())) > self.most_bytes:
+            self._arrays.popitem(last=False)
+
+    def _read(self, key: str) -> dict[str, np.ndarray] | None:
+        if self.folder is None:
+            return None
+        path = self.folder / _file_name(key)
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            if arrays.pop(_KEY).tobytes() != key.encode():
+                return None
+        except Exception:  # what a damaged archive raises is anybody's guess
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # so that it is not the next to be removed
+        return arrays
+
+    def _write(self, folder: Path, key: str, arrays: dict[str, np.ndarray]) -> None:
+        content = io.BytesIO()
+        named = {_KEY: np.frombuffer(key.encode(), np.uint8), **arrays}
+        np.savez(content, allow_pickle=False, **named)
+        if content.tell() > self.most_bytes:
+            return
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(folder / _file_name(key), content.getvalue(), mode=0o600)
+        self._trim(folder)
+
+    def _trim(self, folder: Path) -> None:
+        """Remove the files unused for longest, parts of interrupted ones among them."""
+        files = []
+        for path in folder.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # another process trims as well
+                status = path.stat()
+                files.append((status.st_mtime_ns, status.st_size, path))
+        total = sum(size for _, size, _ in files)
+        for _, size, path in sorted(files):
+            if total <= self.most_bytes:
+                break
+            path.unlink(missing_ok=True)
+            total -= size
+
+
+def _file_name(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest() + ".npz"
+
+
+def _n_bytes(arrays: Mapping[str, np.ndarray]) -> int:
+    return sum(array.nbytes for array in arrays.values())
+
+
+@cache
+def user_cache() -> StrategyCache:
+    """The cache in the user's folder; in this process only if RPEXPLORE_NO_CACHE is 1."""
+    off = os.environ.get("RPEXPLORE_NO_CACHE") == "1"
+    return StrategyCache(None if off else home_folder() / "strategies")
+
+
+def best_uniform_matrix(gram: np.ndarray, on_share: Share = no_share) -> StrategySolution:
+    """The best matrix for a uniform reference, started from the dual weights of an earlier search.
+
+    They are no more than a start: what follows from them is certified anew. on_share: as of
+    `best_matrix`.
+    """
+    key = f"even {hashlib.sha256((gram / np.trace(gram)).tobytes()).hexdigest()}"
+    weights = (user_cache().get(key) or {}).get("value_weights", np.empty(0))
+    usable = weights.shape == (len(gram),) and np.all(weights > 0) and np.isclose(weights.sum(), 1)
+    solution = best_matrix(gram, value_weights=weights if usable else None, on_share=on_share)
+    if not usable:
+        user_cache().put(key, {"value_weights": solution.value_weights})
+    return solution

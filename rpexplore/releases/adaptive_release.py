@@ -1,0 +1,488 @@
+"""Adaptive tables of a release: counted, measured, written; their folder `rounds`."""
+
+import math
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import prod
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from rpexplore.common.processes import Progress, in_order, part_of_progress
+from rpexplore.common.text import rounded
+from rpexplore.data.source import Counts
+from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.domain.result_schema import ADAPTIVE, frame_of
+from rpexplore.errors import ReleaseError
+from rpexplore.estimation.smooth_tables import SmoothTables
+from rpexplore.planning.adaptive import AdaptivePlan
+from rpexplore.planning.mechanism.reconstruction import Where, query_attributes
+from rpexplore.releases import adaptive_rounds, measurement
+from rpexplore.releases.adaptive_rounds import (
+    MeasuredSoFar,
+    RoundOutcome,
+    downward_closed,
+    most_numbers,
+    read_outcomes,
+    shape_of,
+    tables_of,
+)
+from rpexplore.releases.error_bounds import bounds_of_tables
+from rpexplore.releases.finished_release import PartRelease, WrittenPart
+from rpexplore.releases.items import Item
+from rpexplore.releases.manifest import TableFiles, file_entry
+from rpexplore.releases.measurement import Part
+from rpexplore.releases.measurement_file import Measured, MeasuredFile, MeasurementNote
+from rpexplore.releases.readme import adaptive_readme
+from rpexplore.releases.table_cells import (
+    Labels,
+    check_schema,
+    csv_decimals,
+    for_csv,
+    label_columns,
+    not_what_was_written,
+    pieces_of_cells,
+    read_columns,
+    read_rows,
+)
+from rpexplore.releases.table_files import (
+    BYTES_PER_CELL,
+    BYTES_PER_CELL_IN_PARQUET,
+    StoredResiduals,
+    files_of_tables,
+    residual_files,
+    table_path,
+    write_residuals,
+    write_table,
+)
+
+# ---- Adaptive tables of a release: what is counted, measured and written, and their folder
+# `rounds`.
+#
+# tables/NNNN_age_sex.*   each estimated table as Parquet and CSV, one row a cell; of a run that
+#                         wants Parquet only, without CSV
+# bounds.csv, .parquet    one row a table: whether all of it was measured, and how far all its
+#                         estimates together are from the true counts at most
+# residuals.parquet       what the first plan measured, as in a release of tables
+# rounds.parquet          what rounds selected and measured (round: from 1; drawn: the order in
+#                         its round; candidate: its place among the plan's; cell: row-major;
+#                         measured: integer), without what was lost
+
+
+class AdaptiveRelease(PartRelease[AdaptivePlan]):
+    """The adaptive tables of a finished release. Holds noisy figures only."""
+
+    kind = "rounds"
+    postprocessing = "estimates by a model (smooth tables), biased"
+
+    @classmethod
+    def files_of(cls, plan: AdaptivePlan) -> TableFiles:
+        others = (*residual_files(plan.first.closure), ROUNDS)
+        bounds = (f"{BOUNDS}.parquet", f"{BOUNDS}.csv")
+        return files_of_tables(plan.workload.tables) | dict.fromkeys((*others, *bounds))
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes that the tables are about."""
+        return self.plan.domain
+
+    @property
+    def label(self) -> str:
+        """How the tables came about, in words that go with them."""
+        return LABEL
+
+    @cached_property
+    def table_names(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes of each table, in the domain's order."""
+        return tuple(self.plan.workload.tables)
+
+    @property
+    def remark(self) -> str:
+        """That its tables are biased, and how many have a bound."""
+        n_tables = len(self.table_names)
+        n_bounds = int(self.bounds["error_bound_95"].notna().to_numpy().sum())
+        return (
+            f"Adaptive, biased: best guesses by a model; {n_bounds:,} of {n_tables:,} tables have "
+            "a bound on their errors (bounds.csv, or bounds.parquet)."
+        )
+
+    @property
+    def figures(self) -> str:
+        return "Estimated tables"
+
+    @property
+    def is_biased(self) -> bool:
+        return True
+
+    @property
+    def is_smooth(self) -> bool:
+        return True
+
+    @property
+    def why_no_tables(self) -> str:
+        return (
+            "adaptive estimates are biased, and sums of them have no known standard error. Use a "
+            "release by a plan that is not adaptive, or add up the values of a table."
+        )
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        cells, bounds = self.plan.workload.exact_cells, self.describe_bounds()
+        return [
+            Item.of_table(place, names, int(cells[place]), partial(self.cells, place), bound)
+            for place, (names, bound) in enumerate(zip(self.table_names, bounds, strict=True))
+        ]
+
+    @property
+    def adding_up(self) -> str:
+        return (
+            "Of sums of these estimates no error is known; where there is a smaller table, use "
+            "its cell."
+        )
+
+    def describe_bounds(self, record_noun: str = "records") -> list[str]:
+        """The bound of each table in words, in its order."""
+        # The cells of any table add up to the estimated records; those with the fewest are read.
+        smallest = int(np.argmin(self.plan.workload.cells))
+        total = float(self.cells(smallest)["value"].to_numpy().sum())
+        return describe_bounds(self.bounds["error_bound_95"].tolist(), total, record_noun)
+
+    def bound_of(self, attributes: Collection[str], record_noun: str = "records") -> str:
+        position = [set(table) for table in self.table_names].index(set(attributes))
+        return bound_sentence(self.describe_bounds(record_noun)[position])
+
+    @property
+    def bounds(self) -> pd.DataFrame:
+        """One row a table: attributes, measured, error_bound_95 (L1, in records; NaN for none)."""
+        columns = {"table": pa.string(), "measured": pa.bool_()}
+        path, n_rows = self.folder / f"{BOUNDS}.parquet", len(self.table_names)
+        stored = read_columns(path, columns, n_rows)
+        check_schema(path, stored.schema, {"error_bound_95": pa.float64()})
+        frame = stored.to_pandas()
+        if np.any(frame["error_bound_95"] < 0):
+            raise not_what_was_written(path, "no bound can be below 0")
+        return frame.assign(table=self.table_names).rename(columns={"table": "attributes"})
+
+    @property
+    def selections(self) -> pd.DataFrame:
+        """One row a table that was selected: round (from 1), drawn (from 1), attributes."""
+        names = self.domain.names
+        rows = [
+            (outcome.number + 1, place, tuple(names[i] for i in self.plan.candidates[index]))
+            for outcome in self.outcomes
+            for place, index in enumerate(outcome.selected, start=1)
+        ]
+        return pd.DataFrame(rows, columns=["round", "drawn", "attributes"])
+
+    def has(self, attributes: AttributeSet) -> bool:
+        """Whether there is a table with exactly these attributes."""
+        return self.plan.workload.find(self.domain.positions(attributes)) is not None
+
+    def table(self, *attributes: AttributeSet) -> pd.DataFrame:
+        """One row a cell: labels, value, model_error, lower_95, upper_95, value_is.
+
+        Raises `ReleaseError` if there is no table with exactly these attributes.
+        """
+        indices = query_attributes(self.domain, attributes)
+        position = self.plan.workload.find(indices)
+        if position is None:
+            raise ReleaseError(
+                f"There is no estimated table of ({self.domain.describe(indices)}); ask for one "
+                "that is there."
+            )
+        return frame_of(self.cells(position))
+
+    def cells(self, position: int) -> pa.Table:
+        """The table at a position of the workload, one row a cell."""
+        workload = self.plan.workload
+        n_rows = int(workload.exact_cells[position])
+        path = self.folder / f"{table_path(position, workload.tables[position])}.parquet"
+        return read_rows(path, ADAPTIVE, n_rows)
+
+    counts = table
+
+    def measured_tables(self) -> "AdaptiveRelease":
+        return self
+
+    def answer(self, *attributes: AttributeSet, where: Where | None = None) -> NoReturn:
+        """Raises `ReleaseError`: no error of a sum of estimates is known."""
+        raise ReleaseError(
+            "Sums of adaptive estimates have no known standard error; add up the values of a table."
+        )
+
+    @cached_property
+    def outcomes(self) -> Sequence[RoundOutcome]:
+        """What each round selected and measured, but for what was lost."""
+        path = self.folder / ROUNDS
+        stored = read_columns(path, ROUND_COLUMNS)
+        number, drawn, candidate, cell, measured = (
+            stored[name].to_numpy() for name in ROUND_COLUMNS
+        )
+        plan, outcomes = self.plan, []
+        for one in np.unique(number).tolist():
+            rows = np.flatnonzero(number == one)
+            selected = candidate[rows[cell[rows] == 0]].tolist()
+            if not (
+                1 <= one <= len(plan.rounds)
+                and len(selected) == len(set(selected)) == plan.rounds[one - 1].n_tables
+                and all(0 <= index < len(plan.candidates) for index in selected)
+            ):
+                raise not_what_was_written(path, "it names what the plan does not have")
+            shapes = [shape_of(plan, plan.candidates[index]) for index in selected]
+            sizes = [prod(shape) for shape in shapes]
+            places = np.arange(1, len(sizes) + 1)
+            if not (
+                np.array_equal(drawn[rows], np.repeat(places, sizes))
+                and np.array_equal(candidate[rows], np.repeat(selected, sizes))
+                and np.array_equal(cell[rows], np.concatenate([np.arange(size) for size in sizes]))
+            ):
+                raise not_what_was_written(path, "each number must be in it once, in order")
+            pieces = np.split(measured[rows], np.cumsum(sizes)[:-1])
+            cells = [piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True)]
+            outcomes.append(RoundOutcome(one - 1, tuple(selected), tuple(cells)))
+        return outcomes
+
+    @property
+    def measured(self) -> MeasuredSoFar:
+        """Everything that was measured."""
+        closure = self.plan.first.closure
+        stored = StoredResiduals(self.folder, closure).measured(range(len(closure)))
+        return MeasuredSoFar.of(self.plan, list(stored.values()), self.outcomes)
+
+
+@dataclass(frozen=True)
+class AdaptiveSteps:
+    """The `PartSteps` of adaptive rounds: their first plan is measured, then the rounds."""
+
+    plan: AdaptivePlan
+    booked_share: ClassVar[float] = 0.1
+    drawn_share: ClassVar[float] = 0.6
+
+    def n_bytes(self, *, parquet_only: bool) -> float:
+        per_cell = BYTES_PER_CELL_IN_PARQUET if parquet_only else BYTES_PER_CELL
+        n_measured = float(np.sum(measurement.measured_cells(self.plan.first.closure)))
+        n_measured += self.n_in_rounds
+        return per_cell * float(np.sum(self.plan.workload.cells)) + 16.0 * n_measured
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        return self._parts
+
+    @cached_property
+    def _parts(self) -> Sequence[Part]:
+        """What the first plan measures. Counted are all candidates: rounds need them."""
+        every = [(index,) for index in self.plan.attribute_indices]
+        closure = self.plan.first.closure
+        n_measured = int(measurement.measured_cells(closure).sum())
+        tables = [*every, *self.plan.candidates]
+        return [Part(tables, range(len(closure)), n_measured, is_needed_again=True)]
+
+    @cached_property
+    def n_in_rounds(self) -> int:
+        """How many numbers the rounds can have at most."""
+        return most_numbers(self.plan)
+
+    def check_measurable(self) -> None:
+        measurement.check_measurable(self.plan.first)
+        adaptive_rounds.check_measurable(self.plan)
+
+    def check_countable(self, counts: Counts) -> None:
+        measurement.check_countable(self.plan.first, counts)
+        adaptive_rounds.check_countable(self.plan, counts)
+
+    def measure(self, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:
+        return measurement.measure_part(self.plan.first, part, counts)
+
+    def measure_rounds(
+        self,
+        measured: Measured,
+        n_drawn: int,
+        counts: Counts,
+        write: adaptive_rounds.Write,
+        progress: Progress,
+    ) -> None:
+        """Draw the rounds that are left; see `rounds.measure_rounds`.
+
+        measured: has all that the first plan measured; n_drawn: how many numbers are in it, with
+        those of rounds
+        """
+        first = MeasuredFile(measured, self.plan.first.closure)
+        drawn = measured.read(int(first.starts[-1]), n_drawn)
+        adaptive_rounds.measure_rounds(self.plan, counts, all_of(first), drawn, write, progress)
+
+    def write(
+        self, folder: Path, measured: Measured, note: MeasurementNote, on_progress: Progress
+    ) -> WrittenPart:
+        writer = AdaptiveWriter(self.plan, folder, measured, note)
+        files, outcomes = writer.write(on_progress)
+        return WrittenPart(adaptive_readme(self.plan, note, outcomes), files)
+
+
+# ---- The files of an adaptive release, from what was measured.
+
+
+LABEL = "adaptive, biased: best guesses by a model; intervals hold if the model does"
+
+ROUNDS, BOUNDS = "rounds.parquet", "bounds"
+ROUND_COLUMNS = {
+    "round": pa.int32(),
+    "drawn": pa.int32(),
+    "candidate": pa.int32(),
+    "cell": pa.int64(),
+    "measured": pa.int64(),
+}
+_FIT_SHARE = 0.5  # of the writing
+LEAST_ERROR = 1e-3  # for the decimals of CSV files: a model may be sure of a cell
+
+
+class AdaptiveWriter:
+    """Writes the parts of a release, from its measurements, into a folder not finished yet."""
+
+    def __init__(
+        self, plan: AdaptivePlan, folder: Path, measured: Measured, note: MeasurementNote
+    ) -> None:
+        self._plan, self._folder, self._note = plan, folder, note
+        self._file = MeasuredFile(measured, plan.first.closure)
+        first_end = int(self._file.starts[-1])
+        self._outcomes = read_outcomes(plan, measured.read(first_end))
+
+    def write(
+        self, on_progress: Progress
+    ) -> tuple[list[Mapping[str, Any]], Sequence[RoundOutcome]]:
+        """Write all files but plan, README and manifest; their entries, and what rounds did."""
+        plan, folder, note = self._plan, self._folder, self._note
+        (folder / "tables").mkdir(exist_ok=True)
+        first = all_of(self._file)
+        tables = [plan.workload.attribute_indices(place) for place in range(len(plan.workload))]
+        several = tables_of(plan)
+        fit = MeasuredSoFar.of(plan, first, self._outcomes).fit(
+            downward_closed(several), part_of_progress(on_progress, 0.0, _FIT_SHARE / 2)
+        )
+        fit.rehearse_errors(part_of_progress(on_progress, _FIT_SHARE / 2, _FIT_SHARE))
+        files = [*self._residuals(), self._rounds()]
+        bounds = bounds_of_tables(plan, first, self._outcomes, several, fit)
+        rows = pa.table(
+            {
+                "table": [" × ".join(names) for names in plan.workload.tables],
+                "measured": [bound.is_measured for bound in bounds],
+                # NaN as empty cells; of this type even if all are.
+                "error_bound_95": pa.array(
+                    [bound.records for bound in bounds], type=pa.float64(), from_pandas=True
+                ),
+            }
+        )
+        pyarrow.parquet.write_table(rows, folder / f"{BOUNDS}.parquet")
+        files.append(file_entry(folder, f"{BOUNDS}.parquet"))
+        if not note.parquet_only:
+            as_csv = for_csv(rows, escape_formulas=note.escape_formulas)
+            pyarrow.csv.write_csv(as_csv, folder / f"{BOUNDS}.csv")
+            files.append(file_entry(folder, f"{BOUNDS}.csv"))
+        files += self._tables(tables, fit, part_of_progress(on_progress, _FIT_SHARE, 1.0))
+        return files, self._outcomes
+
+    def _residuals(self) -> Iterator[Mapping[str, Any]]:
+        for path, residuals in residual_files(self._plan.first.closure).items():
+            write_residuals(self._file, self._folder, path, residuals)
+            yield file_entry(self._folder, path)
+
+    def _rounds(self) -> Mapping[str, Any]:
+        columns: dict[str, list[np.ndarray]] = {name: [] for name in ROUND_COLUMNS}
+        for outcome in self._outcomes:
+            drawn = zip(outcome.selected, outcome.measured, strict=False)
+            for place, (index, measured) in enumerate(drawn, start=1):
+                size = measured.size
+                numbers = (
+                    np.full(size, outcome.number + 1),
+                    np.full(size, place),
+                    np.full(size, index),
+                    np.arange(size),
+                    measured.reshape(-1),
+                )
+                for name, column in zip(columns, numbers, strict=True):
+                    columns[name].append(column)
+        arrays = [
+            pa.array(np.concatenate([*parts, np.zeros(0, dtype=np.int64)]), type=kind)
+            for parts, kind in zip(columns.values(), ROUND_COLUMNS.values(), strict=True)
+        ]
+        rows = pa.table(arrays, schema=pa.schema(list(ROUND_COLUMNS.items())))
+        pyarrow.parquet.write_table(rows, self._folder / ROUNDS)
+        return file_entry(self._folder, ROUNDS)
+
+    def _tables(
+        self, tables: Sequence[AttributeIndices], fit: SmoothTables, on_progress: Progress
+    ) -> list[Mapping[str, Any]]:
+        def write(position: int) -> list[dict[str, Any]]:
+            indices = tables[position]
+            values, errors = fit.table(indices), fit.standard_errors(indices)
+            labels = [self._labels[index] for index in indices]
+            return write_table(
+                self._folder,
+                position,
+                self._plan.workload.tables[position],
+                pieces_of_cells(labels, values, errors**2, ADAPTIVE, LABEL),
+                decimals=csv_decimals(max(errors.min(), LEAST_ERROR), values.max()),
+                escape_formulas=self._note.escape_formulas,
+                with_csv=not self._note.parquet_only,
+            )
+
+        files = []
+        with closing(in_order(write, range(len(tables)))) as written:
+            for position, entries in enumerate(written):
+                files += entries
+                if position % 16 == 0:
+                    on_progress("Writing the release", position / len(tables))
+        return files
+
+    @cached_property
+    def _labels(self) -> dict[int, Labels]:
+        domain = self._plan.domain
+        return {index: label_columns(domain.attributes[index]) for index in range(len(domain))}
+
+
+def all_of(first: MeasuredFile) -> list[np.ndarray]:
+    """What the first plan measured of each of its residuals."""
+    return [first.measured(residual) for residual in range(len(first.closure))]
+
+
+# ---- What is known of each table of an adaptive release, in words (docs/mathematics.md §17.3).
+
+
+BOUND = "All errors together, 95 %"
+NO_GUARANTEE = "no guarantee"
+BOUND_MEANING = (
+    "How far all estimates of a table together are from the true counts at most: the sum of all "
+    "cells' errors, without their signs. It holds for each table by itself with a probability of "
+    "at least 95 %, whether the model does or not. Shares are of the estimated number of records."
+)
+
+
+def describe_bounds(
+    bounds: Iterable[float], total: float, record_noun: str = "records"
+) -> list[str]:
+    """Bounds in words: "at most 1,240 people, 2.5 % of all", NO_GUARANTEE for NaN.
+
+    total: the estimated number of records
+    """
+    return [
+        NO_GUARANTEE if math.isnan(bound) else _at_most(bound, total, record_noun)
+        for bound in bounds
+    ]
+
+
+def bound_sentence(text: str) -> str:
+    """A bound in words as a sentence on its table."""
+    if text == NO_GUARANTEE:
+        return "No guarantee of how far this table is from the true counts."
+    return f"All errors of this table together are {text}, with 95 %."
+
+
+def _at_most(bound: float, total: float, record_noun: str) -> str:
+    text = f"at most {rounded(math.ceil(bound), 3, 'up')} {record_noun}"
+    return f"{text}, {rounded(100 * bound / total, 2, 'up')} % of all" if total > 0 else text

@@ -1,0 +1,351 @@
+"""The files of a release of tables in areas, and where the rows of some areas lie in them."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.result_schema import RELEASED, Column
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.releases.area_measurement import PartAnswers
+from rpexplore.releases.area_parts import AreaParts
+from rpexplore.releases.items import Item
+from rpexplore.releases.measurement_file import Measured
+from rpexplore.releases.table_cells import (
+    arrays_of_figures,
+    check_roles,
+    label_columns,
+    schema_of_cells,
+    write_rows,
+)
+
+# ---- The files of a release of tables in areas.
+#
+# tables/5_block/0003_age_sex/00007.parquet   a table on a level, of the areas of a part: one row
+#                                             a cell of an area, with a column for each level
+# residuals/00007.parquet                     what was measured in the areas of a part
+
+
+_TABLES, _RESIDUALS = "tables", "residuals"
+_ROWS_AT_ONCE = 1 << 20
+_RESIDUAL_SCHEMA = pa.schema(
+    [(name, pa.int32()) for name in ("area", "residual", "cell")] + [("measured", pa.int64())]
+)
+
+
+def table_folder(plan: AreaPlan, level: int, table: int) -> str:
+    """Where the files of a table of `plan.workload.tables` on a level lie."""
+    names = plan.workload.tables.tables[table] or ("total",)
+    title = "_".join(map(_plain, names))[:80]
+    return f"{_TABLES}/{level}_{_plain(plan.workload.tree.levels[level])}/{table:04d}_{title}"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
+
+
+def asked_tables(plan: AreaPlan) -> np.ndarray:
+    """Which tables are asked for by each of the workloads, bool[n_workloads + 1, n_tables].
+
+    The last row is that of no workload.
+    """
+    asked = np.zeros((len(plan.workload.workloads) + 1, len(plan.workload.tables)), dtype=bool)
+    for kind, tables in enumerate(plan.workload.rows):
+        asked[kind, tables] = True
+    return asked
+
+
+def area_files(parts: AreaParts) -> dict[str, list[str] | None]:
+    """All files but the plan's and those that are in every folder; of a table, its attributes."""
+    plan, files = parts.plan, {}
+    for part in range(len(parts.areas)):
+        files[residual_file(part)] = None
+        for level, table in tables_of_part(parts, part):
+            names = plan.workload.tables.tables[table]
+            files[table_file(plan, level, table, part)] = list(names)
+    return files
+
+
+def tables_of_part(parts: AreaParts, part: int) -> Iterator[tuple[int, int]]:
+    """The levels of a part, and the tables of `plan.workload.tables` that are asked for there."""
+    first, asked = 0 if part == 0 else parts.level, asked_tables(parts.plan)
+    for level, areas in enumerate(parts.areas[part].slices, start=first):
+        kinds = np.unique(parts.plan.workload.kinds[areas])
+        for table in np.flatnonzero(asked[kinds].any(axis=0)).tolist():
+            yield level, table
+
+
+def table_file(plan: AreaPlan, level: int, table: int, part: int) -> str:
+    """The file of a table in the areas of a part on a level."""
+    return f"{table_folder(plan, level, table)}/{part:05d}.parquet"
+
+
+def residual_file(part: int) -> str:
+    """The file of what was measured in a part."""
+    return f"{_RESIDUALS}/{part:05d}.parquet"
+
+
+def write_residuals(parts: AreaParts, part: int, measured: Measured, folder: Path) -> None:
+    """Write what was measured in a part.
+
+    area: its number in the plan's list of areas; residual: its place in the plan's list; cell:
+    row-major.
+    """
+    with pyarrow.parquet.ParquetWriter(
+        folder / residual_file(part),
+        _RESIDUAL_SCHEMA,
+        use_dictionary=["area", "residual", "cell"],  # pyright: ignore[reportArgumentType]
+        write_statistics=False,
+    ) as writer:
+        for profile, width in enumerate(parts.widths.tolist()):
+            areas = parts.of_profile(part, profile)
+            if areas is None:
+                continue
+            numbers = areas.areas[parts.measured_rows(profile, areas)].astype(np.int32)
+            residual, cell = _residual_cells(parts, profile)
+            start, step = parts.bounds(part, profile)[0], max(_ROWS_AT_ONCE // width, 1)
+            for first in range(0, len(numbers), step):
+                some = numbers[first : first + step]
+                begin = start + first * width
+                columns = [
+                    np.repeat(some, width),
+                    np.tile(residual, len(some)),
+                    np.tile(cell, len(some)),
+                    measured.read(begin, begin + len(some) * width),
+                ]
+                writer.write_batch(pa.record_batch(columns, schema=_RESIDUAL_SCHEMA))
+
+
+def _residual_cells(parts: AreaParts, profile: int) -> tuple[np.ndarray, np.ndarray]:
+    """The residual and the cell of each column of a profile, int32[n_columns] each."""
+    residuals, cells = [], []
+    for columns in parts.columns[profile]:
+        for residual in columns.residuals:
+            within = parts.of_residuals[residual][1]
+            size = within.stop - within.start
+            residuals.append(np.full(size, residual, dtype=np.int32))
+            cells.append(np.arange(size, dtype=np.int32))
+    return np.concatenate(residuals), np.concatenate(cells)
+
+
+def write_table(of_part: PartAnswers, part: int, level: int, table: int, folder: Path) -> None:
+    """Write a table in the areas of a part on a level of the tree, where it is asked for there."""
+    parts, plan = of_part.parts, of_part.parts.plan
+    own_level = level - (0 if part == 0 else parts.level)
+    areas, rows = of_part.areas.slices[own_level], of_part.areas.rows(own_level)
+    within = np.flatnonzero(asked_tables(plan)[plan.workload.kinds[areas], table])
+    numbers, own_rows = areas.start + within, rows.start + within
+    errors_of = CellErrors.of(parts, table)
+
+    def cells_of(some: slice) -> tuple[np.ndarray, np.ndarray]:
+        values = of_part.tables(table, own_rows[some])
+        return values.reshape(len(values), -1), errors_of.areas(numbers[some])
+
+    _write_cells(
+        plan, level, table, numbers, cells_of, folder / table_file(plan, level, table, part)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CellErrors:
+    """The exact standard errors of the cells of a table.
+
+    residuals  int64[n]: those that the table has
+    factors    float64[n, n_cells]: how their variances get into its cells; [n, 1] where all cells
+               are alike
+    """
+
+    plan: AreaPlan
+    residuals: np.ndarray
+    factors: np.ndarray
+
+    @classmethod
+    def of(cls, parts: AreaParts, table: int) -> "CellErrors":
+        """Of a table of `plan.workload.tables`."""
+        return cls(parts.plan, *parts.cell_factors(table))
+
+    def areas(self, areas: np.ndarray) -> np.ndarray:
+        """In some areas, by their numbers: float64[n_areas, n_cells], or [n_areas, 1] if alike."""
+        groups = self.plan.groups.of_area[areas]
+        return self.from_variances(self.plan.residual_variances[np.ix_(self.residuals, groups)])
+
+    def from_variances(self, variances: np.ndarray) -> np.ndarray:
+        """From those of its residuals' answers, float64[n, m]: float64[m, n_cells or 1]."""
+        return np.sqrt(variances.T @ self.factors)
+
+
+def _write_cells(
+    plan: AreaPlan,
+    level: int,
+    table: int,
+    areas: np.ndarray,
+    cells_of: Callable[[slice], tuple[np.ndarray, np.ndarray]],
+    path: Path,
+) -> None:
+    """Write a table of some areas of a level: a row a cell, the areas one after another.
+
+    areas: by their numbers. cells_of: values and standard errors of some of them, a row an area
+    """
+    tree, tables = plan.workload.tree, plan.workload.tables
+    labels = [
+        label_columns(plan.domain.attributes[index], tables.basis_of(table, index))
+        for index in tables.attribute_indices(table)
+    ]
+    shape = [len(named[0][1]) for named in labels]
+    of_cells = [column for named in labels for column, _ in named]
+    schema = schema_of_cells([*area_columns(tree, level), *of_cells], RELEASED)
+    n_cells = int(np.prod(shape, dtype=np.int64))
+    codes = np.indices(shape, dtype=np.int32).reshape(len(shape), n_cells)
+    step = max(_ROWS_AT_ONCE // n_cells, 1)
+
+    def piece(start: int) -> pa.Table:
+        some = slice(start, start + step)
+        n_areas = len(areas[some])
+        columns: list[Any] = [
+            pa.DictionaryArray.from_arrays(np.repeat(indices, n_cells), texts)
+            for indices, texts in _texts_of(tree, areas[some], level)
+        ]
+        for code, named in zip(codes, labels, strict=True):
+            tiled = np.tile(code, n_areas)
+            columns += [pa.DictionaryArray.from_arrays(tiled, texts) for _, texts in named]
+        values, errors = cells_of(some)
+        errors = np.ascontiguousarray(np.broadcast_to(errors, values.shape))
+        columns += arrays_of_figures(RELEASED, values.reshape(-1), errors.reshape(-1))
+        return pa.table(columns, schema=schema)
+
+    write_rows(path, map(piece, range(0, len(areas), step)))
+
+
+def area_columns(tree: AreaTree, level: int) -> list[Column]:
+    """The columns that say which area of a level a row is of: codes on the way down, and a name."""
+    columns = [
+        Column(name, "code", f"{name}: the code of the area.", attribute=name)
+        for name in tree.levels[1 : level + 1]
+    ]
+    if level and tree.names is not None:
+        name = tree.levels[level]
+        meaning = f"{name}: what its codes are called."
+        columns.append(Column(f"{name} label", "label", meaning, attribute=name))
+    return columns
+
+
+def _texts_of(tree: AreaTree, areas: np.ndarray, level: int) -> list[tuple[np.ndarray, pa.Array]]:
+    """For each level below the top, down to theirs, the codes of areas on the way to them.
+
+    And the names of the areas, if there are names. As positions in a list, int32[n_areas], and the
+    list.
+    """
+    found = []
+    if level and tree.names is not None:
+        found.append(_among(tree.names, areas))
+    for _ in range(level):
+        found.append(_among(tree.codes, areas))
+        areas = tree.parents[areas]
+    return found[::-1] if tree.names is None else [*found[:0:-1], *found[:1]]
+
+
+def _among(texts: pa.Array, areas: np.ndarray) -> tuple[np.ndarray, pa.Array]:
+    """The texts of some areas, by their numbers, as positions in a list of distinct ones."""
+    first, last = int(areas.min()), int(areas.max())
+    encoded = texts.slice(first, last + 1 - first).dictionary_encode()
+    return encoded.indices.to_numpy()[areas - first].astype(np.int32), encoded.dictionary
+
+
+# ---- Rows of the tables of areas: where those of some areas lie, so that no others are read.
+
+
+def asked_areas(parts: AreaParts, table: int, areas: slice) -> np.ndarray:
+    """Which of some areas are asked for a table, by their numbers: int64[n]."""
+    kinds = parts.plan.workload.kinds[areas]
+    return areas.start + np.flatnonzero(asked_tables(parts.plan)[kinds, table])
+
+
+def items_of_areas(
+    parts: AreaParts, folder: Path, figures: Sequence[Column] = RELEASED
+) -> list[Item]:
+    """Each table on each level of a folder for which it was asked, with all areas of the level.
+
+    figures: the columns beside those of labels
+    """
+    plan, items = parts.plan, []
+    tables = plan.workload.tables
+    for level, name in enumerate(plan.workload.tree.levels):
+        areas = plan.workload.tree.level_slice(level)
+        for table, attributes in enumerate(tables.tables):
+            n_areas = len(asked_areas(parts, table, areas))
+            if n_areas:
+                path = table_folder(plan, level, table)
+                items.append(
+                    Item(
+                        tuple(attributes),
+                        "_".join(path.split("/")[1:]),
+                        n_areas * int(tables.exact_cells[table]),
+                        partial(_all_rows, parts, folder, level, table, figures),
+                        level=name,
+                        file=path,
+                    )
+                )
+    return items
+
+
+def _all_rows(
+    parts: AreaParts, folder: Path, level: int, table: int, figures: Sequence[Column]
+) -> pa.Table:
+    areas = parts.plan.workload.tree.level_slice(level)
+    rows = rows_of_areas(parts, folder, level, table, areas)
+    assert rows is not None
+    check_roles(folder / table_folder(parts.plan, level, table), rows.schema, figures)
+    return rows
+
+
+def rows_of_areas(
+    parts: AreaParts, folder: Path, level: int, table: int, areas: slice
+) -> pa.Table | None:
+    """A table in those areas of a level that are asked for it, one row a cell; None for none.
+
+    Areas stand in a file in the order of their numbers, each with all cells, so that the rows of
+    some that follow one another need no search.
+
+    Args:
+        folder: Of a release, or of whole counts of one.
+        table: Its place in the plan's list of tables.
+        areas: That follow one another, by their numbers.
+    """
+    n_cells = int(parts.plan.workload.tables.exact_cells[table])
+    pieces = []
+    for part, own in _parts_with(parts, level):
+        within = slice(max(own.start, areas.start), min(own.stop, areas.stop))
+        if within.start >= within.stop:
+            continue
+        n_before = len(asked_areas(parts, table, slice(own.start, within.start)))
+        n_areas = len(asked_areas(parts, table, within))
+        if n_areas:
+            path = folder / table_file(parts.plan, level, table, part)
+            pieces.append(_rows(path, n_before * n_cells, n_areas * n_cells))
+    return pa.concat_tables(pieces).unify_dictionaries() if pieces else None
+
+
+def _parts_with(parts: AreaParts, level: int) -> Iterator[tuple[int, slice]]:
+    """The parts that have areas of a level, and these areas."""
+    for part, areas in enumerate(parts.areas):
+        own_level = level - (0 if part == 0 else parts.level)
+        if 0 <= own_level < len(areas.slices):
+            yield part, areas.slices[own_level]
+
+
+def _rows(path: Path, start: int, count: int) -> pa.Table:
+    """So many rows of a Parquet file from one on; only groups of rows that have some are read."""
+    with pyarrow.parquet.ParquetFile(path) as file:
+        sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+        ends = np.cumsum(sizes)
+        first, last = np.searchsorted(ends, [start, start + count - 1], side="right").tolist()
+        rows = file.read_row_groups(range(first, last + 1))
+        before = int(ends[first]) - sizes[first]
+    return rows.slice(start - before, count)

@@ -1,0 +1,266 @@
+"""Tables in areas of a release: what is counted, measured and written, and their folder `areas`."""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet
+
+from rpexplore.common.processes import Progress, in_order
+from rpexplore.data.areas import AreaShare, AreaShares, Work
+from rpexplore.data.source import Counts
+from rpexplore.domain.area_tree import AreaRange, AreaTree
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.result_schema import frame_of
+from rpexplore.errors import ReleaseError
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_sums import area_number
+from rpexplore.planning.mechanism.reconstruction import query_attributes
+from rpexplore.releases.area_files import (
+    area_files,
+    items_of_areas,
+    residual_file,
+    rows_of_areas,
+    table_file,
+    table_folder,
+    tables_of_part,
+    write_residuals,
+    write_table,
+)
+from rpexplore.releases.area_measurement import (
+    MeasuredAnswers,
+    check_countable,
+    check_measurable,
+    measure_areas,
+)
+from rpexplore.releases.area_parts import AreaParts
+from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
+from rpexplore.releases.items import Item
+from rpexplore.releases.manifest import TableFiles, file_entry
+from rpexplore.releases.measurement import Part
+from rpexplore.releases.measurement_file import Measured, MeasurementNote
+from rpexplore.releases.readme import area_readme
+from rpexplore.releases.table_files import WrittenFiles
+
+# tables/         each table on each level in a folder of its own, as Parquet files of areas that
+#                     follow one another, one row a cell of an area (`area_files`)
+#     residuals/      what was measured: area (its place in the plan's list), residual (its place in
+#                     the plan file's list), cell (row-major), measured (an integer)
+#
+# Measured and written a subtree after another. Of a run that was stopped, the subtrees that were
+# measured, and the files that were written, are kept.
+
+
+_BYTES_PER_NUMBER, _BYTES_PER_CELL = 12, 40  # or fewer, of what is measured and of tables
+
+
+class AreaRelease(PartRelease[AreaPlan]):
+    """The tables in areas of a finished release. Holds noisy figures only."""
+
+    kind = "areas"
+
+    @classmethod
+    def files_of(cls, plan: AreaPlan) -> TableFiles:
+        return area_files(AreaParts(plan))
+
+    @property
+    def tree(self) -> AreaTree:
+        """The areas."""
+        return self.plan.workload.tree
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes that the tables are about, without the levels of areas."""
+        return self.plan.domain
+
+    def area_tables(self) -> "AreaRelease":
+        return self
+
+    @property
+    def area_levels(self) -> Sequence[str]:
+        levels = self.tree.levels
+        used = {item.level for item in self.items}
+        return levels[1 : 1 + max(i for i, level in enumerate(levels) if level in used)]
+
+    @property
+    def why_no_tables(self) -> str:
+        return (
+            "what is asked for is not made of tables in areas. `rpexplore answer`, `publish` and "
+            "`workbook` take them, and `postprocess --nonnegative --round` makes whole counts."
+        )
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        return items_of_areas(self.parts, self.folder)
+
+    def table(
+        self, level: str, *attributes: str, within: str | Sequence[str] | None = None
+    ) -> pd.DataFrame:
+        """A table in all areas of a level for which it was asked, one row a cell of an area.
+
+        Args:
+            level: Its name.
+            attributes: Those of the table; none for totals.
+            within: An area to whose areas it is limited: its codes from below the top down, or its
+                own code where no other has it.
+
+        Returns:
+            Columns: the codes of the area on each level below the top, its name if there are
+            names, the labels of attributes, value, standard_error, lower_95, upper_95.
+
+        Raises:
+            ReleaseError: If there is no such level or table on it.
+            DomainError: If there is no such area.
+        """
+        plan, levels = self.plan, self.tree.levels
+        table = plan.workload.tables.find(query_attributes(plan.domain, [attributes]))
+        if level not in levels or table is None:
+            raise self._no_table(level, attributes)
+        number = levels.index(level)
+        folder = self.folder / table_folder(plan, number, table)
+        if not folder.is_dir():
+            raise self._no_table(level, attributes)
+        top = area_number(self.tree, within) if within else 0
+        depth = int(self.tree.level_of[top])
+        if depth > number:
+            raise ReleaseError(
+                f"An area {' > '.join(self.tree.path(top))!r} has no areas on the level {level!r}, "
+                "which is above it; give fewer codes."
+            )
+        areas = AreaRange.within(self.tree, depth, top, top + 1, number).slices[-1]
+        rows = rows_of_areas(self.parts, self.folder, number, table, areas)
+        if rows is None:
+            rows = pyarrow.parquet.read_schema(min(folder.iterdir())).empty_table()
+        return frame_of(rows)
+
+    @cached_property
+    def parts(self) -> AreaParts:
+        """The subtrees that its files are of."""
+        return AreaParts(self.plan)
+
+    def _no_table(self, level: str, attributes: Sequence[str]) -> ReleaseError:
+        table = ", ".join(attributes) or "total"
+        return ReleaseError(
+            f"There is no table ({table}) on a level {level!r}; the levels are "
+            f"{', '.join(self.tree.levels)}, what was asked for on each is in `plan.accuracy()`."
+        )
+
+
+@dataclass(frozen=True)
+class AreaSteps:
+    """The `PartSteps` of tables in areas: residuals of all areas are measured.
+
+    in_tasks  whether parts below the first are counted and measured where the records lie
+    """
+
+    plan: AreaPlan
+    in_tasks: bool = False
+    booked_share: ClassVar[float] = 0.1
+    drawn_share: ClassVar[float] = 0.5
+
+    def n_bytes(self, *, parquet_only: bool) -> float:
+        workload = self.plan.workload
+        of_kinds = [float(np.sum(asked.cells)) for asked in workload.workloads]
+        n_cells = float(np.array(of_kinds) @ workload.areas_asked)
+        return _BYTES_PER_NUMBER * float(self._parts.starts[-1]) + _BYTES_PER_CELL * n_cells
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        return self._parts.parts
+
+    @cached_property
+    def _parts(self) -> AreaParts:
+        return AreaParts(self.plan, alone=self.in_tasks)
+
+    def tasks_from(self, part: Part) -> tuple[AreaShares, Work]:
+        """What is worked on in tasks from a part on, which is not the first."""
+        return tasks_from(self._parts, part.items.start)
+
+    def check_measurable(self) -> None:
+        check_measurable(self._parts)
+
+    def check_countable(self, counts: Counts) -> None:
+        check_countable(self.plan, counts)
+
+    def measure(self, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:
+        return measure_areas(self._parts, part.items.start, counts)
+
+    def write(
+        self, folder: Path, measured: Measured, note: MeasurementNote, on_progress: Progress
+    ) -> WrittenPart:
+        """Tables and residuals, a part after another."""
+        parts, files = self._parts, area_files(self._parts)
+        for parent in {Path(path).parent for path in files}:
+            (folder / parent).mkdir(parents=True, exist_ok=True)
+        written = WrittenFiles(folder, files, measured)
+        answers, entries = MeasuredAnswers(parts, measured), []
+        for part in range(len(parts.areas)):
+            on_progress(WRITING, part / len(parts.areas))
+            entries += self._write_part(part, folder, answers, written)
+        example = next(path for path in reversed(files) if files[path] is not None)
+        readme = area_readme(self.plan, "/".join(example.split("/")[1:3]))
+        return WrittenPart(readme, entries)
+
+    def _write_part(
+        self, part: int, folder: Path, answers: MeasuredAnswers, written: WrittenFiles
+    ) -> list[dict[str, Any]]:
+        """Write the files of a part, unless they are there; what the manifest says of them."""
+        parts = self._parts
+        tables = list(tables_of_part(parts, part))
+        names = self.plan.workload.tables.tables
+        files = {
+            table_file(self.plan, level, table, part): {"attributes": list(names[table])}
+            for level, table in tables
+        }
+        files = {residual_file(part): {}, **files}
+        kept = [written.entries([path], **facts) for path, facts in files.items()]
+        if all(entry is not None for entry in kept):
+            return [entry for of_file in kept for entry in of_file or ()]
+        write_residuals(parts, part, answers.measured, folder)
+        of_part = answers.of_part(part)
+
+        def write(at: tuple[int, int]) -> None:
+            write_table(of_part, part, *at, folder)
+
+        with closing(in_order(write, tables)) as done:
+            for _ in done:
+                pass
+        entries = [file_entry(folder, path, **facts) for path, facts in files.items()]
+        written.note(entries)
+        return entries
+
+
+# ---- Measurement where the records lie: each part of areas is a task of a cluster.
+#
+# The run is booked before. Noise is drawn by the worker that has the counts of a part, from the
+# entropy of its operating system, and only what is measured leaves it. Where a worker is lost,
+# another one counts the part again and draws its noise anew: one of them is taken, and the other
+# has been read by nobody (docs/stopped-runs.md).
+
+
+@dataclass(frozen=True, eq=False)
+class PartWork:
+    """Measures parts of a plan by their exact counts: a `Work`, as workers have it.
+
+    first  the part that is the first share
+    """
+
+    plan: AreaPlan
+    first: int
+
+    def __call__(self, share: int, counts: Counts) -> Iterator[np.ndarray]:
+        parts = AreaParts(self.plan, alone=True)
+        return measure_areas(parts, self.first + share, counts)
+
+
+def tasks_from(parts: AreaParts, first: int) -> tuple[AreaShares, PartWork]:
+    """What is worked on from a part on, which is a subtree, and how. parts: each counted alone."""
+    shares = [AreaShare(each.areas, each.cuts, each.tables) for each in parts.passes[first:]]
+    # Without what was worked out on the way, or read from its files.
+    plan = replace(parts.plan, given_files=None)
+    return AreaShares(plan.workload.tree, tuple(shares)), PartWork(plan, first)

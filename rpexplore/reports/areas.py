@@ -1,0 +1,286 @@
+"""What a report tells about tables in areas: levels, tables, accuracy by level, fairness."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.accuracy import csv_of_accuracy
+from rpexplore.analysis.area_accuracy import (
+    AreaErrors,
+    area_headline,
+    describe_levels,
+    describe_required,
+    describe_shares,
+    describe_targets,
+    errors_by_level,
+    level_accuracy,
+)
+from rpexplore.analysis.area_levels import beside_shares_by_level, level_sizes
+from rpexplore.analysis.area_usefulness import AreaUsefulness, publishable_in_areas
+from rpexplore.analysis.targets_met import describe_targets_met, target_counts
+from rpexplore.common.text import capitalised, describe_count, plural, rounded
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.figures.areas import (
+    ACCURACY_COLUMNS,
+    AREA_COLUMNS,
+    LEVEL_COLUMNS,
+    SIZE_COLUMNS,
+    USEFUL_COLUMNS,
+    shares_listed,
+)
+from rpexplore.figures.chart import COLUMNS, Column
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.losses.losses import MaxVariance, WeightedSum
+from rpexplore.reports.evidence import aggregations
+from rpexplore.reports.kinds import FrontRow, Given, PartReport
+from rpexplore.reports.section import Attachment, Numbers, Part, Section
+from rpexplore.workload.table_text import title
+
+MOST_TABLES, MOST_AREAS = 40, 10  # rows shown
+_ALIKE = 1e-3  # relative difference of ratios below which tables differ alike between areas
+_ERROR_COLUMNS = {
+    "level": COLUMNS["level"],
+    "table": COLUMNS["table"],
+    "areas": Column("areas", "count"),
+    "cells": COLUMNS["cells"],
+    "smallest": Column("least σ"),
+    "median": Column("median σ"),
+    "largest": Column("largest σ"),
+}
+
+
+def useful_in_areas(
+    plan: AreaPlan,
+    expected: ExpectedCounts | None,
+    cv_limit: float,
+    totals: Mapping[int, float] | None = None,
+) -> AreaUsefulness | str:
+    """What of a plan is publishable; or why that is not known, in a sentence."""
+    if expected is None:
+        return "Not known without expected counts."
+    if not plan.workload.tables.is_marginals:
+        return "Not known of tables in other bases than single values."
+    try:
+        expected = expected.fitted(plan.domain)
+    except WorkloadError:
+        return "Not known, as the expected counts do not fit the tables."
+    return publishable_in_areas(plan, expected, cv_limit=cv_limit, totals=totals)
+
+
+def areas_report(plan: AreaPlan, given: Given) -> PartReport:
+    """What there is to tell of tables in areas."""
+    useful = useful_in_areas(plan, given.expected, given.cv_limit, given.area_totals)
+    return PartReport(
+        front=_front(plan, given.record_noun, useful),
+        sections=[
+            *aggregations(plan.workload.tables, plan.closure.strategies),
+            _areas(plan),
+            _tables(plan),
+            _accuracy(plan, given.record_noun),
+            _fairness(plan),
+            *([] if isinstance(useful, str) else [_relative_errors(useful)]),
+            *_targets(plan),
+        ],
+        of_kind=f" of {plural(plan.workload.tree.n_areas, 'area')}",
+    )
+
+
+def _front(plan: AreaPlan, record_noun: str, useful: AreaUsefulness | str) -> list[FrontRow]:
+    """What is released and how accurate it is, for who has a minute."""
+    tree, top = plan.workload.tree, area_headline(plan)
+    names = ", ".join(plan.domain.names[index] for index in plan.attribute_indices)
+    rows: list[FrontRow] = [
+        (
+            "What is released",
+            f"{plan.contents} of {plural(tree.n_areas, 'area')} on "
+            f"{plural(len(tree.levels), 'level')} ({', '.join(tree.levels)}), which count "
+            f"{record_noun} by {names or 'nothing but the area'}.",
+        ),
+        ("Publishable", useful)
+        if isinstance(useful, str)
+        else (
+            f"Publishable: {useful.share_text}",
+            f"{useful.describe()} Expected counts: {useful.expected_text}.",
+        ),
+        (
+            "Margin of error",
+            f"±{rounded(top.median_margin, 3)} {record_noun} for {top.median_text} of all areas, "
+            f"and ±{rounded(top.largest_margin, 3)} for {top.largest_text}, "
+            f"{top.least_accurate_table}: a noisy count is so near to the true one 95 % of the "
+            "time.",
+        ),
+    ]
+    counts = target_counts(plan)
+    if counts.targets:
+        rows.append(("Targets", describe_targets_met(counts.met, counts.targets)))
+    return rows
+
+
+def _areas(plan: AreaPlan) -> Section:
+    sizes = level_sizes(plan.workload.tree)
+    return Section(
+        "Areas",
+        (
+            describe_levels(sizes),
+            "Which areas there are, and which lie in which, is taken to be public knowledge; the "
+            "plan's files hold them all.",
+        ),
+        (Numbers(sizes, LEVEL_COLUMNS, "The levels, from the top"),),
+    )
+
+
+def _tables(plan: AreaPlan) -> Section:
+    frame, rows = plan.accuracy(), []
+    for level, of_level in frame.groupby("level", sort=False):
+        sizes = of_level["cells"].to_numpy()
+        cells = int(of_level["areas"].to_numpy() @ sizes)
+        names = of_level["item"].tolist()
+        shown = ", ".join(names[:MOST_AREAS])
+        if len(names) > MOST_AREAS:
+            shown += f" and {len(names) - MOST_AREAS:,} more"
+        rows.append((level, len(names), int(np.sum(sizes)), cells, shown))
+    columns = ["level", "tables of an area", "cells of an area", "cells in all", "which tables"]
+    total = sum(row[3] for row in rows)
+    return Section(
+        "Tables",
+        (
+            f"{plural(plan.n_items, 'table')} are released, with {describe_count(total)} cells in "
+            "all. All tables of an area agree, and areas add up to what they are parts of.",
+            f"They are made from {plural(len(plan.closure), 'residual')} of every area: the parts "
+            "that tables share, each measured once where that helps.",
+        ),
+        (Numbers(pd.DataFrame(rows, columns=pd.Index(columns), dtype=object)),),
+    )
+
+
+def _accuracy(plan: AreaPlan, record_noun: str) -> Section:
+    top, frame = area_headline(plan), errors_by_level(plan)
+    shown = frame.sort_values("largest", ascending=False, kind="stable").head(MOST_TABLES)
+    alike = ""
+    if isinstance(plan.loss, WeightedSum):
+        alike = " All areas of a level together count as much as those of another level."
+    cells = "All cells of a table of an area have the same standard error."
+    if top.cells_differ:
+        cells = (
+            "The cells of a table do not all have the same standard error: each table of an area "
+            "has the root mean square over its cells."
+        )
+    what = "All tables" if len(shown) == len(frame) else f"{len(shown)} of {len(frame):,} tables"
+    return Section(
+        "Accuracy",
+        (
+            f"The plan makes {plan.loss.description} as small as the budget allows.{alike} {cells} "
+            "It is that of the privacy noise, and does not depend on the counts.",
+            f"{capitalised(top.median_text)} of all areas is within "
+            f"±{rounded(top.median_margin, 3)} {record_noun} of the count in the records, 95 % of "
+            f"the time (standard error σ = {rounded(top.median_error, 3)}); {top.largest_text}, "
+            f"{top.least_accurate_table}, within ±{rounded(top.largest_margin, 3)} (σ = "
+            f"{rounded(top.largest_error, 3)}).",
+        ),
+        (
+            Numbers(
+                level_accuracy(plan),
+                ACCURACY_COLUMNS,
+                "By level",
+                "Error σ and its margin are root mean squares over the areas and tables of a "
+                "level; the largest σ is that of the least accurate table in one area.",
+            ),
+            Numbers(
+                shown,
+                _ERROR_COLUMNS,
+                f"{what} by level, the least accurate first",
+                "Least, median and largest standard error over the areas of the level.",
+            ),
+            Attachment(
+                "area_tables.csv",
+                f"All {len(frame):,} tables by level with standard errors, weight and target",
+                csv_of_accuracy(plan),
+            ),
+        ),
+    )
+
+
+def _fairness(plan: AreaPlan) -> Section:
+    """The least accurate areas of each level and why, and what shares by level would give."""
+    frame = errors_by_level(plan)
+    ratios = frame["largest"].to_numpy() / frame["smallest"].to_numpy()
+    tables = {title(table): table for table in plan.workload.tables.tables}
+    sentences: list[str] = []
+    # Of each level the table whose areas differ most; of several that do, the first.
+    found: dict[str, tuple[float, AreaErrors]] = {}
+    rows = zip(frame["level"], frame["table"], frame["areas"], ratios.tolist(), strict=True)
+    for level, table, areas, ratio in rows:
+        if areas > 1 and (level not in found or ratio > found[level][0] * (1 + _ALIKE)):
+            found[level] = ratio, AreaErrors.of(plan, tables[table])
+    sentences += [errors.describe(level) for level, (_, errors) in found.items()]
+    parts = _least_accurate(found) if found else []
+    try:
+        beside = beside_shares_by_level(plan)
+    except WorkloadError as error:
+        sentences.append(str(error))
+    except PlanError as error:
+        sentences.append(f"The best shares of the budget by level are not known. {error}")
+    else:
+        sentences.append(describe_shares(beside))
+        parts.append(Numbers(*shares_listed(beside), "Beside shares of the budget by level"))
+    return Section("Fairness", sentences, parts)
+
+
+def _least_accurate(found: Mapping[str, tuple[float, AreaErrors]]) -> list[Part]:
+    """The least accurate areas of the level whose areas differ most, and what goes with it."""
+    level = max(found, key=lambda level: found[level][0])
+    errors = found[level][1]
+    areas = errors.least_accurate(level, MOST_AREAS)
+    columns = {name: column for name, column in AREA_COLUMNS.items() if name in areas}
+    parts: list[Part] = [
+        Numbers(areas, columns, f"The least accurate areas of {level}, {errors.title}")
+    ]
+    kind = errors.kind_that_tells_more(level)
+    sizes = errors.by_size(level, kind)
+    if len(sizes) > 1:
+        by = "the number of its parts" if kind == "parts" else "the areas in the same one"
+        parts.append(Numbers(sizes, SIZE_COLUMNS, f"Areas of {level} by {by}"))
+    return parts
+
+
+def _relative_errors(useful: AreaUsefulness) -> Section:
+    tables = useful.of_tables
+    shown = tables.sort_values("share", kind="stable").head(MOST_TABLES)
+    what = "All tables" if len(shown) == len(tables) else f"{len(shown)} of {len(tables):,} tables"
+    columns = {
+        "level": COLUMNS["level"],
+        "table": COLUMNS["table"],
+        "share": USEFUL_COLUMNS["share"],
+        "in_full": Column("areas in full", "count"),
+        "areas": Column("of areas", "count"),
+    }
+    return Section(
+        "Relative errors",
+        (
+            f"Expected counts: {useful.expected_text}. They were typed in or loaded as public, and "
+            "no record was looked at for them; the plan does not depend on them.",
+            useful.describe(),
+        ),
+        (
+            Numbers(useful.by_level, USEFUL_COLUMNS, "Publishable cells by level"),
+            Numbers(shown, columns, f"{what} by level, the least publishable first"),
+        ),
+    )
+
+
+def _targets(plan: AreaPlan) -> list[Section]:
+    """How many targets are met, and what more the objective says; nothing without targets."""
+    counts = target_counts(plan)
+    if not counts.targets:
+        return []
+    sentences = [
+        "A target is that of a table on a level, and met when the least accurate area of the level "
+        f"meets it. {describe_targets_met(counts.met, counts.targets)}"
+    ]
+    if plan.loss.meets_required_targets:
+        sentences.append(describe_required(plan))
+    elif isinstance(plan.loss, MaxVariance) and plan.loss.compares_with_targets:
+        sentences.append(describe_targets(plan))
+    return [Section("Targets", sentences)]

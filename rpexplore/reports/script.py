@@ -1,0 +1,175 @@
+"""A plan made again outside the app: a Python script and command lines."""
+
+import shlex
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rpexplore.analysis.budget_units import typed_text
+from rpexplore.common.template_text import text_from_template
+from rpexplore.common.text import joined
+from rpexplore.domain.domain import except_from_records
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.planning.plan import Plan
+from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.conversions import rho_text
+from rpexplore.reports.again import areas_again, counts_again, rounds_again, tables_again
+from rpexplore.reports.recipe import (
+    Reproduction,
+    lines_of_call,
+    literal,
+    printable,
+    source_of_budget,
+)
+from rpexplore.scenarios.board_notes import BoardNotes
+from rpexplore.scenarios.scenario import Scenario
+
+# ---- A Python script that makes a plan again outside the app, checks it, and can run the release.
+
+
+FILENAME = "plan.py"
+
+# How each kind of part is made again: a new kind needs a line here.
+_AGAIN: dict[str, Callable[[Any, Scenario, Plan], Reproduction]] = {
+    "tables": lambda part, scenario, plan: tables_again(part, scenario),
+    "areas": lambda part, scenario, plan: areas_again(part, scenario),
+    "counts": lambda part, scenario, plan: counts_again(part, scenario, plan.domain),
+    "rounds": lambda part, scenario, plan: rounds_again(
+        part, scenario, prefix="" if plan.part("tables") is None else "estimated_"
+    ),
+}
+_ANSWERS = {"tables": "tables", "areas": "tables", "counts": "answers", "rounds": "tables"}
+
+
+def reproductions(plan: Plan, scenario: Scenario) -> dict[str, Reproduction]:
+    """How each part of a scenario's plan is made again, by kind."""
+    return {part.kind: _AGAIN[part.kind](part, scenario, plan) for part in plan.parts}
+
+
+def answers_of(plan: Plan) -> str:
+    """What a release by the plan has: "tables", "tables and answers"."""
+    return joined(list(dict.fromkeys(_ANSWERS[part.kind] for part in plan.parts)))
+
+
+def shares_of(plan: Plan) -> dict[str, str]:
+    """The share of the budget of each part, exact, by kind."""
+    costs = {part.kind: part.budget.privacy_cost for part in plan.parts}
+    return {kind: str(cost / sum(costs.values())) for kind, cost in costs.items()}
+
+
+def python_script(plan: Plan, scenario: Scenario) -> str:
+    """A runnable script for a scenario's plan, in the folder of the bundle.
+
+    It reads the files of `reproductions`, and of areas their codebook.
+    """
+    parts = reproductions(plan, scenario)
+    settings = {name: text for part in parts.values() for name, text in part.settings.items()}
+    asked = {kind: part.asked for kind, part in parts.items()}
+    arguments = [f"{name}={text}" for name, text in {**asked, **settings}.items()]
+    arguments.append(f"budget={source_of_budget(plan.budget)}")
+    if len(parts) > 1:
+        arguments.append(f"shares={shares_of(plan)}")
+    request = lines_of_call("rp.Request", arguments).replace("\n", "\n    ")
+    exception = except_from_records(plan.domain)
+    remark = f"Nothing here was made from records{exception}." if exception else ""
+    definitions = dict.fromkeys(part.definitions for part in parts.values())
+    return text_from_template(
+        "rpexplore.reports",
+        "plan.py.j2",
+        plan=plan,
+        made=f"rp.plan(\n    {request}\n)",
+        purpose=f"The {answers_of(plan)}",
+        answers=answers_of(plan),
+        definitions="\n\n".join(definitions),
+        imports=sorted({line for part in parts.values() for line in part.imports}),
+        needs_path=any(part.needs_path for part in parts.values()),
+        cost=rho_text(plan.rho),
+        remark=_comment(scenario.name, scenario.note, remark),
+        literal=literal,
+    )
+
+
+def _comment(*texts: str) -> str:
+    """Texts of a user as comment lines."""
+    lines = [line for text in texts for line in text.splitlines() if line.strip()]
+    return "".join(f"\n# {printable(line)}" for line in lines) + ("\n" if lines else "")
+
+
+# ---- The command lines that make a plan again, check it, report on it, and run it.
+
+
+_RECORD_NOUN = "records"
+
+
+def command_lines(
+    plan: Plan,
+    scenario: Scenario,
+    rehearsed: bool = False,
+    approvals: Sequence[str] = (),
+    *,
+    survey: str | None = None,
+    expected: ExpectedCounts | None = None,
+    board: BoardNotes | None = None,
+) -> str:
+    """The verbs for a scenario's plan, ready for a shell in the folder of the bundle.
+
+    rehearsed: whether the report has a rehearsal of smooth tables. approvals: files of those that
+    it names. survey, expected, board: of the report, if they are not the scenario's
+    """
+    parts = reproductions(plan, scenario)
+    report = ["rpexplore", "report", "plan.json", "--out", "made.html"]
+    for option, text in (
+        ("--survey", scenario.survey if survey is None else survey),
+        ("--name", scenario.name),
+        ("--note", scenario.note),
+    ):
+        report += [option, text] if text.strip() else []
+    if scenario.record_noun != _RECORD_NOUN:
+        report += ["--record-noun", scenario.record_noun]
+    counts = scenario.expected if expected is None else expected
+    report += [*_expected_counts(counts, scenario.cv_limit), *(["--rehearse"] if rehearsed else [])]
+    if not (scenario.board if board is None else board).is_empty:
+        report += ["--board", "board.json"]
+    for name in approvals:
+        report += ["--approval", name]
+    return text_from_template(
+        "rpexplore.reports",
+        "commands.txt.j2",
+        plan=plan,
+        answers=answers_of(plan),
+        make=make_command(plan, scenario),
+        report=shlex.join(report),
+        after=[part.after.rstrip() for part in parts.values() if part.after],
+    )
+
+
+def make_command(plan: Plan, scenario: Scenario) -> str:
+    """The command line that makes the plan of a scenario; "" where options cannot say it.
+
+    Of several parts they can where all are about one codebook, and one of them has tables.
+    """
+    parts = reproductions(plan, scenario)
+    (verb, *others), shares = [part.verb for part in parts.values()], []
+    if not verb or any(other != verb for other in others):
+        return ""
+    if others:
+        shares = [["--share", f"{kind}={share}"] for kind, share in shares_of(plan).items()]
+    options = [option for part in parts.values() for option in part.options]
+    lines = [verb, *options, *_budget(plan.budget), *shares, ["--out", "made.json"]]
+    return " \\\n    ".join(map(shlex.join, lines))
+
+
+def _budget(budget: Budget) -> list[list[str]]:
+    options = [[f"--{name.replace('_', '-')}", typed_text(value)] for name, value in budget.stated]
+    if budget.max_records_per_person is not None:
+        options.append(["--records-per-person", str(budget.max_records_per_person)])
+    return options
+
+
+def _expected_counts(expected: ExpectedCounts | None, cv_limit: float) -> list[str]:
+    """Options that say the expected counts, and the limit of publishable cells."""
+    if expected is None:
+        return []
+    limit = ["--cv-limit", repr(cv_limit)]
+    if expected.attributes:
+        return ["--expected", "expected.csv", *limit]
+    return ["--expected-count", repr(expected.total).removesuffix(".0"), *limit]

@@ -1,0 +1,457 @@
+"""Tables of areas as results to look at, and sums over lists of areas."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from rpexplore.domain.area_tree import (
+    AreaRange,
+    AreaTree,
+    area_title,
+    distinct_codes,
+    distinct_names,
+)
+from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.domain.result_schema import PROCESSED, RELEASED, Column, Schema, apart_from, frame_of
+from rpexplore.errors import ReleaseError
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_sums import AreaLists, AreaSums, variances_of_sums
+from rpexplore.planning.mechanism.reconstruction import (
+    MarginalNoise,
+    Where,
+    query_attributes,
+    residuals_within,
+)
+from rpexplore.releases.area_files import (
+    CellErrors,
+    asked_areas,
+    asked_tables,
+    items_of_areas,
+    rows_of_areas,
+)
+from rpexplore.releases.area_parts import AreaParts
+from rpexplore.releases.area_release import AreaRelease
+from rpexplore.releases.finished_release import Release
+from rpexplore.releases.items import Answer, Figures, Item, PartReader
+from rpexplore.releases.table_cells import Labels, arrays_of_figures, label_columns, table_of_cells
+from rpexplore.results.estimates.area_cells import ReleasedAnswers
+from rpexplore.results.estimates.area_counts import LABEL, AreaCounts
+from rpexplore.results.measurement_source import MeasurementSource
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# ---- Tables of areas as results to look at: those of one area, or of some areas side by side.
+
+
+@dataclass(frozen=True, eq=False)
+class AreaResults(PartReader):
+    """A release of tables in areas, or whole counts of it, to be walked through.
+
+    whole  the counts, if these are looked at
+    """
+
+    release: AreaRelease
+    whole: AreaCounts | None = None
+
+    kind: ClassVar[str] = "whole areas"  # what a folder holds; a release has a part "areas"
+
+    @property
+    def folder(self) -> Path:
+        return self.release.folder if self.whole is None else self.whole.folder
+
+    @property
+    def home(self) -> Path:
+        """The folder that people know: of the release, or of the whole counts."""
+        return self.release.home if self.whole is None else self.whole.folder
+
+    @property
+    def plan(self) -> AreaPlan:
+        return self.release.plan
+
+    @property
+    def tree(self) -> AreaTree:
+        return self.release.tree
+
+    @property
+    def domain(self) -> Domain:
+        return self.plan.domain
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether these are whole counts, so that intervals are not their own."""
+        return self.whole is not None
+
+    @property
+    def has_unbiased(self) -> bool:
+        return self.is_biased
+
+    @property
+    def label(self) -> str:
+        """How the tables came about, in words that go with them."""
+        return super().label if self.whole is None else LABEL
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        return self.release.manifest if self.whole is None else self.whole.manifest
+
+    @property
+    def made_of(self) -> Sequence[MeasurementSource]:
+        return () if self.whole is None else [MeasurementSource.of(self.release)]
+
+    @property
+    def area_levels(self) -> Sequence[str]:
+        levels = self.tree.levels
+        used = {item.level for item in self.items}
+        return levels[1 : 1 + max(i for i, level in enumerate(levels) if level in used)]
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        figures = RELEASED if self.whole is None else PROCESSED
+        return items_of_areas(self.release.parts, self.folder, figures)
+
+    def within(self, area: int, level: int) -> slice:
+        """The areas of a level that lie in an area, by their numbers."""
+        own = int(self.tree.level_of[area])
+        return AreaRange.within(self.tree, own, area, area + 1, level).slices[-1]
+
+    def of_area(self, area: int) -> "AreaTables":
+        """The tables of one area."""
+        return AreaTables(self, int(self.tree.level_of[area]), slice(area, area + 1), "")
+
+    def side_by_side(self, level: int, areas: slice) -> "AreaTables":
+        """The tables of areas of a level that follow one another, with one row an area and cell."""
+        name = self.tree.levels[level]
+        figures = [column.name for column in PROCESSED]
+        while name in (*self.plan.domain.names, *figures):
+            name += " (area)"
+        return AreaTables(self, level, areas, name)
+
+
+@dataclass(frozen=True, eq=False)
+class AreaTables(Figures):
+    """Tables of areas, in the form of other `Results`.
+
+    areas  that follow one another on a level, by their numbers
+    axis   the column that says which area a row is of, before all attributes; "" for one area
+    """
+
+    results: AreaResults
+    level: int
+    areas: slice
+    axis: str
+
+    @property
+    def label(self) -> str:
+        """How the tables came about."""
+        return self.results.label
+
+    @property
+    def is_biased(self) -> bool:
+        return self.results.is_biased
+
+    @property
+    def has_unbiased(self) -> bool:
+        return self.is_biased
+
+    @property
+    def title(self) -> str:
+        """What the area is called, or the level."""
+        tree = self.results.tree
+        return tree.levels[self.level] if self.axis else area_title(tree, self.areas.start)
+
+    @property
+    def whose(self) -> tuple[str, ...]:
+        """What tells files of other areas apart: the area, or the one that all areas lie in.
+
+        With the first and the last of areas that are not all there are in it; () for the top.
+        """
+        if not self.axis:
+            return (self.title,)
+        tree, first, last = self.results.tree, self.areas.start, self.areas.stop - 1
+        within, other = tree.parents[[first, last]].tolist()
+        while within != other:  # an area has a greater number than what it is a part of
+            within, other = sorted((int(tree.parents[max(within, other)]), min(within, other)))
+        own = (area_title(tree, within),) if within > 0 else ()
+        if self.results.within(max(within, 0), self.level) == self.areas:
+            return own
+        return (*own, f"{area_title(tree, first)} to {area_title(tree, last)}")
+
+    @property
+    def domain(self) -> Domain | None:
+        """The attributes that can be added up; None for counts of which none can be."""
+        return None if self.axis or self._stand_alone else self._plan.domain
+
+    @property
+    def _stand_alone(self) -> bool:
+        """Whether nothing else is known from tables: of biased ones, and of other bases."""
+        return self.is_biased or not self._tables.is_marginals
+
+    @property
+    def table_names(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes of each table that some of the areas are asked for."""
+        names = self._plan.workload.tables.tables
+        return tuple((*self._axes, *names[table]) for table in self._asked)
+
+    def has(self, attributes: AttributeSet) -> bool:
+        """Whether a table holds these attributes together, or has exactly them if it is biased."""
+        names = set(attributes)
+        if not names.issuperset(self._axes):
+            return False
+        tables = (set(table) for table in self.table_names)
+        if self._stand_alone:
+            return any(names == table for table in tables)
+        return any(names <= table for table in tables)
+
+    def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
+        """A table as it was released, one row a cell; `counts` if it is within a released one.
+
+        Columns: the area's code, and its name if there are names, labels, value, standard_error,
+        lower_95, upper_95; of whole counts those of `AreaCounts.table`. Raises `ReleaseError` where
+        there is none.
+        """
+        indices = self._indices(attributes)
+        asked = {self._tables.attribute_indices(table): table for table in self._asked}
+        if indices in asked:
+            return frame_of(self._of_axis(self._rows(asked[indices]), asked[indices]))
+        return self.counts(*attributes)
+
+    def counts(self, *attributes: AttributeSet) -> "pd.DataFrame":
+        """A table, or what is within one, with its exact errors."""
+        indices = self._indices(attributes)
+        table = self._smallest_with(indices)
+        if self._stand_alone:
+            return frame_of(self._of_axis(self._rows(table), table))
+        labels = [label_columns(self._plan.domain.attributes[index]) for index in indices]
+        values, areas = self._cells(indices, table), asked_areas(self._parts, table, self.areas)
+        variances = self._variances(indices, areas)
+        if self.axis:
+            labels = [self._labels(areas), *labels]
+        else:
+            values, variances = values[0], variances[0]
+        return frame_of(table_of_cells(labels, values, variances))
+
+    def answer(self, *attributes: AttributeSet, where: Where | None = None) -> Answer:
+        """The unbiased answer of one area to a product query, as `Release.answer`."""
+        if self.domain is None:
+            raise ReleaseError(
+                "Sums with exact errors are those of the unbiased counts of one area, of tables of "
+                "single values; open it."
+            )
+        rows = self.answers(*attributes, where=where)
+        return Answer(*(float(rows[name].iloc[0]) for name in ("value", "standard_error")))
+
+    def answers(self, *attributes: AttributeSet, where: Where | None = None) -> "pd.DataFrame":
+        """The unbiased answer of each of the areas to a product query, one row an area.
+
+        Columns: the area's code, and its name if there are names, value, standard_error, lower_95,
+        upper_95. Raises `ReleaseError` for counts of which no sum has a known error.
+        """
+        if self._stand_alone:
+            raise ReleaseError(
+                "Sums with exact errors are those of the unbiased counts, of tables of single "
+                "values; take a released table as it is."
+            )
+        indices = query_attributes(self._plan.domain, attributes, where)
+        table = self._smallest_with(indices)
+        areas = asked_areas(self._parts, table, self.areas)
+        groups, own = np.unique(self._plan.groups.of_area[areas], return_inverse=True)
+        noises = [self._noise(indices, group) for group in groups.tolist()]
+        vectors = noises[0].vectors(where or {})
+        values = self._cells(indices, table)
+        for index in reversed(indices):
+            values = values @ vectors[index]
+        variances = np.array([noise.covariance(vectors, vectors) for noise in noises])[own]
+        labels = [self._labels(areas)] if self.axis else []
+        if not self.axis:
+            values, variances = values[0], variances[0]
+        return frame_of(table_of_cells(labels, values, variances))
+
+    def reading_lines(self, *attributes: str) -> str:
+        """Python lines that read a table for all areas of the level."""
+        tree, folder = self.results.tree, self.results.home
+        names = [tree.levels[self.level], *attributes]
+        kind = "AreaCounts" if self.is_biased else "AreaRelease"
+        return (
+            "import rpexplore as rp\n\n"
+            f"tables = rp.{kind}.load({str(folder)!r})\n"
+            f"table = tables.table({', '.join(map(repr, names))})\n"
+        )
+
+    # ---- where it comes from
+
+    @property
+    def _plan(self) -> AreaPlan:
+        return self.results.plan
+
+    @property
+    def _parts(self):
+        return self.results.release.parts
+
+    @property
+    def _tables(self):
+        return self._plan.workload.tables
+
+    @property
+    def _axes(self) -> tuple[str, ...]:
+        return (self.axis,) if self.axis else ()
+
+    @cached_property
+    def _asked(self) -> list[int]:
+        """The tables of the plan that some of the areas are asked for."""
+        kinds = np.unique(self._plan.workload.kinds[self.areas])
+        return np.flatnonzero(asked_tables(self._plan)[kinds].any(axis=0)).tolist()
+
+    def _indices(self, attributes: Collection[AttributeSet]) -> AttributeIndices:
+        names = [
+            name
+            for name in chain.from_iterable(
+                [each] if isinstance(each, str) else each for each in attributes
+            )
+            if name != self.axis
+        ]
+        return self._plan.domain.positions(names)
+
+    def _smallest_with(self, indices: AttributeIndices) -> int:
+        """The table with the fewest cells that holds these attributes; if biased just these."""
+        wanted = set(indices)
+        found = [
+            table
+            for table in self._asked
+            if wanted <= set(own := self._tables.attribute_indices(table))
+            and (len(own) == len(wanted) or not self._stand_alone)
+        ]
+        if not found:
+            names = " × ".join(self._plan.domain.names[index] for index in indices) or "total"
+            raise ReleaseError(
+                f"There is no table of ({names}) for {self.title}; choose one that was asked for "
+                "there."
+            )
+        return min(found, key=lambda table: int(self._tables.exact_cells[table]))
+
+    def _rows(self, table: int) -> pa.Table:
+        """The rows of a table as they are in its files; `ReleaseError` where they are not."""
+        rows = rows_of_areas(self._parts, self.results.folder, self.level, table, self.areas)
+        assert rows is not None
+        return rows
+
+    def _cells(self, indices: AttributeIndices, table: int) -> np.ndarray:
+        """Values of a marginal of a table, float64[n_areas, …]."""
+        own = self._tables.attribute_indices(table)
+        shape = self._plan.domain.sizes[list(own)].tolist()
+        values = self._rows(table)["value"].to_numpy().reshape(-1, *shape)
+        summed = tuple(axis for axis, index in enumerate(own, start=1) if index not in indices)
+        return values.sum(axis=summed)
+
+    def _variances(self, indices: AttributeIndices, areas: np.ndarray) -> np.ndarray:
+        """Of the cells of a marginal in some areas, float64[n_areas, …]."""
+        groups, own = np.unique(self._plan.groups.of_area[areas], return_inverse=True)
+        return np.stack([self._noise(indices, group).variances for group in groups.tolist()])[own]
+
+    def _noise(self, indices: AttributeIndices, group: int) -> MarginalNoise:
+        plan = self._plan
+        residuals = residuals_within(plan.closure, indices)
+        variances = plan.residual_variances[:, group]
+        sigma_squared = {subset: float(variances[row]) for subset, row in residuals.items()}
+        return MarginalNoise(plan.domain, indices, plan.closure.strategies, sigma_squared)
+
+    def _labels(self, areas: np.ndarray) -> Labels:
+        """The codes of areas side by side, and their names if they have some."""
+        tree, numbers = self.results.tree, areas.tolist()
+        code = Column(self.axis, "code", f"{self.axis}: the code of the area.", "", self.axis)
+        labels = [(code, pa.array(distinct_codes(tree, numbers)))]
+        if (names := distinct_names(tree, numbers)) is not None:
+            meaning = f"{self.axis}: what its codes are called."
+            label = Column(f"{self.axis} label", "label", meaning, "", self.axis)
+            labels.append((label, pa.array(names)))
+        return labels
+
+    def _of_axis(self, rows: pa.Table, table: int) -> pa.Table:
+        """The rows with the area's code and name, or without, in place of codes on all levels."""
+        levels = self.results.tree.levels[1:]
+        columns = Schema.of(rows).columns
+        rows = rows.select([one.name for one in columns if one.attribute not in levels])
+        if not self.axis:
+            return rows
+        areas = asked_areas(self._parts, table, self.areas)
+        n_cells = int(self._tables.exact_cells[table])
+        of_rows = np.repeat(np.arange(len(areas), dtype=np.int32), n_cells)
+        for column, texts in reversed(self._labels(areas)):
+            codes = pa.DictionaryArray.from_arrays(of_rows, texts)
+            rows = rows.add_column(0, column.field(codes.type), codes)
+        return rows
+
+
+# ---- Sums over lists of areas, as a release answers them: school districts as lists of blocks.
+
+
+_LIST = Column("list", "code", "The list of areas that are added up.", attribute="list")
+
+
+def sums_of_areas(
+    release: AreaRelease | Release, lists: AreaLists, *attributes: str
+) -> "pd.DataFrame":
+    """A table summed over lists of areas: unbiased, with exact standard errors.
+
+    Args:
+        release: Of tables in areas.
+        lists: As of `AreaPlan.accuracy_of_sums`: name -> areas, or a single area such as "R01".
+        attributes: Those of a table of the plan; none for totals.
+
+    Returns:
+        One row a cell of a list: list, the labels of attributes, value, standard_error, lower_95,
+        upper_95.
+
+    Raises:
+        ReleaseError: If an area of a list has no answer.
+        DomainError: For an area that is not there, or that a list counts twice.
+        WorkloadError: For a table that is asked for nowhere.
+    """
+    tables_in_areas: AreaRelease = release.area_tables()
+    plan = tables_in_areas.plan
+    sums = AreaSums.of(plan.workload.tree, lists)
+    indices, tables = query_attributes(plan.domain, [attributes]), plan.workload.tables
+    names = tuple(plan.domain.names[index] for index in indices)
+    table, parts = tables.position(names), AreaParts(plan)
+    errors_of = CellErrors.of(parts, table)
+    variances = variances_of_sums(plan, sums)[errors_of.residuals]
+    without = np.flatnonzero(np.any(np.isnan(variances), axis=0)).tolist()
+    if without:
+        raise ReleaseError(
+            f"The list {sums.names[without[0]]!r} has an area for which the table "
+            f"({', '.join(names) or 'total'}) was not asked; take areas of another level."
+        )
+    labels = [
+        label_columns(plan.domain.attributes[index], tables.basis_of(table, index))
+        for index in indices
+    ]
+    values = np.zeros((len(sums.names), *(len(named[0][1]) for named in labels)))
+    answers = ReleasedAnswers(parts, tables_in_areas.folder)
+    for part, within in enumerate(parts.areas):
+        inside = np.zeros(len(sums.areas), dtype=bool)
+        rows = np.zeros(len(sums.areas), dtype=np.int64)
+        for level, areas in enumerate(within.slices):
+            here = (sums.areas >= areas.start) & (sums.areas < areas.stop)
+            inside |= here
+            rows[here] = within.rows(level).start + sums.areas[here] - areas.start
+        if np.any(inside):
+            of_areas = answers.of_part(part).tables(table, rows[inside])
+            np.add.at(values, sums.lists[inside], of_areas)
+    of_cells = errors_of.from_variances(variances)
+    errors = np.broadcast_to(of_cells, (len(values), values[0].size)).ravel()
+    codes = np.indices(values.shape).reshape(values.ndim, -1)
+    of_cells = [_LIST, *(column for named in labels for column, _ in named)]
+    arrays = [pa.array(sums.names).take(codes[0])]
+    for code, named in zip(codes[1:], labels, strict=True):
+        arrays += [texts.take(code) for _, texts in named]
+    arrays += arrays_of_figures(RELEASED, values.ravel(), errors)
+    columns = (*apart_from(of_cells, RELEASED), *RELEASED)
+    fields = [column.field(array.type) for column, array in zip(columns, arrays, strict=True)]
+    return frame_of(pa.table(arrays, schema=pa.schema(fields)))

@@ -1,0 +1,284 @@
+"""The cells of areas with whole counts on each level, and the unbiased answers to them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, combinations
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+
+from rpexplore.domain.area_tree import AreaRange
+from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.values import product_query
+from rpexplore.errors import ReleaseError
+from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.mechanism.reconstruction import marginal
+from rpexplore.releases.area_files import residual_file
+from rpexplore.releases.area_measurement import AreaAnswers, PartAnswers
+
+# ---- Of which attributes there are whole counts on each level, and what is known of them there.
+
+
+MOST_CELLS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class AreaCells:
+    """The tables of which all tables of an area are margins, level by level.
+
+    On each level they have the attributes that are asked for there or further down, so that the
+    counts of the parts of an area add up to a margin of the area's.
+
+    sizes       how many values each attribute has, more than one where it is in a table
+    attributes  those of the table of each level, ascending; those of a level are among those above
+    known       the residuals, by their attributes, to which all areas of a level have answers
+    possible    bool[n_cells of the top]: where there may be records
+    """
+
+    sizes: tuple[int, ...]
+    attributes: tuple[AttributeIndices, ...]
+    known: tuple[frozenset[AttributeIndices], ...]
+    possible: np.ndarray
+
+    def shape(self, level: int) -> tuple[int, ...]:
+        """Of the table of an area."""
+        return tuple(self.sizes[index] for index in self.attributes[level])
+
+    def margins(self, counts: np.ndarray, level: int) -> np.ndarray:
+        """Counts on a level summed to the cells of the level below, [n_areas, n_cells]."""
+        return self.margin_on(counts, level, self.attributes[level + 1])
+
+    def margin_on(self, counts: np.ndarray, level: int, attributes: AttributeIndices) -> np.ndarray:
+        """Counts on a level summed to the cells of some attributes, [n_areas, n_cells]."""
+        axes = tuple(
+            axis
+            for axis, index in enumerate(self.attributes[level], start=1)
+            if index not in attributes
+        )
+        shaped = counts.reshape(len(counts), *self.shape(level))
+        return shaped.sum(axis=axes, dtype=np.int64).reshape(len(counts), -1)
+
+    @cached_property
+    def stages(self) -> list[tuple[int, ...]]:
+        """Of each level how many cells the tables have that are made one after another.
+
+        From the total on, each has the attributes of the one before and one more, that of the
+        fewest values, as long as there are answers to all of the table; the last has all
+        attributes. They are margins of the table as `in_stages` makes it, on its first axes.
+        """
+        found = []
+        for level, order in enumerate(self._orders):
+            sizes = [1]
+            for count in range(1, len(order)):
+                if not self._is_known(level, order[:count]):
+                    break
+                sizes.append(sizes[-1] * self.sizes[order[count - 1]])
+            if order:
+                sizes.append(prod(self.shape(level)))
+            found.append(tuple(sizes))
+        return found
+
+    def in_stages(self, values: np.ndarray, level: int) -> np.ndarray:
+        """Tables of a level with the attributes in the order of `stages`, [n_areas, n_cells]."""
+        axes = [self.attributes[level].index(each) + 1 for each in self._orders[level]]
+        shaped = values.reshape(len(values), *self.shape(level))
+        return shaped.transpose(0, *axes).reshape(len(values), -1)
+
+    def from_stages(self, values: np.ndarray, level: int) -> np.ndarray:
+        """Tables with attributes in the order of `stages` as all others, [n_areas, n_cells]."""
+        order = self._orders[level]
+        axes = [order.index(each) + 1 for each in self.attributes[level]]
+        shaped = values.reshape(len(values), *(self.sizes[each] for each in order))
+        return shaped.transpose(0, *axes).reshape(len(values), -1)
+
+    @cached_property
+    def _orders(self) -> list[AttributeIndices]:
+        """The attributes of each level in the order in which `stages` add them."""
+        orders = []
+        for level, attributes in enumerate(self.attributes):
+            order: AttributeIndices = ()
+            while left := [each for each in attributes if each not in order]:
+                known = [each for each in left if self._is_known(level, (*order, each))]
+                order = (*order, min(known or left, key=lambda each: self.sizes[each]))
+            orders.append(order)
+        return orders
+
+    def _is_known(self, level: int, attributes: AttributeIndices) -> bool:
+        """Whether there are answers to all of a table."""
+        return all(each in self.known[level] for each in subsets_of(tuple(sorted(attributes))))
+
+    @cached_property
+    def _unknown(self) -> list[list[AttributeIndices]]:
+        return [
+            [each for each in subsets_of(attributes) if each not in known]
+            for attributes, known in zip(self.attributes, self.known, strict=True)
+        ]
+
+    def has_unknown(self, level: int) -> bool:
+        """Whether the answers on a level leave some of the table's residuals open."""
+        return bool(self._unknown[level])
+
+    def unknown_part(self, level: int, tables: np.ndarray) -> np.ndarray:
+        """What the residuals without answers contribute to tables, [n_areas, n_cells] each."""
+        shaped = tables.reshape(-1, *self.shape(level))
+        found = np.zeros_like(shaped)
+        for subset in self._unknown[level]:
+            part = shaped
+            for axis, index in enumerate(self.attributes[level], start=1):
+                mean = part.mean(axis=axis, keepdims=True)
+                part = part - mean if index in subset else mean
+            found += part
+        return found.reshape(tables.shape)
+
+
+def check_cells(shape: Sequence[int]) -> None:
+    """Raise `ReleaseError` for a table of more cells than can be counted in an area."""
+    if (n_cells := prod(shape)) > MOST_CELLS:
+        raise ReleaseError(
+            f"Whole counts need a table of all attributes together, which has {n_cells:,} cells in "
+            f"an area; {MOST_CELLS:,} can be counted at most. Plan tables of fewer attributes."
+        )
+
+
+def subsets_of(attributes: AttributeIndices) -> Iterator[AttributeIndices]:
+    """All subsets, the empty one first."""
+    sizes = range(len(attributes) + 1)
+    return chain.from_iterable(combinations(attributes, size) for size in sizes)
+
+
+# ---- The unbiased answers to the cells of a finished release of tables in areas.
+
+
+def cells_of(plan: AreaPlan) -> AreaCells:
+    """Of which attributes there are whole counts, down to the lowest level with a table.
+
+    Raises:
+        ReleaseError: If an area down to there has no answer to its total, or there are too many
+            cells, or if tables are in other bases than single values.
+    """
+    workload, tree, sizes = plan.workload, plan.workload.tree, plan.domain.sizes.tolist()
+    if not workload.tables.is_marginals:
+        raise ReleaseError(
+            "Whole counts are made of tables of single values, and some tables of this release "
+            "are in other bases; plan and release tables of single values for them."
+        )
+    asked = [
+        {int(kind) for kind in np.unique(workload.kinds[tree.level_slice(level)]) if kind >= 0}
+        for level in range(len(tree.levels))
+    ]
+    last = max(level for level, kinds in enumerate(asked) if kinds)
+    attributes: list[AttributeIndices] = []
+    below: set[int] = set()
+    for kinds in reversed(asked[: last + 1]):
+        for kind in kinds:
+            below |= {index for index in workload.workloads[kind].used if sizes[index] > 1}
+        attributes.insert(0, tuple(sorted(below)))
+    known = []
+    for level in range(last + 1):
+        groups = slice(*plan.groups.starts[level : level + 2].tolist())
+        are_known = np.all(plan.residual_variances[:, groups] > 0, axis=1)
+        known.append(
+            frozenset(plan.closure.attributes(row) for row in np.flatnonzero(are_known).tolist())
+        )
+        if () not in known[-1]:
+            raise ReleaseError(
+                "Whole counts need an answer to the total of every area down to the level "
+                f"{tree.levels[last]}, but on the level {tree.levels[level]} some have none; plan "
+                "totals on all levels down to it."
+            )
+    check_cells(tuple(sizes[index] for index in attributes[0]))
+    possible = _possible(plan, attributes[0])
+    return AreaCells(tuple(sizes), tuple(attributes), tuple(known), possible)
+
+
+def why_no_whole_counts(plan: AreaPlan) -> str:
+    """Why no whole counts can be made of the plan's release, in a sentence; "" where they can."""
+    try:
+        cells_of(plan)
+    except ReleaseError as error:
+        return str(error)
+    return ""
+
+
+def _possible(plan: AreaPlan, attributes: AttributeIndices) -> np.ndarray:
+    """Where there may be records by the codebook: bool[n_cells]."""
+    shape = tuple(plan.domain.sizes[list(attributes)].tolist())
+    possible = np.ones(shape, dtype=bool)
+    for combination in plan.domain.impossible:
+        members = {
+            plan.domain.position(name): np.array(selected, dtype=bool)
+            for name, selected in product_query(plan.domain, dict(combination.selections)).items()
+        }
+        if all(index in attributes or np.all(own) for index, own in members.items()):
+            inside = np.ones(shape, dtype=bool)
+            for axis, index in enumerate(attributes):
+                if index in members:
+                    inside &= members[index].reshape([-1, *(1,) * (len(shape) - axis - 1)])
+            possible &= ~inside
+    return possible.ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedAnswers(AreaAnswers):
+    """The answers of a finished release; folder: of its areas."""
+
+    folder: Path
+    _kept: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def numbers(self, part: int, profile: int) -> np.ndarray:
+        """From the file of the part's residuals, of which the last is kept."""
+        if part not in self._kept:
+            self._kept.clear()
+            rows = pyarrow.parquet.read_table(
+                self.folder / residual_file(part), columns=["measured"]
+            )
+            self._kept[part] = rows["measured"].to_numpy()
+        first = self.parts.bounds(part, 0)[0]
+        start, stop = (place - first for place in self.parts.bounds(part, profile))
+        return self._kept[part][start:stop]
+
+    @cached_property
+    def of_top(self) -> PartAnswers:
+        """Those from the top down to the highest areas of the subtrees."""
+        if not self.parts.level:
+            return self.of_part(0)
+        answers = [own.copy() for own in self._above]
+        for profile, own in enumerate(answers):
+            self._contribute(profile, own)
+        tree = self.parts.plan.workload.tree
+        areas = AreaRange.within(tree, 0, 0, 1, self.parts.level)
+        return PartAnswers(self.parts, areas, answers)
+
+
+@dataclass(frozen=True, eq=False)
+class PartCells:
+    """The answers to cells of a part, by level and areas; what is unknown is 0."""
+
+    cells: AreaCells
+    of_part: PartAnswers
+    first_level: int
+
+    def __call__(self, level: int, areas: slice) -> np.ndarray:
+        own = level - self.first_level
+        rows = self.of_part.areas.rows(own)
+        start = rows.start + areas.start - self.of_part.areas.slices[own].start
+        some = slice(start, start + areas.stop - areas.start)
+        attributes, parts = self.cells.attributes[level], self.of_part.parts
+        closure = parts.plan.closure
+        contributions: Mapping[AttributeIndices, np.ndarray] = {
+            subset: self._contribution(level, subset, some) for subset in subsets_of(attributes)
+        }
+        found = marginal(attributes, closure.sizes, contributions, closure.strategies)
+        return found.reshape(areas.stop - areas.start, -1)
+
+    def _contribution(self, level: int, subset: AttributeIndices, rows: slice) -> np.ndarray:
+        shape = (rows.stop - rows.start, *(self.cells.sizes[index] for index in subset))
+        parts = self.of_part.parts
+        residual = parts.plan.closure.find(subset)
+        if residual is None or subset not in self.cells.known[level]:
+            return np.zeros(shape)
+        profile, columns = parts.of_residuals[residual]
+        return self.of_part.answers[profile][rows, columns].reshape(shape)

@@ -1,0 +1,461 @@
+"""Nonnegative tables: the nearest ones that agree and have no cell below 0; whole numbers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from types import MappingProxyType
+
+import numpy as np
+from scipy import sparse
+
+from rpexplore.common.numbers import read_only
+from rpexplore.common.processes import Progress, no_progress, one_thread
+from rpexplore.domain.domain import AttributeIndices
+from rpexplore.errors import ReleaseError
+from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets, without_rounding
+from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.solvers.solution import share_done
+
+# ---- Nonnegative tables: the nearest contributions whose tables have no cell below 0.
+#
+# GReM-LNN (ReM §3.1): minimise Σ_A ‖c_A − z_A‖², measured as in `table_map`, over the contributions
+# of a release's closure such that every maximal table is nonnegative; the total is kept.
+#
+# Solved by the alternating direction method of multipliers on M c = y, y ≥ 0, which
+# docs/mathematics.md §11 explains, with the lower and upper bound that the gap is between. One
+# number x for each cell holds y = max(x, 0) and the multiplier λ = −ρ min(x, 0). The contributions
+# returned are those of the upper bound: their tables are nonnegative and agree, whenever the search
+# stops.
+
+
+GAP = 1e-3
+"""Where the search stops unless told otherwise; finer is lost in the noise."""
+
+# The first of these is the weight of the constraints, as a multiple of the objective's; tried from
+# 1 to 64 on tables of Adult and of single figures. The second is usual, 1 to 2.
+_PENALTY, _RELAXATION = 12.0, 1.6
+# Once a check raises the lower bound by less than this part of what is left to the upper one, the
+# penalty is multiplied by this, once: the multipliers are as good as found, tables are not.
+_SETTLED, _PENALTY_FACTOR = 0.05, 4.0
+_ROUNDS_BETWEEN_CHECKS = 20
+_MOST_ENTRIES = 16_000_000  # of a coupling: 12 bytes each, and three times that while it is made
+_MOST_ROUNDS = 20_000
+_FIRST_EVENLY = 0.03
+_ROUNDING = 1e-24  # of the squared length of what is given: whatever is below is no distance
+
+
+@dataclass(frozen=True, eq=False)
+class Nonnegative:
+    """Contributions whose maximal tables have no negative cell.
+
+    contributions  like those given, read-only; `reconstruction.marginal` makes tables of them
+    distance       Σ_A ‖c_A − z_A‖² to those given
+    gap            by how much of it, at most, this is more than the smallest possible
+    rounds         how long the search took
+    """
+
+    contributions: ContributionArrays
+    distance: float
+    gap: float
+    rounds: int
+
+
+@one_thread()
+def nonnegative(
+    contributions: ContributionArrays,
+    sizes: np.ndarray,
+    strategies: Mapping[int, Strategy],
+    *,
+    gap: float = GAP,
+    on_progress: Progress = no_progress,
+) -> Nonnegative:
+    """The nearest contributions whose tables are nonnegative, up to a gap.
+
+    The total stays as it is, or becomes 0 where it is negative.
+
+    Args:
+        contributions: Of a downward closed family of attribute sets, as
+            `reconstruction.contribution` returns them.
+        sizes: int64[d], of all attributes.
+        strategies: Of attributes that are not measured by single values.
+
+    Raises:
+        ReleaseError: If the gap is not between 0 and 1, or out of reach.
+    """
+    if not 0 < gap < 1:
+        raise ReleaseError(
+            f"The gap must be above 0 and below 1, got {gap}; {GAP} is enough for most purposes."
+        )
+    search = _Search(TableMap(contributions, sizes, strategies), contributions)
+    _report(on_progress, 0.0, 1.0)
+    solution = search.trivial_solution()
+    if solution is None:
+        search.begin()
+    while solution is None and search.rounds < _MOST_ROUNDS:
+        search.step()
+        if search.rounds % _ROUNDS_BETWEEN_CHECKS == 0:
+            solution = search.solution(gap)
+        _report(on_progress, share_done(search.gap, gap), search.gap)
+    if solution is None:
+        raise ReleaseError(
+            f"After {_MOST_ROUNDS:,} rounds the gap is {search.gap:.2g}, above {gap:.2g}; ask for "
+            "a larger gap."
+        )
+    _report(on_progress, 1.0, solution.gap)
+    return solution
+
+
+def _report(on_progress: Progress, share: float, gap: float) -> None:
+    on_progress(f"Making the tables nonnegative (gap {gap:.1g})", share)
+
+
+class _Search:
+    """The state of the method: one number x a cell of the maximal tables."""
+
+    def __init__(self, tables: TableMap, given: ContributionArrays) -> None:
+        given = {**given, (): np.maximum(given[()], 0.0)}
+        self._map, self._given, self._contributions = tables, given, dict(given)
+        self._length = tables.product(given, given)
+        self._cells = self._tables(given)
+        # M c of the last round; needed only where the step in c is not exact.
+        self._values = dict(self._cells) if tables.strategies else None
+        # All cells as one array, where the step is a product with sparse matrices.
+        self._all_cells: np.ndarray | None = None
+        self._lower, self._evenly = 0.0, _FIRST_EVENLY
+        self.rounds, self.gap = 0, 1.0
+
+    def begin(self) -> None:
+        """To be called before the first step."""
+        if not self._map.strategies and CellCoupling.entries(self._map) <= _MOST_ENTRIES:
+            self._all_cells = np.concatenate([cells.ravel() for cells in self._cells.values()])
+            ends = np.cumsum([cells.size for cells in self._cells.values()])
+            parts = np.split(self._all_cells, ends[:-1])
+            for (table, cells), part in zip(list(self._cells.items()), parts, strict=True):
+                self._cells[table] = part.reshape(cells.shape)
+        self._weigh(_PENALTY)
+
+    def _weigh(self, penalty: float) -> None:
+        """Set the penalty and what follows from it, in units in which H(T, T) is 1."""
+        self._weight = penalty
+        self._penalty = {
+            table: penalty / self._map.bound(table, table) for table in self._map.tables
+        }
+        self._curvature = dict.fromkeys(self._map.family, 0.0)
+        for table in self._map.tables:
+            for subset in subsets(table):
+                self._curvature[subset] += self._penalty[table] * self._map.bound(table, subset)
+        if self._all_cells is None:
+            return
+        factors = {subset: 1 / (2 + curvature) for subset, curvature in self._curvature.items()}
+        start = {subset: 2 * factors[subset] * values for subset, values in self._given.items()}
+        factors[()], start[()] = 0.0, self._given[()]
+        self._start = np.concatenate([cells.ravel() for cells in self._tables(start).values()])
+        self._coupling = CellCoupling(
+            self._map, {subset: penalty * factor for subset, factor in factors.items()}
+        )
+
+    def _raise_penalty(self) -> None:
+        """Multiply the penalty, with the multipliers as they are."""
+        for cells in self._cells.values():
+            np.divide(cells, _PENALTY_FACTOR, out=cells, where=cells < 0)
+        self._weigh(_PENALTY * _PENALTY_FACTOR)
+
+    def trivial_solution(self) -> Nonnegative | None:
+        """What needs no search: tables without negative cells, or of nothing at all."""
+        if not any(np.any(cells < 0) for cells in self._cells.values()):
+            return Nonnegative(_read_only(self._given), 0.0, 0.0, 0)
+        if self._given[()] == 0:  # then all cells can only be 0
+            nothing = {subset: np.zeros_like(values) for subset, values in self._given.items()}
+            return Nonnegative(_read_only(nothing), self._length, 0.0, 0)
+        return None
+
+    def step(self) -> None:
+        """One round: the contributions nearest to what the tables should be, then x."""
+        self.rounds += 1
+        if self._all_cells is not None:
+            values = self._start + self._coupling.of(np.abs(self._all_cells))
+            self._all_cells += _RELAXATION * (values - np.maximum(self._all_cells, 0))
+            return
+        pull = self._pulled_back(self._wanted)
+        for subset, values in pull.items():
+            curvature = self._curvature[subset]
+            minimum = 2 * self._given[subset] + self._map.shaped(subset, values)
+            if self._values is not None:
+                minimum += curvature * self._contributions[subset]
+            self._contributions[subset] = minimum / (2 + curvature)
+        self._contributions[()] = self._given[()]
+        for table, values in self._map.of_tables(
+            lambda subset: self._map.table(subset, self._contributions)
+        ):
+            # x ← r M c + (1 − r) y + u with y and u the two sides of x, r the relaxation.
+            cells = self._cells[table]
+            cells += _RELAXATION * (values - np.maximum(cells, 0))
+            if self._values is not None:
+                self._values[table] = values
+
+    def _wanted(self, table: AttributeIndices) -> np.ndarray:
+        """ρ (y − u), less ρ M c where the step in c is not exact."""
+        wanted = np.abs(self._cells[table])
+        if self._values is not None:
+            wanted -= self._values[table]
+        return self._penalty[table] * wanted
+
+    def solution(self, goal: float) -> Nonnegative | None:
+        """The result, if its gap is not above the goal."""
+        pull = self._pulled_back(
+            lambda table: self._penalty[table] * np.maximum(-self._cells[table], 0)
+        )
+        near = {
+            subset: self._given[subset] + self._map.shaped(subset, values) / 2
+            for subset, values in pull.items()
+        }
+        near[()] = self._given[()]
+        twice = sum(
+            np.vdot(values, near[subset] + self._given[subset]) for subset, values in pull.items()
+        )
+        lower = self._lower
+        self._lower = max(lower, -float(twice) / 2)
+        del pull
+        raised = self._raised(near)
+        result = self._result(raised)
+        if result.gap <= goal:
+            # The same again, with no cell below 0 by rounding either.
+            result = self._result(without_rounding(self._map, raised, self._given[()]))
+        self.gap = min(self.gap, result.gap)
+        if result.gap <= goal:
+            return result
+        is_settled = self._lower - lower < _SETTLED * (result.distance - self._lower)
+        if is_settled and lower > 0 and self._weight == _PENALTY:
+            self._raise_penalty()
+        return None
+
+    def _raised(self, near: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
+        """Contributions near to these, with the total as given and no negative cell.
+
+        Every cell is raised evenly by a part of what the lowest one lacks; what others still lack
+        is added to each, spread evenly over the other attributes. Which part is chosen for the
+        distance.
+        """
+        tables = self._tables(near)
+        total = max(
+            max(-float(cells.min()), 0.0) * self._map.cells(table)
+            for table, cells in tables.items()
+        )
+        best, nearest = dict(near), np.inf
+        for evenly in (self._evenly / 3, self._evenly, min(3 * self._evenly, 1.0)):
+            lacking = {
+                table: np.maximum(-cells - evenly * total / self._map.cells(table), 0)
+                for table, cells in tables.items()
+            }
+            raised = self._map.spread_evenly({**lacking, (): np.array(evenly * total)})
+            for subset, values in near.items():
+                raised[subset] += values
+            raised = self._scaled(raised)
+            distance = self._distance(raised)
+            if distance < nearest:
+                best, nearest = raised, distance
+                self._evenly = max(evenly, _FIRST_EVENLY / 100)
+        return best
+
+    def _scaled(self, contributions: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
+        """All multiplied by one number, to the total as given."""
+        scale = float(self._given[()] / contributions[()])
+        return {subset: scale * values for subset, values in contributions.items()}
+
+    def _distance(self, contributions: ContributionArrays) -> float:
+        moved = {subset: values - self._given[subset] for subset, values in contributions.items()}
+        return self._map.product(moved, moved)
+
+    def _result(self, contributions: ContributionArrays) -> Nonnegative:
+        distance = self._distance(contributions)
+        exact = distance <= _ROUNDING * self._length
+        gap = 0.0 if exact else max(1 - self._lower / distance, 0.0)
+        return Nonnegative(_read_only(contributions), distance, gap, self.rounds)
+
+    # ---- all tables, in threads; sums in the same order whatever the computer
+
+    def _tables(self, contributions: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
+        return dict(self._map.of_tables(lambda table: self._map.table(table, contributions)))
+
+    def _pulled_back(
+        self, values: Callable[[AttributeIndices], np.ndarray]
+    ) -> dict[AttributeIndices, np.ndarray]:
+        """Σ_T M_Tᵀ of these values, one array of each table."""
+        sums: dict[AttributeIndices, np.ndarray] = {}
+        for _, parts in self._map.of_tables(
+            lambda table: self._map.pulled_back(table, values(table))
+        ):
+            for subset, part in parts.items():
+                sums[subset] = sums[subset] + part if subset in sums else part
+        return sums
+
+
+def _read_only(contributions: ContributionArrays) -> ContributionArrays:
+    return MappingProxyType(
+        {subset: read_only(values.view()) for subset, values in contributions.items()}
+    )
+
+
+# ---- How the cells of all maximal tables depend on each other: M D K Mᵀ as products with ones.
+#
+# Without strategies, a table's own contribution is the table less its means over any of its axes,
+# with signs: Σ_{C⊆T} (−1)^|T∖C| (mean over T∖C, spread). So tables exchange nothing but totals over
+# their axes, which are products with sparse matrices of ones: for many small tables several times
+# as fast as some calls for each of them.
+
+
+_Part = tuple[AttributeIndices, AttributeIndices]
+"""A table and some of its attributes: its totals over all others."""
+
+
+class CellCoupling:
+    """M D K Mᵀ of a map without strategies, where D is a number for each set of the family.
+
+    The family must have attributes: the total alone has nothing to exchange.
+    """
+
+    def __init__(self, tables: TableMap, factors: Mapping[AttributeIndices, float]) -> None:
+        """factors: D, of every set of the family"""
+        self._map = tables
+        whole = [(table, table) for table in tables.tables]
+        shared = [(subset, subset) for subset in _not_maximal(tables)]
+        # Totals of tables over one axis; over one and more; and of all that is not maximal.
+        faces = [(table, face) for table in tables.tables for face in _faces(table)]
+        parts = [(table, part) for table in tables.tables for part in subsets(table)]
+        parts = [(table, part) for table, part in parts if part != table]
+        within = [(subset, part) for subset, _ in shared for part in subsets(subset)]
+        self._of_faces = self._ones(faces, [(table, table) for table, _ in faces], whole)
+        self._of_parts = self._ones(parts, [_face_with(*part) for part in parts], faces)
+        self._of_within = self._ones(within, [(subset, subset) for subset, _ in within], shared)
+        # Where each cell of the parts is among those of what tables share.
+        starts = self._starts(shared)
+        self._shared_cells = np.concatenate(
+            [np.arange(tables.cells(part)) + starts[part, part] for _, part in parts]
+        )
+        self._own = self._for_cells(whole, [factors[table] for table, _ in whole])
+        self._shared = self._for_cells(shared, [factors[subset] for subset, _ in shared])
+        means = self._signed_means(parts)
+        self._mean = np.abs(means)
+        self._own_means = means * self._for_cells(parts, [factors[table] for table, _ in parts])
+        self._means_within = self._signed_means(within)
+
+    @staticmethod
+    def entries(tables: TableMap) -> int:
+        """How many ones there are in the matrices, which take most of the memory."""
+        own = sum(
+            len(table) * tables.cells(table) + sum(map(tables.cells, subsets(table)))
+            for table in tables.tables
+        )
+        return own + sum(2 ** len(part) * tables.cells(part) for part in _not_maximal(tables))
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """M D K Mᵀ values; both float64[cells], of all maximal tables in the order of the map."""
+        parts = self._of_parts.T @ (self._of_faces.T @ values)
+        shared = np.bincount(self._shared_cells, parts * self._mean, len(self._shared))
+        centred = self._of_within @ (self._means_within * (self._of_within.T @ shared))
+        parts *= self._own_means
+        parts += (self._shared * centred)[self._shared_cells] * self._mean
+        return self._own * values + self._of_faces @ (self._of_parts @ parts)
+
+    def _signed_means(self, parts: Sequence[_Part]) -> np.ndarray:
+        """What makes of totals the means that a table's own contribution consists of."""
+        signed = [
+            (-1) ** (len(table) - len(part)) * self._map.cells(part) / self._map.cells(table)
+            for table, part in parts
+        ]
+        return self._for_cells(parts, signed)
+
+    def _for_cells(self, parts: Sequence[_Part], values: Sequence[float]) -> np.ndarray:
+        """A number for each part, once for each of its cells."""
+        return np.repeat(values, [self._map.cells(part) for _, part in parts])
+
+    def _starts(self, parts: Sequence[_Part]) -> dict[_Part, int]:
+        """Where the cells of each begin, one after the other."""
+        ends = accumulate((self._map.cells(part) for _, part in parts), initial=0)
+        return dict(zip(parts, ends, strict=False))
+
+    def _ones(
+        self, parts: Sequence[_Part], sources: Sequence[_Part], all_sources: Sequence[_Part]
+    ) -> sparse.csr_array:
+        """[cells of all sources, cells of the parts]: 1 where the first is counted in the second.
+
+        sources: of which each part is the totals
+        """
+        sizes = [self._map.cells(source) for _, source in sources]
+        rows, columns = (np.empty(sum(sizes), dtype=np.int32) for _ in range(2))
+        source_starts, end, part_end = self._starts(all_sources), 0, 0
+        for part, source, size in zip(parts, sources, sizes, strict=True):
+            start, end = end, end + size
+            rows[start:end] = np.arange(size) + source_starts[source]
+            columns[start:end] = self._counted_in(source[1], part[1]) + part_end
+            part_end += self._map.cells(part[1])
+        n_rows = sum(self._map.cells(source) for _, source in all_sources)
+        return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n_rows, part_end))
+
+    def _counted_in(self, table: AttributeIndices, part: AttributeIndices) -> np.ndarray:
+        """The cell of its totals that each cell of a table is counted in: int64[cells]."""
+        cells = np.zeros((1,) * len(table), dtype=np.int64)
+        for axis, index in enumerate(table):
+            if index in part:
+                size = int(self._map.sizes[index])
+                along = np.arange(size).reshape([-1, *(1,) * (len(table) - 1 - axis)])
+                cells = cells * size + along
+        return np.broadcast_to(cells, self._map.sizes[list(table)]).ravel()
+
+
+def _not_maximal(tables: TableMap) -> list[AttributeIndices]:
+    maximal = set(tables.tables)
+    return [subset for subset in tables.family if subset not in maximal]
+
+
+def _faces(table: AttributeIndices) -> list[AttributeIndices]:
+    """All of its attributes but one."""
+    return [table[:axis] + table[axis + 1 :] for axis in range(len(table))]
+
+
+def _face_with(table: AttributeIndices, part: AttributeIndices) -> _Part:
+    """The totals over one axis of a table from which those of the part follow."""
+    return table, next(face for face in _faces(table) if set(part) <= set(face))
+
+
+# ---- Whole numbers for a table: each cell moves by less than 1, and totals are kept where they
+# can be.
+#
+# Rounded from the total down to the cells, attribute by attribute (docs/mathematics.md §12): at
+# every step the parts with the largest fractions go up, as many as their whole needs. What two
+# tables have for their first attributes in common is the same in both; totals over other attributes
+# may differ. Nothing is drawn at random, so the same table is always rounded alike: a bias of less
+# than 1 a cell.
+
+
+_WHOLE = 1e-6  # a number this near to a whole one is taken for it, and not the one below
+
+
+def rounded(totals: Sequence[np.ndarray]) -> np.ndarray:
+    """A table in whole numbers, float64, one axis an attribute.
+
+    totals: the table summed over all its attributes, over all but the first, over all but the first
+    two, …, and the table itself; each the sum of the next up to rounding errors.
+    """
+    first, *finer = totals
+    whole = np.rint(first)
+    for values in finer:
+        whole = _parts(whole.ravel(), values.reshape(whole.size, -1)).reshape(values.shape)
+    return whole
+
+
+def _parts(wholes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The values [m, n] in whole numbers that add up to wholes [m] along each row.
+
+    A whole is at less than 1 from the sum of its row.
+    """
+    nearest = np.rint(values)
+    whole = np.where(np.abs(values - nearest) < _WHOLE, nearest, np.floor(values))
+    fractions = values - whole
+    missing = (wholes - whole.sum(axis=1))[:, np.newaxis]
+    order = np.argsort(-fractions, axis=1, kind="stable")
+    rank = np.argsort(order, axis=1)
+    whole += rank < missing
+    # Of numbers that were taken for whole ones a little above them, the sum can be one too many.
+    whole -= rank >= values.shape[1] + missing
+    return whole

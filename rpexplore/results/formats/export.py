@@ -1,0 +1,425 @@
+"""Exports: copies of finished tables under names that all formats take, and their metadata."""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from unicodedata import combining, normalize
+from urllib.parse import urlsplit
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rpexplore.common.numbers import exact_text, float_at_least, shown_value
+from rpexplore.common.processes import Progress, in_order, no_progress
+from rpexplore.common.text import capitalised, is_text, text_of_path, without_formula
+from rpexplore.domain import result_schema
+from rpexplore.domain.result_schema import (
+    ADAPTIVE,
+    CV,
+    OWN_COUNTS,
+    PUBLISHABLE,
+    RELEASED,
+    SMOOTH,
+    Role,
+    Schema,
+)
+from rpexplore.errors import ReleaseError
+from rpexplore.releases.adaptive_release import LEAST_ERROR, bound_sentence
+from rpexplore.releases.items import Item
+from rpexplore.releases.manifest import manifest_sha256, read_manifest
+from rpexplore.releases.table_cells import CsvWriter, csv_decimals
+from rpexplore.results.measurement_source import spent
+from rpexplore.results.results import AnyResults, load_any_results, sources_of
+
+# ---- The columns of exported tables, under names that every format takes.
+#
+# Codebooks may name an attribute in any way ("marital status", "région"); files for other programs
+# may not. There a name has letters, digits and underscores of ASCII, begins with a letter, and is
+# another one whatever the case. An attribute has the same name in every table.
+
+
+_TAKEN = {one.name for one in (*RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], CV, PUBLISHABLE)}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of an exported table.
+
+    name       in the export
+    title      in the release, which may be any text
+    role       what it is, see `result_schema`
+    attribute  whose code or label it is; "" for others
+    meaning    of the column, as a sentence
+    texts      all that a column of codes or labels holds, in the order of the cells; else empty
+    """
+
+    name: str
+    title: str
+    role: Role
+    attribute: str = ""
+    meaning: str = ""
+    texts: tuple[str, ...] = ()
+
+    @property
+    def is_number(self) -> bool:
+        return self.role in result_schema.NUMBERS
+
+    @property
+    def is_required(self) -> bool:
+        """Whether every row has a text: areas of some levels may have no names."""
+        return bool(self.texts) and "" not in self.texts
+
+    @property
+    def names_cells(self) -> bool:
+        """Whether it holds codes or labels."""
+        return self.role in ("code", "label")
+
+
+def attribute_names(attributes: Sequence[str]) -> dict[str, str]:
+    """The name of each attribute in exports, so that its label has one as well: NAME_label."""
+    taken = set(_TAKEN)
+    names = {}
+    for attribute in attributes:
+        name = safe_name(attribute, taken, "attribute", endings=("", "_label"))
+        names[attribute] = name
+        taken |= {name.lower(), f"{name}_label".lower()}
+    return names
+
+
+def safe_name(
+    text: str, taken: Iterable[str] = (), fallback: str = "name", endings: Sequence[str] = ("",)
+) -> str:
+    """A name for a text, which with none of these endings is among those taken (lower case)."""
+    letters = "".join(sign for sign in normalize("NFKD", text) if not combining(sign))
+    plain = re.sub(r"[^A-Za-z0-9]+", "_", letters).strip("_")
+    if not re.match("[A-Za-z]", plain):
+        plain = f"{fallback}_{plain}".strip("_")
+    name, number = plain, 1
+    while any(f"{name}{ending}".lower() in taken for ending in endings):
+        number += 1
+        name = f"{plain}_{number}"
+    return name
+
+
+def columns_of_table(
+    schema: Schema, names: Mapping[str, str], titles: Mapping[str, str]
+) -> list[Column]:
+    """The columns of a table, without their texts.
+
+    Args:
+        schema: Of the table in the folder of results.
+        names: Of each attribute in exports, see `attribute_names`.
+        titles: What the codebook calls attributes at length, where it does.
+    """
+    columns = []
+    for stored in schema.columns:
+        name, meaning = stored.name, stored.meaning
+        if stored.names_cells:
+            name = names[stored.attribute] + ("_label" if stored.role == "label" else "")
+            if (title := titles.get(stored.attribute)) is not None:
+                says = "what a row counts" if stored.role == "code" else "what its codes are called"
+                meaning = f"{title}: {says}."
+        columns.append(Column(name, stored.name, stored.role, stored.attribute, meaning))
+    return columns
+
+
+# ---- Exports: copies of finished tables under names that all formats take, and what is known of
+# them.
+#
+# A format describes these copies, or writes its own; see `publishing`. All sentences on privacy are
+# those of the manifest.
+
+
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
+
+_PERIOD = r"[0-9]{4}(-(A1|S[12]|T[1-3]|Q[1-4]|M(0[1-9]|1[0-2])|(0[1-9]|1[0-2])(-[0-3][0-9])?))?"
+MOST_LISTED = 1000  # texts of a column that a description lists one by one
+
+
+@dataclass(frozen=True)
+class Imprint:
+    """What only people know of a publication; catalogues have fields for it. All may be left out.
+
+    title      of the publication; the name of the release's folder if left out
+    publisher  who publishes it
+    license    web address of the licence
+    agency     the identifier under which a statistical agency maintains its SDMX structures
+    period     when the records are of, for SDMX: 2026, 2026-Q1, 2026-03 or 2026-03-31
+
+    Raises `ReleaseError` for a text that no file can hold, and for a licence, an agency or a period
+    that cannot be one.
+    """
+
+    title: str = ""
+    publisher: str = ""
+    license: str = ""
+    agency: str = ""
+    period: str = ""
+
+    def __post_init__(self) -> None:
+        for name, text in vars(self).items():
+            if not is_text(text):
+                raise ReleaseError(
+                    f"The {name} must be a text that files can hold, got {shown_value(text)}."
+                )
+        address = urlsplit(self.license)
+        if self.license and not (address.scheme in ("http", "https") and address.netloc):
+            raise ReleaseError(
+                f"The licence must be a web address, got {self.license!r}; give one such as "
+                "https://creativecommons.org/licenses/by/4.0/."
+            )
+        if self.agency and any(safe_name(part) != part for part in self.agency.split(".")):
+            raise ReleaseError(
+                "The SDMX agency must be an identifier of letters, digits and underscores, parts "
+                f"of it divided by full stops, got {self.agency!r}; give one such as ESTAT."
+            )
+        if self.period and not re.fullmatch(_PERIOD, self.period):
+            raise ReleaseError(
+                f"The period must be one as SDMX writes them, got {self.period!r}; give one such "
+                "as 2026, 2026-Q1, 2026-03 or 2026-03-31."
+            )
+
+
+@dataclass(frozen=True)
+class ExportedTable:
+    """A table of an export.
+
+    item        in the folder of results
+    attributes  in the order of its columns, levels of areas among them
+    columns     of the file
+    key         the names of the columns that no two rows have alike; empty if there are none
+    path        of the CSV file within the export, "" if there is none
+    n_bytes, sha256   of that file
+    note        what is known of all its errors together, as a sentence; "" for nothing
+    """
+
+    item: Item
+    attributes: tuple[str, ...]
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    n_rows: int
+    path: str = ""
+    n_bytes: int = 0
+    sha256: str = ""
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its number and attributes, in small letters: "0003_age_sex"."""
+        return self.item.name.lower()
+
+    @property
+    def title(self) -> str:
+        """ "age × sex"; "total" of no attributes; "municipality: age × sex"."""
+        return self.item.title
+
+
+@dataclass
+class Export:
+    """A finished folder of tables, while it is written for other programs.
+
+    source   the folder of a release, or of combined or processed tables
+    tables   of the export, from `read_tables` on
+    """
+
+    source: Path
+    imprint: Imprint = field(default_factory=Imprint)
+    escape_formulas: bool = False
+    tables: list[ExportedTable] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.manifest: Mapping[str, Any] = read_manifest(self.source)
+        self.results: AnyResults = load_any_results(self.source)
+
+    # ---- what is known of all tables
+
+    @property
+    def title(self) -> str:
+        return self.imprint.title or text_of_path(self.source.resolve().name)
+
+    @property
+    def name(self) -> str:
+        """An identifier: small letters, digits, underscores."""
+        return safe_name(self.title, fallback="tables").lower()
+
+    @property
+    def guarantee(self) -> str:
+        return self.results.guarantee
+
+    @property
+    def description(self) -> str:
+        """What the tables are and what holds for them."""
+        return f"{self.kind} {self.guarantee}"
+
+    @property
+    def kind(self) -> str:
+        """What the tables are, as a sentence."""
+        return f"{self.results.figures}, {self.results.label}."
+
+    @property
+    def created(self) -> str:
+        """When the tables were finished, with time zone."""
+        return self.manifest.get("finished") or self.manifest["created"]
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Those in some table, and levels of areas, in the order of columns."""
+        return self.results.attributes
+
+    @cached_property
+    def attribute_names(self) -> Mapping[str, str]:
+        """What attributes are called in the export."""
+        return attribute_names(self.attributes)
+
+    @cached_property
+    def attribute_titles(self) -> Mapping[str, str]:
+        """What the codebook calls attributes at length; their names where it does not."""
+        titles = {name: name for name in self.attributes}
+        if self.results.domain is not None:  # processed tables hold no codebook
+            titles |= {
+                attribute.name: attribute.label or attribute.name
+                for attribute in self.results.domain.attributes
+            }
+        return titles
+
+    @cached_property
+    def privacy(self) -> dict[str, Any]:
+        """The guarantee as fields, as manifests have them: exact ρ as text, unit, sentences."""
+        total = spent(sources_of(self.results))
+        return {
+            "definition": "zero-concentrated differential privacy (zCDP)",
+            "rho": exact_text(total.rho),
+            "rho_is_known": total.is_known,
+            "privacy_unit": total.unit,
+            "guarantee": self.guarantee,
+            "label": capitalised(self.results.label),
+            "manifest_sha256": manifest_sha256(self.source),
+        }
+
+    @property
+    def rho(self) -> float:
+        """The ρ of all that the tables were made from, rounded up."""
+        return float_at_least(spent(sources_of(self.results)).rho)
+
+    # ---- tables
+
+    @property
+    def has_notes(self) -> bool:
+        return any(table.note for table in self.tables)
+
+    def read_tables(self, folder: Path | None = None, on_progress: Progress = no_progress) -> None:
+        """Read all tables, and write a copy of each as CSV into a folder if there is one."""
+        if folder is not None:
+            (folder / "tables").mkdir()
+        items = self.results.items
+        known: dict[tuple[str, ...], tuple[str, ...]] = {}  # texts that many tables share
+        with closing(in_order(lambda item: self._read(item, folder), items)) as read:
+            for position, table in enumerate(read):
+                columns = tuple(
+                    replace(column, texts=known.setdefault(column.texts, column.texts))
+                    for column in table.columns
+                )
+                self.tables.append(replace(table, columns=columns))
+                if position % 16 == 0:
+                    on_progress("Writing the tables", position / len(items))
+
+    def rows(self, table: ExportedTable) -> pa.Table:
+        """The cells of a table, its columns by their names in the export."""
+        rows = _as_written(table.item.read())
+        return rows.rename_columns([column.name for column in table.columns])
+
+    def _read(self, item: Item, folder: Path | None) -> ExportedTable:
+        rows = item.read()
+        schema = Schema.of(rows)
+        columns = columns_of_table(schema, self.attribute_names, self.attribute_titles)
+        rows = _as_written(rows)
+        for index, column in enumerate(columns):
+            if column.names_cells:
+                columns[index] = replace(column, texts=self._texts(rows, index))
+        rows = rows.rename_columns([column.name for column in columns])
+        table = ExportedTable(
+            item,
+            schema.attributes,
+            tuple(columns),
+            _key(rows, columns),
+            rows.num_rows,
+            note=bound_sentence(item.bound) if item.bound else "",
+        )
+        if folder is None:
+            return table
+        path = f"tables/{item.name}.csv"
+        with (folder / path).open("wb") as file:
+            writer = CsvWriter(
+                file, rows.column_names, decimals_of(rows), escape_formulas=self.escape_formulas
+            )
+            writer.write(rows)
+        with (folder / path).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        n_bytes = (folder / path).stat().st_size
+        return replace(table, path=path, n_bytes=n_bytes, sha256=digest)
+
+    def _texts(self, rows: pa.Table, index: int) -> tuple[str, ...]:
+        texts = rows.column(index).unique().cast(pa.string()).to_pylist()
+        return tuple(map(without_formula, texts)) if self.escape_formulas else tuple(texts)
+
+
+def _as_written(rows: pa.Table) -> pa.Table:
+    """Rows in which every column is float64, or a text by a dictionary."""
+    for index, stored in enumerate(rows.schema):
+        column = rows.column(index)
+        if pa.types.is_boolean(stored.type):
+            column = pc.if_else(column, "yes", "no").dictionary_encode()
+        elif pa.types.is_string(stored.type):
+            column = column.dictionary_encode()
+        elif pa.types.is_integer(stored.type):
+            column = column.cast(pa.float64())
+        else:
+            continue
+        rows = rows.set_column(index, stored.with_type(column.type), column)
+    return rows.combine_chunks().unify_dictionaries()
+
+
+def decimals_of(rows: pa.Table) -> int:
+    """How many decimals the numbers of a table have as CSV, as in a release's own files."""
+    schema = Schema.of(rows)
+    numbers = [np.asarray(rows[one.name]) for one in schema.columns if one.is_number]
+    largest = max(float(np.nanmax(np.abs(column), initial=0.0)) for column in numbers)
+    errors = np.asarray(rows[schema.error_and_count[0]])
+    # Without unbiased figures beside it, a model may be sure of a cell.
+    by_model = schema.is_smooth and not schema.has_unbiased
+    if schema.has("error"):
+        errors = np.asarray(rows[schema.name("error")])
+    return csv_decimals(max(errors.min(), LEAST_ERROR) if by_model else errors.min(), largest)
+
+
+def _key(rows: pa.Table, columns: Sequence[Column]) -> tuple[str, ...]:
+    """The codes, or codes and labels, if no two rows have the same."""
+    for roles in (("code",), ("code", "label")):
+        names = [column.name for column in columns if column.role in roles]
+        if names and rows.group_by(names).aggregate([]).num_rows == rows.num_rows:
+            return tuple(names)
+    return ()
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format that tables can be exported to.
+
+    title      what people call it
+    files      what it adds to the folder, for its README
+    write      writes that into a folder
+    has_files_of_its_own   whether it has the tables in it, so that it needs no copies beside it
+    """
+
+    title: str
+    files: str
+    write: Callable[[Export, Path], None]
+    has_files_of_its_own: bool = False

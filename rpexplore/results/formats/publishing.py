@@ -1,0 +1,135 @@
+"""The formats that finished tables can be exported to, and the folder that is written.
+
+    tables/NNNN_age_sex.csv   each table, one row a cell, under names that all formats take
+    README.md                 what is promised, and what the columns are
+    ...                       what the formats add: descriptions, or files of their own
+
+A format is a module in `writers`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rpexplore.common.file_kinds import zip_of
+from rpexplore.common.processes import Progress, no_progress
+from rpexplore.common.template_text import text_from_template
+from rpexplore.common.text import FORMULAS_ESCAPED, joined
+from rpexplore.domain.domain import formulas_warning
+from rpexplore.errors import ReleaseError
+from rpexplore.releases.atomic_folder import check_room, new_folder
+from rpexplore.releases.table_files import BYTES_PER_CELL
+from rpexplore.results.formats import writers
+from rpexplore.results.formats.export import Export, Format, Imprint
+from rpexplore.results.formats.writers import DEFAULT
+
+README = "README.md"
+_NO_IMPRINT = Imprint()
+
+
+@dataclass(frozen=True)
+class Published:
+    """An export that was written.
+
+    files    within its folder
+    warning  of texts from records that spreadsheets take for formulas; None if there are none
+    """
+
+    folder: Path
+    files: tuple[str, ...]
+    warning: str | None
+
+
+FORMATS: Mapping[str, Format] = {
+    name: import_module(f"{writers.__name__}.{name}").FORMAT for name in writers.NAMES
+}
+
+
+def publish(
+    release: str | Path,
+    output: str | Path,
+    *,
+    formats: Sequence[str] = (DEFAULT,),
+    imprint: Imprint = _NO_IMPRINT,
+    escape_formulas: bool = False,
+    on_progress: Progress = no_progress,
+) -> Published:
+    """Export finished tables into the folder `output`, which must not exist yet.
+
+    Complete or not at all. Spends nothing; the release stays as it is.
+
+    Args:
+        release: The folder of a release of any kind, or of tables that were made of one.
+        formats: Keys of `FORMATS`, any number of them.
+        imprint: Title, publisher and licence, for the formats that have fields for them.
+        escape_formulas: Whether no text in CSV files begins as formulas of spreadsheets do.
+
+    Returns:
+        What was written.
+
+    Raises:
+        ReleaseError: If the folder holds no tables, or a file of it was changed; if there is no
+            such format, or a format cannot hold the tables; if `output` cannot be written.
+    """
+    chosen = list(dict.fromkeys(formats))
+    unknown = [name for name in chosen if name not in FORMATS]
+    if unknown or not chosen:
+        raise ReleaseError(
+            f"There is no format {unknown[0] if unknown else ''!r}; choose "
+            f"{joined(list(FORMATS), ' or ')}."
+        )
+    output = Path(output)
+    export = Export(Path(release), imprint, escape_formulas)
+    with_copies = not all(FORMATS[name].has_files_of_its_own for name in chosen)
+    n_cells = sum(item.n_rows for item in export.results.items)
+    check_room(BYTES_PER_CELL * n_cells * len(chosen), output)
+    try:
+        with new_folder(output) as folder:
+            export.read_tables(folder if with_copies else None, on_progress)
+            for name in chosen:
+                on_progress(f"Writing {FORMATS[name].title}", 0.99)
+                FORMATS[name].write(export, folder)
+            _write_readme(export, folder, chosen, with_copies=with_copies)
+            paths = (path for path in folder.rglob("*") if path.is_file())
+            files = sorted(path.relative_to(folder).as_posix() for path in paths)
+    except OSError as error:
+        raise ReleaseError(
+            f"The tables could not be written to {str(output)!r} ({error.strerror or error}) and "
+            "nothing of them was left; make room, or choose another folder."
+        ) from None
+    on_progress("Finished", 1.0)
+    domain = export.results.domain  # processed tables have none
+    warning = None if domain is None or escape_formulas else formulas_warning(domain)
+    return Published(output, tuple(files), warning)
+
+
+def published_zip(release: Path, formats: Sequence[str], imprint: Imprint = _NO_IMPRINT) -> bytes:
+    """The folder that `publish` writes, as a zip file, for a download."""
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "tables"
+        published = publish(release, folder, formats=formats, imprint=imprint)
+        return zip_of({name: (folder / name).read_bytes() for name in published.files})
+
+
+def _write_readme(
+    export: Export, folder: Path, formats: Sequence[str], *, with_copies: bool
+) -> None:
+    meanings: dict[str, dict[str, None]] = {}  # parts of a release may mean something else
+    for table in export.tables:
+        for column in table.columns:
+            if not column.names_cells:
+                meanings.setdefault(column.name, {})[column.meaning] = None
+    numbers = {name: " Or: ".join(each) for name, each in meanings.items()}
+    text = text_from_template(
+        "rpexplore.results",
+        "published.md.j2",
+        export=export,
+        formats=[FORMATS[name] for name in formats],
+        with_copies=with_copies,
+        numbers=numbers,
+        renamed={title: name for title, name in export.attribute_names.items() if title != name},
+        formulas=FORMULAS_ESCAPED if export.escape_formulas else "",
+    )
+    (folder / README).write_text(text, encoding="utf-8", newline="\n")

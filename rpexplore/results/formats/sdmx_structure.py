@@ -1,0 +1,209 @@
+"""The structure of a cube of released tables, as an SDMX-ML 3.0 message.
+
+Codelists, concepts, a data structure and a dataflow, all maintained by one agency. The guarantee is
+the description of the dataflow.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from rpexplore.results.formats.export import Column
+
+VERSION = "1.0.0"
+TOTAL = "_T"  # of an attribute that a table does not have
+TIME_PERIOD, OBS_VALUE, OBS_STATUS, CONF_STATUS = (
+    "TIME_PERIOD", "OBS_VALUE", "OBS_STATUS", "CONF_STATUS",
+)  # fmt: skip
+ESTIMATED, FREE = "E", "F"
+# Codes and what they are called in the code lists of SDMX for all domains.
+_FLAGS = {
+    OBS_STATUS: ("Observation status", ESTIMATED, "Estimated value"),
+    CONF_STATUS: ("Confidentiality status", FREE, "Free (free for publication)"),
+}
+_NAMESPACES = {
+    prefix: f"http://www.sdmx.org/resources/sdmxml/schemas/v3_0/{name}"
+    for prefix, name in (("mes", "message"), ("str", "structure"), ("com", "common"))
+}
+_URN = "urn:sdmx:org.sdmx.infomodel"
+_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """An attribute as a dimension.
+
+    codes  code and label of each value or group -> its identifier in the code list
+    """
+
+    id: str
+    name: str
+    codes: Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
+class Cube:
+    """What the structure of a cube is made from.
+
+    agency    who maintains it
+    id        of the cube, in small letters
+    measures  the columns of numbers by their identifiers, OBS_VALUE first
+    period    the time of all observations, "" for none
+    """
+
+    agency: str
+    id: str
+    title: str
+    description: str
+    prepared: str
+    dimensions: Sequence[Dimension]
+    measures: Mapping[str, Column]
+    period: str
+
+    @property
+    def dataflow(self) -> str:
+        """What files of observations name: "AGENCY:ID(1.0.0)"."""
+        return f"{self.agency}:{self._id('DF')}({VERSION})"
+
+    def _id(self, kind: str) -> str:
+        return f"{kind}_{self.id}".upper()
+
+
+def structure_message(cube: Cube) -> bytes:
+    """The message as an XML file."""
+    return _Message(cube).bytes()
+
+
+class _Message:
+    def __init__(self, cube: Cube) -> None:
+        self._cube = cube
+        self._concepts = cube._id("CS")
+
+    def bytes(self) -> bytes:
+        for prefix, namespace in _NAMESPACES.items():
+            ElementTree.register_namespace(prefix, namespace)
+        cube = self._cube
+        root = ElementTree.Element(_tag("mes:Structure"))
+        header = _add(root, "mes:Header")
+        _add(header, "mes:ID", cube.id.upper())
+        _add(header, "mes:Test", "false")
+        _add(header, "mes:Prepared", cube.prepared)
+        _add(header, "mes:Sender", id=cube.agency.replace(".", "_"))
+        structures = _add(root, "mes:Structures")
+        self._add_dataflow(_add(structures, "str:Dataflows"))
+        codelists = _add(structures, "str:Codelists")
+        for dimension in cube.dimensions:
+            codes = [(TOTAL, "Total", "")]
+            for (code, label), identifier in dimension.codes.items():
+                stated = code if label and code != identifier else ""
+                codes.append((identifier, label or code, stated))
+            self._add_codelist(codelists, dimension.id, dimension.name, codes)
+        for flag, (name, code, meaning) in _FLAGS.items():
+            self._add_codelist(codelists, flag, name, [(code, meaning, "")])
+        self._add_concepts(_add(structures, "str:ConceptSchemes"))
+        self._add_data_structure(_add(structures, "str:DataStructures"))
+        ElementTree.indent(root, " ")
+        text = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+        return text + b"\n"
+
+    def _add_dataflow(self, parent: ElementTree.Element) -> None:
+        cube = self._cube
+        dataflow = self._maintained(parent, "str:Dataflow", cube._id("DF"), cube.title)
+        _add(dataflow, "com:Description", cube.description)
+        structure = f"{_URN}.datastructure.DataStructure={cube.agency}:{cube._id('DSD')}"
+        _add(dataflow, "str:Structure", f"{structure}({VERSION})")
+
+    def _add_codelist(
+        self,
+        parent: ElementTree.Element,
+        concept: str,
+        name: str,
+        codes: Sequence[tuple[str, str, str]],
+    ) -> None:
+        """codes: identifier, name and description ("" for none) of each."""
+        codelist = self._maintained(parent, "str:Codelist", f"CL_{concept}", name)
+        for identifier, meaning, description in codes:
+            code = _add(codelist, "str:Code", id=identifier)
+            _add(code, "com:Name", meaning)
+            if description:
+                _add(code, "com:Description", description)
+
+    def _add_concepts(self, parent: ElementTree.Element) -> None:
+        cube = self._cube
+        scheme = self._maintained(parent, "str:ConceptScheme", self._concepts, cube.title)
+        concepts = [(dimension.id, dimension.name, "") for dimension in cube.dimensions]
+        if cube.period:
+            concepts.append((TIME_PERIOD, "Time period", ""))
+        concepts += [(id, column.name, column.meaning) for id, column in cube.measures.items()]
+        concepts += [(flag, name, "") for flag, (name, _, _) in _FLAGS.items()]
+        for identifier, name, description in concepts:
+            concept = _add(scheme, "str:Concept", id=identifier)
+            _add(concept, "com:Name", name)
+            if description:
+                _add(concept, "com:Description", description)
+
+    def _add_data_structure(self, parent: ElementTree.Element) -> None:
+        cube = self._cube
+        structure = self._maintained(parent, "str:DataStructure", cube._id("DSD"), cube.title)
+        components = _add(structure, "str:DataStructureComponents")
+        dimensions = _add(components, "str:DimensionList", id="DimensionDescriptor")
+        for position, dimension in enumerate(cube.dimensions, start=1):
+            self._add_coded(
+                _add(dimensions, "str:Dimension", id=dimension.id, position=str(position)),
+                dimension.id,
+            )
+        if cube.period:
+            time = _add(dimensions, "str:TimeDimension", id=TIME_PERIOD)
+            self._add_concept_identity(time, TIME_PERIOD)
+            local = _add(time, "str:LocalRepresentation")
+            _add(local, "str:TextFormat", textType="ObservationalTimePeriod")
+        attributes = _add(components, "str:AttributeList", id="AttributeDescriptor")
+        for identifier in [id for id in cube.measures if id != OBS_VALUE]:
+            attribute = _add(attributes, "str:Attribute", id=identifier, usage="optional")
+            self._add_number(attribute, identifier)
+            self._add_to_observation(attribute)
+        for flag in _FLAGS:
+            attribute = _add(attributes, "str:Attribute", id=flag, usage="mandatory")
+            self._add_coded(attribute, flag)
+            self._add_to_observation(attribute)
+        measures = _add(components, "str:MeasureList", id="MeasureDescriptor")
+        measure = _add(measures, "str:Measure", id=OBS_VALUE, usage="mandatory")
+        self._add_number(measure, OBS_VALUE)
+
+    def _maintained(
+        self, parent: ElementTree.Element, tag: str, identifier: str, name: str
+    ) -> ElementTree.Element:
+        element = _add(parent, tag, id=identifier, agencyID=self._cube.agency, version=VERSION)
+        _add(element, "com:Name", name)
+        return element
+
+    def _add_concept_identity(self, parent: ElementTree.Element, concept: str) -> None:
+        scheme = f"{_URN}.conceptscheme.Concept={self._cube.agency}:{self._concepts}({VERSION})"
+        _add(parent, "str:ConceptIdentity", f"{scheme}.{concept}")
+
+    def _add_coded(self, parent: ElementTree.Element, concept: str) -> None:
+        self._add_concept_identity(parent, concept)
+        codelist = f"{_URN}.codelist.Codelist={self._cube.agency}:CL_{concept}({VERSION})"
+        _add(_add(parent, "str:LocalRepresentation"), "str:Enumeration", codelist)
+
+    def _add_number(self, parent: ElementTree.Element, concept: str) -> None:
+        self._add_concept_identity(parent, concept)
+        _add(_add(parent, "str:LocalRepresentation"), "str:TextFormat", textType="Double")
+
+    def _add_to_observation(self, attribute: ElementTree.Element) -> None:
+        _add(_add(attribute, "str:AttributeRelationship"), "str:Observation")
+
+
+def _tag(name: str) -> str:
+    prefix, _, local = name.partition(":")
+    return f"{{{_NAMESPACES[prefix]}}}{local}"
+
+
+def _add(
+    parent: ElementTree.Element, tag: str, text: str = "", **attributes: str
+) -> ElementTree.Element:
+    element = ElementTree.SubElement(parent, _tag(tag), attributes)
+    if text:
+        element.text = _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    return element

@@ -1,0 +1,198 @@
+"""SDMX 3.0 for statistical agencies: sdmx/structure.xml, and observations of each table.
+
+All tables together are one cube: its dimensions are the attributes, and an attribute that a table
+does not have stands at its total, `_T`. The count is the measure OBS_VALUE; standard error and
+interval are attributes of the observation, STD_ERR, LOWER_BOUND and UPPER_BOUND. The observations
+are SDMX-CSV 2.0, a file a table, each complete by itself.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from rpexplore.domain.result_schema import Role
+from rpexplore.errors import ReleaseError
+from rpexplore.releases.table_cells import CsvWriter
+from rpexplore.results.formats.export import (
+    Column,
+    Export,
+    ExportedTable,
+    Format,
+    decimals_of,
+    safe_name,
+)
+from rpexplore.results.formats.sdmx_structure import (
+    CONF_STATUS,
+    ESTIMATED,
+    FREE,
+    OBS_STATUS,
+    OBS_VALUE,
+    TIME_PERIOD,
+    TOTAL,
+    Cube,
+    Dimension,
+    structure_message,
+)
+
+FOLDER, STRUCTURE = "sdmx", "structure.xml"
+AGENCY = "RPEXPLORE"  # of structures that nobody maintains
+
+# Concepts that SDMX has for all domains; other numbers are called as their columns.
+_CONCEPTS: Mapping[Role, str] = {
+    "value": OBS_VALUE,
+    "error": "STD_ERR",
+    "lower": "LOWER_BOUND",
+    "upper": "UPPER_BOUND",
+}
+_Value: TypeAlias = tuple[str, str]
+"""Code and label of what a row counts; "" for no label."""
+
+_SIGNS = {"≤": "LE", "≥": "GE", "<": "LT", ">": "GT"}
+
+
+def write_sdmx(export: Export, folder: Path) -> None:
+    """Write structure and observations; raises `ReleaseError` for a table without a key."""
+    measures = {
+        _concept(column): column
+        for table in export.tables
+        for column in table.columns
+        if column.is_number
+    }
+    dimensions = _dimensions(export, measures)
+    cube = Cube(
+        agency=export.imprint.agency or AGENCY,
+        id=export.name,
+        title=export.title,
+        description=export.description,
+        prepared=export.created,
+        dimensions=list(dimensions.values()),
+        measures=measures,
+        period=export.imprint.period,
+    )
+    (folder / FOLDER).mkdir()
+    (folder / FOLDER / STRUCTURE).write_bytes(structure_message(cube))
+    for table in export.tables:
+        if table.n_rows > 1 and not table.key:
+            raise ReleaseError(
+                f"The table ({table.title}) has rows that are called alike, which SDMX cannot tell "
+                "apart; give them different labels, or choose another format."
+            )
+        rows = export.rows(table)
+        observations = _observations(rows, table, cube, dimensions)
+        with (folder / FOLDER / f"{table.name}.csv").open("wb") as file:
+            writer = CsvWriter(
+                file, observations.column_names, decimals_of(rows), escape_formulas=False
+            )
+            writer.write(observations)
+
+
+def _concept(column: Column) -> str:
+    """The identifier of a column of numbers."""
+    return _CONCEPTS.get(column.role, column.name.upper())
+
+
+def _dimensions(export: Export, measures: Collection[str]) -> Mapping[str, Dimension]:
+    """The dimension of each attribute, with the codes of all tables."""
+    names: dict[str, str] = {}
+    components = {name.lower() for name in (*measures, TIME_PERIOD, OBS_STATUS, CONF_STATUS)}
+    for attribute in export.attributes:
+        taken = {*components, *(name.lower() for name in names.values())}
+        names[attribute] = safe_name(attribute, taken, "attribute").upper()
+    values: dict[str, dict[_Value, None]] = {name: {} for name in names}
+    for table in export.tables:
+        rows = export.rows(table)
+        for attribute in table.attributes:
+            values[attribute] |= dict.fromkeys(_values(rows, table, attribute)[0])
+    return {
+        attribute: Dimension(
+            names[attribute], export.attribute_titles[attribute], identifiers(values[attribute])
+        )
+        for attribute in names
+    }
+
+
+def _values(
+    rows: pa.Table, table: ExportedTable, attribute: str
+) -> tuple[list[_Value], np.ndarray]:
+    """The different values of an attribute in a table, and the index of each row's."""
+    codes, *labels = (
+        rows[column.name].combine_chunks()
+        for column in table.columns
+        if column.attribute == attribute
+    )
+    texts = codes.dictionary.to_pylist()
+    if not labels:
+        return [(text, "") for text in texts], codes.indices.to_numpy()
+    label_texts = labels[0].dictionary.to_pylist()
+    both = codes.indices.to_numpy().astype(np.int64) * len(label_texts)
+    found, indices = np.unique(both + labels[0].indices.to_numpy(), return_inverse=True)
+    pairs = (divmod(index, len(label_texts)) for index in found.tolist())
+    return [(texts[code], label_texts[label]) for code, label in pairs], indices
+
+
+def identifiers(values: Collection[_Value]) -> dict[_Value, str]:
+    """The identifier of each value in its code list: its code, where that can be one."""
+    identifiers: dict[_Value, str] = {}
+    taken = {TOTAL}
+    others = []
+    for value in values:
+        code = value[0]
+        if re.fullmatch(r"[A-Za-z0-9_@$-]+", code) and code not in taken:
+            identifiers[value] = code
+            taken.add(code)
+        else:
+            others.append(value)
+    for value in others:
+        text = "".join(f" {_SIGNS[sign]} " if sign in _SIGNS else sign for sign in value[0])
+        plain = re.sub(r"[^A-Za-z0-9@$-]+", "_", text).strip("_") or "code"
+        identifier, number = plain, 1
+        while identifier in taken:
+            number += 1
+            identifier = f"{plain}_{number}"
+        identifiers[value] = identifier
+        taken.add(identifier)
+    return {value: identifiers[value] for value in values}
+
+
+def _observations(
+    rows: pa.Table, table: ExportedTable, cube: Cube, dimensions: Mapping[str, Dimension]
+) -> pa.Table:
+    """The rows of a table as SDMX-CSV has them."""
+    columns: dict[str, pa.Array] = {
+        "STRUCTURE": _constant("dataflow", rows),
+        "STRUCTURE_ID": _constant(cube.dataflow, rows),
+        "ACTION": _constant("I", rows),  # information: whoever loads it decides what it does
+    }
+    for attribute, dimension in dimensions.items():
+        if attribute in table.attributes:
+            values, indices = _values(rows, table, attribute)
+            identifiers = pa.array([dimension.codes[value] for value in values])
+            column = pa.DictionaryArray.from_arrays(indices.astype(np.int32), identifiers)
+        else:
+            column = _constant(TOTAL, rows)
+        columns[dimension.id] = column
+    if cube.period:
+        columns[TIME_PERIOD] = _constant(cube.period, rows)
+    for column in table.columns:
+        if column.is_number:
+            columns[_concept(column)] = rows[column.name].combine_chunks()
+    columns[OBS_STATUS] = _constant(ESTIMATED, rows)
+    columns[CONF_STATUS] = _constant(FREE, rows)
+    return pa.table(columns)
+
+
+def _constant(text: str, rows: pa.Table) -> pa.Array:
+    indices = np.zeros(rows.num_rows, dtype=np.int32)
+    return pa.DictionaryArray.from_arrays(indices, pa.array([text]))
+
+
+FORMAT = Format(
+    "SDMX 3.0",
+    "`sdmx/` has `structure.xml` and a file of observations a table, as SDMX-CSV 2.0",
+    write_sdmx,
+    has_files_of_its_own=True,
+)

@@ -1,0 +1,332 @@
+"""Sources: what was measured on which records, and what it cost."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from rpexplore.common.json_fields import positive_exact, text_of
+from rpexplore.common.numbers import exact_text
+from rpexplore.common.text import plural, rounded
+from rpexplore.errors import LedgerError, ReleaseError
+from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.conversions import epsilon_texts, rho_text
+from rpexplore.releases.finished_release import PartRelease
+from rpexplore.releases.ledger.account import LedgerEntry
+from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.releases.manifest import manifest_sha256
+
+# ---- Sources: what was measured on the records, and what it cost.
+#
+# What is made of several sources has their costs in common: each is a ρ for its own privacy unit,
+# and all of them are added for one record. For a person with at most m records it is m² times that.
+
+
+SPENT = ("rho", "rho_is_known", "max_records_per_person", "sources")  # in manifests
+
+_MOST_LISTED = 6  # amounts of ρ that are shown one by one
+
+
+@dataclass(frozen=True)
+class MeasurementSource:
+    """A release, or a noisy marginal from elsewhere.
+
+    name          what people call it: the folder of a release, the file of a noisy marginal
+    sha256        of a release's manifest, or of the counts of a noisy marginal, in hexadecimal
+    rho           the ρ of zCDP that it spent, exact, for its unit; None if nobody stated it
+    max_records_per_person
+                  of its privacy unit; None: the unit is one record
+    plan_sha256   of the plan that it was released by; "" for a noisy marginal
+    unknown_values
+                  attribute name -> category that took the values outside the domain
+    person_rule   how the records of one person were bounded, in words; "" if they were not
+    run           the name of the run that released it; "" for a noisy marginal
+
+    Raises `BudgetError` for a ρ or a number of records that is not positive.
+    """
+
+    name: str
+    sha256: str
+    rho: Fraction | None
+    max_records_per_person: int | None = None
+    plan_sha256: str = ""
+    unknown_values: Mapping[str, str] = field(default_factory=dict)
+    person_rule: str = ""
+    run: str = ""
+
+    def __post_init__(self) -> None:
+        Budget(
+            rho=1 if self.rho is None else self.rho,
+            max_records_per_person=self.max_records_per_person,
+        )
+
+    @classmethod
+    def of(cls, release: PartRelease[Any]) -> "MeasurementSource":
+        """A release, of which a part is given; the cost is that of all of it."""
+        manifest = release.manifest
+        return cls(
+            name=release.home.resolve().name,
+            sha256=manifest_sha256(release.home),
+            rho=Fraction(manifest["rho"]),
+            max_records_per_person=manifest["max_records_per_person"],
+            plan_sha256=manifest["plan_sha256"],
+            unknown_values=release.manifest["unknown_values"],
+            person_rule=release.manifest["records_per_person"],
+            run=release.manifest["run"],
+        )
+
+    @property
+    def unit(self) -> str:
+        """The privacy unit, for a sentence."""
+        return _unit_cost(self.max_records_per_person).unit
+
+    @property
+    def is_release(self) -> bool:
+        return bool(self.plan_sha256)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for a manifest; `from_json` undoes it exactly."""
+        return {
+            "name": self.name,
+            "sha256": self.sha256,
+            "rho": None if self.rho is None else exact_text(self.rho),
+            "privacy_unit": self.unit,
+            "max_records_per_person": self.max_records_per_person,
+            "plan_sha256": self.plan_sha256,
+            "unknown_values": dict(self.unknown_values),
+            "records_per_person": self.person_rule,
+            "run": self.run,
+        }
+
+    def as_worded(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """`to_json`, with the privacy unit in the words of what `from_json` has read."""
+        return {**self.to_json(), "privacy_unit": text_of(content, "privacy_unit")}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "MeasurementSource":
+        """Raises `KeyError`, `TypeError` or `RpexploreError` for what `to_json` does not write."""
+        rho, unknown_values = content["rho"], dict(content["unknown_values"])
+        return cls(
+            text_of(content, "name"),
+            text_of(content, "sha256"),
+            None if rho is None else positive_exact(content, "rho"),
+            content["max_records_per_person"],
+            text_of(content, "plan_sha256"),
+            {name: text_of(unknown_values, name) for name in unknown_values},
+            text_of(content, "records_per_person"),
+            text_of(content, "run"),
+        )
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What several sources spent together, exact, for one privacy unit.
+
+    rho          the sum of what is known of it
+    unit         the privacy unit: the one that asks the most, a person with the most records
+    max_records_per_person
+                 of it; None if it is one record
+    rhos         what each source adds to it; None where nobody stated it
+    """
+
+    rho: Fraction
+    unit: str
+    max_records_per_person: int | None
+    rhos: tuple[Fraction | None, ...]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all of it is; else it is at least that much."""
+        return None not in self.rhos
+
+
+def spent(sources: Sequence[MeasurementSource]) -> Spent:
+    """What was spent on all sources together.
+
+    A source whose unit is one record counts m² times as much for a person with m records, as one
+    that protects persons with fewer does.
+    """
+    known = [source for source in sources if source.rho is not None]
+    limits = [source.max_records_per_person for source in known if source.max_records_per_person]
+    most = max(limits, default=None)
+    common = _unit_cost(most)
+    rhos = []
+    for source in sources:
+        factor = _unit_cost(source.max_records_per_person).records_factor
+        rhos.append(None if source.rho is None else source.rho * common.records_factor / factor)
+    total = sum((rho for rho in rhos if rho is not None), Fraction(0))
+    return Spent(total, common.unit, most, tuple(rhos))
+
+
+def facts_of_sources(sources: Sequence[MeasurementSource]) -> dict[str, Any]:
+    """What manifests say in numbers of what tables were made of, and what that spent."""
+    total = spent(sources)
+    return {
+        "rho": exact_text(total.rho),
+        "rho_is_known": total.is_known,
+        "max_records_per_person": total.max_records_per_person,
+        "sources": [source.to_json() for source in sources],
+    }
+
+
+def facts_as_worded(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest must say in numbers to agree with its sources, in its own words.
+
+    Raises what `MeasurementSource.from_json` does.
+    """
+    sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
+    pairs = zip(sources, manifest["sources"], strict=True)
+    worded = [source.as_worded(content) for source, content in pairs]
+    return {**facts_of_sources(sources), "sources": worded}
+
+
+def describe_sources(sources: Sequence[MeasurementSource]) -> str:
+    """ "2 releases and 1 noisy marginal"."""
+    releases = sum(source.is_release for source in sources)
+    counts = [(releases, "release"), (len(sources) - releases, "noisy marginal")]
+    return " and ".join(plural(count, noun) for count, noun in counts if count)
+
+
+def guarantee(sources: Sequence[MeasurementSource], noun: str = "tables") -> str:
+    """What holds for everything that was measured for some tables, or what `noun` says."""
+    total = spent(sources)
+    start = (
+        f"These {noun} were computed from {describe_sources(sources)}; computing them spent "
+        "nothing more. "
+    )
+    unknown = [source for source in sources if source.rho is None]
+    if len(unknown) == len(sources):
+        return f"{start}What was spent on them is not known, because nobody stated it."
+    amount = rho_text(total.rho)
+    if unknown:
+        return (
+            f"{start}What was measured for them spent at least {amount} for {total.unit}. "
+            f"Nobody stated what {describe_sources(unknown)} spent, so the total is not "
+            "known and nothing about ε and δ follows."
+        )
+    parts = [rounded(rho, 6, "up") for rho in total.rhos if rho is not None]
+    summed = converted = ""
+    if 1 < len(parts) <= _MOST_LISTED:
+        summed = f", the sum of what each spent ({' + '.join(parts)})"
+    if len({source.unit for source in sources}) > 1:
+        converted = " What was released for another privacy unit is counted here for this one."
+    return (
+        f"{start}What was measured for them is ρ-zCDP, all together, with {amount} for "
+        f"{total.unit}{summed}: adding or removing it changes the distribution of all these "
+        "measurements by no more than that. It follows that they are (ε, δ)-differentially private "
+        f"with {', '.join(epsilon_texts(total.rho, None))}.{converted} Anything else that was "
+        "released from the same records comes on top."
+    )
+
+
+def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
+    """Raise `ReleaseError` for a source that is there twice, or records that were counted unlike.
+
+    Values outside the domain must have gone into the same category everywhere, and the records of
+    one person been bounded in the same way: else a ρ for one unit says nothing about another, too.
+    """
+    releases = [source for source in sources if source.is_release]
+    for source in releases[1:]:
+        if source.person_rule != releases[0].person_rule:
+            raise ReleaseError(
+                f"The records of one person were bounded in different ways for "
+                f"{releases[0].name!r} ({releases[0].person_rule or 'not at all'}) and "
+                f"{source.name!r} ({source.person_rule or 'not at all'}), and the two may count "
+                "different records; combine only releases with one rule for persons."
+            )
+    known: dict[str, MeasurementSource] = {}
+    categories: dict[str, tuple[str, MeasurementSource]] = {}
+    for source in sources:
+        # By run: two runs can draw the same.
+        twin = known.setdefault(source.run or source.sha256, source)
+        if twin is not source:
+            raise ReleaseError(
+                f"{source.name!r} holds the same measurements as {twin.name!r}, and counting them "
+                "twice would claim more accuracy than there is; name it once."
+            )
+        for name, value in source.unknown_values.items():
+            before, first = categories.setdefault(name, (value, source))
+            if before != value:
+                raise ReleaseError(
+                    f"Out-of-codebook values of {name!r} were counted as {before!r} in "
+                    f"{first.name!r} and as {value!r} in {source.name!r}, and the two do not count "
+                    "the same; combine only releases that treat such values alike."
+                )
+
+
+def _unit_cost(max_records_per_person: int | None) -> Budget:
+    """A ρ of 1 for a privacy unit: budgets know what it is called, and what a record costs."""
+    return Budget(rho=1, max_records_per_person=max_records_per_person)
+
+
+# ---- Whether releases are of the same records, as far as a ledger knows them.
+#
+# A finished run is known by the manifest that it wrote. One of which only the start is noted is
+# known by its plan and the folder it was written to; if that was moved or renamed since, by its
+# last name, and else it may be every such run of the plan.
+
+
+@dataclass(frozen=True)
+class ReleaseId:
+    """What a release is known by: its plan, its manifest, and its folder or the last name of it."""
+
+    plan_sha256: str
+    manifest_sha256: str
+    folder: str
+
+
+def refuse_other_records(ledger: str | Path, releases: Sequence[ReleaseId]) -> None:
+    """Raise `ReleaseError` if the ledger knows two of the releases, and by different records.
+
+    What it does not know, or cannot tell apart, is passed over; but if it has only finished runs of
+    a plan, one of them must have written the manifest. Raises `LedgerError` if there is no ledger
+    that can be read.
+    """
+    booked = _booked(Ledger(ledger))
+    known = [(each, records) for each in releases if (records := _records_of(each, booked, ledger))]
+    for (left, left_records), (right, right_records) in combinations(known, 2):
+        if left_records.isdisjoint(right_records):
+            raise ReleaseError(
+                f"By the ledger the releases {Path(left.folder).name!r} and "
+                f"{Path(right.folder).name!r} are of different records, {min(left_records)!r} and "
+                f"{min(right_records)!r}; only releases of the same records can be combined."
+            )
+
+
+def _records_of(
+    release: ReleaseId, booked: Sequence[tuple[str, LedgerEntry]], ledger: str | Path
+) -> set[str]:
+    """The records that a release may be of; none if the ledger does not know it."""
+    of_plan = [each for each in booked if each[1].plan_sha256 == release.plan_sha256]
+    for wanted in (release.manifest_sha256, ""):
+        entries = [each for each in of_plan if each[1].manifest_sha256 == wanted]
+        if entries:
+            break
+    else:
+        if not of_plan:
+            return set()
+        raise ReleaseError(
+            f"The manifest of {Path(release.folder).name!r} is none that the ledger "
+            f"{str(ledger)!r} holds for runs of its plan; use the original folder, or name the "
+            "ledger of its run."
+        )
+    here = {records for records, entry in entries if entry.output == release.folder}
+    name = Path(release.folder).name
+    moved = {records for records, entry in entries if Path(entry.output).name == name}
+    return here or moved or {records for records, _ in entries}
+
+
+def _booked(ledger: Ledger) -> list[tuple[str, LedgerEntry]]:
+    """Every run, behind its records: the dataset, and its state where it is known."""
+    if ledger.path is not None and not ledger.path.is_file():
+        raise LedgerError(f"There is no ledger at {ledger.name!r}; check the path.")
+    booked = []
+    for account in ledger.accounts():
+        for entry in account.entries:
+            records = account.dataset
+            if entry.data_modified:
+                records += f" as of {entry.data_modified} ({entry.data_bytes:,} bytes)"
+            booked.append((records, entry))
+    return booked

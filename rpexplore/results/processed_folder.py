@@ -1,0 +1,279 @@
+"""The folder of processed tables: smooth, nonnegative or whole, with the unbiased answers beside.
+
+    tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell (an answer): its labels,
+                            value (processed), of smooth tables its model-based error, the
+                            unbiased value with its standard error and interval, and what was
+                            done, in words
+    shrinkage.*             of smooth tables: how much of each residual was kept, and whether its
+                            table gains by smoothing, as Parquet and CSV
+    shrinkage_by_group.*    of smooth tables: how far groups are from their unbiased counts
+    manifest.json           what was done, the gap, sources, size and SHA-256 of every file
+    README.md               how to read all this
+
+What was done is also in the metadata of every Parquet file. Written as a `new_folder`; the manifest
+comes last.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import pyarrow as pa
+
+from rpexplore.common.processes import Progress, no_progress, part_of_progress
+from rpexplore.common.text import FORMULAS_ESCAPED, data_size
+from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.readings import READINGS
+from rpexplore.domain.result_schema import (
+    INTERVAL_ROLES,
+    MODEL_ERROR,
+    PROCESSED_VALUE,
+    UNBIASED_VALUE,
+    VALUE_IS,
+    Column,
+    Schema,
+    apart_from,
+)
+from rpexplore.errors import ReleaseError
+from rpexplore.estimation.smooth_tables import SmoothTables
+from rpexplore.estimation.table_map import subsets
+from rpexplore.planning.mechanism.reconstruction import answers, marginal
+from rpexplore.releases.atomic_folder import check_new, check_room
+from rpexplore.releases.feasibility import computer_memory
+from rpexplore.releases.items import PartReader
+from rpexplore.releases.manifest import now, save_manifest
+from rpexplore.releases.table_cells import constant_text
+from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.estimates.nonnegative import GAP, Nonnegative
+from rpexplore.results.estimates.nonnegative import nonnegative as nearest_nonnegative
+from rpexplore.results.estimates.nonnegative import rounded as whole_numbers
+from rpexplore.results.estimates.shrinkage import GroupDistances, smooth, write_shrinkage
+from rpexplore.results.measurement_source import facts_of_sources
+from rpexplore.results.processed_tables import (
+    KIND,
+    LABEL_IN_FILES,
+    METHODS,
+    STEPS_IN_FILES,
+    Method,
+    ProcessedTables,
+    label_of,
+    new_tables_folder,
+    write_readme,
+    write_tables,
+)
+from rpexplore.results.publication import SmoothingGain
+from rpexplore.results.unbiased import Estimates
+from rpexplore.workload.table_text import QueryMatrix
+
+_BYTES_PER_CELL = 330  # about, as CSV and Parquet together
+_MEMORY_PER_CELL = 50  # bytes, while nonnegative tables are searched for; measured
+_SEARCHED = 0.7  # share of the work that is done when the tables are nonnegative, or smooth
+
+
+def postprocess(
+    source: PartReader,
+    output: str | Path,
+    *,
+    method: Method | None = None,
+    rounded: bool = False,
+    gap: float | None = None,
+    escape_formulas: bool = False,
+    on_progress: Progress = no_progress,
+) -> ProcessedTables:
+    """Make tables nonnegative or whole; costs no privacy, as only what was released is looked at.
+
+    Args:
+        source: A release with tables, its tables, or combined ones.
+        output: The folder to write, which must not exist yet.
+        method: "nonnegative": no cell is below 0; all tables still agree, and the total is kept.
+            "smooth": each measurement counts only as far as it is more than noise
+            (`smooth.smooth`): best guesses, with a model-based error beside each. No cell is below
+            0 either, all tables agree, and the total is kept, but is at least 1.
+        rounded: Whether cells are whole numbers. Of an attribute with another aggregation, the
+            counts of its single values are, before they are summed.
+        gap: Of nonnegative tables, which share of the distance to the noisy ones may be avoidable;
+            `nonnegative.GAP` if left out.
+        escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
+            would take for formulas.
+
+    Returns:
+        The tables that were written.
+
+    Raises:
+        ReleaseError: If there is nothing to do, the gap is out of range or goes with no method,
+            nothing can be written, or nonnegative tables would need more memory than there is.
+    """
+    _check(method, rounded, gap)
+    released: TableRelease | Estimates = source.unbiased_tables()
+    output = Path(output)
+    check_new(output)
+    check_room(_BYTES_PER_CELL * released.n_cells, output)
+    if method == "nonnegative":
+        _check_memory(released.n_cells)
+    on_progress("Reading what was measured", 0.0)
+    estimates = Estimates.of(released)
+    projection, smooth_tables = None, None
+    on_searched = part_of_progress(on_progress, 0.0, _SEARCHED)
+    if method == "nonnegative":
+        projection = nearest_nonnegative(
+            estimates.contributions,
+            estimates.domain.sizes,
+            estimates.strategies,
+            gap=GAP if gap is None else gap,
+            on_progress=on_searched,
+        )
+    elif method == "smooth":
+        smooth_tables = smooth(estimates, on_progress=part_of_progress(on_searched, 0.0, 0.5))
+        # Here, where it is done once: threads that write tables would each begin with it.
+        smooth_tables.rehearse_errors(part_of_progress(on_searched, 0.5, 1.0))
+    label = label_of(method, rounded)
+    tables, matrices = released.table_names, released.queries
+    processed = smooth_tables if projection is None else projection
+    gains: dict[AttributeIndices, SmoothingGain] = {}
+    groups = GroupDistances(estimates.domain)
+
+    def cells(position: int) -> pa.Table:
+        attributes = estimates.domain.positions(tables[position])
+        counts = _processed_counts(estimates, processed, attributes, rounded)
+        columns = {PROCESSED_VALUE: answers(counts, matrices[position]).ravel()}
+        unbiased = released.items[position].read()
+        if smooth_tables is not None:
+            errors = _model_errors(smooth_tables, attributes, matrices[position])
+            columns[MODEL_ERROR] = errors
+            figures = Schema.of(unbiased)
+            noisy = [np.asarray(unbiased[figures.name(role)]) for role in INTERVAL_ROLES]
+            gain = SmoothingGain.of(noisy[1], errors)
+            if gain is not None:
+                gains[_of_several_values(estimates.domain, attributes)] = gain
+            groups.add(position, attributes, matrices[position], [columns[PROCESSED_VALUE], *noisy])
+        return with_unbiased(columns, unbiased, label, {"method": method, "rounded": rounded})
+
+    on_written = part_of_progress(on_progress, _SEARCHED if method else 0.0, 1.0)
+    processing = {
+        "projection": projection,
+        "method": method,
+        "readings": READINGS,
+        "is_smooth": smooth_tables is not None,
+        "raised": 0.0 if smooth_tables is None else smooth_tables.raised,
+        "rounded_cells": rounded,
+        "formulas": f" {FORMULAS_ESCAPED}" if escape_formulas else "",
+    }
+    with new_tables_folder(output) as folder:
+        files = write_tables(folder, tables, cells, on_written, escape_formulas=escape_formulas)
+        if smooth_tables is not None:
+            files += write_shrinkage(
+                folder,
+                estimates.domain,
+                smooth_tables.kept,
+                gains,
+                groups,
+                escape_formulas=escape_formulas,
+            )
+        files.append(write_readme(folder, "processed.md.j2", estimates, label, **processing))
+        facts = {
+            "created": now(),
+            "label": label,
+            "method": method,
+            "rounded": rounded,
+            "gap": None if projection is None else projection.gap,
+            "rounds": None if projection is None else projection.rounds,
+            "guarantee": estimates.guarantee,
+            **facts_of_sources(estimates.sources),
+        }
+        manifest = save_manifest(folder, KIND, facts, files)
+    on_progress("Finished", 1.0)
+    return ProcessedTables(output, MappingProxyType(manifest))
+
+
+def _check_memory(n_cells: float) -> None:
+    """Raise `ReleaseError` if nonnegative tables of so many cells do not fit into memory."""
+    needed, there = _MEMORY_PER_CELL * n_cells, computer_memory()
+    if needed > there:
+        raise ReleaseError(
+            f"Nonnegative tables of {n_cells:,.0f} cells need about {data_size(needed)} of memory, "
+            f"and this computer has {data_size(there)}: all of them are searched for together, as "
+            "they must agree. Release fewer or smaller tables, or work on a computer with more."
+        )
+
+
+def _check(method: Method | None, rounded: bool, gap: float | None) -> None:
+    """Raise `ReleaseError` for what cannot be asked for."""
+    if method is None and not rounded:
+        raise ReleaseError(
+            "Nothing to do to the tables: ask for nonnegative or smooth tables, or whole numbers."
+        )
+    if method not in (None, *METHODS):
+        raise ReleaseError(f"The method must be one of {', '.join(METHODS)}, got {method!r}.")
+    if gap is not None and method != "nonnegative":
+        raise ReleaseError("A gap goes with nonnegative tables alone; leave it out.")
+
+
+def _processed_counts(
+    estimates: Estimates,
+    processed: Nonnegative | SmoothTables | None,
+    table: AttributeIndices,
+    rounded: bool,
+) -> np.ndarray:
+    """The processed counts of the single values of a table, one axis an attribute."""
+    sizes = estimates.domain.sizes
+    contributions = estimates.contributions if processed is None else processed.contributions
+
+    def counts(attributes: AttributeIndices) -> np.ndarray:
+        several = _of_several_values(estimates.domain, attributes)
+        within = {subset: contributions[subset] for subset in subsets(several)}
+        values = marginal(attributes, sizes, within, estimates.strategies)
+        # Sums of nonnegative tables, computed from contributions, are below 0 by rounding at most.
+        return values if processed is None else np.maximum(values, 0.0)
+
+    if not rounded:
+        return counts(table)
+    return whole_numbers([counts(table[:i]) for i in range(len(table) + 1)])
+
+
+def _of_several_values(domain: Domain, attributes: AttributeIndices) -> AttributeIndices:
+    """The attributes that have a residual."""
+    return tuple(index for index in attributes if domain.sizes[index] > 1)
+
+
+def _model_errors(
+    smooth_tables: SmoothTables,
+    table: AttributeIndices,
+    matrices: Sequence[QueryMatrix | None],
+) -> np.ndarray:
+    """The model-based errors of a table's cells; one NaN where these are sums of single values."""
+    if any(matrix is not None for matrix in matrices):
+        return np.array([np.nan])
+    return smooth_tables.standard_errors(table).ravel()
+
+
+def with_unbiased(
+    processed: Mapping[Column, np.ndarray],
+    unbiased: pa.Table,
+    label: str,
+    steps: Mapping[str, object] = MappingProxyType({}),
+) -> pa.Table:
+    """The processed columns before the unbiased answers, and what they are behind all.
+
+    processed: a number for each cell, or one for all; NaN becomes an empty cell
+    steps: what was done, for programs
+    """
+    shape, schema = (unbiased.num_rows,), Schema.of(unbiased)
+    before = [
+        pa.array(np.broadcast_to(numbers, shape), from_pandas=True)
+        for numbers in processed.values()
+    ]
+    # What was released as the value is the unbiased one here; the rest keeps its name.
+    beside = [UNBIASED_VALUE if one.role == "value" else one for one in schema.figures]
+    figures = (*processed, *beside, VALUE_IS)
+    arrays = [
+        *(unbiased[column.name] for column in schema.labels),
+        *before,
+        *(unbiased[column.name] for column in schema.figures),
+        constant_text(label, unbiased.num_rows),
+    ]
+    columns = (*apart_from(schema.labels, figures), *figures)
+    fields = [column.field(array.type) for column, array in zip(columns, arrays, strict=True)]
+    metadata = {LABEL_IN_FILES: label, STEPS_IN_FILES: json.dumps(dict(steps))}
+    return pa.table(arrays, schema=pa.schema(fields, metadata=metadata))

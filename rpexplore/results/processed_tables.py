@@ -1,0 +1,326 @@
+"""Processed tables as they are read again, and the new folder that tables are written to."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeAlias, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from rpexplore.common.processes import Progress, in_order
+from rpexplore.common.template_text import text_from_template
+from rpexplore.common.text import describe_share, rounded
+from rpexplore.domain.domain import AttributeSet
+from rpexplore.domain.result_schema import PROCESSED, SMOOTH, frame_of
+from rpexplore.errors import ReleaseError, RpexploreError
+from rpexplore.planning.mechanism.reconstruction import Where
+from rpexplore.releases.atomic_folder import new_folder
+from rpexplore.releases.items import Item, PartReader
+from rpexplore.releases.manifest import (
+    check_facts,
+    check_listed,
+    checked_folder,
+    file_entry,
+    not_as_written,
+)
+from rpexplore.releases.table_cells import csv_decimals, read_rows
+from rpexplore.releases.table_files import files_of_tables, write_table
+from rpexplore.results.estimates.shrinkage import (
+    SHRINKAGE_FILES,
+    read_shrinkage,
+    read_shrinkage_by_group,
+)
+from rpexplore.results.measurement_source import (
+    SPENT,
+    MeasurementSource,
+    facts_as_worded,
+    guarantee,
+)
+from rpexplore.results.unbiased import Estimates
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# ---- Processed tables as they are read again: every value with its label and the unbiased answer.
+
+
+KIND = ("rpexplore-processed", 2)
+
+Method: TypeAlias = Literal["nonnegative", "smooth"]
+"""What is done to tables beside rounding."""
+
+METHODS: tuple[Method, ...] = get_args(Method)
+
+# In the metadata of each Parquet file of processed tables.
+LABEL_IN_FILES, STEPS_IN_FILES = b"rpexplore", b"rpexplore_steps"
+# What is raised by reading facts that no folder has as it was written.
+UNREADABLE = (
+    RpexploreError, OSError, pa.ArrowException, KeyError, TypeError, ArithmeticError, ValueError,
+    AttributeError,
+)  # fmt: skip
+_NOUN = "processed tables"
+_FACTS = (
+    "created", "label", "method", "rounded", "gap", "rounds", "guarantee", *SPENT,
+)  # fmt: skip
+_STEPS: Mapping[Method | None, str] = {
+    None: "",
+    "nonnegative": "nonnegative and consistent",
+    "smooth": "smooth, best guesses by a model",
+}
+
+
+def kind_of(method: Method | None, rounded: bool) -> str:
+    """What was done to tables, and what that makes of them, in words."""
+    steps = filter(None, [_STEPS[method], "rounded to whole numbers" if rounded else ""])
+    biased = "biased, small groups most" if method == "smooth" else "biased"
+    return f"{', then '.join(steps)}; {biased}"
+
+
+def label_of(method: Method | None, rounded: bool) -> str:
+    """`kind_of` tables, in words that go with every row."""
+    return f"{kind_of(method, rounded)}; intervals are those of the unbiased answers"
+
+
+def said_in_files(folder: Path, manifest: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The label, and the steps, that the metadata of a folder's tables say.
+
+    Raises one of `UNREADABLE` if there are no such metadata.
+    """
+    paths = [entry["path"] for entry in manifest["files"] if "attributes" in entry]
+    first = min(path for path in paths if path.endswith(".parquet"))
+    metadata = pyarrow.parquet.read_schema(folder / first).metadata
+    return metadata[LABEL_IN_FILES].decode(), json.loads(metadata[STEPS_IN_FILES])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProcessedTables(PartReader):
+    """The tables of a folder that `processed_folder.postprocess` has written."""
+
+    kind: ClassVar[str] = "processed"
+
+    folder: Path
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "ProcessedTables":
+        """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
+        folder = Path(folder)
+        manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
+        loaded = cls(folder, MappingProxyType(manifest))
+        try:
+            label, steps = said_in_files(folder, manifest)
+            method = steps["method"]
+            sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
+            facts = {
+                "label": label,
+                "method": method,
+                "rounded": bool(steps["rounded"]),
+                "gap": float(manifest["gap"]) if method == "nonnegative" else None,
+                "rounds": int(manifest["rounds"]) if method == "nonnegative" else None,
+                "guarantee": guarantee(sources),
+                **facts_as_worded(manifest),
+            }
+            files: dict[str, list[str] | None] = {**files_of_tables(loaded.table_names)}
+            if method == "smooth":
+                files |= dict.fromkeys(SHRINKAGE_FILES)
+        except UNREADABLE:
+            raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
+        check_facts(folder, manifest, facts, _NOUN)
+        check_listed(folder, manifest, files, _NOUN)
+        return loaded
+
+    @property
+    def label(self) -> str:
+        """What was done to the tables."""
+        return self.manifest["label"]
+
+    @property
+    def steps(self) -> str:
+        """The label without what it says of intervals."""
+        return kind_of(self.manifest["method"], self.manifest["rounded"])
+
+    @property
+    def domain(self) -> None:
+        """Not known: a folder of processed tables holds no codebook."""
+        return
+
+    @property
+    def table_names(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes of each table, in the domain's order."""
+        return tuple(tuple(entry["attributes"]) for entry in self._entries.values())
+
+    @property
+    def table_files(self) -> list[Path]:
+        """The Parquet file of each table, in the order of `table_names`."""
+        return [self.folder / entry["path"] for entry in self._entries.values()]
+
+    def has(self, attributes: AttributeSet) -> bool:
+        """Whether there is a table with exactly these attributes."""
+        return frozenset(_names([attributes])) in self._entries
+
+    def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
+        """One row a cell: labels, value, unbiased_value with standard_error and interval, value_is.
+
+        Of smooth tables also model_error, behind value; NaN where a table sums single values.
+
+        Raises `ReleaseError` if there is no table with exactly these attributes.
+        """
+        names = _names(attributes)
+        entry = self._entries.get(frozenset(names))
+        if entry is None:
+            raise ReleaseError(
+                f"There is no processed table of ({' × '.join(names) or 'total'}); what was "
+                "processed cannot be summed any further. Ask for a table that is there."
+            )
+        return frame_of(self._cells(entry["path"]))
+
+    counts = table
+
+    def _cells(self, path: str) -> pa.Table:
+        return read_rows(self.folder / path, SMOOTH if self.is_smooth else PROCESSED)
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        return [
+            Item.of_table(
+                position,
+                tuple(entry["attributes"]),
+                pyarrow.parquet.read_metadata(self.folder / entry["path"]).num_rows,
+                partial(self._cells, entry["path"]),
+            )
+            for position, entry in enumerate(self._entries.values())
+        ]
+
+    @property
+    def made_of(self) -> Sequence[MeasurementSource]:
+        return [MeasurementSource.from_json(source) for source in self.manifest["sources"]]
+
+    @property
+    def is_biased(self) -> bool:
+        return True
+
+    @property
+    def has_unbiased(self) -> bool:
+        return self.is_biased
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the values are best guesses by a model, with a model-based error."""
+        return self.manifest["method"] == "smooth"
+
+    @property
+    def shrinkage(self) -> "pd.DataFrame":
+        """Of smooth tables: the share kept of every residual, as `read_shrinkage` has it."""
+        return read_shrinkage(self.folder)
+
+    @property
+    def shrinkage_by_group(self) -> "pd.DataFrame":
+        """Of smooth tables: how far groups are from their unbiased counts, a row each.
+
+        Columns as `GroupDistances.frame` has them.
+        """
+        return read_shrinkage_by_group(self.folder)
+
+    def answer(self, *attributes: AttributeSet, where: Where | None = None) -> NoReturn:
+        """Raises `ReleaseError`: no error of a sum of processed counts is known."""
+        raise ReleaseError(
+            "Sums of processed counts have no known standard error; ask the release that they "
+            "were made of."
+        )
+
+    def __repr__(self) -> str:
+        return f"<ProcessedTables of {len(self.table_names):,} tables, {self.label}>"
+
+    @cached_property
+    def _entries(self) -> dict[frozenset[str], Mapping[str, Any]]:
+        """What the manifest says of the Parquet file of each table, by the table's attributes."""
+        return {
+            frozenset(entry["attributes"]): entry
+            for entry in self.manifest["files"]
+            if "attributes" in entry and entry["path"].endswith(".parquet")
+        }
+
+
+def _names(attributes: Sequence[AttributeSet]) -> list[str]:
+    """The names that a caller gives one by one, or as one collection."""
+    if len(attributes) == 1 and not isinstance(attributes[0], str):
+        return list(attributes[0])
+    return [str(name) for name in attributes]
+
+
+# ---- A new folder of tables: complete or not at all.
+
+
+@contextmanager
+def new_tables_folder(output: Path) -> Iterator[Path]:
+    """A `new_folder` with a folder for tables; `ReleaseError` for what the system refuses."""
+    try:
+        with new_folder(output) as folder:
+            (folder / "tables").mkdir()
+            yield folder
+    except OSError as error:
+        raise ReleaseError(
+            f"The tables could not be written to {str(output)!r} ({error.strerror or error}) and "
+            "nothing of them was left; make room, or choose another folder."
+        ) from None
+
+
+def write_tables(
+    folder: Path,
+    tables: Sequence[Sequence[str]],
+    cells: Callable[[int], pa.Table],
+    on_progress: Progress,
+    *,
+    escape_formulas: bool,
+) -> list[dict[str, Any]]:
+    """Write tables on all processors; what the manifest says of their files.
+
+    tables: the attributes of each. cells: of the table at a position, one row a cell; called in
+    threads.
+    """
+
+    def write(position: int) -> list[dict[str, Any]]:
+        rows = cells(position)
+        errors = np.asarray(rows["standard_error"])
+        return write_table(
+            folder,
+            position,
+            tables[position],
+            iter([rows]),
+            decimals=csv_decimals(errors.min(), np.abs(rows["upper_95"]).max()),
+            escape_formulas=escape_formulas,
+        )
+
+    files = []
+    with closing(in_order(write, range(len(tables)))) as written:
+        for position, entries in enumerate(written):
+            files += entries
+            if position % 16 == 0:
+                on_progress("Writing the tables", position / len(tables))
+    return files
+
+
+def write_readme(
+    folder: Path, template: str, estimates: Estimates, label: str, **facts: Any
+) -> dict[str, Any]:
+    """Write README.md; what the manifest says of it."""
+    text = text_from_template(
+        "rpexplore.results",
+        template,
+        label=label,
+        guarantee=estimates.guarantee,
+        sources=estimates.sources,
+        all_released=all(source.is_release for source in estimates.sources),
+        rounded=rounded,
+        describe_share=describe_share,
+        **facts,
+    )
+    (folder / "README.md").write_text(text, encoding="utf-8", newline="\n")
+    return file_entry(folder, "README.md")

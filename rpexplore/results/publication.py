@@ -1,0 +1,164 @@
+"""What of released tables is publishable, by their own noisy counts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.common.text import describe_share, plural, rounded
+from rpexplore.domain.expected_counts import CV_LIMIT, checked_cv_limit
+from rpexplore.domain.readings import are_publishable_as_estimated, coefficients_of_variation
+from rpexplore.domain.result_schema import CV, PUBLISHABLE, Role, Schema, apart_from
+
+CV_MEANING = (
+    "The coefficient of variation: the standard error over the size of the noisy count. It is that "
+    "of the released estimate, not of the true count, which nobody may know."
+)
+SMOOTH_CV_MEANING = (
+    "The coefficient of variation: the model-based error over the smooth count, as in small area "
+    "estimation. It is right as far as the model is. Cells without a model-based error, of tables "
+    "with ranges, groups or other sums, have none and are not marked as publishable."
+)
+SMOOTHING_GAINS_MEANING = (
+    "Whether the model-based error is smaller than the standard error of the unbiased counts by "
+    "more than 5 % (root mean squares over the cells of a table). Where it is not, smoothing gains "
+    "next to nothing: publish the unbiased counts. Empty where a table has ranges, groups or other "
+    "sums."
+)
+NO_GAIN = "Smoothing gains next to nothing here: publish the unbiased counts."
+# Of the standard error. Model-based errors are no larger than that, so that what gains nothing has
+# nearly the same.
+_SMALLEST_GAIN = 0.05
+_LEFT_EMPTY: tuple[Role, ...] = ("value", "estimate", "model_error", "lower", "upper", "cv")
+
+
+@dataclass(frozen=True)
+class Publication:
+    """Which cells of a table of results are publishable, and what becomes of the others.
+
+    cv_limit     the largest coefficient of variation of a publishable cell: 0.2 is 20 %
+    leave_empty  whether other cells have no count and no interval
+
+    Raises `WorkloadError` if the limit is none.
+    """
+
+    cv_limit: float = CV_LIMIT
+    leave_empty: bool = False
+
+    def __post_init__(self) -> None:
+        checked_cv_limit(self.cv_limit)
+
+    def table(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """A table of results with `cv` and `publishable` ("yes" or "no") behind the interval.
+
+        In smooth tables they stand behind the model-based error, of which they are made.
+        An attribute of that name is told apart. A cell whose count is 0 has no `cv`.
+        """
+        publishable, schema = self.publishable(frame), Schema.of(frame)
+        cv = coefficients_of_variation(*_errors_and_counts(frame))
+        added = (CV, PUBLISHABLE)
+        labels = apart_from(schema.labels, (*schema.figures, *added))
+        named = dict(zip([one.name for one in schema.labels], labels, strict=True))
+        table = frame.rename(columns={old: new.name for old, new in named.items()})
+        columns = [named.get(column.name, column) for column in schema.columns]
+        after = schema.name("model_error" if schema.is_smooth else schema.last_of_interval)
+        behind = table.columns.tolist().index(after) + 1
+        table.insert(behind, CV.name, np.where(np.isfinite(cv), cv, np.nan))
+        table.insert(behind + 1, PUBLISHABLE.name, np.where(publishable, "yes", "no"))
+        columns[behind:behind] = added
+        schema = Schema(tuple(columns))
+        if self.leave_empty:
+            table.loc[~publishable, schema.names(*_LEFT_EMPTY)] = np.nan
+        return schema.marked(table)
+
+    def publishable(self, frame: pd.DataFrame) -> np.ndarray:
+        """Whether each cell is publishable, bool: smooth cells by their model-based error."""
+        return are_publishable_as_estimated(*_errors_and_counts(frame), self.cv_limit)
+
+    def hides(self, estimate: float, standard_error: float) -> bool:
+        """Whether a noisy count is left empty."""
+        error, count = np.array(standard_error), np.array(estimate)
+        publishable = are_publishable_as_estimated(error, count, self.cv_limit)
+        return self.leave_empty and not publishable.item()
+
+    def rule(self, *, smooth: bool = False) -> str:
+        """Which cells are publishable, for the beginning of a sentence.
+
+        smooth: whether the tables are smooth
+        """
+        count, cv = ("Smooth", "model-based CV") if smooth else ("Noisy", "CV")
+        return f"{count} count above 0 and {cv} at most {rounded(100 * self.cv_limit, 3)} %"
+
+    def describe(self, n_publishable: int, n_cells: int) -> str:
+        """How many cells are publishable, and what is done with the others."""
+        are = "is" if n_publishable == 1 else "are"
+        text = (
+            f"{n_publishable:,} of {plural(n_cells, 'cell')} {are} publishable "
+            f"({describe_share(n_publishable / n_cells)})"
+        )
+        if n_publishable < n_cells and self.leave_empty:
+            text += "; the others are left empty"
+        return f"{text}."
+
+
+def has_errors(frame: pd.DataFrame) -> bool:
+    """Whether errors are known by which cells are publishable: not of sums of smooth counts."""
+    errors, _ = _errors_and_counts(frame)
+    return bool(np.isfinite(errors).any())
+
+
+@dataclass(frozen=True)
+class SmoothingGain:
+    """The errors of a table before and after smoothing, root mean squares over its cells.
+
+    standard_error  of the unbiased counts
+    model_error     of the smooth counts, model-based
+    """
+
+    standard_error: float
+    model_error: float
+
+    @classmethod
+    def of(cls, standard_errors: np.ndarray, model_errors: np.ndarray) -> "SmoothingGain | None":
+        """From the errors of each cell; None where model-based ones are not known (NaN)."""
+        if np.isnan(model_errors).any():
+            return None
+        errors = standard_errors, model_errors
+        return cls(*(float(np.sqrt(np.mean(of_cells**2))) for of_cells in errors))
+
+    @classmethod
+    def of_table(cls, frame: pd.DataFrame) -> "SmoothingGain | None":
+        """Of a table of results; None unless it has smooth counts beside unbiased ones."""
+        schema = Schema.of(frame)
+        if not (schema.is_smooth and schema.has_unbiased):
+            return None
+        return cls.of(*(frame[schema.name(role)].to_numpy() for role in ("error", "model_error")))
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the smooth counts are the more accurate ones, as far as the model holds."""
+        return self.model_error < (1 - _SMALLEST_GAIN) * self.standard_error
+
+    @property
+    def text(self) -> str:
+        """Whether it is a gain, "yes" or "no"."""
+        return "yes" if self.is_gain else "no"
+
+    def describe(self) -> str:
+        """That smoothing gains nothing, and why; "" where it does."""
+        if self.is_gain:
+            return ""
+        unbiased, smooth = (
+            rounded(error, 3, zeros=True) for error in (self.standard_error, self.model_error)
+        )
+        return (
+            f"{NO_GAIN} Over the cells of this table, the model-based error of the smooth counts "
+            f"is {smooth}, within 5 % of the standard error of the unbiased ones, {unbiased} (root "
+            "mean squares)."
+        )
+
+
+def _errors_and_counts(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """The errors that CVs are made of, and the figures that they belong to."""
+    error, count = Schema.of(frame).error_and_count
+    return frame[error].to_numpy(dtype=float), frame[count].to_numpy(dtype=float)

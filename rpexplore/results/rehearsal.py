@@ -1,0 +1,427 @@
+"""How near smooth and adaptive tables would come to the truth, tried on made-up records."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from rpexplore.common.processes import Progress, no_progress, part_of_progress
+from rpexplore.common.text import describe_count, describe_share, plural
+from rpexplore.data.counting import Codes, counts_of
+from rpexplore.data.source import Counts
+from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS, SmoothRehearsal
+from rpexplore.errors import ReleaseError, WorkloadError
+from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
+from rpexplore.estimation.standard_errors import SeededNumbers, normal_noise
+from rpexplore.estimation.table_map import ContributionArrays, MeasuredResiduals
+from rpexplore.planning.adaptive import AdaptivePlan
+from rpexplore.planning.mechanism.reconstruction import contribution
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
+from rpexplore.releases.adaptive_rounds import (
+    MeasuredSoFar,
+    downward_closed,
+    measure_rounds,
+    read_outcomes,
+    tables_of,
+)
+from rpexplore.releases.measurement import check_countable, exact_residual, measure_residual
+from rpexplore.releases.rehearsal import whole_counts
+from rpexplore.results.duration import search_seconds
+from rpexplore.results.estimates.nonnegative import nonnegative
+
+# ---- How near smooth tables would come to the truth by a plan, beside nonnegative and unbiased
+# ones.
+#
+# Made-up records are measured as a release measures records: the same residuals, with noise of the
+# same variance. No record is read, no ledger written, and nothing of it is to be published.
+#
+# The noise follows from the residual: the same normal numbers in every plan, times its σ (common
+# random numbers). So plans differ by what they are, not by chance.
+
+
+MOST_RECORDS, MOST_CELLS = 2_000_000, 20_000_000
+# Of the nonnegative tables: seconds that they may take, and a gap that is enough for a rehearsal.
+_MOST_SECONDS, _GAP = 30.0, 0.01
+
+
+def rehearse_smooth_tables(
+    plan: Plan | PartPlan, expected: ExpectedCounts, *, on_progress: Progress = no_progress
+) -> SmoothRehearsal:
+    """The errors of unbiased, nonnegative and smooth tables of a plan, on made-up records.
+
+    The records are the same every time, and so is the noise but for its size: the same plan has
+    the same figures.
+
+    Args:
+        expected: Public counts, of which the made-up records have the total and the margin.
+
+    Raises:
+        PlanError: If the plan has no tables.
+        WorkloadError: If the expected counts do not fit the plan's codebook.
+        ReleaseError: If there are too many records or cells to be rehearsed.
+    """
+    if not isinstance(expected, ExpectedCounts):
+        raise WorkloadError(
+            "What is expected must be ExpectedCounts, such as ExpectedCounts.of_total(50000), got "
+            f"{type(expected).__name__}."
+        )
+    tables = TablePlan.part_of(plan)
+    return _rehearsed(tables, expected, _tables(tables), on_progress)
+
+
+def describe_smooth_change(
+    before: TablePlan,
+    after: TablePlan,
+    expected: ExpectedCounts,
+    record_noun: str,
+    *,
+    on_progress: Progress = no_progress,
+) -> str:
+    """How much nearer the smooth tables of one plan come than those of another, in a sentence.
+
+    Of the tables of the first, all of which the second has. Raises as `rehearse_smooth_tables`.
+    """
+    tables, frames, n_records = _tables(before), [], 0
+    present = "smooth tables" if tables == _tables(after) else "the present smooth tables"
+    for plan, start in ((before, 0.0), (after, 0.5)):
+        of_plan = part_of_progress(on_progress, start, start + 0.5)
+        rehearsal = _rehearsed(plan, expected, tables, of_plan, with_nonnegative=False)
+        n_records = rehearsal.n_records
+        frames.append(rehearsal.frame.set_index("order")["smooth"])
+    parts = []
+    for order, shares in sorted(pd.concat(frames, axis=1).iterrows(), reverse=True):
+        share, later = map(describe_share, shares.tolist())
+        parts.append(f"from {share} to {later} in tables of {plural(int(str(order)), 'attribute')}")
+    return (
+        f"Rehearsed on made-up {record_noun} ({n_records:,}): the errors of {present} go "
+        f"{', '.join(parts)} (of all cells, {WITHOUT_SIGNS}, as a share of the {record_noun})."
+    )
+
+
+def _rehearsed(
+    plan: TablePlan,
+    expected: ExpectedCounts,
+    tables: Sequence[AttributeIndices],
+    on_progress: Progress,
+    *,
+    with_nonnegative: bool = True,
+) -> SmoothRehearsal:
+    """tables: those whose errors are looked at."""
+    closure, sizes = plan.closure, plan.workload.domain.sizes
+    cells = float(np.sum(plan.workload.counted_cells))
+    if expected.total > MOST_RECORDS or cells > MOST_CELLS:
+        raise ReleaseError(
+            f"At most {MOST_RECORDS:,} records and {MOST_CELLS:,} cells of all tables can be "
+            f"rehearsed, got {describe_count(int(expected.total))} and "
+            f"{describe_count(int(cells))}; rehearse fewer tables, or that number of records, of "
+            "which errors are larger shares."
+        )
+    on_progress("Making up records", 0.0)
+    codes, n_records = made_up_records(plan.workload.domain, expected, plan.workload.used)
+    counts = counts_of(
+        [(codes, n_records, 1.0)],
+        _tables(plan),
+        sizes.tolist(),
+        on_progress=part_of_progress(on_progress, 0.0, 0.05),
+    )
+    check_countable(plan, counts)
+    unbiased = dict(_measured(plan, counts, part_of_progress(on_progress, 0.05, 0.3)))
+    variances = {
+        closure.attributes(residual): float(variance)
+        for residual, variance in enumerate(plan.sigma_squared.floats)
+    }
+    measured = MeasuredResiduals(unbiased, variances, sizes, closure.strategies)
+    readings: dict[str, ContributionArrays | None] = {"unbiased": unbiased, "nonnegative": None}
+    shapes = [measured.shape(table) for table in measured.map.tables]
+    if with_nonnegative and search_seconds(shapes) <= _MOST_SECONDS:
+        readings["nonnegative"] = nonnegative(
+            unbiased,
+            sizes,
+            closure.strategies,
+            gap=_GAP,
+            on_progress=part_of_progress(on_progress, 0.3, 0.6),
+        ).contributions
+    fit = smooth_residuals(measured, on_progress=part_of_progress(on_progress, 0.6, 0.95))
+    readings["smooth"] = fit.contributions
+    on_progress("Comparing with the made-up records", 0.95)
+    frame = _errors(measured, counts, tables, readings)
+    on_progress("Finished", 1.0)
+    return SmoothRehearsal(plan.sha256, frame, n_records, expected)
+
+
+def _tables(plan: TablePlan) -> list[AttributeIndices]:
+    """The attributes of each table that have several values, each set once."""
+    several = {index for index, size in enumerate(plan.closure.sizes.tolist()) if size > 1}
+    workload = plan.workload
+    tables = (workload.attribute_indices(position) for position in range(len(workload)))
+    distinct = dict.fromkeys(tuple(i for i in table if i in several) for table in tables)
+    return sorted(distinct, key=lambda table: (len(table), table))
+
+
+def _measured(
+    plan: TablePlan, counts: Counts, on_progress: Progress
+) -> Iterator[tuple[AttributeIndices, np.ndarray]]:
+    """The contribution of each residual, with normal noise of the plan's variance."""
+    closure = plan.closure
+    names, variances = plan.workload.domain.names, plan.sigma_squared.floats
+    for residual in range(len(closure)):
+        on_progress("Measuring made-up records", residual / len(closure))
+        subset = closure.attributes(residual)
+        exact = exact_residual(plan, residual, counts)
+        values = contribution(exact, subset, closure.strategies)
+        seed = repr([names[index] for index in subset]).encode()
+        noise = normal_noise(
+            SeededNumbers(hashlib.sha256(seed).digest()),
+            subset,
+            values.shape,
+            float(variances[residual]),
+            closure.strategies,
+        )
+        yield subset, values + noise
+
+
+def _errors(
+    measured: MeasuredResiduals,
+    counts: Counts,
+    tables: Sequence[AttributeIndices],
+    readings: dict[str, ContributionArrays | None],
+) -> pd.DataFrame:
+    """The frame of a rehearsal."""
+    rows = []
+    for table in tables:
+        truth = counts.counts(table)
+        row = {"order": len(table), "tables": 1} | dict.fromkeys(readings, np.nan)
+        for name, contributions in readings.items():
+            if contributions is not None:
+                errors = measured.map.table(table, contributions) - truth
+                row[name] = float(np.sum(np.abs(errors))) / max(counts.n_records, 1)
+        rows.append(row)
+    rows = [row for row in rows if row["order"]] or rows
+    how = {"tables": "sum"} | dict.fromkeys(readings, "mean")
+    return pd.DataFrame(rows).groupby("order", as_index=False).agg(how)
+
+
+# ---- How near an adaptive release would come to the truth, beside smooth tables of a fixed plan.
+#
+# Made-up records go through what a run does with records: the same measurements, selections and
+# noise, exact, from the operating system. So no two rehearsals are alike, as no two releases are.
+# No record is read, no ledger written, and nothing of it is to be published.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AdaptiveRehearsal:
+    """The errors of one made-up release of each kind.
+
+    frame      one row a number of attributes: order, tables, adaptive and fixed: the errors of all
+               cells of a table, added up without their signs, over the number of records, mean
+               over tables
+    n_records  that were made up
+    """
+
+    frame: pd.DataFrame
+    n_records: int
+
+    def describe(self, record_noun: str) -> str:
+        """The errors of the largest tables, in a sentence."""
+        row = self.frame.iloc[-1]
+        return (
+            f"Rehearsed once on made-up {record_noun} ({self.n_records:,}): a table of "
+            f"{plural(int(row['order']), 'attribute')} is off by {describe_share(row['adaptive'])} "
+            f"of the {record_noun} (errors of all its cells, {WITHOUT_SIGNS}) where it is released "
+            f"adaptively, and by {describe_share(row['fixed'])} as a smooth table of a fixed plan "
+            "with the same budget. Another rehearsal differs by chance; made-up records are "
+            "simpler than real ones, whose errors may well be larger."
+        )
+
+
+def rehearse_adaptive(
+    plan: AdaptivePlan,
+    fixed: TablePlan,
+    expected: ExpectedCounts,
+    *,
+    on_progress: Progress = no_progress,
+) -> AdaptiveRehearsal:
+    """The errors of an adaptive release, and of smooth tables of a fixed plan, on made-up records.
+
+    Args:
+        fixed: A plan that measures all tables of the adaptive one, for the same budget.
+        expected: Public counts, of which the made-up records have the total and the margin.
+
+    Raises:
+        WorkloadError: If the expected counts do not fit the plan's codebook.
+        ReleaseError: If there are too many records or cells to be rehearsed.
+    """
+    cells = float(np.sum(plan.workload.cells))
+    if expected.total > MOST_RECORDS or cells > MOST_CELLS:
+        raise ReleaseError(
+            f"At most {MOST_RECORDS:,} records and {MOST_CELLS:,} cells of all tables can be "
+            "rehearsed; rehearse fewer tables, or that number of records."
+        )
+    on_progress("Making up records", 0.0)
+    tables = tables_of(plan)
+    codes, n_records = made_up_records(plan.domain, expected, plan.workload.used)
+    counts = counts_of(
+        [(codes, n_records, 1.0)],
+        tables,
+        plan.domain.sizes.tolist(),
+        on_progress=part_of_progress(on_progress, 0.0, 0.05),
+    )
+    readings = {
+        "adaptive": adaptive_fit(plan, counts, part_of_progress(on_progress, 0.05, 0.8)),
+        "fixed": _fixed_fit(fixed, counts, part_of_progress(on_progress, 0.8, 1.0)),
+    }
+    frame = pd.DataFrame(
+        [
+            {
+                "order": len(table),
+                "tables": 1,
+                **{name: _error(fit, table, counts) for name, fit in readings.items()},
+            }
+            for table in tables
+            if table
+        ]
+    )
+    how = {"tables": "sum", "adaptive": "mean", "fixed": "mean"}
+    on_progress("Finished", 1.0)
+    return AdaptiveRehearsal(frame.groupby("order", as_index=False).agg(how), n_records)
+
+
+def adaptive_fit(
+    plan: AdaptivePlan, counts: Counts, on_progress: Progress = no_progress
+) -> SmoothTables:
+    """The tables that a run of an adaptive plan estimates, of counts that are nobody's.
+
+    Noise and selections are those of a run, but nothing is booked: not for real records.
+    """
+    drawn: list[np.ndarray] = []
+    first = _adaptive_measured(plan.first, counts)
+    measure_rounds(
+        plan,
+        counts,
+        first,
+        np.zeros(0, dtype=np.int64),
+        lambda pieces: drawn.extend(np.ravel(piece) for piece in pieces),
+        part_of_progress(on_progress, 0.0, 0.8),
+    )
+    outcomes = read_outcomes(plan, np.concatenate(drawn))
+    family = downward_closed(tables_of(plan))
+    on_fit = part_of_progress(on_progress, 0.8, 1.0)
+    return MeasuredSoFar.of(plan, first, outcomes).fit(family, on_fit)
+
+
+def _fixed_fit(plan: TablePlan, counts: Counts, on_progress: Progress) -> SmoothTables:
+    """The smooth tables of a release by a fixed plan, of such counts."""
+    closure = plan.closure
+    subsets = [closure.attributes(residual) for residual in range(len(closure))]
+    contributions = {
+        subset: contribution(measured, subset, closure.strategies)
+        for subset, measured in zip(subsets, _adaptive_measured(plan, counts), strict=True)
+    }
+    variances = dict(zip(subsets, plan.sigma_squared.floats.tolist(), strict=True))
+    sizes = plan.domain.sizes
+    residuals = MeasuredResiduals(contributions, variances, sizes, closure.strategies)
+    return smooth_residuals(residuals, on_progress=on_progress)
+
+
+def _adaptive_measured(plan: TablePlan, counts: Counts) -> list[np.ndarray]:
+    return [measure_residual(plan, residual, counts) for residual in range(len(plan.closure))]
+
+
+def _error(fit: SmoothTables, table: AttributeIndices, counts: Counts) -> float:
+    distance = np.abs(fit.table(table) - counts.counts(table)).sum()
+    return float(distance) / max(counts.n_records, 1)
+
+
+# ---- Made-up records: the public counts that are known, and beyond these skew and dependence.
+#
+# Every record belongs to one of a few invented classes, and its attributes are independent given
+# the class (a latent class model). Within a class the values of an attribute are unequally
+# frequent, neighbouring values alike. How much so is an assumption, chosen such that smooth tables
+# of made-up records are about as accurate as those of real ones (`SKEW`, `DEPENDENCE`).
+
+
+SKEW, DEPENDENCE = 1.5, 2.0
+"""Standard deviations of logarithms of shares: between the values of an attribute, and between
+classes. Of those tried, 0 to 2 and 0 to 3, the nearest to Adult and the sample household survey."""
+
+_CLASSES = 6
+
+
+def made_up_records(
+    domain: Domain, expected: ExpectedCounts, attributes: Iterable[int]
+) -> tuple[Codes, int]:
+    """Category indices of these attributes, and the number of records, which is as expected.
+
+    The same expected counts always give the same records. Raises `WorkloadError` if they do not
+    fit the domain.
+    """
+    expected = expected.fitted(domain)
+    public = {domain.position(name): axis for axis, name in enumerate(expected.attributes)}
+    # Each has its own numbers, so that plans of other attributes are rehearsed on the same records.
+    numbers = {
+        index: _numbers(expected, domain.names[index], int(domain.sizes[index]))
+        for index in sorted({*attributes, *public})
+    }
+    shares = {index: _class_shares(own, int(domain.sizes[index])) for index, own in numbers.items()}
+    counts = whole_counts(expected.margin)
+    n_records = int(counts.sum())
+    cells = np.repeat(np.arange(counts.size), counts.ravel())
+    values = [indices.ravel() for indices in np.indices(counts.shape)]
+    # The probability of each class in each public cell, by Bayes' rule.
+    of_classes = _numbers(expected)
+    evidence = np.tile(_normals(of_classes, _CLASSES), (counts.size, 1))
+    for index, axis in public.items():
+        evidence += np.log(shares[index][:, values[axis]].T)
+    classes = _drawn(_normalised(evidence)[cells], of_classes.uniforms(n_records))
+    codes = {index: values[axis][cells].astype(np.uint32) for index, axis in public.items()}
+    for index, own in numbers.items():
+        if index not in public:
+            codes[index] = _drawn_by_class(shares[index], classes, own.uniforms(n_records))
+    return codes, n_records
+
+
+def _numbers(expected: ExpectedCounts, *what: object) -> SeededNumbers:
+    """Numbers that follow from the expected counts, other ones for each attribute."""
+    text = repr((expected.to_json(), *what))
+    return SeededNumbers(hashlib.sha256(text.encode()).digest())
+
+
+def _class_shares(numbers: SeededNumbers, size: int) -> np.ndarray:
+    """The share of each value in each class, float64[n_classes, size]."""
+    skew = SKEW * _normals(numbers, size)
+    apart = _normals(numbers, _CLASSES * size).reshape(_CLASSES, size) / 2
+    walk = np.cumsum(_normals(numbers, _CLASSES * size).reshape(_CLASSES, size), axis=1)
+    walk = (walk - walk.mean(axis=1, keepdims=True)) / np.sqrt(size)
+    return _normalised(skew + DEPENDENCE * (apart + walk))
+
+
+def _normals(numbers: SeededNumbers, count: int) -> np.ndarray:
+    """Standard normal numbers, float64[count]."""
+    return ndtri(numbers.uniforms(count).astype(float) + 2.0**-25)  # never 0
+
+
+def _normalised(logarithms: np.ndarray) -> np.ndarray:
+    """Shares along the last axis, sum 1."""
+    shares = np.exp(logarithms - logarithms.max(axis=-1, keepdims=True))
+    return shares / shares.sum(axis=-1, keepdims=True)
+
+
+def _drawn(shares: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """The category of each record, whose own shares are a row of `shares`."""
+    return np.sum(np.cumsum(shares, axis=1)[:, :-1] <= uniforms[:, None], axis=1)
+
+
+def _drawn_by_class(shares: np.ndarray, classes: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """The value of each record, by the shares of its class: uint32[n_records]."""
+    values = np.empty(len(classes), dtype=np.uint32)
+    for number, of_class in enumerate(np.cumsum(shares, axis=1)[:, :-1]):
+        members = classes == number
+        values[members] = np.searchsorted(of_class, uniforms[members], side="right")
+    return values

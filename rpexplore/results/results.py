@@ -1,0 +1,129 @@
+"""Results: tables to be looked at, be they released, combined, processed or estimated."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rpexplore.errors import ReleaseError
+from rpexplore.releases.adaptive_release import AdaptiveRelease
+from rpexplore.releases.area_release import AreaRelease
+from rpexplore.releases.finished_release import FORMAT as RELEASE
+from rpexplore.releases.finished_release import Release
+from rpexplore.releases.items import PartReader
+from rpexplore.releases.manifest import manifest_sha256, read_manifest
+from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.area_results import AreaResults, AreaTables
+from rpexplore.results.combination import KIND as COMBINED
+from rpexplore.results.combination import load_unbiased
+from rpexplore.results.estimates.area_counts import KIND as WHOLE_AREA_COUNTS
+from rpexplore.results.estimates.area_counts import AreaCounts
+from rpexplore.results.measurement_source import MeasurementSource
+from rpexplore.results.processed_tables import KIND as PROCESSED
+from rpexplore.results.processed_tables import ProcessedTables
+from rpexplore.results.unbiased import Estimates
+
+Results: TypeAlias = TableRelease | Estimates | ProcessedTables | AdaptiveRelease
+"""Tables from one source: their label, domain and table_names, table, counts and answer."""
+
+
+AnyResults: TypeAlias = PartReader
+"""What a folder of figures holds, table by table, whatever its kind."""
+
+ShownTables: TypeAlias = Results | AreaTables
+"""What can be shown table by table: those, or tables of areas."""
+
+
+def load_any_results(folder: str | Path) -> AnyResults:
+    """What a folder holds: a release of any kind, or tables that were made of one.
+
+    Raises `ReleaseError` if it is neither, or a file was changed since it was written.
+    """
+    folder = Path(folder)
+    load = _LOADERS.get(str(read_manifest(folder).get("format")))
+    return load_unbiased(folder) if load is None else load(folder)
+
+
+def load_results(folder: str | Path) -> Results:
+    """What a folder holds: a release of tables, an adaptive one, combined tables, processed ones.
+
+    Raises `ReleaseError` if it is none of these, or a file was changed since it was written.
+    """
+    folder = Path(folder)
+    kind = read_manifest(folder).get("format")
+    if kind == PROCESSED[0]:
+        return ProcessedTables.load(folder)
+    if kind == RELEASE[0]:
+        release = Release.load(folder)
+        if release.part("tables") is None and (rounds := release.part("rounds")) is not None:
+            return rounds
+    return load_unbiased(folder)
+
+
+def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaResults:
+    """A release of tables in areas, or whole counts of one, which lies beside them or in `others`.
+
+    Raises `ReleaseError` if it is neither, a file was changed, or the release of whole counts is
+    not found: it has the areas.
+    """
+    folder = Path(folder)
+    if read_manifest(folder).get("format") == RELEASE[0]:
+        return AreaResults(AreaRelease.load(folder))
+    whole = AreaCounts.load(folder)
+    sources = whole.manifest["sources"]
+    beside = [folder.parent / source["name"] for source in sources]
+    release = source_folder(sources, [*beside, *others])
+    if release is None:
+        raise ReleaseError(
+            f"The whole counts in {str(folder)!r} need the release that they were made of, "
+            f"{sources[0]['name']!r}, which holds the areas; put its folder beside them."
+        )
+    return AreaResults(AreaRelease.load(release), whole)
+
+
+def sources_of(results: PartReader) -> Sequence[MeasurementSource]:
+    """What results were made of: a release is a source itself."""
+    return results.made_of or [MeasurementSource.of(results)]  # pyright: ignore[reportArgumentType]
+
+
+def attributes_in_tables(results: ShownTables) -> tuple[str, ...]:
+    """The attributes that are in some table, in the domain's order where it is known."""
+    used = {name: None for table in results.table_names for name in table}
+    order = used if results.domain is None else results.domain.names
+    return tuple(name for name in order if name in used)
+
+
+def source_folder(sources: Sequence[Mapping[str, Any]], folders: Iterable[Path]) -> Path | None:
+    """The first of some folders that holds what other tables or records were made of, or None.
+
+    sources: as the manifest of what was made lists them
+    """
+    sources = list(sources)
+    for folder in folders:
+        with suppress(OSError, ReleaseError):
+            if [source["sha256"] for source in sources] == [manifest_sha256(folder)]:
+                return folder
+            manifest = read_manifest(folder)
+            if manifest.get("format") == COMBINED[0] and manifest.get("sources") == sources:
+                return folder
+    return None
+
+
+def in_column_order(results: ShownTables, attributes: Collection[str]) -> tuple[str, ...]:
+    """The attributes in the order in which tables have them as columns."""
+    tables = (table for table in results.table_names if set(table) == set(attributes))
+    in_order = (name for name in attributes_in_tables(results) if name in attributes)
+    return next(tables, None) or tuple(in_order)
+
+
+def has_counts(results: ShownTables, attributes: Collection[str]) -> bool:
+    """Whether there are counts of these attributes together: a table, or within one."""
+    return set(attributes) <= set(attributes_in_tables(results)) and results.has(attributes)
+
+
+# Format of a folder -> what opens it, where that is not `load_unbiased`.
+_LOADERS: Mapping[str, Callable[[Path], Any]] = {
+    PROCESSED[0]: ProcessedTables.load,
+    WHOLE_AREA_COUNTS[0]: load_area_results,
+    RELEASE[0]: Release.load,
+}

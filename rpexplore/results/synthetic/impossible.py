@@ -1,0 +1,244 @@
+"""Combinations of values that no record may have, and records as rows of zeros and ones."""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.values import (
+    ImpossibleCombination,
+    Selection,
+    combination_from_text,
+    example_of,
+    product_query,
+)
+from rpexplore.errors import ReleaseError
+
+# ---- Combinations of values that no record may have, as a codebook or common knowledge states
+# them.
+
+
+_MOST_TRIED = 100_000  # partial records, when one possible record is searched for
+
+Never = Mapping[str, Selection]
+"""A product condition, as the `where` of an answer: {"age": "0..14", "sex": "F"}."""
+
+
+def conditions_of_records(
+    domain: Domain,
+    attributes: Sequence[int],
+    never: Sequence[Never | str],
+    *,
+    ignore_codebook: bool,
+) -> tuple[list[Never], list[dict[str, str]]]:
+    """All conditions that no record may meet, and those of the codebook that cannot be held.
+
+    The codebook's come first. Records have none of the attributes that some of them name.
+
+    Args:
+        attributes: Indices of the records' attributes.
+        never: What is asked for beside the codebook.
+        ignore_codebook: Whether what it states is left aside.
+    """
+    stated = () if ignore_codebook else domain.impossible
+    names = {domain.names[index] for index in attributes}
+    held, left_out = of_names(stated, names)
+    conditions: list[Never] = [dict(combination.selections) for combination in held]
+    for one in never:
+        condition = combination_from_text(domain, one) if isinstance(one, str) else one
+        if condition not in conditions:
+            conditions.append(condition)
+    return conditions, [dict(combination.selections) for combination in left_out]
+
+
+def condition_texts(condition: Never) -> dict[str, str]:
+    """A condition whose values are one text each, as they are typed."""
+    return {
+        name: selection if isinstance(selection, str) else ",".join(map(str, _listed(selection)))
+        for name, selection in condition.items()
+    }
+
+
+def _listed(selection: int | Sequence[str | int]) -> Sequence[str | int]:
+    return [selection] if isinstance(selection, int) else selection
+
+
+def of_names(
+    combinations: Iterable[ImpossibleCombination], names: Container[str]
+) -> tuple[list[ImpossibleCombination], list[ImpossibleCombination]]:
+    """The combinations of just these attributes, and the others."""
+    parts: tuple[list[ImpossibleCombination], list[ImpossibleCombination]] = ([], [])
+    for combination in combinations:
+        parts[not all(name in names for name in combination.names)].append(combination)
+    return parts
+
+
+@dataclass(frozen=True, eq=False)
+class Impossible:
+    """Product conditions that no record may meet.
+
+    sizes       numbers of values of the records' attributes
+    conditions  of each condition the values of each attribute that it names: bool[size], by the
+                attribute's position among those of the records
+    """
+
+    sizes: tuple[int, ...]
+    conditions: tuple[Mapping[int, np.ndarray], ...]
+
+    @classmethod
+    def of(cls, domain: Domain, attributes: Sequence[int], never: Sequence[Never]) -> "Impossible":
+        """From selections as texts.
+
+        Raises `DomainError` for a text that selects nothing, `ReleaseError` for a condition that
+        names nothing or an attribute that is in no table.
+        """
+        conditions = []
+        for selections in never:
+            if not selections:
+                raise ReleaseError(
+                    "An impossible combination must name the values of an attribute at least; got "
+                    f"none. Name some, such as {example_of(domain)}."
+                )
+            members = {}
+            for name, selected in product_query(domain, selections).items():
+                index = domain.position(name)
+                if index not in attributes:
+                    raise ReleaseError(
+                        f"The attribute {name!r} is in no table of the release, so records do not "
+                        "have it; leave it out of the impossible combinations."
+                    )
+                members[list(attributes).index(index)] = np.array(selected, dtype=bool)
+            conditions.append(members)
+        return cls(tuple(int(domain.sizes[index]) for index in attributes), tuple(conditions))
+
+    def are_met(self, codes: np.ndarray) -> np.ndarray:
+        """Whether each record, [n, d], is impossible: bool[n]."""
+        met = np.zeros(len(codes), dtype=bool)
+        for condition in self.conditions:
+            met |= _are_members(codes, condition)
+        return met
+
+    def of_attribute(self, attribute: int) -> list[Mapping[int, np.ndarray]]:
+        """The conditions that name an attribute."""
+        return [condition for condition in self.conditions if attribute in condition]
+
+    def forbidden(self, codes: np.ndarray, attribute: int) -> np.ndarray | None:
+        """Values of an attribute that make each record impossible: bool[n, size]; None: none."""
+        conditions = self.of_attribute(attribute)
+        if not conditions:
+            return None
+        mask = np.zeros((len(codes), self.sizes[attribute]), dtype=bool)
+        for condition in conditions:
+            others = {index: values for index, values in condition.items() if index != attribute}
+            mask[_are_members(codes, others)] |= condition[attribute]
+        return mask
+
+    def possible_record(self) -> np.ndarray:
+        """Some record that is possible, int16[d], found by search.
+
+        Raises `ReleaseError` if there is none, or none is found in time.
+        """
+        named = sorted({index for condition in self.conditions for index in condition})
+        record = np.zeros(len(self.sizes), dtype=np.int16)
+        # Values that no condition tells apart are alike: one of each kind is enough.
+        kinds = {index: self._kinds(index) for index in named}
+        tried = 0
+
+        def completed(depth: int) -> bool:
+            nonlocal tried
+            if depth == len(named):
+                return True
+            set_before = set(named[: depth + 1])
+            decided = [
+                condition
+                for condition in self.of_attribute(named[depth])
+                if set_before.issuperset(condition)
+            ]
+            for value in kinds[named[depth]]:
+                tried += 1
+                if tried > _MOST_TRIED:
+                    raise ReleaseError(
+                        "No record was found that is in none of the impossible combinations, in "
+                        f"{_MOST_TRIED:,} attempts; state fewer of them."
+                    )
+                record[named[depth]] = value
+                met = [_are_members(record[np.newaxis], condition)[0] for condition in decided]
+                if not any(met) and completed(depth + 1):
+                    return True
+            return False
+
+        if not completed(0):
+            raise ReleaseError(
+                "Every record is in one of the impossible combinations, so there can be no "
+                "records; leave out one of them."
+            )
+        return record
+
+    def _kinds(self, attribute: int) -> list[int]:
+        """The first value of each kind of values that the conditions tell apart."""
+        columns = np.stack([c[attribute] for c in self.of_attribute(attribute)], axis=1)
+        _, first = np.unique(columns, axis=0, return_index=True)
+        return sorted(first.tolist())
+
+
+def _are_members(codes: np.ndarray, condition: Mapping[int, np.ndarray]) -> np.ndarray:
+    """Whether each record meets a condition: bool[n]; one without attributes is met by all."""
+    met = np.ones(len(codes), dtype=bool)
+    for attribute, values in condition.items():
+        met &= values[codes[:, attribute]]
+    return met
+
+
+# ---- Records as rows of zeros and ones: products with them are sums over values that records
+# have.
+
+
+_DENSE = 30  # values an attribute up to which products with all zeros are faster than without
+
+
+class Indicators:
+    """The matrix with a one for the value of each attribute of each record: [n, all values].
+
+    codes    int16[n, d]
+    offsets  int64[d + 1]: where each attribute's values begin among all
+    """
+
+    def __init__(self, codes: np.ndarray, offsets: np.ndarray) -> None:
+        n, d = codes.shape
+        self._offsets, self._rows, n_values = offsets, np.arange(n), int(offsets[-1])
+        self._columns = codes + offsets[:-1]
+        self._is_dense = n_values <= _DENSE * d
+        self._matrix: Any
+        if self._is_dense:
+            self._matrix = np.zeros((n, n_values), dtype=np.float32)
+            self._matrix[self._rows[:, np.newaxis], self._columns] = 1
+        else:
+            self._columns = self._columns.astype(np.int32)
+            starts = np.arange(0, n * d + 1, d, dtype=np.int32)
+            ones = np.ones(n * d, dtype=np.float32)
+            parts = (ones, self._columns.reshape(-1), starts)
+            self._matrix = scipy.sparse.csr_array(parts, shape=(n, n_values), copy=False)
+
+    def times(self, matrix: np.ndarray) -> np.ndarray:
+        """Sums of the rows of a matrix that belong to a record's values: float32[n, columns]."""
+        return self._matrix @ np.ascontiguousarray(matrix)
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums over the records that have each value: float32[all values, columns]."""
+        return self._matrix.T @ values
+
+    def pair_counts(self) -> np.ndarray:
+        """How many records have each two values: float32[all values, all values]."""
+        counts = self._matrix.T @ self._matrix
+        return counts if self._is_dense else counts.toarray()
+
+    def change(self, attribute: int, values: np.ndarray) -> None:
+        """Give the records other values of an attribute: int64[n]."""
+        columns = values + self._offsets[attribute]
+        if self._is_dense:
+            self._matrix[self._rows, self._columns[:, attribute]] = 0
+            self._matrix[self._rows, columns] = 1
+        self._columns[:, attribute] = columns

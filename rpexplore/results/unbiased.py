@@ -1,0 +1,400 @@
+"""Estimates: unbiased tables and their exact accuracy, whatever measurements they came from."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+from itertools import chain
+from math import prod
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.domain.result_schema import frame_of
+from rpexplore.errors import ReleaseError, WorkloadError
+from rpexplore.estimation.table_map import ArrayStore, subsets
+from rpexplore.planning.mechanism.reconstruction import (
+    MarginalNoise,
+    Where,
+    contribution,
+    query_attributes,
+)
+from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.releases.adaptive_release import AdaptiveRelease
+from rpexplore.releases.items import Answer, Item, MarginalEstimate, PartReader
+from rpexplore.releases.measurement import measured_shape
+from rpexplore.releases.table_cells import (
+    Labels,
+    check_schema,
+    label_columns,
+    not_what_was_written,
+    refuse_gaps,
+)
+from rpexplore.releases.table_files import residual_files
+from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.measurement_source import (
+    MeasurementSource,
+    Spent,
+    describe_sources,
+    guarantee,
+    spent,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Of every residual there is one contribution to its own marginal: the truth, centred along every
+# axis, plus noise that is independent of that of all others. One release measures just that
+# (docs/mathematics.md §9), and several give it when they are combined (§10 there).
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimates(PartReader):
+    """What is known of every residual within some tables, with its accuracy. Noisy figures only.
+
+    tables         the tables that there are, by number of attributes, then lexicographically
+    contributions  of every subset of a table's attributes with several values: float64, one axis
+                   an attribute, all its values; sums along any axis are 0. Read-only
+    variances      σ² of each of these, exact
+    strategies     of attributes that are not measured by single values, by their index
+    sources        what it was computed from
+    is_adaptive    whether it was measured in adaptive rounds: selected by what had been measured
+
+    Raises `ReleaseError` if a residual of a table is missing, has no positive variance or not the
+    domain's shape, or if nothing was measured at all.
+    """
+
+    kind: ClassVar[str] = "combined"
+
+    domain: Domain
+    tables: tuple[AttributeIndices, ...]
+    contributions: Mapping[AttributeIndices, np.ndarray]
+    variances: Mapping[AttributeIndices, Fraction]
+    strategies: Mapping[int, Strategy]
+    sources: tuple[MeasurementSource, ...]
+    is_adaptive: bool = False
+
+    def __post_init__(self) -> None:
+        tables = tuple(sorted(set(self.tables), key=lambda table: (len(table), table)))
+        if not (tables and self.sources):
+            raise ReleaseError("Estimates need a table and a source; got none.")
+        sizes, variances = self.domain.sizes, dict(self.variances)
+        contributions = self.contributions
+        if not isinstance(contributions, ArrayStore):
+            contributions = ArrayStore(
+                (subset, np.array(values, dtype=float, copy=None))
+                for subset, values in contributions.items()
+            )
+        for subset in contributions:
+            shape = contributions.shape(subset)
+            if shape != tuple(sizes[list(subset)]) or any(sizes[i] < 2 for i in subset):
+                raise ReleaseError(
+                    f"The contribution of {self.domain.describe(subset)} must have the shape "
+                    f"{tuple(sizes[list(subset)].tolist())}, of several values each, got "
+                    f"{shape}."
+                )
+            if not variances.get(subset, 0) > 0:
+                raise ReleaseError(
+                    f"The contribution of {self.domain.describe(subset)} must have a positive "
+                    f"variance, got {variances.get(subset)}."
+                )
+        of_tables = (_several(self.domain, table) for table in tables)
+        within = (subset[:i] + subset[i + 1 :] for subset in variances for i in range(len(subset)))
+        for subset in chain(of_tables, within, variances):
+            if subset not in contributions:
+                raise ReleaseError(
+                    f"The residual of {self.domain.describe(subset)} is needed and not there."
+                )
+        object.__setattr__(self, "tables", tables)
+        object.__setattr__(self, "contributions", MappingProxyType(contributions))
+        object.__setattr__(self, "variances", MappingProxyType(variances))
+        object.__setattr__(self, "strategies", MappingProxyType(dict(self.strategies)))
+        object.__setattr__(self, "sources", tuple(self.sources))
+
+    @classmethod
+    def of(cls, results: PartReader) -> "Estimates":
+        """All that was measured for tables; what exceeds 128 MB lies in a temporary file.
+
+        Raises `ReleaseError` if there are no tables.
+        """
+        if isinstance(results, cls):
+            return results
+        part: Any = results.measured_tables()
+        makers = {"tables": cls.of_tables, "rounds": cls.of_adaptive}
+        return makers[part.kind](part)
+
+    @classmethod
+    def of_tables(cls, release: TableRelease) -> "Estimates":
+        """All that a release of tables measured."""
+        plan, closure = release.plan, release.plan.closure
+        residuals = [closure.attributes(position) for position in range(len(closure))]
+        shapes = [measured_shape(closure, position) for position in range(len(closure))]
+        measured = chain.from_iterable(
+            read_arrays(
+                release.folder / path,
+                "measured",
+                shapes[within.start : within.stop],
+                np.int64,
+                first=within.start,
+            )
+            for path, within in residual_files(closure).items()
+        )
+        source = MeasurementSource.of(release)
+        return cls(
+            plan.workload.domain,
+            tuple(map(plan.workload.attribute_indices, range(len(plan.workload)))),
+            ArrayStore(
+                (residual, contribution(array, residual, closure.strategies))
+                for residual, array in zip(residuals, measured, strict=True)
+            ),
+            {residual: plan.sigma_squared.fraction(i) for i, residual in enumerate(residuals)},
+            closure.strategies,
+            (source,),
+        )
+
+    @classmethod
+    def of_adaptive(cls, release: AdaptiveRelease) -> "Estimates":
+        """All that an adaptive release measured, and the tables that follow from it unbiased.
+
+        What was measured was selected by what had been: standard errors hold nearly only.
+        """
+        measured = release.measured
+        # Those that no other contains: each holds its subsets of one attribute less.
+        within = {
+            subset[:i] + subset[i + 1 :]
+            for subset in measured.variances
+            for i in range(len(subset))
+        }
+        return cls(
+            release.domain,
+            tuple(subset for subset in measured.variances if subset not in within),
+            measured.contributions,
+            measured.variances,
+            {},
+            (MeasurementSource.of(release),),
+            is_adaptive=True,
+        )
+
+    @property
+    def label(self) -> str:
+        """How the tables came about."""
+        if len(self.sources) == 1:
+            return f"unbiased; from {describe_sources(self.sources)}"
+        return f"unbiased; combined by inverse variance from {describe_sources(self.sources)}"
+
+    @property
+    def spent(self) -> Spent:
+        """What was spent on everything that was measured, exact, and for whom."""
+        return spent(self.sources)
+
+    @property
+    def guarantee(self) -> str:
+        """What holds for everything that was measured, in words."""
+        return guarantee(self.sources)
+
+    @cached_property
+    def table_names(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes of each table, in the domain's order."""
+        names = self.domain.names
+        return tuple(tuple(names[attribute] for attribute in table) for table in self.tables)
+
+    @property
+    def n_cells(self) -> float:
+        """Cells of all tables together."""
+        sizes = self.domain.sizes.astype(float)
+        return float(sum(np.prod(sizes[list(table)]) for table in self.tables))
+
+    @property
+    def made_of(self) -> Sequence[MeasurementSource]:
+        return self.sources
+
+    @cached_property
+    def items(self) -> Sequence[Item]:
+        sizes = self.domain.sizes.tolist()
+        return [
+            Item.of_table(
+                position,
+                names,
+                prod(sizes[attribute] for attribute in self.tables[position]),
+                partial(self.cells, names),
+            )
+            for position, names in enumerate(self.table_names)
+        ]
+
+    def unbiased_tables(self) -> "Estimates":
+        return self
+
+    @property
+    def queries(self) -> Sequence[Sequence[None]]:
+        """What the cells of each table count, by axis: single values."""
+        return [[None] * len(table) for table in self.tables]
+
+    @property
+    def residuals(self) -> Sequence[AttributeIndices]:
+        """The attributes of everything that was measured."""
+        return list(self.contributions)
+
+    def has(self, attributes: AttributeSet) -> bool:
+        """Whether a table holds these attributes together."""
+        return _several(self.domain, self.domain.positions(attributes)) in self.contributions
+
+    def marginal(self, attributes: AttributeSet) -> np.ndarray:
+        """The counts of the single values, float64, one axis an attribute in the domain's order.
+
+        Of any attributes that some table holds together; `WorkloadError` for others.
+        """
+        return self._estimate(self.domain.positions(attributes)).values
+
+    def marginal_variances(self, attributes: AttributeSet) -> np.ndarray:
+        """The variance of every cell of `marginal`."""
+        return self._estimate(self.domain.positions(attributes)).noise.variances
+
+    def cells(self, attributes: AttributeSet) -> pa.Table:
+        """One row a cell: labels, value, standard_error, lower_95, upper_95."""
+        indices = self.domain.positions(attributes)
+        return self._estimate(indices).cells([self._labels[index] for index in indices])
+
+    def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
+        """`cells` as a DataFrame, by names or by one collection of names."""
+        names = [self.domain.names[index] for index in query_attributes(self.domain, attributes)]
+        return frame_of(self.cells(names))
+
+    counts = table
+
+    def answer(self, *attributes: AttributeSet, where: Where | None = None) -> Answer:
+        """The noisy answer to a product query on a table, as `Release.answer`."""
+        indices = query_attributes(self.domain, attributes, where)
+        return self._estimate(indices).answer(where or {})
+
+    def covariance(self, table: AttributeSet, where: Where, other: Where) -> float:
+        """Covariance of the noise in the answers to two product queries on a table."""
+        noise = self._estimate(self.domain.positions(table)).noise
+        return noise.covariance(noise.vectors(where), noise.vectors(other))
+
+    def __repr__(self) -> str:
+        return f"<Estimates of {len(self.tables):,} tables, {self.label}>"
+
+    def _estimate(self, attributes: AttributeIndices) -> MarginalEstimate:
+        several = _several(self.domain, attributes)
+        if several not in self.contributions:
+            raise WorkloadError(
+                f"The attributes {self.domain.describe(attributes)} are in no table together, so "
+                "nothing is known of them together; ask for fewer of them."
+            )
+        within = list(subsets(several))
+        sigma_squared = {subset: float(self.variances[subset]) for subset in within}
+        return MarginalEstimate(
+            MarginalNoise(self.domain, attributes, self.strategies, sigma_squared),
+            {subset: self.contributions[subset] for subset in within},
+        )
+
+    @cached_property
+    def _labels(self) -> dict[int, Labels]:
+        """Made once for each attribute: it may have a million values, and be in every table."""
+        used = sorted({attribute for table in self.tables for attribute in table})
+        return {attribute: label_columns(self.domain.attributes[attribute]) for attribute in used}
+
+
+def _several(domain: Domain, attributes: Sequence[int]) -> AttributeIndices:
+    """The attributes that have several values: the others have no residual."""
+    return tuple(attribute for attribute in attributes if domain.sizes[attribute] > 1)
+
+
+# ---- A list of arrays in a Parquet file: one row a number, with its array's index and its own.
+
+
+_ROWS_AT_ONCE = 1 << 18
+
+
+def write_arrays(path: Path, column: str, arrays: Iterable[np.ndarray]) -> None:
+    """Write the arrays, float64, row-major, one after another.
+
+    Columns: residual (the array's index in the list), cell (the number's index in it), `column`.
+    """
+    schema = pa.schema([("residual", pa.int32()), ("cell", pa.int64()), (column, pa.float64())])
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        for index, array in enumerate(arrays):
+            columns = [
+                pa.array(np.full(array.size, index, dtype=np.int32)),
+                pa.array(np.arange(array.size)),
+                pa.array(array.ravel()),
+            ]
+            waiting.append(pa.record_batch(columns, schema=schema))
+            rows += array.size
+            if rows >= _ROWS_AT_ONCE:
+                writer.write_table(pa.Table.from_batches(waiting))
+                waiting, rows = [], 0
+        writer.write_table(pa.Table.from_batches(waiting, schema=schema))
+
+
+def read_arrays(
+    path: Path,
+    column: str,
+    shapes: Sequence[tuple[int, ...]],
+    dtype: type[np.generic],
+    *,
+    first: int = 0,
+) -> Iterator[np.ndarray]:
+    """The arrays of a file, of these shapes, one after another: all are never in memory at a time.
+
+    first: the index of the first of them.
+    Raises `ReleaseError` for a file that does not hold every number of these arrays once, in order.
+    """
+    sizes = np.array([prod(shape) for shape in shapes], int)
+    parts = _read_numbers(path, column, sizes, dtype, first)
+    rest = np.empty(0, dtype)
+    for shape in shapes:
+        array, filled = np.empty(prod(shape), dtype), 0
+        while filled < array.size:
+            rest = rest if len(rest) else next(parts)
+            taken = rest[: array.size - filled]
+            array[filled : filled + len(taken)] = taken
+            filled, rest = filled + len(taken), rest[len(taken) :]
+        yield array.reshape(shape)
+    for _ in parts:  # which refuse what is too much
+        pass
+
+
+def _read_numbers(
+    path: Path, column: str, sizes: np.ndarray, dtype: type[np.generic], first: int
+) -> Iterator[np.ndarray]:
+    """The numbers of all arrays, in parts, none of them empty."""
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    columns = {
+        "residual": pa.int32(),
+        "cell": pa.int64(),
+        column: pa.from_numpy_dtype(dtype),
+    }
+    start = 0
+    try:
+        # Not buffered beforehand: that would be the whole file, in memory.
+        with pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
+            check_schema(path, file.schema_arrow, columns)
+            for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=list(columns)):
+                refuse_gaps(path, batch, columns)
+                stop = start + len(batch)
+                # Fewer than there are rows, if these are too many.
+                residual = np.repeat(np.arange(len(sizes)), np.diff(np.clip(starts, start, stop)))
+                cell = np.arange(start, start + len(residual)) - starts[residual]
+                for name, indices in (("residual", residual + first), ("cell", cell)):
+                    if not np.array_equal(batch[name].to_numpy(), indices):
+                        raise _not_in_order(path)
+                if len(batch):
+                    yield batch[column].to_numpy()
+                start = stop
+    except (OSError, pa.ArrowException):
+        raise not_what_was_written(path, "it cannot be read any more") from None
+    if start != starts[-1]:
+        raise _not_in_order(path)
+
+
+def _not_in_order(path: Path) -> ReleaseError:
+    return not_what_was_written(path, "each number must be in it once, in order")

@@ -1,0 +1,447 @@
+"""Conditions: which cells a text such as `18 <= age < 65 & sex != "female"` counts, and back."""
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from unicodedata import normalize
+
+import numpy as np
+
+from rpexplore.common.numbers import shown
+from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import DomainError, WorkloadError
+from rpexplore.workload.query_list import checked_n_cells
+from rpexplore.workload.table_text import in_quotes
+from rpexplore.workload.value_comparisons import (
+    EQUAL,
+    MIRRORED,
+    Value,
+    bounds,
+    decimal_text,
+    value_names,
+    values_where,
+)
+
+# ---- Tokens: the names, values and signs that the text of a condition is made of.
+
+
+MAX_LENGTH = 20_000  # characters of one condition
+
+NAME, VALUE, SIGN = "name", "value", "sign"
+_OPERATORS = ("and", "or", "not", "in")
+_TOKEN = re.compile(
+    r"""
+      (?P<word> [^\W\d]\w* )
+    | ` (?P<name> (?:[^`]|``)* ) `
+    | " (?P<double> (?:[^"]|"")* ) "
+    | ' (?P<single> (?:[^']|'')* ) '
+    | [“„] (?P<high> [^“”„]* ) [“”]
+    | ‘ (?P<low> [^‘’]* ) ’
+    | (?P<number> [-+−]? (?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+) (?:[eE][-+]?[0-9]+)? )
+    | (?P<sign> ==|!=|<>|<=|>=|&&|\|\||[=<>≤≥≠&|~!¬()\[\],] )
+    """,
+    re.VERBOSE,
+)
+_SAME_SIGN = {
+    "=": "==", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">=", "&": "and", "&&": "and",
+    "|": "or", "||": "or", "!": "not", "~": "not", "¬": "not", "[": "(", "]": ")",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Token:
+    """A name, a value or a sign of the text.
+
+    start    index of its first character, from 0
+    written  as it stands in the text
+    meaning  the name without backquotes, the value, or the sign: "==", "and", "("
+    """
+
+    kind: str
+    start: int
+    written: str
+    meaning: Value
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The tokens of a text; `WorkloadError` for what is none, and for a text that is too long."""
+    if len(text) > MAX_LENGTH:
+        raise WorkloadError(
+            f"A condition must have at most {MAX_LENGTH:,} characters, got {len(text):,}; split "
+            "it, or give the coefficients of the cells in a file."
+        )
+    text = normalize("NFC", text)
+    tokens, start = [], 0
+    while start < len(text):
+        if text[start].isspace():
+            start += 1
+            continue
+        match = _TOKEN.match(text, start)
+        if match is None:
+            raise _unreadable(text, start)
+        tokens.append(_token(match))
+        start = match.end()
+    return tokens
+
+
+def text_of_name(name: str) -> str:
+    """The name of an attribute as conditions have it: in backquotes if need be."""
+    match = _TOKEN.fullmatch(name)
+    if match is not None and match["word"] is not None and name.lower() not in _OPERATORS:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def refused(token: Token, reason: str) -> WorkloadError:
+    """The error that says where the token stands and why it cannot be used."""
+    end = "" if reason.endswith((".", "?")) else "."
+    return WorkloadError(
+        f"At character {token.start + 1:,} of the condition, {shown(token.written)!r}: "
+        f"{reason[0].lower()}{reason[1:]}{end}"
+    )
+
+
+def _token(match: re.Match[str]) -> Token:
+    kind = str(match.lastgroup)
+    content, start, written = match[kind], match.start(), match[0]
+    match kind:
+        case "word" if content.lower() in _OPERATORS:
+            return Token(SIGN, start, written, content.lower())
+        case "word":
+            return Token(NAME, start, written, content)
+        case "name":
+            return Token(NAME, start, written, content.replace("``", "`"))
+        case "sign":
+            return Token(SIGN, start, written, _SAME_SIGN.get(content, content))
+        case "number":
+            return Token(VALUE, start, written, _number(start, written))
+    mark = written[0]  # of all quotation marks only " and ' can be inside, and are doubled there
+    return Token(VALUE, start, written, content.replace(mark * 2, mark))
+
+
+def _number(start: int, written: str) -> Decimal:
+    token = Token(VALUE, start, written, written)
+    digits = written.lstrip("+-−")
+    if len(digits) > 1 and digits[0] == "0" and digits[1].isdecimal():
+        raise refused(
+            token,
+            "a number must not begin with 0; write thousands without a separator, and a code that "
+            f'begins with 0 as a text in quotation marks: "{shown(digits)}"',
+        )
+    try:
+        return Decimal(written.replace("−", "-"))
+    except InvalidOperation:
+        raise refused(
+            token, "the number must be one that can be computed with; write a usual one"
+        ) from None
+
+
+def _unreadable(text: str, start: int) -> WorkloadError:
+    """The refusal of a text that has no token at this character."""
+    mark = text[start]
+    reason = (
+        f"{mark!r} must not stand here; a name with such a sign in it stands in `backquotes`, a "
+        "text in quotation marks"
+    )
+    if mark in "`\"'“„‘":
+        reason = f"the quotation mark {mark} must be closed"
+    elif mark == ":":
+        reason = (
+            "a colon can only stand behind the name of a query, which stands in double quotation "
+            "marks if it holds signs"
+        )
+    return refused(Token(SIGN, start, text[start : start + 20], ""), reason)
+
+
+# ---- Conditions: which cells a text such as `18 <= age < 65 & sex != "female"` counts.
+#
+# condition   comparisons joined by & | ! or and, or, not, with brackets around parts; ! binds
+#                 more closely than &, and & more closely than |
+#     comparison  age >= 18, 18 <= age < 65, region = "north", region in ("north", "south"),
+#                 region not in ("west")
+#     attribute   its name, in `backquotes` where that is more than one plain word
+#     value       a number, or a text in quotation marks, doubled inside: "19"" wheel"
+#     all cells   the word total, or nothing at all where an attribute is called so
+#
+# The text is read by the grammar above and by nothing else: no part of it is ever run.
+
+
+MAX_DEPTH = 50  # brackets and negations within each other
+
+TOTAL = "total"
+_CLOSES = {"(": ")", "[": "]"}
+
+
+def cells_of_condition(domain: Domain, text: str) -> np.ndarray:
+    """Whether the condition holds for each cell, bool[n_cells], the last attribute fastest.
+
+    Raises `WorkloadError` naming the character from which on the text cannot be used.
+    """
+    n_cells = checked_n_cells(domain)
+    tokens = tokens_of(text)
+    return _Reader(domain, tokens).cells() if tokens else np.ones(n_cells, dtype=bool)
+
+
+def attributes_of_condition(domain: Domain, text: str) -> tuple[str, ...]:
+    """The attributes that the condition names, in domain order.
+
+    Raises `WorkloadError` naming the character at which one stands that the domain does not have.
+    """
+    names = [token for token in tokens_of(text) if token.kind == NAME]
+    indices = {_attribute_index(domain, token) for token in names if not _is_total(domain, token)}
+    return tuple(domain.names[index] for index in sorted(indices))
+
+
+class _Reader:
+    """Reads the tokens of a condition, from the first to the last, as arrays bool[n_cells]."""
+
+    def __init__(self, domain: Domain, tokens: list[Token]) -> None:
+        self._domain, self._tokens = domain, tokens
+        self._position = self._depth = 0
+
+    def cells(self) -> np.ndarray:
+        holds = self._alternatives()
+        if self._next is not None:
+            raise _misplaced(self._next, "there must be & or | between parts of a condition")
+        return holds
+
+    @property
+    def _next(self) -> Token | None:
+        return self._tokens[self._position] if self._position < len(self._tokens) else None
+
+    def _takes(self, *signs: str) -> Token | None:
+        """The next token if it is one of these signs, which is read then."""
+        token = self._next
+        if token is None or token.kind != SIGN or token.meaning not in signs:
+            return None
+        self._position += 1
+        return token
+
+    def _alternatives(self) -> np.ndarray:
+        holds = self._conjunction()
+        while self._takes("or"):
+            holds = holds | self._conjunction()
+        return holds
+
+    def _conjunction(self) -> np.ndarray:
+        holds = self._part()
+        while self._takes("and"):
+            holds = holds & self._part()
+        return holds
+
+    def _part(self) -> np.ndarray:
+        token = self._takes("not", "(")
+        if token is None:
+            return self._comparisons()
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise refused(
+                token, f"there must be at most {MAX_DEPTH} brackets and negations within each other"
+            )
+        if token.meaning == "not":
+            holds = ~self._part()
+        else:
+            holds = self._alternatives()
+            self._close(token, "& or |")
+        self._depth -= 1
+        return holds
+
+    def _close(self, opened: Token, between: str) -> None:
+        token = self._takes(")")
+        if token is None and self._next is not None:
+            raise _misplaced(self._next, f"there must be {between} or a closing bracket here")
+        if token is None or token.written != _CLOSES[opened.written]:
+            raise refused(opened, f"this bracket must be closed by {_CLOSES[opened.written]}")
+
+    def _comparisons(self) -> np.ndarray:
+        """One or more comparisons in a row: 18 <= age < 65."""
+        left = self._operand()
+        comparisons = []
+        while (operator := self._operator()) is not None:
+            if operator in ("in", "not in"):
+                among = self._among(left)
+                comparisons.append(among if operator == "in" else ~among)
+            else:
+                right = self._operand()
+                comparisons.append(self._compared(left, operator, right))
+                left = right
+        if comparisons:
+            return np.all(comparisons, axis=0)
+        if _is_total(self._domain, left):
+            return np.ones(math.prod(self._domain.sizes.tolist()), dtype=bool)
+        if left.kind == NAME:
+            _attribute_index(self._domain, left)
+            raise refused(left, "an attribute must be compared with a value, as in age >= 18")
+        raise refused(left, "a value must be compared with an attribute, as in age >= 18")
+
+    def _operand(self) -> Token:
+        token = self._next
+        if token is None:
+            last = self._tokens[-1]
+            raise refused(last, "the condition must not end here; write what comes behind it")
+        if token.kind == SIGN:
+            reason = "there must be an attribute or a value here"
+            if token.meaning in MIRRORED:
+                reason = (
+                    "there must be an attribute or a value before it; write the attribute again, "
+                    "as in age >= 18 & age < 65"
+                )
+            raise refused(token, reason)
+        self._position += 1
+        return token
+
+    def _operator(self) -> str | None:
+        if token := self._takes(*MIRRORED, "in"):
+            return str(token.meaning)
+        if token := self._takes("not"):
+            if self._takes("in"):
+                return "not in"
+            raise refused(token, "there must be & or | (and, or) before a negation")
+        return None
+
+    def _compared(self, left: Token, operator: str, right: Token) -> np.ndarray:
+        if left.kind != NAME or (right.kind == NAME and left.meaning not in self._domain):
+            left, operator, right = right, MIRRORED[operator], left
+        if left.kind != NAME:
+            raise refused(
+                right,
+                "one side of a comparison must be an attribute, got two values; the name of an "
+                "attribute stands without quotation marks, or in `backquotes`",
+            )
+        index = _attribute_index(self._domain, left)
+        return self._cells_of_values(index, self._values_where(index, operator, right))
+
+    def _among(self, left: Token) -> np.ndarray:
+        if left.kind != NAME:
+            raise refused(left, "there must be an attribute before in, as in age in (18, 19)")
+        index = _attribute_index(self._domain, left)
+        opened, values = self._takes("("), [self._operand()]
+        while opened and self._takes(","):
+            values.append(self._operand())
+        if opened:
+            self._close(opened, "a comma")
+        among = np.any([self._values_where(index, EQUAL, value) for value in values], axis=0)
+        return self._cells_of_values(index, among)
+
+    def _values_where(self, index: int, operator: str, value: Token) -> np.ndarray:
+        """Whether each value of an attribute compares like this with a token, bool[size]."""
+        if value.kind == NAME and value.meaning in self._domain:
+            raise refused(
+                value,
+                "an attribute must be compared with a value, got another attribute; compare each "
+                "with a value of its own",
+            )
+        if value.kind == NAME:
+            raise refused(
+                value,
+                f"there must be a value here, and {shown(value.meaning)!r} is none; write a text "
+                f'in quotation marks: "{shown(value.meaning)}"',
+            )
+        try:
+            return values_where(self._domain.attributes[index], operator, value.meaning)
+        except WorkloadError as error:
+            raise refused(value, str(error)) from None
+
+    def _cells_of_values(self, index: int, values: np.ndarray) -> np.ndarray:
+        """Whether a condition on one attribute's values holds, for each cell."""
+        sizes = self._domain.sizes.tolist()
+        return np.tile(np.repeat(values, math.prod(sizes[index + 1 :])), math.prod(sizes[:index]))
+
+
+def _misplaced(token: Token, expected: str) -> WorkloadError:
+    if token.kind == SIGN and token.meaning == ",":
+        expected = (
+            "a comma can only stand in a list behind in; write numbers without separators of "
+            "thousands, and decimals with a point"
+        )
+    elif token.kind == SIGN and token.meaning == ")":
+        expected = "this bracket was not opened; remove it"
+    return refused(token, expected)
+
+
+def _is_total(domain: Domain, token: Token) -> bool:
+    """Whether it is the word for all cells, and no attribute's name."""
+    return token.written.lower() == TOTAL and token.written not in domain
+
+
+def _attribute_index(domain: Domain, token: Token) -> int:
+    name = str(token.meaning)
+    try:
+        return domain.position(name)
+    except DomainError as error:
+        several_words = [text for text in map(text_of_name, domain.names) if text.startswith("`")]
+        meant = next((text for text in several_words if name in text), None)
+        reason = f"{error} A value that is a text stands in quotation marks: '{name}'."
+        if meant is not None:
+            reason = f"a name that is more than one word must stand in backquotes: {meant}"
+        raise refused(token, reason) from None
+
+
+# ---- Condition texts: the condition that counts given cells, as a curator would write it.
+
+
+def condition_of_cells(domain: Domain, counted: np.ndarray) -> str | None:
+    """The condition that holds for just these cells; `cells_of_condition` undoes it.
+
+    counted: bool[n_cells]; ValueError if it counts no cell
+
+    None where the condition would be longer than one may be.
+    """
+    counted = np.asarray(counted, dtype=bool)
+    if not counted.any():
+        raise ValueError("no condition is made for a query that counts no cell")
+    attributes = [attribute for attribute in domain if attribute.size > 1]
+    table = counted.reshape([attribute.size for attribute in attributes])
+    text = _condition(attributes, table) or (TOTAL if TOTAL not in domain else "")
+    return text if len(text) <= MAX_LENGTH else None
+
+
+def _condition(attributes: list[Attribute], table: np.ndarray) -> str:
+    """The condition of a table bool[n_1, n_2, …]; "" where it holds everywhere."""
+    if table.all():
+        return ""
+    first, rest = attributes[0], attributes[1:]
+    # Values of the first attribute with the same cells behind them share one condition.
+    values_by_cells: dict[bytes, list[int]] = {}
+    for value, cells in enumerate(table):
+        if cells.any():
+            values_by_cells.setdefault(cells.tobytes(), []).append(value)
+    parts = []
+    for values in values_by_cells.values():
+        one_of = _one_of(first, np.isin(np.arange(first.size), values))
+        behind = _condition(rest, table[values[0]])
+        if one_of and " | " in behind:
+            behind = f"({behind})"
+        parts.append(" & ".join(filter(None, (one_of, behind))))
+    return " | ".join(parts)
+
+
+def _one_of(attribute: Attribute, where: np.ndarray) -> str:
+    """The condition that the attribute has one of these values; "" for all of them."""
+    if where.all():
+        return ""
+    if isinstance(attribute.values, Categories):
+        name, texts = text_of_name(attribute.name), [*map(in_quotes, value_names(attribute))]
+        left_out = 2 * np.count_nonzero(where) > len(where)
+        names = [texts[index] for index in np.flatnonzero(where != left_out).tolist()]
+        if len(names) == 1:
+            return f"{name} {'!=' if left_out else '=='} {names[0]}"
+        return f"{name} {'not in' if left_out else 'in'} ({', '.join(names)})"
+    edges = np.flatnonzero(np.diff(where, prepend=False, append=False)).reshape(-1, 2)
+    runs = [_run(attribute, first, after - 1) for first, after in edges.tolist()]
+    return runs[0] if len(runs) == 1 else f"({' | '.join(runs)})"
+
+
+def _run(attribute: Attribute, first: int, last: int) -> str:
+    """The condition of the values first … last of whole numbers or intervals."""
+    lows, highs, closed = bounds(attribute)
+    name = text_of_name(attribute.name)
+    low, high = decimal_text(lows[first]), decimal_text(highs[last])
+    up_to = "<=" if closed[last] else "<"
+    if lows[first] == highs[last]:
+        return f"{name} == {low}"
+    if last == attribute.size - 1:
+        return f"{name} >= {low}"
+    return f"{name} {up_to} {high}" if first == 0 else f"{low} <= {name} {up_to} {high}"

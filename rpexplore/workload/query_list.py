@@ -1,0 +1,257 @@
+"""Linear queries: a list of weighted counts over the cells of a few attributes (FFU).
+
+The cells are all combinations of the attributes' values, the last attribute's values changing
+fastest. A query is one coefficient for each cell: 1 for the cells it counts, 0 for others, or any
+decimal number. Each query has a target, the standard error wanted for its answer.
+"""
+
+import math
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count, product
+from typing import Any
+
+import numpy as np
+
+from rpexplore.common.numbers import read_only, shown, shown_value
+from rpexplore.common.text import describe_count, is_text
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import WorkloadError
+
+MAX_CELLS = 1_024
+MAX_QUERIES = 10_000
+MAX_ENTRIES = 2_000_000
+LARGEST_COEFFICIENT = 1e6
+MOST_DECIMALS = 6
+SMALLEST_TARGET, LARGEST_TARGET = 1e-9, 1e12
+
+_UNITS = 10**MOST_DECIMALS
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QueryList:
+    """Queries over the cells of a domain that holds just the attributes they are about.
+
+    coefficients  float64[n_queries, n_cells], read-only: decimals of at most 6 places
+    names         one for each query, all different
+    targets       wanted standard error of each query's answer, float64[n_queries], read-only
+
+    Raises `WorkloadError` for a domain of more than `MAX_CELLS` cells, for no query or too many,
+    for a query that counts no cell, and for coefficients, names or targets that are not usable.
+
+    Example:
+        >>> domain = Domain.from_sizes({"sex": 2})
+        >>> QueryList(domain, [[1, 1], [0, 1]], ("everybody", "women"), [5, 3]).n_cells
+        2
+    """
+
+    domain: Domain
+    coefficients: np.ndarray
+    names: tuple[str, ...]
+    targets: np.ndarray
+
+    def __post_init__(self) -> None:
+        n_cells = checked_n_cells(self.domain)
+        coefficients = _numbers(self.coefficients, "The coefficients")
+        if coefficients.ndim != 2 or coefficients.shape[1] != n_cells:
+            raise WorkloadError(
+                "The coefficients must be a matrix with one row for each query and one column for "
+                f"each of the {n_cells:,} cells, got the shape {coefficients.shape}."
+            )
+        check_list_size(len(coefficients), n_cells)
+        names = _checked_names(self.names, len(coefficients))
+        with np.errstate(invalid="ignore"):
+            usable = np.abs(coefficients) <= LARGEST_COEFFICIENT  # NaN is not
+            usable &= np.rint(coefficients * _UNITS) / _UNITS == coefficients
+        if not usable.all():
+            query, cell = np.argwhere(~usable)[0].tolist()
+            raise WorkloadError(
+                f"The coefficients of query {shown(names[query])!r} must be numbers within "
+                f"±{LARGEST_COEFFICIENT:,.0f} with at most {MOST_DECIMALS} decimals, got "
+                f"{coefficients[query, cell]!s} for cell {cell + 1:,}; round it."
+            )
+        empty = np.flatnonzero(~coefficients.any(axis=1))
+        if len(empty):
+            raise WorkloadError(
+                f"The query {shown(names[empty[0]])!r} counts no cell; remove it, or mend its "
+                "condition."
+            )
+        targets = _numbers(self.targets, "The targets")
+        if targets.shape != (len(names),):
+            raise WorkloadError(
+                f"There are {len(names):,} queries, so there must be as many targets, got the "
+                f"shape {targets.shape}; give each query the standard error it is wanted with."
+            )
+        usable = (targets >= SMALLEST_TARGET) & (targets <= LARGEST_TARGET)  # NaN is not
+        if not usable.all():
+            query = int(np.argmin(usable))
+            raise WorkloadError(
+                f"The target of query {shown(names[query])!r} must be a standard error from "
+                f"{SMALLEST_TARGET:g} to {LARGEST_TARGET:g}, got {targets[query]!s}."
+            )
+        object.__setattr__(self, "coefficients", read_only(coefficients))
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "targets", read_only(targets))
+
+    def __eq__(self, value: object) -> bool:
+        """Whether they are the same queries, with the same names and targets, in one order."""
+        if not isinstance(value, QueryList):
+            return NotImplemented
+        return (
+            (self.domain, self.names) == (value.domain, value.names)
+            and np.array_equal(self.targets, value.targets)
+            and np.array_equal(self.coefficients, value.coefficients)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.domain, self.names))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"<QueryList of {len(self):,} queries over {self.n_cells:,} cells>"
+
+    @property
+    def n_cells(self) -> int:
+        return self.coefficients.shape[1]
+
+    @cached_property
+    def cell_labels(self) -> tuple[str, ...]:
+        """The title of each cell: the labels of its values, "F, 18 to 24"."""
+        return cell_labels(self.domain)
+
+    @cached_property
+    def counted_cells(self) -> np.ndarray:
+        """Whether any query touches the cell, bool[n_cells], read-only."""
+        return read_only(np.any(self.coefficients != 0, axis=0))
+
+    @cached_property
+    def integers(self) -> np.ndarray:
+        """The coefficients times each query's denominator, exact: int64[n_queries, n_cells]."""
+        return read_only(_in_units(self.coefficients) // (_UNITS // self.denominators)[:, None])
+
+    @cached_property
+    def denominators(self) -> np.ndarray:
+        """The power of ten that makes each query's coefficients whole: int64[n_queries]."""
+        units = _in_units(self.coefficients)
+        denominators = np.full(len(units), _UNITS)
+        for decimals in reversed(range(MOST_DECIMALS)):
+            whole = (units % 10 ** (MOST_DECIMALS - decimals) == 0).all(axis=1)
+            denominators[whole] = 10**decimals
+        return read_only(denominators)
+
+
+def cell_labels(domain: Domain) -> tuple[str, ...]:
+    """The title of each cell of a domain: the labels of its values, "F, 18 to 24"."""
+    labels = (attribute.labels() for attribute in domain)
+    return tuple(", ".join(values) for values in product(*labels))
+
+
+def checked_n_cells(domain: Domain) -> int:
+    """Number of cells of a domain; `WorkloadError` if it has too many, or no attribute."""
+    if not isinstance(domain, Domain) or not len(domain):
+        raise WorkloadError("Queries need a domain of at least one attribute; choose some.")
+    n_cells = math.prod(domain.sizes.tolist())
+    if n_cells > MAX_CELLS:
+        sizes = " × ".join(f"{attribute.name} ({attribute.size:,})" for attribute in domain)
+        raise WorkloadError(
+            f"Lists of queries can be about at most {MAX_CELLS:,} cells, got {sizes} = "
+            f"{describe_count(n_cells)}; leave an attribute out, group its values, or ask for "
+            "tables instead, which can have more cells."
+        )
+    return n_cells
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """The name, or else the first of "name (2)", "name (3)", … that is not taken."""
+    numbered = (f"{name} ({number})" for number in count(2))
+    return name if name not in taken else next(text for text in numbered if text not in taken)
+
+
+def check_list_size(n_queries: int, n_cells: int) -> None:
+    """Raise `WorkloadError` for a list of queries that is empty or too large."""
+    if n_queries < 1:
+        raise WorkloadError("A list of queries needs at least one query, got none.")
+    for size, most, noun in (
+        (n_queries, MAX_QUERIES, "queries"),
+        (n_queries * n_cells, MAX_ENTRIES, "coefficients (queries times cells)"),
+    ):
+        if size > most:
+            raise WorkloadError(
+                f"A list can have at most {most:,} {noun}, got {size:,}; plan fewer queries, or "
+                "group the values of the attributes."
+            )
+
+
+def _numbers(given: Any, what: str) -> np.ndarray:
+    """A copy as float64, with 0 for −0."""
+    try:
+        numbers = np.asarray(given)
+    except ValueError:  # ragged rows
+        numbers = np.empty(0, dtype=object)
+    if numbers.dtype.kind not in "iuf":
+        raise WorkloadError(f"{what} must be numbers in rows of one length, got something else.")
+    return numbers.astype(np.float64) + 0.0
+
+
+def _in_units(coefficients: np.ndarray) -> np.ndarray:
+    """Coefficients in millionths, exact for what a `QueryList` accepts: int64, same shape."""
+    return np.rint(coefficients * _UNITS).astype(np.int64)
+
+
+def _checked_names(names: Iterable[str], n_queries: int) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise WorkloadError(f"The names must be a list of texts, got {shown_value(names)}.")
+    if len(names) != n_queries:
+        raise WorkloadError(
+            f"There are {n_queries:,} queries but {len(names):,} names; give each query one name."
+        )
+    for number, name in enumerate(names, start=1):
+        if not is_text(name) or not name.strip():
+            raise WorkloadError(
+                f"The name of query {number} must be a text that is not empty, got "
+                f"{shown_value(name)}."
+            )
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise WorkloadError(
+            f"The name {shown(repeated)!r} stands for two queries; give each its own name."
+        )
+    return tuple(names)
+
+
+def terms_from_row(row: np.ndarray) -> list[list[int | float]]:
+    """Runs of cells with one coefficient that is not 0, as files have them.
+
+    Each is [first, last, coefficient], cells counted from 0 and both ends included.
+    """
+    starts = np.flatnonzero(np.diff(row, prepend=math.nan) != 0)
+    ends = np.append(starts[1:], len(row)) - 1
+    runs = zip(starts.tolist(), ends.tolist(), row[starts].tolist(), strict=True)
+    return [
+        [first, last, int(value) if value.is_integer() else value]
+        for first, last, value in runs
+        if value
+    ]
+
+
+def row_from_terms(terms: Any, n_cells: int, name: Any) -> np.ndarray:
+    """The coefficients of the terms of a file, float64[n_cells]; `name` is the query's."""
+    row, after = np.zeros(n_cells), 0
+    for term in terms if isinstance(terms, list) else [terms]:
+        match term:
+            case [int(first), int(last), int() | float() as value] if (
+                bool not in map(type, term) and after <= first <= last < n_cells
+            ):
+                # Beyond what floats hold is refused as too large.
+                row[first : last + 1] = value if abs(value) <= LARGEST_COEFFICIENT else math.nan
+                after = last + 1
+            case _:
+                raise WorkloadError(
+                    f"The terms of query {shown_value(name)} must be [first cell, last cell, "
+                    f"coefficient], with ascending cells from 0 to {n_cells - 1:,}, got "
+                    f"{shown_value(term)}."
+                )
+    return row

@@ -1,0 +1,23 @@
+"""Every scenario of `scenarios` in turn."""
+
+import pytest
+
+from rpexplore.planning.table_plan import TablePlan
+from rpexplore.scenarios.scenario import Scenario
+from tests.reports.reports import plan_of
+from tests.reports.scenarios import SCENARIOS
+
+
+@pytest.fixture(params=SCENARIOS, ids=str)
+def name(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def scenario(name) -> Scenario:
+    return SCENARIOS[name]
+
+
+@pytest.fixture
+def plan(name) -> TablePlan:
+    return plan_of(name)

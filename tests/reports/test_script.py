@@ -1,0 +1,177 @@
+"""The Python script: it makes the very plan it was exported for, and runs the release if asked."""
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rpexplore.analysis.accuracy import csv_of_accuracy
+from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.table_plan import TablePlan
+from rpexplore.releases.table_release import TableRelease
+from rpexplore.reports.recipe import Recipe, custom_basis_files
+from rpexplore.reports.script import python_script
+from rpexplore.scenarios.scenario import Scenario
+from tests.reports.reports import plan_of
+from tests.reports.scenarios import SCENARIOS, survey
+from tests.support import strategies
+
+
+def exported(folder: Path, name: str) -> tuple[TablePlan, Path]:
+    """The plan of a scenario, and its script, with what it needs beside it."""
+    scenario, plan, path = SCENARIOS[name], plan_of(name), folder / "plan.py"
+    path.write_text(python_script(plan, scenario), encoding="utf-8")
+    if Recipe.of(plan, scenario).needs_tables_csv:
+        (folder / "tables.csv").write_text(csv_of_accuracy(plan), encoding="utf-8")
+    for file, text in custom_basis_files(plan.workload).values():
+        (folder / file).write_bytes(text.encode())
+    return plan, path
+
+
+def run(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(path), *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=path.parent, encoding="utf-8"
+    )
+
+
+def made_by(path: Path) -> TablePlan:
+    """The plan that a script makes, in this process.
+
+    Not imported: bytecode of another script of this name, size and second would be taken for its.
+    """
+    return runpy.run_path(str(path), run_name="exported_plan")["plan"]()
+
+
+def test_every_script_makes_its_plan_to_the_byte(name, tmp_path):
+    plan, path = exported(tmp_path, name)
+    assert made_by(path).text == plan.text
+
+
+def test_a_script_has_targets_as_typed_and_the_same_required(tmp_path):
+    plan, path = exported(tmp_path, "units")
+    assert plan.workload.required.any()
+    made = made_by(path).part("tables")
+    assert made.workload.required.tolist() == plan.workload.required.tolist()
+    text = path.read_text("utf-8")
+    for typed in ("±50 at 95 % required", "30", "5 % of 1000", "12.50 required"):
+        assert f'rp.parse_target("{typed}")' in text
+
+
+@pytest.mark.parametrize("name", ["long list", "hostile"])
+def test_a_script_runs_by_itself(name, tmp_path):
+    plan, path = exported(tmp_path, name)
+    done = run(path, "--save", "made.json")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "made.json").read_bytes() == plan.text.encode()
+    assert plan.sha256 in done.stdout
+    assert "alert" not in done.stdout
+
+
+def test_nothing_is_written_without_options(tmp_path):
+    _, path = exported(tmp_path, "up to")
+    assert run(path).returncode == 0
+    assert {each.name for each in tmp_path.iterdir()} == {"plan.py"}
+
+
+@given(
+    strategies.workloads(strategies.described_domains(), with_targets=False),
+    strategies.losses(),
+    strategies.budgets(least=1e-6),
+)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_plan_has_a_script(tmp_path, workload, loss, budget):
+    plan = plan_tables(workload, loss=loss, budget=budget)
+    path = tmp_path / "plan.py"
+    path.write_text(python_script(plan, Scenario.of_plan(plan)), encoding="utf-8")
+    made = made_by(path)
+    assert made.text == plan.text
+    assert made.domain == workload.domain
+
+
+WRITABLE = st.characters(codec="utf-8", min_codepoint=1)
+
+
+@given(st.text(WRITABLE, max_size=40), st.text(WRITABLE, max_size=200))
+def test_no_name_and_no_note_gets_out_of_its_comment(name, note):
+    scenario = Scenario.of_plan(_PLAN)
+    bare = python_script(_PLAN, scenario).splitlines()
+    remarked = python_script(_PLAN, scenario.replaced(name=f"n{name}", note=note))
+    lines = [line for line in remarked.split("\n") if line not in bare]
+    assert all(line.startswith("# ") or not line for line in lines)
+
+
+_PLAN = plan_of("listed")
+
+
+def test_a_script_runs_the_release_when_given_records(tmp_path):
+    plan, path = exported(tmp_path, "listed")
+    rows = [f"{5 * i % 100},{'FM'[i % 2]},R{i % 12:02},{10 * i},only" for i in range(60)]
+    (tmp_path / "records.csv").write_text("\n".join(["age,sex,region,income,one", *rows]))
+    done = run(path, "records.csv", "--release", "tables", "--limit-rho", "1")
+    assert done.returncode == 0, done.stderr
+    release = TableRelease.load(tmp_path / "tables")
+    assert release.plan.sha256 == plan.sha256
+    assert (tmp_path / "rpexplore-ledger.sqlite").exists()
+    again = run(path, "records.csv", "--release", "tables")
+    assert again.returncode == 1
+    assert again.stderr.startswith("error: There is already something at")
+
+
+@pytest.mark.parametrize("arguments", [["records.csv"], ["--release", "tables"]])
+def test_records_and_folder_are_given_together(arguments, tmp_path):
+    _, path = exported(tmp_path, "up to")
+    done = run(path, *arguments)
+    assert done.returncode == 2
+    assert "both the records and --release FOLDER" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("all_up_to(domain, 2)", "all_up_to(domain, 1)", "this script was changed"),
+        ("VERSION = ", "VERSION = '0.0' or ", "the plan was exported by 0.0"),
+    ],
+)
+def test_another_plan_is_not_passed_off_as_the_exported_one(tmp_path, old, new, message):
+    _, path = exported(tmp_path, "up to")
+    text = path.read_text("utf-8").replace('SHA256 = "', 'SHA256 = "0')
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+    done = run(path, "--save", "made.json")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Nothing was saved or released" in done.stderr
+    assert not (tmp_path / "made.json").exists()
+
+
+def test_builders_stand_in_the_script_as_requested():
+    def script(name: str) -> str:
+        return python_script(plan_of(name), SCENARIOS[name])
+
+    assert "rp.Workload.all_up_to(domain, 2)" in script("up to")
+    assert "rp.Workload.all_of_order(domain, 2)" in script("of order")
+    assert "rp.Workload.all_with_at_most(domain, cells=90)" in script("at most cells")
+    narrowed = 'all_up_to(domain, 3, only=("age", "sex", "region"), containing=("sex",), cells=300)'
+    assert narrowed in script("narrowed")
+    assert 'rp.Budget(epsilon="1.5", delta="1e-9")' in script("at most cells")
+    assert 'rp.Budget(rho="1/3")' in script("of order")
+    assert 'rp.Budget(mu="0.7", max_records_per_person=3)' in script("listed")
+    assert 'rp.Attribute("age", rp.Integers(0, 99, step=5), label="Age in years")' in script(
+        "up to"
+    )
+    assert "rp.Bins((0, 500, 1000.5, 20000))" in script("up to")
+    assert "tables.csv" in script("long list")
+    assert 'workload = workload.with_bases({"region": rp.Hierarchy()})' in script("prefix")
+    assert (
+        'workload = workload.with_bases({"income": rp.Ranges()}, tables=[("income",)])'
+        in script("prefix")
+    )
+    assert "uniform_reference=True," in script("even totals")
+    assert "uniform_reference" not in script("prefix")
+    assert '.with_name("young and old.csv")' in script("own")
+    assert survey().names == SCENARIOS["up to"].domain.names

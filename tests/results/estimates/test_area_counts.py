@@ -1,0 +1,130 @@
+"""Whole counts of a release of tables in areas, and sums over lists of areas."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rpexplore as rp
+from rpexplore.errors import DomainError, ReleaseError
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.releases import area_parts
+from rpexplore.results.estimates.area_cells import why_no_whole_counts
+from rpexplore.results.estimates.area_counts import AreaCounts
+from tests.releases.area_plans import OTHERS, PLANS, RECORDS, TREE, asked
+
+
+@pytest.fixture(params=[8, None], ids=["in parts", "at once"])
+def released(tmp_path, monkeypatch, request):
+    """The release of a plan."""
+    if request.param:
+        monkeypatch.setattr(area_parts, "PART_NUMBERS", request.param)
+
+    def release(plan):
+        data = tmp_path / "records.csv"
+        pd.DataFrame(RECORDS).to_csv(data, index=False)
+        return rp.release(plan, data, tmp_path / "release").part("areas")
+
+    return release
+
+
+def cells_of_areas(tables, plan, column="value"):
+    """Table -> area by its number -> its cells."""
+    found = {}
+    for level, attributes in plan.accuracy()[["level", "attributes"]].itertuples(index=False):
+        table = tables.table(level, *attributes)
+        codes = table[list(TREE.levels[1 : TREE.levels.index(level) + 1])]
+        areas = [TREE.find(path) for path in codes.itertuples(index=False)]
+        own = table[column].groupby(np.array(areas)).agg(list)
+        found.setdefault(attributes, {}).update(own.to_dict())
+    return found
+
+
+@pytest.mark.parametrize("name", ["the same", "less further down", "none below"])
+def test_counts_are_whole_and_add_up_beside_the_unbiased_ones(released, tmp_path, name):
+    plan = PLANS[name]
+    release = released(plan)
+    rp.whole_area_counts(release, tmp_path / "counts")
+    counts = AreaCounts.load(tmp_path / "counts")
+
+    cells = cells_of_areas(counts, plan)
+    assert cells_of_areas(counts, plan, "unbiased_value") == cells_of_areas(release, plan)
+    totals = {}
+    for of_areas in cells.values():
+        for area, own in of_areas.items():
+            assert min(own) >= 0
+            assert all(value == int(value) for value in own)
+            assert totals.setdefault(area, sum(own)) == sum(own)  # tables agree
+            parts = np.flatnonzero(TREE.parents == area).tolist()
+            if parts and set(parts) <= of_areas.keys():
+                assert np.sum([of_areas[part] for part in parts], axis=0).tolist() == own
+    for area, total in totals.items():
+        parts = np.flatnonzero(TREE.parents == area).tolist()
+        if parts and set(parts) <= totals.keys():
+            assert sum(totals[part] for part in parts) == total
+    text = (tmp_path / "counts" / "README.md").read_text()
+    assert "biased" in text
+    assert "publicly known" not in text
+    assert list(counts.table("region", "sex")["value_is"].unique()) == [counts.manifest["label"]]
+
+
+def test_known_totals_and_impossible_combinations_are_met(released, tmp_path):
+    stated = rp.Domain(OTHERS.attributes, impossible=({"sex": "0", "age": "1"},))
+    both = rp.Workload.of(stated, [("sex", "age"), ("sex",)])
+    plan = plan_areas(
+        asked(top=both, region=both, town=both), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
+    )
+    release = released(plan)
+    known = {0: 300, "N": 170, ("S",): 100, "W": 30}
+
+    counts = rp.whole_area_counts(release, tmp_path / "counts", totals=known)
+
+    table = counts.table("region", "sex", "age")
+    assert table.groupby("region", observed=True)["value"].sum().to_dict() == {
+        "N": 170, "S": 100, "W": 30,
+    }  # fmt: skip
+    for level in ("region", "town"):
+        cells = counts.table(level, "sex", "age")
+        impossible = cells.iloc[1::6]  # sex 0, age 1 of three
+        assert impossible["value"].eq(0).all()
+        assert not impossible["unbiased_value"].eq(0).all()
+    text = (tmp_path / "counts" / "README.md").read_text()
+    assert "4 areas were taken as publicly known. They are not protected" in text
+    with pytest.raises(ReleaseError, match="all is not the sum of those of its parts"):
+        rp.whole_area_counts(release, tmp_path / "no", totals=known | {0: 299})
+    with pytest.raises(DomainError, match="code 'X', but no area has it"):
+        rp.whole_area_counts(release, tmp_path / "no", totals={"X": 1})
+
+
+def test_areas_without_an_answer_to_their_total_are_refused(released, tmp_path):
+    with pytest.raises(ReleaseError, match=r"down to the level block, but .* some have none"):
+        rp.whole_area_counts(released(PLANS["some areas"]), tmp_path / "counts")
+    # Known from the plan, before anything is spent.
+    assert "down to the level block" in why_no_whole_counts(PLANS["some areas"])
+    assert not why_no_whole_counts(PLANS["the same"])
+
+
+def test_sums_of_areas_are_those_of_the_released_tables(released):
+    plan = PLANS["less further down"]
+    release = released(plan)
+    cells = cells_of_areas(release, plan)
+    lists = {"district": [("N", "1"), "S"], "South": ["S"], "all": [0]}
+
+    found = rp.sums_of_areas(release, lists, "sex")
+
+    values = found.groupby("list", sort=False)["value"].agg(list)
+    town, south = (np.array(cells["sex",][TREE.find(path)]) for path in (["N", "1"], ["S"]))
+    np.testing.assert_allclose(values["district"], town + south)
+    np.testing.assert_allclose(values["South"], south)
+    np.testing.assert_allclose(values["all"], cells["sex",][0])
+    errors = found.groupby("list", sort=False)["standard_error"].first()
+    planned = plan.accuracy_of_sums(lists, [["sex"]]).set_index("list")["standard_error"]
+    assert errors.to_dict() == planned.to_dict()
+    whole = release.table("region", "sex", within=["S"])
+    of_south = found[found["list"] == "South"].reset_index(drop=True)
+    shared = ["sex", "value", "standard_error", "lower_95", "upper_95"]
+    pd.testing.assert_frame_equal(
+        of_south[shared], whole[shared].reset_index(drop=True), check_dtype=False,
+        check_categorical=False,
+    )  # fmt: skip
+    with pytest.raises(ReleaseError, match=r"'x' has an area for which the table \(sex, age\) was"):
+        rp.sums_of_areas(release, {"x": [("N", "1")]}, "sex", "age")
