@@ -12,7 +12,7 @@ from tests.data.engines.servers import Server, running_postgres
 
 TESTS = Path(__file__).parent
 # Marks of all tests in a folder, so that parts can be chosen: `pytest -m "not browser"`.
-MARKS = {"browser": "browser", "data/databases": "engines", "statistical": "statistical"}
+MARKS = {"browser": "browser", "data/engines": "engines", "statistical": "statistical"}
 
 # Examples per test, as a multiple of the number that the test names: a sixth while one works and
 # before every change, the whole and more by night.

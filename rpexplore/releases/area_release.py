@@ -1,8 +1,8 @@
 """Tables in areas of a release: what is counted, measured and written, and their folder `areas`."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow.parquet
 
 from rpexplore.common.processes import Progress, in_order
-from rpexplore.data.areas import AreaShare, AreaShares, Work
+from rpexplore.data.areas import AreaShares, Work
 from rpexplore.data.source import Counts
 from rpexplore.domain.area_tree import AreaRange, AreaTree
 from rpexplore.domain.domain import Domain
@@ -37,6 +37,7 @@ from rpexplore.releases.area_measurement import (
     check_countable,
     check_measurable,
     measure_areas,
+    tasks_from,
 )
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
@@ -233,34 +234,3 @@ class AreaSteps:
         entries = [file_entry(folder, path, **facts) for path, facts in files.items()]
         written.note(entries)
         return entries
-
-
-# ---- Measurement where the records lie: each part of areas is a task of a cluster.
-#
-# The run is booked before. Noise is drawn by the worker that has the counts of a part, from the
-# entropy of its operating system, and only what is measured leaves it. Where a worker is lost,
-# another one counts the part again and draws its noise anew: one of them is taken, and the other
-# has been read by nobody (docs/stopped-runs.md).
-
-
-@dataclass(frozen=True, eq=False)
-class PartWork:
-    """Measures parts of a plan by their exact counts: a `Work`, as workers have it.
-
-    first  the part that is the first share
-    """
-
-    plan: AreaPlan
-    first: int
-
-    def __call__(self, share: int, counts: Counts) -> Iterator[np.ndarray]:
-        parts = AreaParts(self.plan, alone=True)
-        return measure_areas(parts, self.first + share, counts)
-
-
-def tasks_from(parts: AreaParts, first: int) -> tuple[AreaShares, PartWork]:
-    """What is worked on from a part on, which is a subtree, and how. parts: each counted alone."""
-    shares = [AreaShare(each.areas, each.cuts, each.tables) for each in parts.passes[first:]]
-    # Without what was worked out on the way, or read from its files.
-    plan = replace(parts.plan, given_files=None)
-    return AreaShares(plan.workload.tree, tuple(shares)), PartWork(plan, first)

@@ -2,9 +2,9 @@
 
     plan.json        the plan, canonical, with the files that it names (areas-….parquet, …)
     tables/, …       tables (`table_release`)
-    areas/           tables in areas (`areas.area_release`)
+    areas/           tables in areas (`area_release`)
     counts/          own counts (`query_release`)
-    rounds/          adaptive tables (`adaptive.adaptive_release`)
+    rounds/          adaptive tables (`adaptive_release`)
     approvals/       who approved the plan, if anybody did
     manifest.json    guarantee, versions, and size and SHA-256 of every file
     README.md        how to read all this

@@ -16,9 +16,8 @@ from rpexplore.data.engines.spark_areas import SHARE, Tasks, taken
 from rpexplore.data.frames import FrameSource
 from rpexplore.errors import DataError
 from rpexplore.releases import area_measurement, area_parts
-from rpexplore.releases.area_measurement import measure_areas
+from rpexplore.releases.area_measurement import measure_areas, tasks_from
 from rpexplore.releases.area_parts import AreaParts
-from rpexplore.releases.area_release import tasks_from
 from tests.releases.area_plans import OTHERS, PLANS, RECORDS, TREE
 
 

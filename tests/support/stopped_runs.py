@@ -33,7 +33,7 @@ _processes.set_forkserver_preload(
 REFUSED, STOPPED = 3, 4  # exit codes
 Run: TypeAlias = Path | str | Source
 """Plan file, data, output and, of a database, the ledger; or "resume" and output."""
-_TRACED = ("/rpexplore/releases/", "/rpexplore/data/databases/")
+_TRACED = ("/rpexplore/releases/", "/rpexplore/data/engines/")
 
 
 def killed(

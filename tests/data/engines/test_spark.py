@@ -95,7 +95,7 @@ def test_what_cannot_be_read_is_refused_in_words_of_ours(function, more):
 
 
 @pytest.mark.parametrize(
-    "module", ["data.databases.spark_worker", "releases.areas.area_tasks"], ids=["count", "measure"]
+    "module", ["data.engines.spark_worker", "releases.area_measurement"], ids=["count", "measure"]
 )
 def test_workers_need_the_sent_files_numpy_pyarrow_and_to_measure_scipy(module):
     others = {"scipy", "pandas", "threadpoolctl", "ibis", "pyspark", "streamlit"}
