@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import tomllib
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from packaging.version import Version
 from streamlit import config
 from streamlit.runtime import memory_media_file_storage
 from streamlit.runtime.media_file_storage import MediaFileKind
+from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.testing.v1 import AppTest
 
 from pages.components.shared import streamlit_parts
@@ -44,6 +46,7 @@ MATCHES = "streamlit.runtime.app_session:AppSession.matches_user_info"
 GET_CLIENT = "streamlit.runtime:Runtime.get_client"
 MESSAGE = "streamlit.proto.BackMsg_pb2:BackMsg"
 PAUSE = f"{RUNNER}._maybe_handle_execution_control_request"
+MAKE_STATE = "streamlit.runtime.state.safe_session_state:SafeSessionState.__init__"
 FILE_ID = "streamlit.runtime.memory_media_file_storage:_calculate_file_id"
 NO_DELAY = "asyncio.base_events:_set_nodelay"
 TRUSTED = "server.trustedUserHeaders"
@@ -70,7 +73,7 @@ def place(name: str) -> tuple[object, str]:
 @pytest.fixture
 def mended(monkeypatch):
     """What is mended is as it was when the test is over."""
-    for name in (PAUSE, FILE_ID, NO_DELAY):
+    for name in (PAUSE, MAKE_STATE, FILE_ID, NO_DELAY):
         holder, last = place(name)
         monkeypatch.setattr(holder, last, getattr(holder, last))
 
@@ -304,3 +307,32 @@ def test_a_callback_is_not_broken_off_by_the_next_run(mended):
     assert not taken()  # by Streamlit itself
     finish_callbacks()
     assert taken()
+
+
+def test_the_next_run_begins_when_the_callbacks_of_the_last_one_are_done(mended, monkeypatch):
+    state = SessionState()
+
+    def order(patience: float) -> list[str]:
+        """What happens, in order, if the next run begins in the middle of a callback."""
+        happened: list[str] = []
+
+        def begin(name: str) -> None:
+            SafeSessionState(state, lambda: None).on_script_will_rerun(None)
+            happened.append(name)
+
+        next_run = threading.Thread(target=begin, args=["next run"])
+
+        def callbacks(*_: object, **__: object) -> None:
+            if threading.current_thread() is not next_run:
+                next_run.start()
+                next_run.join(patience)  # as far as it comes
+                happened.append("callback")
+
+        monkeypatch.setattr(SessionState, "on_script_will_rerun", callbacks)
+        begin("run")
+        next_run.join()
+        return happened
+
+    assert order(60) == ["next run", "callback", "run"]  # by Streamlit itself
+    finish_callbacks()
+    assert order(0.2)[0] == "callback"

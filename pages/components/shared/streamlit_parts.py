@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from packaging.version import Version
 from starlette.datastructures import Headers
@@ -34,6 +35,7 @@ _RUNTIME = "streamlit.runtime:Runtime"
 _SESSIONS = "streamlit.runtime.websocket_session_manager:WebsocketSessionManager"
 _CONTEXT = "streamlit.runtime.scriptrunner_utils.script_run_context"
 _RUNNER = "streamlit.runtime.scriptrunner.script_runner:ScriptRunner"
+_STATE = "streamlit.runtime.state.safe_session_state:SafeSessionState"
 _MEDIA = "streamlit.runtime.memory_media_file_storage"
 _STARLETTE = "streamlit.web.server.starlette"
 _UPLOADED = "streamlit.runtime.memory_uploaded_file_manager"
@@ -99,9 +101,14 @@ def finish_callbacks() -> None:
     It breaks off a session's script, wherever that reads the session's state, as soon as the
     browser asks for the next run; and so also what a widget calls when it changes. Who typed into a
     field and then clicked on another page would find nothing changed, or half of it. The next run
-    waits for the end of such a call; that of a page, which only draws, is still broken off.
+    waits for the end of such a call: it is made while the lock on the state is held, and here all
+    runs of a session have one lock, where Streamlit gives each its own. That of a page, which only
+    draws, is still broken off.
     """
     runner, state = resolve_name(_RUNNER), resolve_name(f"{_CONTEXT}:ThreadState")
+    safe_state = resolve_name(_STATE)
+    make_safe_state = safe_state.__init__
+    locks = WeakValueDictionary[int, Any]()  # as long as a run has it
     callback = resolve_name(f"{_CONTEXT}:RunLocation").CALLBACK
     pause = runner._maybe_handle_execution_control_request
 
@@ -109,7 +116,13 @@ def finish_callbacks() -> None:
         if not (self._execing and state.get().run_location is callback):
             pause(self)
 
+    def share_lock(self: Any, state: Any, yield_callback: Callable[[], None]) -> None:
+        make_safe_state(self, state, yield_callback)
+        # Assigning to the attribute would set a value of the session.
+        object.__setattr__(self, "_lock", locks.setdefault(id(state), self._lock))
+
     runner._maybe_handle_execution_control_request = pause_outside_callbacks
+    safe_state.__init__ = share_lock
 
 
 def tell_files_apart() -> None:
@@ -267,6 +280,8 @@ PARTS = (
         {
             f"{_RUNNER}._maybe_handle_execution_control_request": "(self)",
             f"{_RUNNER}._set_execing_flag": "_execing",
+            f"{_STATE}.__init__": "(self, state, yield_callback)",
+            f"{_STATE}.on_script_will_rerun": "_lock _state",
             f"{_CONTEXT}:ThreadState": "get",
             f"{_CONTEXT}:RunLocation": "CALLBACK",
             f"{_CONTEXT}:FragmentThreadState": "run_location",
