@@ -7,18 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-import plotly.graph_objects as go
-
 from rpexplore.analysis.forecast import STANDARD_ERROR, Measure
 from rpexplore.common.installation import require
 
-# ---- Plotly's graph objects, by the name that figures have for them: the one import of the extra.
-
-
 require("plotly", "app", "charts and reports")
 
-
-__all__ = ["go"]
+import plotly.graph_objects as go  # noqa: E402 - first it is said what is missing
 
 # ---- What all figures share: colours, marks, axes, labels and user text.
 #

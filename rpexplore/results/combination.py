@@ -9,10 +9,11 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import FORMULAS_ESCAPED, text_of_path
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeIndices, Domain, difference_of_cells
-from rpexplore.errors import ReleaseError, RpexploreError
+from rpexplore.errors import LedgerError, ReleaseError, RpexploreError
 from rpexplore.estimation.table_map import ArrayStore
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.releases.atomic_folder import check_room
@@ -44,10 +45,8 @@ from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.measurement_source import (
     SPENT,
     MeasurementSource,
-    ReleaseId,
     facts_as_worded,
     facts_of_sources,
-    refuse_other_records,
     refuse_unlike,
 )
 from rpexplore.results.noisy_marginal import NoisyMarginal
@@ -62,9 +61,89 @@ from rpexplore.results.synthetic.records import KIND as SYNTHETIC
 from rpexplore.results.synthetic.records import SyntheticRecords
 from rpexplore.results.unbiased import Estimates, read_arrays, write_arrays
 
+if TYPE_CHECKING:
+    from rpexplore.releases.ledger.account import LedgerEntry
+    from rpexplore.releases.ledger.ledger import Ledger
+
 _MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
 _CHANCE = 1e-6  # that other counts are alike: less is no chance
 _ALIKE = 0.01  # variances, relative: people round them
+
+
+# ---- Whether releases are of the same records, as far as a ledger knows them.
+#
+# A finished run is known by the manifest that it wrote. One of which only the start is noted is
+# known by its plan and the folder it was written to; if that was moved or renamed since, by its
+# last name, and else it may be every such run of the plan.
+
+
+@dataclass(frozen=True)
+class ReleaseId:
+    """What a release is known by: its plan, its manifest, and its folder or the last name of it."""
+
+    plan_sha256: str
+    manifest_sha256: str
+    folder: str
+
+
+def refuse_other_records(ledger: str | Path, releases: Sequence[ReleaseId]) -> None:
+    """Raise `ReleaseError` if the ledger knows two of the releases, and by different records.
+
+    What it does not know, or cannot tell apart, is passed over; but if it has only finished runs of
+    a plan, one of them must have written the manifest. Raises `LedgerError` if there is no ledger
+    that can be read.
+    """
+    from rpexplore.releases.ledger.ledger import Ledger  # which a planning server never loads
+
+    booked = _booked(Ledger(ledger))
+    known = [(each, records) for each in releases if (records := _records_of(each, booked, ledger))]
+    for (left, left_records), (right, right_records) in combinations(known, 2):
+        if left_records.isdisjoint(right_records):
+            raise ReleaseError(
+                f"By the ledger the releases {Path(left.folder).name!r} and "
+                f"{Path(right.folder).name!r} are of different records, {min(left_records)!r} and "
+                f"{min(right_records)!r}; only releases of the same records can be combined."
+            )
+
+
+def _records_of(
+    release: ReleaseId, booked: "Sequence[tuple[str, LedgerEntry]]", ledger: str | Path
+) -> set[str]:
+    """The records that a release may be of; none if the ledger does not know it."""
+    of_plan = [each for each in booked if each[1].plan_sha256 == release.plan_sha256]
+    for wanted in (release.manifest_sha256, ""):
+        entries = [each for each in of_plan if each[1].manifest_sha256 == wanted]
+        if entries:
+            break
+    else:
+        if not of_plan:
+            return set()
+        raise ReleaseError(
+            f"The manifest of {Path(release.folder).name!r} is none that the ledger "
+            f"{str(ledger)!r} holds for runs of its plan; use the original folder, or name the "
+            "ledger of its run."
+        )
+    here = {records for records, entry in entries if entry.output == release.folder}
+    name = Path(release.folder).name
+    moved = {records for records, entry in entries if Path(entry.output).name == name}
+    return here or moved or {records for records, _ in entries}
+
+
+def _booked(ledger: "Ledger") -> "list[tuple[str, LedgerEntry]]":
+    """Every run, behind its records: the dataset, and its state where it is known."""
+    if ledger.path is not None and not ledger.path.is_file():
+        raise LedgerError(f"There is no ledger at {ledger.name!r}; check the path.")
+    booked = []
+    for account in ledger.accounts():
+        for entry in account.entries:
+            records = account.dataset
+            if entry.data_modified:
+                records += f" as of {entry.data_modified} ({entry.data_bytes:,} bytes)"
+            booked.append((records, entry))
+    return booked
+
+
+# ---- Combining
 
 
 def combine(

@@ -183,8 +183,15 @@ SHARED = {
     "release_task.py": {"_going", "_lock"},
     "background.py": {"_kept"},
     "accounts.py": {"_ended", "_lock"},  # digests of logins that were logged out
-    "session_log.py": {"_numbers", "_of_work"},
-    "turns.py": {"_processors", "_numbers", "_places", "_lock", "_place"},  # numbers of sessions
+    "serving.py": {  # numbers of sessions
+        "_processors",
+        "_place_numbers",
+        "_places",
+        "_lock",
+        "_place",
+        "_numbers",
+        "_of_work",
+    },
 }
 
 

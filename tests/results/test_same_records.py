@@ -9,7 +9,7 @@ from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.results.measurement_source import ReleaseId, refuse_other_records
+from rpexplore.results.combination import ReleaseId, refuse_other_records
 
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 2})
 PLAN, OTHER = (

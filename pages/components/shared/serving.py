@@ -52,8 +52,8 @@ def last_step() -> Step:
 _SECONDS_BETWEEN_LOOKS = 0.2
 _OWN_TURN = "turn of the session"
 _processors = threading.BoundedSemaphore(os.cpu_count() or 1)
-_numbers = count(1)
 _places: set[int] = set()
+_place_numbers = count(1)
 _lock = threading.Lock()
 
 
@@ -87,7 +87,7 @@ def _take_place() -> int:
     with _lock:
         if len(_places) >= limits().sessions:
             raise _Full
-        number = next(_numbers)
+        number = next(_place_numbers)
         _places.add(number)
     return number
 
@@ -122,6 +122,7 @@ def turn(own: threading.Semaphore | None, waiting: Callable[[str], None]) -> Ite
 # ---- By which number the log of a shared server calls a session: it says nothing of the person.
 
 
+_numbers = count(1)
 _of_work: ContextVar[int | None] = ContextVar("session of work", default=None)
 
 

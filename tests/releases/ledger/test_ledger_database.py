@@ -24,7 +24,7 @@ from rpexplore.releases.ledger.overlaps import (
 )
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.release import release, resume
-from rpexplore.results.measurement_source import ReleaseId, refuse_other_records
+from rpexplore.results.combination import ReleaseId, refuse_other_records
 from tests.data.engines.servers import Server, running_postgres
 from tests.support.ledgers import BOOKER, OWNER, database_ledger, tamper
 
