@@ -13,11 +13,13 @@ from rpexplore.cli.release import ledger, release
 from rpexplore.cli.report import approve, report, schema
 from rpexplore.cli.serve import app
 from rpexplore.cli.synthesize import rehearse, synthesize
+from rpexplore.common.processes import forbid_core_dumps
 
 
 def main() -> None:
     """What the `rpexplore` command runs."""
     heed_signals()
+    forbid_core_dumps()
     cli()
 
 

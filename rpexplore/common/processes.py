@@ -1,4 +1,4 @@
-"""Work in threads and in another process, and the signal of a terminal that is closed."""
+"""Work in threads and in another process, what outlives one, and the signal of a terminal."""
 
 import gc
 import os
@@ -212,6 +212,7 @@ def _begun(function: Callable[..., Any], args: Any, *, writes: bool) -> "subproc
 def _serve() -> None:
     """Do in a new process what its standard input says, and write the result to its output."""
     signal.signal(signal.SIGTERM, _clean_up)
+    forbid_core_dumps()
     if hasattr(os, "nice"):  # not on Windows
         os.nice(_NICE)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
@@ -244,6 +245,30 @@ def _end_with(parent: int) -> None:
         signal.pthread_kill(main, signal.SIGTERM)
         time.sleep(_CLEANING_UP)
     os._exit(1)
+
+
+# ---- What outlives a process.
+
+
+_PR_SET_DUMPABLE = 4  # linux/prctl.h
+
+
+def forbid_core_dumps() -> None:
+    """Let no dump of this process's memory, which may hold records, be written when it crashes.
+
+    On Linux no other process of this user can attach to it either. Processes that it begins have to
+    ask for the latter by themselves. Nothing happens where a system has neither.
+    """
+    with suppress(ImportError, ValueError, OSError):  # not on Windows
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        import ctypes
+
+        # A dump that goes to a program (core_pattern) heeds no limit.
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 # ---- The signal of a terminal that is closed.

@@ -1,8 +1,9 @@
 """Counting of records that can be read in batches again, at most m records of a person."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
@@ -11,9 +12,25 @@ import pyarrow.compute as pc
 
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.data.areas import AreaCoder, AreaCuts
-from rpexplore.data.coding import as_numbers, as_text, coders, distinct_values, of_known_type
+from rpexplore.data.coding import (
+    BLANKS,
+    WHOLE_FLOAT,
+    as_numbers,
+    as_text,
+    coders,
+    distinct_values,
+    of_known_type,
+)
 from rpexplore.data.counting import Codes, counts_of
-from rpexplore.data.source import COUNTING, Counts, PersonRule, Source
+from rpexplore.data.source import (
+    BEYOND,
+    COUNTING,
+    OF_NOBODY,
+    UNCLEAR,
+    Counts,
+    PersonRule,
+    Source,
+)
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
@@ -31,10 +48,11 @@ class BatchSource(Source):
     """
 
     @abstractmethod
-    def batches(self, names: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
+    def batches(self, names: Sequence[str]) -> Generator[tuple[pa.RecordBatch, float], None, None]:
         """Batches of the named columns, from the first record on, each with the share read by then.
 
-        Raises `DataError` for a column that is not there once.
+        Whoever does not take them all closes this: a reader that is left open works on in threads
+        of its own. Raises `DataError` for a column that is not there once.
         """
 
     def remarks(self) -> tuple[str, ...]:
@@ -76,17 +94,14 @@ class BatchSource(Source):
                 sizes += area_coder.sizes
             if person_rule is not None:
                 start = _PERSONS_SHARE
-                kept = kept_records(
-                    self.batches(person_rule.columns),
-                    person_rule,
-                    part_of_progress(on_progress, 0.0, start),
+                with closing(self.batches(person_rule.columns)) as batches:
+                    kept = kept_records(
+                        batches, person_rule, part_of_progress(on_progress, 0.0, start)
+                    )
+            with closing(self._coded(names, code, kept)) as coded:
+                counts = counts_of(
+                    coded, tables, sizes, on_progress=part_of_progress(on_progress, start, 1.0)
                 )
-            counts = counts_of(
-                self._coded(names, code, kept),
-                tables,
-                sizes,
-                on_progress=part_of_progress(on_progress, start, 1.0),
-            )
         if self.fingerprint() != before:
             raise self._changed()
         on_progress(COUNTING, 1.0)
@@ -97,17 +112,18 @@ class BatchSource(Source):
         names: Sequence[str],
         code: Callable[[pa.RecordBatch], Codes],
         kept: np.ndarray | None,
-    ) -> Iterator[tuple[Codes, int, float]]:
+    ) -> Generator[tuple[Codes, int, float], None, None]:
         """The codes of each batch, of the kept records alone; others may hold anything."""
         start = 0
-        for batch, share in self.batches(names):
-            if kept is not None:
-                are_kept = kept[start : start + batch.num_rows]
-                start += batch.num_rows
-                if len(are_kept) < batch.num_rows:
-                    raise self._changed()
-                batch = batch.filter(pa.array(are_kept))
-            yield code(batch), batch.num_rows, share
+        with closing(self.batches(names)) as batches:
+            for batch, share in batches:
+                if kept is not None:
+                    are_kept = kept[start : start + batch.num_rows]
+                    start += batch.num_rows
+                    if len(are_kept) < batch.num_rows:
+                        raise self._changed()
+                    batch = batch.filter(pa.array(are_kept))
+                yield code(batch), batch.num_rows, share
 
     def _changed(self) -> DataError:
         return DataError(
@@ -118,13 +134,43 @@ class BatchSource(Source):
 
 # ---- Persons: which records are kept where one person may have only so many (`PersonRule`).
 #
-# Memory, for each record: 21 bytes while all persons are known by whole numbers, 29 otherwise; with
-# an order 8 more, and another 16 (and its texts) where the order is not by numbers.
+# One person's id may be written in several ways. Its canonical form is the same for every source,
+# type and engine: a text in NFC without blanks around it; a whole number, also one of a decimal or
+# floating type, by its digits (7.0 is 7, as among categories); a date as 2026-11-28.
+#
+# Other ids that are equal as numbers, such as 7 and 07, may be one person or two. Either guess can
+# break the limit: two people taken for one make room for each other. So records are refused where
+# both occur, and so are ids that programs write in many ways (times of day), or have rounded.
+#
+# Memory, for each record: 21 bytes while all persons are known by whole numbers, 29 otherwise; 8
+# more where ids have zeros in front; with an order 8 more, and another 16 (and its texts) where the
+# order is not by numbers.
 
 
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
 
+
+# Patterns mean the same to pyarrow, DuckDB and PostgreSQL.
+PLAIN_ID = "^(?:[1-9][0-9]*|[A-Za-z][A-Za-z _-]*[0-9][0-9A-Za-z_-]*)$"
+"""Texts that are canonical, and no others' number: most are, and this is told fast."""
+CANONICAL = ((f"^[{BLANKS}]+|[{BLANKS}]+$", ""), (WHOLE_FLOAT, r"\1"))
+"""Patterns and what takes their place, one after the other, in a text in NFC."""
+AS_NUMBER = (
+    (r"^[+]?(-?)0*([0-9]+(?:[.][0-9]*)?)$", r"\1\2"),
+    (r"^(-?[0-9]+[.][0-9]*[1-9])0+$", r"\1"),
+    (r"^(-?[0-9]+)[.]0*$", r"\1"),
+    (r"^-0$", "0"),
+)
+"""The same, for a canonical id: what all that are equal as numbers become."""
+NOBODY_ID = "^(?:[.]|NA|N/A|<NA>|NaN|nan|NULL|null|None)?$"
+"""Canonical ids by which programs write what is missing."""
+UNCLEAR_ID = (
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]|^[+-]?[0-9]+(?:[.][0-9]+[eE][+-]?|[eE][+])[0-9]+$"
+)
+"""Canonical ids that are times of day, or numbers as programs write them when they round."""
+EXACT_BELOW = {16: 2.0**11, 32: 2.0**24, 64: 2.0**53}
+"""By the bits of a float: whole ones below stand for no neighbour that was rounded."""
 
 _PIECE = 1 << 20  # records that are compared at a time
 _LARGEST = 10**18  # of the whole numbers that are keys themselves; texts of them are read exactly
@@ -137,112 +183,139 @@ def kept_records(
 
     batches: the columns that the rule names, and the share of all records read by then.
 
-    What stands for a person is compared as text, so that 3 and "3" are one. Of the order, numbers
-    come first, by size (as 64-bit floating point), then texts by letter, then what is missing; ties
-    stay in the order of the records. So which records of a person are kept depends on these alone.
+    Of the order, numbers come first, by size (as 64-bit floating point), then texts by letter, then
+    what is missing; ties stay in the order of the records. So which records of a person are kept
+    depends on these alone.
 
-    Raises `DataError` for a record of nobody, and, where the rule refuses them, for more records
-    of one person than it allows.
+    Raises `DataError` for a record of nobody, for ids that leave it open who is who, and, where the
+    rule refuses them, for more records of one person than it allows.
     """
-    persons, order = _Persons(rule.column), _Order()
+    parts: list[PersonKeys] = []
+    order = _Order()
     for batch, share in batches:
-        persons.add(batch.column(rule.column))
+        part = person_keys(batch.column(rule.column))
+        for state in (OF_NOBODY, UNCLEAR):
+            if np.any(part.state == state):
+                raise rule.error(state)
+        parts.append(part)
         if rule.order is not None:
             order.add(batch.column(rule.order))
         on_progress(COUNTING, share)
-    keys = persons.keys()
+    sizes = [len(part.state) for part in parts]
+    keys = [_concatenate([part.low for part in parts])]
+    if (high := _filled([part.high for part in parts], sizes)) is not None:
+        keys.insert(0, high)
+    writing = _filled([part.writing for part in parts], sizes)
+    parts.clear()
     by_person = np.lexsort([*order.keys(), *keys])  # the last key first, ties as they come
+
+    def neighbours(distance: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Records of one person that lie so far apart in their order: later and earlier ones."""
+        for start in range(distance, len(by_person), _PIECE):
+            later = by_person[start : start + _PIECE]
+            earlier = by_person[start - distance :][: len(later)]
+            are_ones = np.all([key[later] == key[earlier] for key in keys], axis=0)
+            yield later[are_ones], earlier[are_ones]
+
+    if writing is not None:
+        for later, earlier in neighbours(1):
+            if np.any(writing[later] != writing[earlier]):
+                raise rule.error(UNCLEAR)
     kept = np.ones(len(by_person), dtype=bool)
-    for start in range(rule.most, len(by_person), _PIECE):
-        records = by_person[start : start + _PIECE]
-        earlier = by_person[start - rule.most :][: len(records)]
-        is_beyond = np.all([key[records] == key[earlier] for key in keys], axis=0)
-        if rule.excess == "refuse" and np.any(is_beyond):
-            raise rule.excess_error()
-        kept[records[is_beyond]] = False
+    for later, _ in neighbours(rule.most):
+        if rule.excess == "refuse" and len(later):
+            raise rule.error(BEYOND)
+        kept[later] = False
     return kept
 
 
-class _Persons:
-    """The person of each record, as one or two numbers that are equal only for one person."""
+@dataclass(frozen=True, eq=False, repr=False)
+class PersonKeys:
+    """Whose each of some records is.
 
-    def __init__(self, column: str) -> None:
-        self._column = column
-        self._kind = ""
-        self._low: list[np.ndarray] = []
-        self._high: list[np.ndarray | None] = []
-
-    def add(self, column: pa.Array) -> None:
-        kind = _kind_of(column.type)
-        if self._kind not in ("", kind):
-            raise DataError(
-                f"The column {self._column!r} holds {self._kind} in some files and {kind} in "
-                "others, so that one person may be written in two ways; make them alike."
-            )
-        self._kind = kind
-        low, high, missing = person_keys(column)
-        if np.any(missing):
-            raise DataError(
-                f"The column {self._column!r} does not say of every record whose it is; fill it, "
-                "or leave these records out of the data."
-            )
-        self._low.append(low)
-        self._high.append(high)
-
-    def keys(self) -> list[np.ndarray]:
-        """int64[n_records] each; forgets what it was made from."""
-        low, sizes = _concatenate(self._low), [len(part) for part in self._low]
-        self._low.clear()
-        if all(part is None for part in self._high):
-            return [low]
-        parts = zip(self._high, sizes, strict=True)
-        high = _concatenate([np.zeros(n, np.int64) if part is None else part for part, n in parts])
-        self._high.clear()
-        return [low, high]
-
-
-def person_keys(column: pa.Array) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-    """Whose each record is, as two int64[n] that are equal only for one person; which is nobody's.
-
-    The second is None where all persons are known by whole numbers, and 0 for each of these.
+    low, high  int64[n], equal together only for ids that are equal, as texts or as numbers; `high`
+               is None where it is 0 for all, as it is for whole numbers
+    writing    int64[n], by which equal ids that are written in different ways differ; None for 0s
+    state      int8[n]: 0, `OF_NOBODY` or `UNCLEAR`; the others mean nothing where it is not 0
     """
+
+    low: np.ndarray
+    high: np.ndarray | None
+    writing: np.ndarray | None
+    state: np.ndarray
+
+
+def person_keys(column: pa.Array) -> PersonKeys:
+    """Whose each record is, by a column of any plain type."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     distinct, indices = distinct_values(column)
-    low, high, missing = _distinct_keys(of_known_type(distinct))
-    is_missing = np.append(missing, True)[indices]
-    # What is missing may stand behind the distinct values.
-    low = np.append(low, 0)[indices]
-    return low, None if high is None else np.append(high, 0)[indices], is_missing
+    keys = _distinct_keys(distinct, kind)
+
+    def of_records(values: np.ndarray | None, of_missing: int) -> np.ndarray | None:
+        # What is missing may stand behind the distinct values.
+        return None if values is None else np.append(values, values.dtype.type(of_missing))[indices]
+
+    low, state = of_records(keys.low, 0), of_records(keys.state, OF_NOBODY)
+    assert low is not None
+    assert state is not None
+    return PersonKeys(low, of_records(keys.high, 0), of_records(keys.writing, 0), state)
 
 
-def _kind_of(kind: pa.DataType) -> str:
-    """Which ids can be told to be one and the same: whole numbers and their texts, for instance."""
-    if pa.types.is_floating(kind):
-        return "floating point numbers"
-    return "decimal numbers" if pa.types.is_decimal(kind) else "texts or whole numbers"
-
-
-def _distinct_keys(values: pa.Array) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-    """Two int64[k] for each value, the second 0 (None: all are) for a whole number, and what is
-    missing, bool[k]. Other texts are known by 127 bits of their BLAKE2 digest."""
+def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
+    """The same of some values, of a column of this type."""
+    low = np.zeros(len(values), dtype=np.int64)
+    is_missing = values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    state = np.where(is_missing, OF_NOBODY, 0).astype(np.int8)
+    if pa.types.is_temporal(values.type) and not pa.types.is_date(values.type):
+        return PersonKeys(low, None, None, np.where(is_missing, state, np.int8(UNCLEAR)))
+    values = of_known_type(values)
     if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
-    missing = values.is_null().to_numpy(zero_copy_only=False)
+        numbers = as_numbers(values)
+        is_exact = (numbers == np.floor(numbers)) & (np.abs(numbers) < EXACT_BELOW[kind.bit_width])
+        low[is_exact] = numbers[is_exact].astype(np.int64)
+        state[~is_exact & ~is_missing] = UNCLEAR
+        return PersonKeys(low, None, None, state)
     if pa.types.is_integer(values.type) and not pa.types.is_uint64(values.type):
         numbers = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
         if not np.any(numbers <= -_LARGEST) and not np.any(numbers >= _LARGEST):
-            return numbers, None, missing
-    texts = pc.fill_null(as_text(values), "0")
-    whole = pc.match_substring_regex(texts, r"^(0|-?[1-9][0-9]{0,17})$")
+            return PersonKeys(numbers, None, None, state)
+    texts = pc.fill_null(as_text(values), "")
+    is_odd = pc.invert(pc.match_substring_regex(texts, PLAIN_ID))
+    odd, where = texts.filter(is_odd), is_odd.to_numpy(zero_copy_only=False)
+    writing = None
+    if len(odd):
+        canonical = _replaced(pc.utf8_normalize(odd, form="NFC"), CANONICAL)
+        for odd_state, pattern in ((UNCLEAR, UNCLEAR_ID), (OF_NOBODY, NOBODY_ID)):
+            matches = pc.match_substring_regex(canonical, pattern).to_numpy(zero_copy_only=False)
+            state[np.flatnonzero(where)[matches]] = odd_state
+        equal = _replaced(canonical, AS_NUMBER)
+        texts = pc.replace_with_mask(texts, is_odd, equal)
+        differs = pc.not_equal(canonical, equal)
+        if pc.any(differs).as_py():
+            writing = np.zeros(len(texts), dtype=np.int64)
+            at = np.flatnonzero(where)[differs.to_numpy(zero_copy_only=False)]
+            writing[at] = _digests(canonical.filter(differs))[:, 1]
+    whole = pc.match_substring_regex(texts, r"^(?:0|-?[1-9][0-9]{0,17})$")
     numbers = pc.if_else(whole, texts, "0").cast(pa.int64()).to_numpy(zero_copy_only=False)
-    not_whole = texts.filter(pc.invert(whole)).to_pylist()
-    if not not_whole:
-        return numbers, None, missing
-    digests = b"".join(blake2b(text.encode(), digest_size=16).digest() for text in not_whole)
-    pairs = np.frombuffer(digests, dtype=np.int64).reshape(-1, 2)
+    others = texts.filter(pc.invert(whole))
+    if not len(others):
+        return PersonKeys(numbers, None, writing, state)
     low, high = numbers.copy(), np.zeros(len(numbers), dtype=np.int64)
     where = ~whole.to_numpy(zero_copy_only=False)
-    low[where], high[where] = pairs[:, 0], pairs[:, 1] | 1
-    return low, high, missing
+    low[where], high[where] = _digests(others).T
+    return PersonKeys(low, high, writing, state)
+
+
+def _replaced(texts: pa.Array, steps: Iterable[tuple[str, str]]) -> pa.Array:
+    for pattern, replacement in steps:
+        texts = pc.replace_substring_regex(texts, pattern, replacement)
+    return texts
+
+
+def _digests(texts: pa.Array) -> np.ndarray:
+    """127 bits of the BLAKE2 digest of each text, int64[n, 2]; the second number is never 0."""
+    digests = [blake2b(text.encode(), digest_size=16).digest() for text in texts.to_pylist()]
+    return np.frombuffer(b"".join(digests), dtype=np.int64).reshape(-1, 2) | [0, 1]
 
 
 class _Order:
@@ -286,3 +359,11 @@ class _Order:
 
 def _concatenate(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+
+
+def _filled(parts: list[np.ndarray | None], sizes: list[int]) -> np.ndarray | None:
+    """Parts put together, with 0s for those that are None; None if all are."""
+    if all(part is None for part in parts):
+        return None
+    filled = zip(parts, sizes, strict=True)
+    return _concatenate([np.zeros(n, np.int64) if part is None else part for part, n in filled])

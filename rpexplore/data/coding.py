@@ -24,6 +24,11 @@ _NARROW = 1 << 16  # a range of whole numbers that is looked up without searchin
 _HEAD = 1 << 12  # values that tell whether a column repeats itself
 WHOLE_FLOAT = r"^(-?[0-9]+)\.0+$"
 """A whole number as some programs write it: 3.0."""
+BLANKS = (
+    "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
+    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+"""What pyarrow takes for a blank at the end of a text."""
 
 UNKNOWN, MISSING = -1, -2
 """The codes of what is not in the domain, and of what is missing, until it is refused."""

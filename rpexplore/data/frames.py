@@ -9,8 +9,8 @@ else a copy of the columns that are used.
 # pyright: reportAttributeAccessIssue=false
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 from unicodedata import normalize
@@ -55,7 +55,7 @@ class FrameSource(BatchSource):
             )
         self._name = name
         with self.readable():
-            self._table, self._n_records = _arrow_table(frame, name, columns)
+            self._table, self._n_records, self._unreadable = _arrow_table(frame, name, columns)
 
     @property
     def name(self) -> str:
@@ -77,16 +77,22 @@ class FrameSource(BatchSource):
                 head = f"{len(field.name)} {field.name} {field.type} {len(column)};"
                 digest.update(head.encode())
                 if not pa.types.is_nested(field.type):  # others are never counted
-                    for part in _bytes_of(column):
-                        digest.update(part)
+                    with suppress(pa.ArrowException):  # neither is what cannot be read
+                        for part in _bytes_of(column):
+                            digest.update(part)
         return Fingerprint(self._table.nbytes, "", digest.hexdigest())
 
     def columns(self) -> tuple[str, ...]:
         return tuple(self._table.column_names)
 
-    def batches(self, names: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
+    def batches(self, names: Sequence[str]) -> Generator[tuple[pa.RecordBatch, float], None, None]:
         for name in names:
             check_column(self.name, name, self._table.column_names)
+            if name in self._unreadable:
+                raise DataError(
+                    f"The column {name!r} of {self.name!r} cannot be read; make its values all "
+                    "texts, all numbers or all categories."
+                )
             refuse_nested(self.name, name, self._table.schema.field(name).type)
         table = self._table.select(names)
         if not names:  # a table without columns need not know how many rows it has
@@ -112,30 +118,43 @@ class FrameSource(BatchSource):
         return f"FrameSource({self.name!r})"
 
 
-def _arrow_table(frame: Any, name: str, columns: Sequence[str] | None) -> tuple[pa.Table, int]:
-    """The columns of a frame that are used, as they are now, and how many records there are."""
+def _arrow_table(
+    frame: Any, name: str, columns: Sequence[str] | None
+) -> tuple[pa.Table, int, frozenset[str]]:
+    """The columns of a frame that are used, as they are now, how many records there are, and which
+    columns cannot be read."""
     if isinstance(frame, pa.RecordBatchReader) or not isinstance(frame, Frame):
         raise DataError(
             f"The records {name!r} must be a table that can be read again, as a DataFrame or "
             f"pyarrow.Table, got a {type(frame).__name__}; read it into one first."
         )
-    n_records = None
+    unreadable: set[str] = set()
     if hasattr(frame, "iloc"):  # pandas
-        n_records = len(frame)  # pyright: ignore[reportArgumentType]
-        # Else pandas would convert every column, also those that Arrow has no type for.
-        used = [columns is None or _in_one_form(name) in columns for name in frame.columns]
-        frame = frame.loc[:, used].reset_index(drop=True)
-    table = pa.table(frame)
-    n_records = table.num_rows if n_records is None else n_records
-    table = table.rename_columns([normalize("NFC", name) for name in table.column_names])
-    if columns is not None:
-        table = table.select([i for i, name in enumerate(table.column_names) if name in columns])
-    return table, n_records
-
-
-def _in_one_form(name: Any) -> Any:
-    """The name of a column as a codebook has it; pandas may have others than texts."""
-    return normalize("NFC", name) if isinstance(name, str) else name
+        fields, arrays, n_records = [], [], len(frame)  # pyright: ignore[reportArgumentType]
+        # One by one: pandas converts all or nothing, and no two columns of one name.
+        for position, label in enumerate(frame.columns):
+            field = normalize("NFC", str(label))
+            if columns is not None and field not in columns:
+                continue
+            column = frame.iloc[:, [position]].reset_index(drop=True)
+            if hasattr(column.iloc[:, 0], "sparse"):  # Arrow has no such type
+                column = column.sparse.to_dense()
+            try:
+                array = pa.table(column).column(0)
+            except (pa.ArrowException, TypeError, ValueError):  # pandas and pyarrow differ in these
+                unreadable.add(field)
+                array = pa.chunked_array([pa.nulls(n_records)])
+            fields.append(field)
+            arrays.append(array)
+        table = pa.table(arrays, names=fields)
+    else:
+        table = pa.table(frame)
+        n_records = table.num_rows
+        table = table.rename_columns([normalize("NFC", name) for name in table.column_names])
+        if columns is not None:
+            used = [i for i, name in enumerate(table.column_names) if name in columns]
+            table = table.select(used)
+    return table, n_records, frozenset(unreadable)
 
 
 def _known_type(kind: pa.DataType) -> pa.DataType:

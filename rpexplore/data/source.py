@@ -106,11 +106,17 @@ class Fingerprint:
     detail: str
 
 
+OF_NOBODY, BEYOND, UNCLEAR = 1, 2, 3
+"""What a record's person is for a `PersonRule`, 0 where nothing is wrong: nobody knows whose it is;
+it is one more than the rule allows a person; its id leaves it open who is meant."""
+
+
 @dataclass(frozen=True)
 class PersonRule:
     """How many records one person may have, and what happens to more.
 
-    column  the column that says whose a record is; a record without an entry there is refused
+    column  the column that says whose a record is; a record without an entry there is refused,
+            and so are ids that leave it open who is meant (`batch_source`)
     most    m: how many records one person may have
     excess  "refuse": records of a person beyond m are refused, and nothing is spent.
             "keep first": the first m records of every person are counted, the others are not; in
@@ -146,12 +152,21 @@ class PersonRule:
         """The columns that the rule looks at."""
         return [self.column] if self.order in (None, self.column) else [self.column, self.order]
 
-    def excess_error(self) -> DataError:
-        """The error that "refuse" raises."""
+    def error(self, state: int) -> DataError:
+        """The error for records of this state: `OF_NOBODY`, `UNCLEAR`, or `BEYOND` for "refuse"."""
         return DataError(
-            f"A person (column {self.column!r}) has more records than the {self.most} that the "
-            "plan protects; correct the records, plan for more records of a person, or let only "
-            "the first of each be counted."
+            {
+                OF_NOBODY: f"The column {self.column!r} does not say of every record whose it is "
+                "(some ids are missing, empty, or words for missing such as NA); fill it, or leave "
+                "these records out of the data.",
+                UNCLEAR: f"The ids in the column {self.column!r} leave open who is who: one person "
+                "may be written in two ways, such as 7 and 07 or 1.5 and 1.50, or an id is a time "
+                "of day or a rounded number (1.2e+17); write every id as a text or a whole number, "
+                "and each person's in one way.",
+                BEYOND: f"A person (column {self.column!r}) has more records than the {self.most} "
+                "that the plan protects; correct the records, plan for more records of a person, "
+                "or let only the first of each be counted.",
+            }[state]
         )
 
     @property

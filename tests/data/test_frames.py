@@ -111,8 +111,20 @@ def test_columns_that_are_not_used_may_hold_anything():
     frame = records().to_pandas().assign(notes=[object()] * 200)
     frame.columns = [*frame.columns[:-1], 7]
     assert FrameSource(frame, name="survey", columns=DOMAIN.names).columns() == DOMAIN.names
-    with pytest.raises(DataError, match="every column that is used"):
-        FrameSource(frame, name="survey")
+    odd = frame.assign(sparse=pd.arrays.SparseArray([0] * 200))
+    odd = pd.concat([odd, odd[["day", "day"]]], axis=1)
+    for each in (odd, pa.table([*records().columns, *records().columns[4:] * 2],
+                               names=[*records().column_names, "day", "day"])):  # fmt: skip
+        source = FrameSource(each, name="survey")
+        source.fingerprint()
+        assert source.count(DOMAIN, ALL).n_records == 200
+        with pytest.raises(DataError, match="3 columns 'day'"):
+            source.count(DOMAIN, ALL, person_rule=PersonRule("who", 9, "keep first", "day"))
+    day = Domain((Attribute("7", Categories(("a",))),))
+    with pytest.raises(DataError, match="column '7' of 'survey' cannot be read"):
+        FrameSource(frame, name="survey").count(day, [(0,)])
+    sparse = Domain((Attribute("sparse", Categories(("0",))),))
+    assert FrameSource(odd, name="survey").count(sparse, [(0,)]).n_records == 200
     lists = records().append_column("lists", pa.array([[1]] * 200))
     assert FrameSource(lists, name="survey").count(DOMAIN, ALL).n_records == 200
 

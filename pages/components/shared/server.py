@@ -22,7 +22,7 @@ from pages.components.shared.serving import plans_only
 from pages.components.shared.streamlit_parts import prepare_streamlit
 from rpexplore.common.files import home_folder
 from rpexplore.common.installation import REFUSED, TOKEN_PARAMETER, TOKEN_VARIABLE
-from rpexplore.common.processes import take_hangup
+from rpexplore.common.processes import forbid_core_dumps, take_hangup
 from rpexplore.common.server import server_settings
 from rpexplore.common.server_files import Login, log_event, take_over_logs
 from rpexplore.errors import RpexploreError
@@ -85,6 +85,7 @@ def is_ready() -> bool:
 async def lifespan(_app: Any) -> AsyncIterator[None]:
     """What happens around the server's life: it ends after the runs that have been booked."""
     take_hangup(lambda *_: _stop())
+    forbid_core_dumps()
     if plans_only():
         _say_first_that_it_stops()
         log_event("server started")

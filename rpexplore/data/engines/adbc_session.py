@@ -4,7 +4,7 @@ What a value means is then what it means in a file, whatever the engine. One sta
 columns that are counted, and nothing else.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -85,18 +85,19 @@ class ADBCSession(Session):
         statement = f"SELECT {listed or '1 AS any_value'} FROM {_table(name)}"
         persons: list[tuple[pa.RecordBatch, float]] = []
 
-        def batches() -> Iterator[pa.RecordBatch]:
+        def batches() -> Generator[pa.RecordBatch, None, None]:
             with self.backend.cursor() as cursor:
                 self._prepare(cursor)
                 cursor.execute(statement)
-                for batch in cursor.fetch_record_batch():
-                    columns = [
-                        (column.storage if isinstance(column, pa.ExtensionArray) else column).cast(
-                            _plain_type(column.type)
-                        )
-                        for column in batch.columns
-                    ]
-                    yield pa.record_batch(columns, names=batch.schema.names)
+                with cursor.fetch_record_batch() as reader:
+                    for batch in reader:
+                        columns = [
+                            (
+                                column.storage if isinstance(column, pa.ExtensionArray) else column
+                            ).cast(_plain_type(column.type))
+                            for column in batch.columns
+                        ]
+                        yield pa.record_batch(columns, names=batch.schema.names)
 
         def without_persons(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in rows:

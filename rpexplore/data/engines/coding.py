@@ -16,7 +16,22 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.data.coding import MISSING, UNKNOWN, WHOLE_FLOAT, compared_values, shortens
+from rpexplore.data.batch_source import (
+    AS_NUMBER,
+    CANONICAL,
+    EXACT_BELOW,
+    NOBODY_ID,
+    PLAIN_ID,
+    UNCLEAR_ID,
+)
+from rpexplore.data.coding import (
+    BLANKS,
+    MISSING,
+    UNKNOWN,
+    WHOLE_FLOAT,
+    compared_values,
+    shortens,
+)
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
@@ -27,16 +42,14 @@ Value: TypeAlias = Any
 
 PERSON, ORDER = "person", "order_of_person"
 """Columns of the coded records: whose one is, null if nobody's, and by what theirs are ordered."""
+WRITING, IS_UNFIT = "writing_of_person", "is_unfit"
+"""Columns of the coded records, unless ids are whole numbers: what equal ids differ in that are
+written in different ways, and whether an id is one by which nobody can be known."""
 
 _MOST_BINS = 512  # each is a part of the statement, which takes time to build and to read
 _MOST_CASES = 24  # values that are compared one after the other; more are joined
 _EXACT = 2.0**53  # whole floats up to here are told from their neighbours
 
-# What pyarrow takes for a blank at the end of a text.
-BLANKS = (
-    "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
-    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-)
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 
@@ -54,6 +67,14 @@ def _bytes(text, encoding): ...
 
 @ibis.udf.scalar.builtin(name="encode", signature=(("binary", "string"), "string"))
 def _encode(value, form): ...
+
+
+@ibis.udf.scalar.builtin(name="normalize", signature=(("string",), "string"))
+def _nfc_postgres(text): ...
+
+
+@ibis.udf.scalar.builtin(name="nfc_normalize", signature=(("string",), "string"))
+def _nfc(text): ...
 
 
 def code_columns(
@@ -115,18 +136,47 @@ def hex_digits(text: Value, engine: str) -> Value:
 
 
 def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, Value]:
-    """The person of a record, null if nobody's, and the order of a person's records."""
+    """What the rule needs of a record: PERSON, ORDER if records are kept by one, and the others.
+
+    An id means what it means in a file: `batch_source` has the patterns.
+    """
     column: Value = table[rule.column]
     kind = column.type()
+    columns: dict[str, Value] = {PERSON: column}
+    if rule.excess == "keep first" and rule.order is not None:
+        columns[ORDER] = table[rule.order]
+    if kind.is_integer():
+        return columns
     if kind.is_floating():
-        person = column.nullif(ibis.literal("nan").cast(kind))
-    elif kind.is_integer() or kind.is_decimal():
-        person = column
-    else:
-        person = hex_digits(as_text(column), engine).nullif("")  # an empty text names nobody
-    if rule.excess == "refuse" or rule.order is None:
-        return {PERSON: person}
-    return {PERSON: person, ORDER: table[rule.order]}
+        # Never rounded: engines refuse what fits no whole number.
+        largest = EXACT_BELOW[32 if kind.is_float32() else 64]
+        near: Value = ibis.ifelse(column.abs() < _float(largest), column, _float(0.5))
+        is_exact: Value = near == near.floor()
+        person = ibis.ifelse(is_exact, near, _float(0)).cast("int64")
+        number: Value = column.nullif(ibis.literal("nan").cast(kind))
+        columns[PERSON] = ibis.ifelse(number.isnull(), ibis.null("int64"), person)
+        return columns | {WRITING: ibis.literal(""), IS_UNFIT: ~is_exact}
+    text: Value = as_text(column)
+    if engine == "postgresql":
+        text = _sql_text(text)
+    is_plain: Value = text.re_search(PLAIN_ID)
+    in_nfc = _nfc_postgres(text) if engine == "postgresql" else _nfc(text)
+    canonical = _replaced(in_nfc, CANONICAL)
+    number = _replaced(canonical, AS_NUMBER)
+    named = ibis.ifelse(canonical.re_search(NOBODY_ID), ibis.null("string"), number)
+    digits = hex_digits(canonical, engine)
+    written = ibis.ifelse(digits == hex_digits(number, engine), ibis.literal(""), digits)
+    return columns | {
+        PERSON: hex_digits(ibis.ifelse(is_plain, text, named), engine),
+        WRITING: ibis.ifelse(is_plain, ibis.literal(""), written),
+        IS_UNFIT: ~is_plain & canonical.re_search(UNCLEAR_ID),
+    }
+
+
+def _replaced(text: Value, steps: Sequence[tuple[str, str]]) -> Value:
+    for pattern, replacement in steps:
+        text = text.re_replace(pattern, replacement)
+    return text
 
 
 def area_text(column: Value, engine: str) -> Value:

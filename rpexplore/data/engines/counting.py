@@ -18,8 +18,10 @@ import pyarrow as pa
 from rpexplore.data.coding import MISSING, UNKNOWN, code_type
 from rpexplore.data.counting import Block, blocks
 from rpexplore.data.engines.coding import (
+    IS_UNFIT,
     ORDER,
     PERSON,
+    WRITING,
     Value,
     area_text,
     code_columns,
@@ -27,12 +29,14 @@ from rpexplore.data.engines.coding import (
     person_columns,
 )
 from rpexplore.data.engines.packing import Word
-from rpexplore.data.engines.session import BEYOND, OF_NOBODY, STATE, Request, agree
-from rpexplore.data.source import Counts, PersonRule
+from rpexplore.data.engines.session import STATE, STATES, Request, agree
+from rpexplore.data.source import BEYOND, OF_NOBODY, UNCLEAR, Counts, PersonRule
 
 PART, CELL, COUNT = "part", "cell", "n"
 RANK = "rank_of_person"
 """A column of the coded records: which of its person's one is, from 0."""
+IS_UNCLEAR = "is_unclear"
+"""A column of the coded records: whether the id leaves it open who is meant."""
 
 _CHECK = -1  # the part that is no table
 _BLOCK_CELLS = 1 << 14
@@ -42,10 +46,10 @@ _NARROW = np.iinfo(np.uint32).max
 def coded_records(table: ir.Table, request: Request, engine: str) -> ir.Table:
     """One row a record: c<index> for the attributes of the tables; where there is a rule, PERSON.
 
-    And RANK: which of their person's records each is, 0 for the first: by ORDER where the first are
-    kept. Ties are broken by all that is counted, so that records whose rank is left to the engine
-    are alike in all that is counted: what counts of a person depends on that person's records
-    alone. Raises `DataError` for a column that cannot be an attribute.
+    And IS_UNCLEAR, and RANK: which of their person's records each is, 0 for the first: by ORDER
+    where the first are kept. Ties are broken by all that is counted, so that records whose rank is
+    left to the engine are alike in all that is counted: what counts of a person depends on that
+    person's records alone. Raises `DataError` for a column that cannot be an attribute.
     """
     rule, indices = request.rule, request.attribute_indices
     more = {} if rule is None else person_columns(table, rule, engine)
@@ -62,7 +66,14 @@ def coded_records(table: ir.Table, request: Request, engine: str) -> ir.Table:
         digits = [hex_digits(records[area], engine) for area in request.area_columns]
         order = [records[ORDER], *codes, *digits]
     window = ibis.window(group_by=records[PERSON], order_by=order)
-    return records.mutate(**{RANK: ibis.row_number().over(window)})
+    is_unclear: Value = ibis.literal(False)
+    if WRITING in records.columns:
+        writing: Value = records[WRITING]
+        of_person = ibis.window(group_by=records[PERSON])
+        is_unclear = records[IS_UNFIT] | (
+            writing.min().over(of_person) != writing.max().over(of_person)
+        )
+    return records.mutate(**{RANK: ibis.row_number().over(window), IS_UNCLEAR: is_unclear})
 
 
 def kept_records(records: ir.Table, rule: PersonRule | None) -> ir.Table:
@@ -76,7 +87,7 @@ def kept_records(records: ir.Table, rule: PersonRule | None) -> ir.Table:
 def streamed(records: ir.Table, request: Request) -> ir.Table:
     """One row a counted record: its codes, in as few bytes as there are, areas, and its STATE.
 
-    STATE: 0, `OF_NOBODY` or `BEYOND`; where there is a rule.
+    STATE: where there is a rule.
     """
     kept, rule = kept_records(records, request.rule), request.rule
     columns: dict[str, Value] = {}
@@ -85,12 +96,19 @@ def streamed(records: ir.Table, request: Request) -> ir.Table:
         columns[f"c{index}"] = code.cast(str(code_type(request.sizes[index])))
     columns |= {area: kept[area] for area in request.area_columns}
     if rule is not None:
-        rank: Value = kept[RANK]
-        is_of_nobody: Value = kept[PERSON].isnull()
-        columns[STATE] = ibis.cases(
-            (is_of_nobody, OF_NOBODY), (rank >= rule.most, BEYOND), else_=0
-        ).cast("int8")
+        columns[STATE] = _state(kept, rule)
     return kept.select(**columns) if columns else kept
+
+
+def _state(records: ir.Table, rule: PersonRule) -> Value:
+    """The state of a record's person, int8."""
+    rank: Value = records[RANK]
+    return ibis.cases(
+        (records[PERSON].isnull(), OF_NOBODY),
+        (records[IS_UNCLEAR], UNCLEAR),
+        (rank >= rule.most, BEYOND),
+        else_=0,
+    ).cast("int8")
 
 
 def packed(records: ir.Table, request: Request, words: Sequence[Word]) -> ir.Table:
@@ -152,12 +170,11 @@ def _checks(kept: ir.Table, request: Request) -> ir.Table:
     for index in request.attribute_indices:
         code: Value = kept[f"c{index}"]
         sums += [(code == UNKNOWN).sum(), (code == MISSING).sum()]
-    if (rule := request.rule) is not None:
-        is_of_nobody: Value = kept[PERSON].isnull()
-        rank: Value = kept[RANK]
-        sums += [is_of_nobody.sum(), (~is_of_nobody & (rank >= rule.most)).sum()]
-    else:
-        sums += [ibis.literal(0), ibis.literal(0)]
+    for refused in STATES:
+        if request.rule is None:
+            sums.append(ibis.literal(0))
+        else:
+            sums.append((_state(kept, request.rule) == refused).sum())
     named: dict[str, Value] = {f"n{cell}": n for cell, n in enumerate(sums)}
     aggregated = kept.aggregate(**named)
     numbers = ibis.array([_as_int64(aggregated[name]) for name in named])

@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -102,7 +102,8 @@ class DuckDBSession(SQLSession):
         rows = self.pieces(
             lambda: self.backend.con.sql(text).to_arrow_reader(ROWS_AT_ONCE), name, on_progress
         )
-        return count_streamed(rows, request, on_progress)
+        with closing(rows):
+            return count_streamed(rows, request, on_progress)
 
 
 @contextmanager

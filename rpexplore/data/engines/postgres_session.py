@@ -156,7 +156,7 @@ class PostgresSession(SQLSession):
     ) -> Generator[pa.RecordBatch, None, None]:
         """The rows of a statement, in which texts are codes of areas."""
 
-        def batches() -> Iterator[pa.RecordBatch]:
+        def batches() -> Generator[pa.RecordBatch, None, None]:
             copied = f"COPY ({statement}) TO STDOUT (FORMAT CSV, HEADER)"
             with self.backend.con.cursor() as cursor, cursor.copy(copied) as copy:
                 yield from csv_batches(copy, list(request.area_columns))
@@ -218,7 +218,7 @@ class PostgresSession(SQLSession):
         with engine_errors(self.connection, name):
             text = self.backend.compile(packed(self.coded_records(name, request), request, words))
 
-        def batches() -> Iterator[pa.RecordBatch]:
+        def batches() -> Generator[pa.RecordBatch, None, None]:
             statement = f"COPY ({text}) TO STDOUT (FORMAT BINARY)"
             with self.backend.con.cursor() as cursor, cursor.copy(statement) as copy:
                 for numbers in numbers_of(copy, len(words), ROWS_AT_ONCE):

@@ -1,7 +1,7 @@
 """A session with an engine: opened to read only, what is counted in it, and how it is stopped."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from importlib import import_module
 from itertools import combinations
 from math import prod
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from rpexplore.common.processes import Progress
 from rpexplore.data.areas import AreaCoder
 from rpexplore.data.coding import unknown_value_error
 from rpexplore.data.engines.connections import ENGINES, UNREACHABLE, Connection
-from rpexplore.data.source import COUNTING, Counts, PersonRule
+from rpexplore.data.source import BEYOND, COUNTING, OF_NOBODY, UNCLEAR, Counts, PersonRule
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import DataError, RpexploreError
 
@@ -28,9 +28,9 @@ from rpexplore.errors import DataError, RpexploreError
 
 
 STATE = "state_of_person"
-"""A column of coded records: what their person is for the rule; 0 where nothing is wrong."""
-OF_NOBODY, BEYOND = 1, 2
-"""The other states: nobody knows whose it is, or it is one more than the rule allows a person."""
+"""A column of coded records: what their person is for the rule, as `data.source` has it."""
+STATES = (OF_NOBODY, UNCLEAR, BEYOND)
+"""The states that are refused, in the order in which they are told."""
 
 _MOST_CELLS = 400_000_000  # of all tables; a release counts fewer at a time
 _MOST_SUBSETS = 6  # attributes of a table of which all subsets are compared
@@ -86,25 +86,20 @@ class Request:
     def n_checks(self) -> int:
         """How many numbers `refuse` takes."""
         of_areas = 0 if self.area_coder is None else len(self.area_coder.refusals)
-        return 2 * len(self.attribute_indices) + 2 + of_areas
+        return 2 * len(self.attribute_indices) + len(STATES) + of_areas
 
     def refuse(self, checks: Sequence[int]) -> None:
         """Raise `DataError` for what is wrong with records.
 
-        checks: how many are unknown, and missing, in each attribute; then how many are nobody's,
-            and how many are beyond those that the rule allows a person; then, of areas, how many
-            have each of the `AreaCoder.refusals`
+        checks: how many are unknown, and missing, in each attribute; then how many have each of
+            the STATES; then, of areas, how many have each of the `AreaCoder.refusals`
         """
-        n_of_attributes = 2 * len(self.attribute_indices)
-        of_attributes, of_areas = checks[:n_of_attributes], checks[n_of_attributes + 2 :]
-        n_of_nobody, n_beyond = checks[n_of_attributes : n_of_attributes + 2]
-        if self.rule is not None and n_of_nobody:
-            raise DataError(
-                f"The column {self.rule.column!r} is empty in some records, so that nobody knows "
-                "whose they are; fill it in, or leave these records out."
-            )
-        if self.rule is not None and n_beyond:
-            raise self.rule.excess_error()
+        of_attributes = checks[: 2 * len(self.attribute_indices)]
+        of_states = checks[len(of_attributes) : len(of_attributes) + len(STATES)]
+        of_areas = checks[len(of_attributes) + len(STATES) :]
+        for state, n_of_state in zip(STATES, of_states, strict=True):
+            if self.rule is not None and n_of_state:
+                raise self.rule.error(state)
         for position, index in enumerate(self.attribute_indices):
             for is_missing in (False, True):
                 if of_attributes[2 * position + is_missing]:
@@ -146,6 +141,15 @@ def agree(counts: Counts) -> bool:
 _PATIENCE = 0.2  # seconds between two looks whether somebody still waits
 
 Piece = TypeVar("Piece")
+MadePiece = TypeVar("MadePiece", covariant=True)
+
+
+class Closable(Protocol[MadePiece]):
+    """Pieces one after the other, as of a generator, or a reader of Arrow."""
+
+    def __iter__(self) -> Iterator[MadePiece]: ...
+
+    def close(self) -> None: ...
 
 
 def side_by_side(
@@ -247,16 +251,18 @@ class Session(ABC):
         return Provenance(self.address, (f"{schema or self.schema}.{table}".lower(),))
 
     def pieces(
-        self, rows: Callable[[], Iterable[Piece]], name: str, on_progress: Progress
+        self, rows: Callable[[], "Closable[Piece]"], name: str, on_progress: Progress
     ) -> Generator[Piece, None, None]:
         """The engine's result of a statement about a table, piece by piece.
 
-        It runs beside, so that `on_progress` can stop it by raising whatever it wants; Ctrl-C does.
+        rows: closed at the end, whatever happens. They run beside, so that `on_progress` can stop
+            them by raising whatever it wants; Ctrl-C does.
         """
 
         def fetched() -> Generator[Piece, None, None]:
             self.begin()
-            yield from rows()
+            with closing(rows()) as pieces:
+                yield from pieces
 
         with (
             engine_errors(self.connection, name),

@@ -20,9 +20,8 @@ from rpexplore.data.coding import MISSING, UNKNOWN, Coder, unknown_codes
 from rpexplore.data.counting import Codes, counts_of, maximal
 from rpexplore.data.engines.connections import ENGINES, Connection
 from rpexplore.data.engines.session import (
-    BEYOND,
-    OF_NOBODY,
     STATE,
+    STATES,
     Provenance,
     Request,
     Session,
@@ -317,8 +316,8 @@ class Inspection:
                 column = np.maximum(column, 0)
             codes[index] = column.astype(np.min_scalar_type(self._request.sizes[index] - 1))
         if state is not None:
-            self.checks[2 * len(columns)] += np.count_nonzero(state == OF_NOBODY)
-            self.checks[2 * len(columns) + 1] += np.count_nonzero(state == BEYOND)
+            for place, refused in enumerate(STATES, start=2 * len(columns)):
+                self.checks[place] += np.count_nonzero(state == refused)
         return codes
 
     def codes_of_areas(self, coder: AreaCoder, areas: np.ndarray) -> Codes:

@@ -9,7 +9,7 @@ import hashlib
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cache
@@ -29,8 +29,6 @@ from rpexplore.data.engines import spark_worker as worker
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.packing import Layout, UnlistedError
 from rpexplore.data.engines.session import (
-    BEYOND,
-    OF_NOBODY,
     STATE,
     Provenance,
     Request,
@@ -39,7 +37,7 @@ from rpexplore.data.engines.session import (
     parts_of,
 )
 from rpexplore.data.engines.spark_areas import WHOLE, layout_of, quoted, word_expressions
-from rpexplore.data.source import Counts
+from rpexplore.data.source import BEYOND, OF_NOBODY, UNCLEAR, Counts
 from rpexplore.errors import DataError
 
 _CHUNKS_AT_ONCE = 8  # of counts, that one task adds
@@ -76,8 +74,11 @@ class ClusterSession(Session):
         with engine_errors(self.connection, name):
             send_package(self.backend)
             counts = counts_frame(self._frame(name), request, unlisted)
-        rows = self.pieces(lambda: map(_as_mapping, counts.toLocalIterator()), name, on_progress)
-        return worker.counts_of_chunks(rows, request)
+        rows = self.pieces(
+            lambda: (row.asDict() for row in counts.toLocalIterator()), name, on_progress
+        )
+        with closing(rows):
+            return worker.counts_of_chunks(rows, request)
 
     def worked_on(
         self,
@@ -111,7 +112,7 @@ class ClusterSession(Session):
             made = made_frame(self.backend, records, tasks)
         # Of one query, which is never run again: what is made of a share is made once that counts.
         rows = self.pieces(
-            lambda: map(_as_mapping, made.toLocalIterator(prefetchPartitions=True)),
+            lambda: (row.asDict() for row in made.toLocalIterator(prefetchPartitions=True)),
             name,
             on_progress,
         )
@@ -182,7 +183,8 @@ def _with_states(frame: Any, request: Request) -> Any:
         given[worker.ORDER] = rule.order
     records = frame.selectExpr(*(f"{quoted(name)} AS {alias}" for alias, name in given.items()))
     codes = [f"c{index}" for index in request.attribute_indices]
-    kinds = [f"{worker.PERSON_LOW} bigint", f"{worker.PERSON_HIGH} bigint", f"{STATE} tinyint"]
+    kinds = [f"{name} bigint" for name in (worker.PERSON_LOW, worker.PERSON_HIGH, worker.WRITING)]
+    kinds.append(f"{STATE} tinyint")
     if is_ordered:
         kinds.append(f"{worker.ORDER} {records.schema[worker.ORDER].dataType.simpleString()}")
     sizes = (request.sizes[index] for index in request.attribute_indices)
@@ -195,16 +197,19 @@ def _with_states(frame: Any, request: Request) -> Any:
     )
     order = [f"{worker.ORDER} ASC NULLS LAST", *codes] if is_ordered else ["0"]
     # By state as well: those of nobody are no person.
+    person = f"PARTITION BY {STATE}, {worker.PERSON_LOW}, {worker.PERSON_HIGH}"
+    writings = [f"{end}({worker.WRITING}) OVER ({person})" for end in ("min", "max")]
     ranked = coded.selectExpr(
         *codes,
-        STATE,
-        f"row_number() OVER (PARTITION BY {STATE}, {worker.PERSON_LOW}, {worker.PERSON_HIGH} "
-        f"ORDER BY {', '.join(order)}) > {rule.most} AND {STATE} <> {OF_NOBODY} AS is_beyond",
+        f"CASE WHEN {STATE} = 0 AND {writings[0]} <> {writings[1]} THEN {UNCLEAR} ELSE {STATE} END "
+        f"AS {STATE}",
+        f"row_number() OVER ({person} ORDER BY {', '.join(order)}) > {rule.most} "
+        f"AND {STATE} <> {OF_NOBODY} AS is_beyond",
     )
     if is_ordered:
-        return ranked.filter("NOT is_beyond").drop("is_beyond")
-    state = f"CAST(CASE WHEN is_beyond THEN {BEYOND} ELSE {STATE} END AS tinyint) AS {STATE}"
-    return ranked.selectExpr(*codes, state)
+        ranked = ranked.filter("NOT is_beyond")
+    state = f"CASE WHEN is_beyond AND {STATE} = 0 THEN {BEYOND} ELSE {STATE} END"
+    return ranked.selectExpr(*codes, f"CAST({state} AS tinyint) AS {STATE}")
 
 
 def _whole_type(size: int) -> str:
@@ -221,10 +226,6 @@ def _kind(frame: Any, name: str) -> str:
             "text, of numbers or of dates from it, in a view say."
         )
     return kind
-
-
-def _as_mapping(row: Any) -> Mapping[str, Any]:
-    return row.asDict()
 
 
 @contextmanager

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rpexplore.common.processes import no_progress
 from rpexplore.data.batch_source import person_keys
 from rpexplore.data.coding import UNKNOWN
 from rpexplore.data.counting import Codes, counts_of, gather
 from rpexplore.data.engines.packing import Layout, UnlistedError, listed_codes
-from rpexplore.data.engines.session import OF_NOBODY, STATE, Request, agree
+from rpexplore.data.engines.session import STATE, Request, agree
 from rpexplore.data.engines.source import (
     Inspection,
     coders_of,
@@ -51,8 +50,10 @@ values of each attribute have not been found."""
 MOST_KEPT = 1 << 25
 """Cells whose counts a worker keeps till it has seen all of its records; 4 bytes each."""
 
-PERSON_LOW, PERSON_HIGH, PERSON, ORDER = "person_low", "person_high", "person", "order_of_person"
-"""Columns: whose a record is, as two numbers; as it was read; by what a person's are ordered."""
+PERSON_LOW, PERSON_HIGH, WRITING = "person_low", "person_high", "writing_of_person"
+"""Columns: whose a record is, as two numbers, and how that is written, as of `PersonKeys`."""
+PERSON, ORDER = "person", "order_of_person"
+"""Columns: whose a record is, as it was read; by what a person's are ordered."""
 AREA = "area"
 """A column of coded records: as of `AreaCoder.areas`."""
 AREAS = -1
@@ -67,11 +68,14 @@ def coded_records(batches: Batches, request: Request) -> Iterator[pa.RecordBatch
     """
     coders = coders_of(request, request.attribute_indices)
     for batch in _larger(batches):
-        low, high, is_of_nobody = _person(batch.column(PERSON))
+        with nothing_quoted():
+            person = person_keys(batch.column(PERSON))
+        nothing = np.zeros_like(person.low)
         columns: dict[str, Any] = {
-            PERSON_LOW: low,
-            PERSON_HIGH: high,
-            STATE: np.where(is_of_nobody, OF_NOBODY, 0).astype(np.int8),
+            PERSON_LOW: person.low,
+            PERSON_HIGH: nothing if person.high is None else person.high,
+            WRITING: nothing if person.writing is None else person.writing,
+            STATE: person.state,
         }
         if ORDER in batch.schema.names:
             columns[ORDER] = batch.column(ORDER)
@@ -214,15 +218,6 @@ def areas_of(batch: pa.RecordBatch, request: Request) -> np.ndarray:
     assert coder is not None
     with nothing_quoted():
         return coder.areas(in_areas(batch, request))
-
-
-def _person(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The person of each record, int64[n] twice, and whether there is none (also for "")."""
-    with nothing_quoted():
-        if pa.types.is_string(column.type):
-            column = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
-        low, high, is_missing = person_keys(column)
-    return low, np.zeros_like(low) if high is None else high, is_missing
 
 
 def _larger(batches: Batches) -> Iterator[pa.RecordBatch]:

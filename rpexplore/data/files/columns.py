@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -152,8 +153,8 @@ def read_column_values(
     source = FileSource(path)
     values: dict[str, set[str]] = {name: set() for name in names}
     refused: dict[str, str] = {}
-    with source.readable():
-        for batch, share in source.batches(names):
+    with source.readable(), closing(source.batches(names)) as batches:
+        for batch, share in batches:
             for name in values.keys() - refused.keys():
                 distinct = of_known_type(batch.column(name).unique()).unique().drop_null()
                 if pa.types.is_floating(distinct.type):

@@ -3,8 +3,9 @@
 import csv
 import gzip
 import io
+import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 
 def csv_batches(
     path: Path, header: list[str], names: list[str]
-) -> Iterator[tuple[pa.RecordBatch, float]]:
+) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     """Batches of the named columns, as texts, each with the share of the file read so far.
 
     header: what `csv_header` finds, not empty. An empty value is a missing one.
@@ -32,25 +33,28 @@ def csv_batches(
     size = max(path.stat().st_size, 1)
     # Without a list of columns the reader would convert all of them; one is enough to count.
     columns = names or header[:1]
-    with _open(path) as (file, raw):
-        reader = pyarrow.csv.open_csv(
-            file,
-            read_options=pyarrow.csv.ReadOptions(block_size=1 << 24),
-            # In a file of one column an empty line is a missing value, which must be seen.
-            parse_options=pyarrow.csv.ParseOptions(
-                newlines_in_values=True, ignore_empty_lines=len(header) > 1
-            ),
-            convert_options=pyarrow.csv.ConvertOptions(
-                include_columns=columns,
-                column_types=dict.fromkeys(columns, _TEXT if names else pa.binary()),
-                null_values=[""],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=True,
-            ),
-        )
-        with reader:
-            for batch in reader:
-                yield batch, min(raw.tell() / size, 1.0)
+    # Arrow's own file, never one of Python: a thread of Arrow's reads ahead, and one that still
+    # wants the interpreter at exit ends the process by SIGABRT, with the records in its core. Not
+    # closed here either, as that thread may be reading: the last of the two who holds it does.
+    raw = pa.OSFile(os.fsencode(path))
+    reader = pyarrow.csv.open_csv(
+        pa.CompressedInputStream(raw, "gzip") if _is_gzip(path) else raw,
+        read_options=pyarrow.csv.ReadOptions(block_size=1 << 24),
+        # In a file of one column an empty line is a missing value, which must be seen.
+        parse_options=pyarrow.csv.ParseOptions(
+            newlines_in_values=True, ignore_empty_lines=len(header) > 1
+        ),
+        convert_options=pyarrow.csv.ConvertOptions(
+            include_columns=columns,
+            column_types=dict.fromkeys(columns, _TEXT if names else pa.binary()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+        ),
+    )
+    with reader:
+        for batch in reader:
+            yield batch, min(raw.tell() / size, 1.0)
 
 
 def csv_header(path: Path, content: bytes | None = None) -> tuple[list[str], bool]:
@@ -58,7 +62,7 @@ def csv_header(path: Path, content: bytes | None = None) -> tuple[list[str], boo
 
     content: what the file holds, where it is not on this computer's disk
     """
-    with _open(path, content) as (file, _):
+    with opened(path, content) as file:
         kind = kind_beside_text(file.read(HEAD))
     if kind:
         raise DataError(
@@ -68,7 +72,7 @@ def csv_header(path: Path, content: bytes | None = None) -> tuple[list[str], boo
     try:
         # A broken character elsewhere must not stop the reading of the header.
         with (
-            _open(path, content) as (file, _),
+            opened(path, content) as file,
             io.TextIOWrapper(
                 file, encoding="utf-8-sig", errors="surrogateescape", newline=""
             ) as text,
@@ -92,13 +96,13 @@ def _check_quotes(path: Path) -> None:
     The fast reader would take the records between them for one value, and drop them. Python's
     strict parser finds them; it is slow, and only needed where there are quotes at all.
     """
-    with _open(path) as (file, _):
+    with opened(path) as file:
         if not any(b'"' in block for block in iter(partial(file.read, 1 << 24), b"")):
             return
     limit = csv.field_size_limit(2**31 - 1)
     try:
         with (
-            _open(path) as (file, _),
+            opened(path) as file,
             io.TextIOWrapper(file, encoding="latin-1", newline="") as text,
         ):
             for _ in csv.reader(text, strict=True):
@@ -113,15 +117,19 @@ def _check_quotes(path: Path) -> None:
         csv.field_size_limit(limit)
 
 
+def _is_gzip(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
 @contextmanager
-def _open(path: Path, content: bytes | None = None) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """The content of a file, and the file itself: not the same where it is compressed."""
+def opened(path: Path, content: bytes | None = None) -> Iterator[BinaryIO]:
+    """The content of a file, also of one that is compressed."""
     with path.open("rb") if content is None else io.BytesIO(content) as raw:
-        if path.suffix.lower() != ".gz":
-            yield raw, raw
+        if not _is_gzip(path):
+            yield raw
             return
         try:
             with gzip.open(raw) as file:
-                yield cast(BinaryIO, file), raw
+                yield cast(BinaryIO, file)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise OSError(0, "a broken or incomplete gzip file") from error

@@ -4,8 +4,9 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections import defaultdict
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ from rpexplore.common.file_kinds import PACKAGES
 from rpexplore.common.text import text_of_path
 from rpexplore.data.batch_source import BatchSource
 from rpexplore.data.coding import refuse_nested
-from rpexplore.data.files.csv_batches import csv_batches, csv_header
+from rpexplore.data.files.csv_batches import csv_batches, csv_header, opened
 from rpexplore.data.files.statistics_batches import statistics_batches, statistics_variables
 from rpexplore.data.frames import Frame, FrameSource
 from rpexplore.data.source import Fingerprint, Source, check_column, file_names
@@ -28,6 +29,8 @@ from rpexplore.errors import DataError
 
 # ---- Listing: the files that records lie in, one or a folder of them, looked at from outside.
 
+
+_BEGINNING = 1 << 16  # bytes in which other records hardly ever agree
 
 LEDGER = "rpexplore-ledger.sqlite"
 """The usual name of a ledger, which may lie among records."""
@@ -64,8 +67,9 @@ def record_files(path: Path) -> list[RecordFile]:
     path: a file, or a folder of files of one kind; there, folders named key=value (hive) add a
     column each, and names that begin with a dot or an underscore are passed over.
 
-    Raises `DataError` for another kind of file, files of several kinds, or folders that do not all
-    have the same keys. Looks into no file; raises `OSError` for what is not there.
+    Raises `DataError` for another kind of file, files of several kinds, two that differ in their
+    endings alone, or folders that do not all have the same keys. Looks into no file; raises
+    `OSError` for what is not there.
     """
     if not path.is_dir():
         kind = file_kind(path.name)
@@ -81,7 +85,8 @@ def record_files(path: Path) -> list[RecordFile]:
                 f"The records {str(path)!r} must be a file or a folder; save them as one."
             )
         return [RecordFile(path, kind, status.st_size)]
-    files = []
+    files: list[RecordFile] = []
+    stems: dict[Path, str] = {}
     for file in _paths_within(path):
         kind, inner = file_kind(file.name), str(file.relative_to(path))
         if kind is None:
@@ -103,11 +108,56 @@ def record_files(path: Path) -> list[RecordFile]:
                 "lie in folders of different keys; give every file the same key=value folders "
                 "around it."
             )
+        end = next(end for end in _ENDINGS if file.name.lower().endswith(end))
+        other = stems.setdefault(file.with_name(file.name[: -len(end)]), inner)
+        if other != inner:
+            raise _twice_error(path, other, inner)
     if not files:
         raise DataError(
             f"The folder {str(path)!r} holds no records; name one with .csv or .parquet files."
         )
     return files
+
+
+def _twice_error(folder: Path, one: str, other: str) -> DataError:
+    return DataError(
+        f"The folder {str(folder)!r} seems to hold the same records twice, in {one!r} and "
+        f"{other!r}; move one of them elsewhere. If they are other records, give them a name of "
+        "their own, or join the two files."
+    )
+
+
+def _refuse_copies(folder: Path, files: Sequence[RecordFile]) -> None:
+    """Raise `DataError` where two files hold the same bytes, compressed or not, and any record.
+
+    Files below folders of different keys are other records. Those that begin alike are read whole.
+    """
+
+    def alike(files: Sequence[RecordFile], *, in_all: bool) -> list[list[RecordFile]]:
+        """Those that have their keys and their beginning, or all, in common with another one."""
+        groups: defaultdict[object, list[RecordFile]] = defaultdict(list)
+        for file in files:
+            with _readable(file.path), opened(file.path) as content:
+                digest = hashlib.sha256(content.read(_BEGINNING))
+                while in_all and (block := content.read(_BEGINNING)):
+                    digest.update(block)
+            groups[digest.digest(), *sorted(file.keys.items())].append(file)
+        return [group for group in groups.values() if len(group) > 1]
+
+    for begin_alike in alike(files, in_all=False):
+        for one, other, *_ in alike(begin_alike, in_all=True):
+            if _has_records(one):
+                raise _twice_error(
+                    folder, *(str(file.path.relative_to(folder)) for file in (one, other))
+                )
+
+
+def _has_records(file: RecordFile) -> bool:
+    """Whether there are any; of a file of a statistics package this is taken for granted."""
+    with _readable(file.path):
+        if file.kind == "csv":
+            return csv_header(file.path)[1]
+        return file.kind != "parquet" or pyarrow.parquet.read_metadata(file.path).num_rows > 0
 
 
 def _paths_within(folder: Path) -> list[Path]:
@@ -247,20 +297,26 @@ class FileSource(BatchSource):
             first = record_files(self.path)[0]
             return (*_in_one_form(_columns_of(first)), *first.keys)
 
-    def batches(self, names: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
+    def batches(self, names: Sequence[str]) -> Generator[tuple[pa.RecordBatch, float], None, None]:
         """Texts come with their distinct values, as dictionaries; shares are of all files' bytes.
 
-        Every file is looked at for the columns before the first batch comes.
+        Every file is looked at for the columns, and whether another one holds the same records,
+        before the first batch comes.
         """
         files = record_files(self.path)
         headers = [_columns_of(file) for file in files]
         for file, header in zip(files, headers, strict=True):
             _check_columns(file, header, names)
+        if len(files) > 1:
+            _refuse_copies(self.path, files)
         total = max(sum(file.size for file in files), 1)
         before = 0
         for file, header in zip(files, headers, strict=True):
-            with _readable(file.path):
-                for batch, share in _file_batches(file, header, names):
+            with (
+                _readable(file.path),
+                closing(_file_batches(file, header, names)) as batches,
+            ):
+                for batch, share in batches:
                     yield batch, min((before + share * file.size) / total, 1.0)
             before += file.size
 
@@ -329,23 +385,24 @@ def _in_one_form(header: Sequence[str]) -> list[str]:
 
 def _file_batches(
     file: RecordFile, header: list[str], names: Sequence[str]
-) -> Iterator[tuple[pa.RecordBatch, float]]:
+) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     written = dict(zip(_in_one_form(header), header, strict=True))
     own = [written[name] for name in names if name not in file.keys]
     of_kind = {"csv": csv_batches, "parquet": _parquet_batches}.get(file.kind, statistics_batches)
-    for batch, share in of_kind(file.path, header, own):
-        columns = {
-            name: _constant_column(file.keys[name], batch.num_rows)
-            if name in file.keys
-            else batch.column(written[name])
-            for name in names
-        }
-        yield pa.record_batch(columns) if names else batch, share
+    with closing(of_kind(file.path, header, own)) as batches:
+        for batch, share in batches:
+            columns = {
+                name: _constant_column(file.keys[name], batch.num_rows)
+                if name in file.keys
+                else batch.column(written[name])
+                for name in names
+            }
+            yield pa.record_batch(columns) if names else batch, share
 
 
 def _parquet_batches(
     path: Path, _: list[str], names: list[str]
-) -> Iterator[tuple[pa.RecordBatch, float]]:
+) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     schema = pyarrow.parquet.read_schema(path)
     for name in names:
         refuse_nested(str(path), name, schema.field(name).type)

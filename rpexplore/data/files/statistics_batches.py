@@ -1,6 +1,6 @@
 """Records from a file of SPSS, Stata or SAS, by pyreadstat in another process, batch by batch."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any
 
@@ -36,7 +36,7 @@ def statistics_variables(path: Path) -> tuple[DictionaryVariable, ...]:
 
 def statistics_batches(
     path: Path, header: list[str], names: list[str]
-) -> Iterator[tuple[pa.RecordBatch, float]]:
+) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     """Batches of the named columns, each with the share of the file read so far.
 
     Numbers come as numbers, user-defined missing values as they are, extended ones (.a) of columns

@@ -111,6 +111,11 @@ def test_persons_in_sqlite(in_sqlite):
     assert (counts.counts((0, 1)) == expected(records, (0, 1))).all()
     with pytest.raises(DataError, match="more records than"):
         source.count(DOMAIN, [(0, 1)], person_rule=PersonRule("who", int(most) - 1))
+    for nobody in ("", " ", None):
+        ids = pa.array([nobody, *map(str, range(len(records) - 1))])
+        source = in_sqlite(records.set_column(records.column_names.index("who"), "who", ids))
+        with pytest.raises(DataError, match="of every record whose"):
+            source.count(DOMAIN, [(0, 1)], person_rule=PersonRule("who", 1))
     with pytest.raises(DataError, match="no record of a person can be left out"):
         source.count(DOMAIN, [(0, 1)], person_rule=PersonRule("who", 1, "keep first", "turn"))
 

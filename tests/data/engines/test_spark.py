@@ -18,6 +18,7 @@ from rpexplore.data.engines.session import Request
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError
+from tests.attacks import test_persons
 from tests.data.engines.people import DOMAIN, expected, people
 from tests.data.engines.servers import in_spark
 
@@ -177,8 +178,14 @@ def test_rules_for_persons_in_spark(spark, tmp_path):
         column = pa.array([nobody, *records["who"].to_pylist()[1:]], pa.string())
         source = in_spark(spark, records.set_column(at, "who", column), tmp_path)
         for rule in (PersonRule("who", 9), PersonRule("who", 1, "keep first", "turn")):
-            with pytest.raises(DataError, match="nobody knows whose"):
+            with pytest.raises(DataError, match="of every record whose"):
                 source.count(DOMAIN, TABLES, person_rule=rule)
+
+
+@pytest.mark.parametrize(("ids", "expected"), test_persons.WAYS[4::5])
+def test_a_person_is_one_however_written_in_spark(ids, expected, spark, tmp_path):
+    table = test_persons.records(pa.array(ids, pa.string()))
+    test_persons.check(in_spark(spark, table, tmp_path), expected)
 
 
 @pytest.mark.nightly

@@ -1,0 +1,240 @@
+"""One person written in two ways, nobody, and records twice: counted as one, or refused."""
+
+import datetime
+import gzip
+import os
+from decimal import Decimal
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from rpexplore import Attribute, Categories, Domain
+from rpexplore.data.files.source import FileSource
+from rpexplore.data.frames import FrameSource
+from rpexplore.data.source import PersonRule, Source
+from rpexplore.errors import DataError
+from tests.data.engines.servers import in_duckdb
+
+DOMAIN = Domain((Attribute("sex", Categories(("f", "m"))),))
+WHO_IS_WHO, WHOSE = "leave open who is who", "does not say of every record whose"
+
+# Two ids as texts, and what becomes of them: how many persons they are, or why they are refused.
+WAYS = [
+    (("7", "7.0"), 1),
+    (("7", " 7"), 1),
+    (("-7", "-7.00 "), 1),
+    (("a b", "\u3000a b\n"), 1),
+    (("\u00e9", "e\u0301"), 1),
+    (("\uac00", "\u1100\u1161"), 1),
+    (("2026-11-28", " 2026-11-28"), 1),
+    (("a", "A"), 2),
+    (("7", "70"), 2),
+    (("1.1", "1.10x"), 2),
+    (("12e5", "1200000"), 2),
+    (("007", "008"), 2),
+    (("9" * 30, "9" * 29 + "8"), 2),
+    (("7", "07"), WHO_IS_WHO),
+    (("+7", "7"), WHO_IS_WHO),
+    (("-0", "0"), WHO_IS_WHO),
+    (("007", "7.0"), WHO_IS_WHO),
+    (("1.5", "1.50"), WHO_IS_WHO),
+    (("0" + "9" * 30, "9" * 30), WHO_IS_WHO),
+    (("2026-11-28", "2026-11-28 00:00:00"), WHO_IS_WHO),
+    (("2026-11-28T10:00:00Z", "2026-11-28 11:00:00+01:00"), WHO_IS_WHO),
+    (("1e+16", "10000000000000000"), WHO_IS_WHO),
+    (("1.0E5", "100000"), WHO_IS_WHO),
+    (("a", ""), WHOSE),
+    (("a", " \t"), WHOSE),
+    (("a", "NA"), WHOSE),
+    (("a", "nan"), WHOSE),
+]
+
+
+def check(source: Source, expected: int | str) -> None:
+    """That two records, "f" and then "m", are of so many persons, or are refused."""
+    by_day = PersonRule("id", 1, "keep first", "day")
+    if isinstance(expected, str):
+        for rule in (by_day, PersonRule("id", 1), PersonRule("id", 9)):
+            with pytest.raises(DataError, match=expected):
+                source.count(DOMAIN, [(0,)], person_rule=rule)
+        return
+    counts = source.count(DOMAIN, [(0,)], person_rule=by_day)
+    assert counts.counts((0,)).tolist() == ([1, 0] if expected == 1 else [1, 1])
+    if expected == 1:
+        with pytest.raises(DataError, match="more records than the 1"):
+            source.count(DOMAIN, [(0,)], person_rule=PersonRule("id", 1))
+
+
+def records(ids: pa.Array) -> pa.Table:
+    return pa.table({"id": ids, "sex": ["f", "m"], "day": [1, 2]})
+
+
+def parts(folder: Path, *tables: pa.Table) -> FileSource:
+    """Each of these tables as a Parquet file of a folder."""
+    folder.mkdir()
+    for number, table in enumerate(tables):
+        pq.write_table(table, folder / f"{number}.parquet")
+    return FileSource(folder)
+
+
+def written(kind: str, table: pa.Table, folder: Path, request) -> Source:
+    match kind:
+        case "csv":
+            folder.mkdir()
+            for number in range(2):
+                pyarrow.csv.write_csv(table.slice(number, 1), folder / f"{number}.csv")
+            return FileSource(folder)
+        case "parquet":
+            return parts(folder, table.slice(0, 1), table.slice(1))
+        case "arrow":
+            return FrameSource(table, name="x")
+        case "pandas":
+            return FrameSource(table.to_pandas(), name="x")
+        case "polars":
+            return FrameSource(pl.from_arrow(table), name="x")  # pyright: ignore[reportArgumentType]
+        case "duckdb":
+            return in_duckdb(table, folder.with_suffix(".duckdb"))
+    return request.getfixturevalue("postgres").source(table, "two")
+
+
+@pytest.mark.parametrize(
+    "kind", ["csv", "parquet", "arrow", "pandas", "polars", "duckdb", "postgresql"]
+)
+def test_a_person_is_one_however_written_or_refused(kind, tmp_path, request):
+    for number, (ids, expected) in enumerate(WAYS):
+        table = records(pa.array(ids, pa.string()))
+        check(written(kind, table, tmp_path / str(number), request), expected)
+
+
+DAY, NOON = datetime.date(2026, 11, 28), datetime.datetime(2026, 11, 28, 12)  # noqa: DTZ001 - Arrow gives it a zone
+TYPES = [
+    ((7, pa.int64()), (7.0, pa.float64()), 1),
+    ((7, pa.uint8()), (7.0, pa.float32()), 1),
+    ((7, pa.int64()), ("7.0", pa.string()), 1),
+    ((7, pa.int64()), (Decimal("7.00"), pa.decimal128(10, 2)), 1),
+    ((Decimal("7"), pa.decimal128(10, 0)), (7.0, pa.float16()), 1),
+    ((2**63, pa.uint64()), (str(2**63), pa.string()), 1),
+    ((DAY, pa.date32()), ("2026-11-28", pa.large_string()), 1),
+    ((DAY, pa.date32()), (DAY, pa.date64()), 1),
+    (("e\u0301", pa.string()), ("\u00e9", pa.dictionary(pa.int32(), pa.string())), 1),
+    ((7, pa.int64()), (8.0, pa.float64()), 2),
+    ((Decimal("7.5"), pa.decimal128(10, 1)), (Decimal("7.50"), pa.decimal128(10, 2)), WHO_IS_WHO),
+    (("07", pa.string()), (7, pa.int64()), WHO_IS_WHO),
+    ((DAY, pa.date32()), (NOON, pa.timestamp("s")), WHO_IS_WHO),
+    ((NOON, pa.timestamp("us", "Europe/Paris")), (NOON, pa.timestamp("ns")), WHO_IS_WHO),
+    ((NOON.time(), pa.time64("us")), (NOON.time(), pa.time64("us")), WHO_IS_WHO),
+    ((2**53, pa.int64()), (2.0**53, pa.float64()), WHO_IS_WHO),
+    ((2**24, pa.int64()), (2.0**24, pa.float32()), WHO_IS_WHO),
+    ((1.5, pa.float64()), ("1.5", pa.string()), WHO_IS_WHO),
+    ((1, pa.int64()), (float("inf"), pa.float64()), WHO_IS_WHO),
+    ((1, pa.int64()), (float("nan"), pa.float64()), WHOSE),
+    ((1, pa.int64()), (None, pa.timestamp("s")), WHOSE),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), TYPES)
+def test_a_person_is_one_whatever_the_types_of_parts(one, other, expected, tmp_path):
+    tables = [records(pa.array([value] * 2, kind)) for value, kind in (one, other)]
+    check(parts(tmp_path / "parts", tables[0].slice(0, 1), tables[1].slice(1)), expected)
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ([7.0, 8.0], 2),
+        ([1.5, 2.5], WHO_IS_WHO),
+        ([7.0, float("nan")], WHOSE),
+        ([2.0**53, 1.0], WHO_IS_WHO),
+        ([float("-inf"), 1.0], WHO_IS_WHO),
+    ],
+)
+@pytest.mark.parametrize("kind", ["parquet", "duckdb", "postgresql"])
+def test_floats_are_ids_where_they_are_whole_numbers(kind, ids, expected, tmp_path, request):
+    check(written(kind, records(pa.array(ids)), tmp_path / "of", request), expected)
+
+
+def test_two_people_that_may_be_one_are_refused_and_not_taken_for_one(tmp_path):
+    """Taken for one, who leaves would make room for the other: a change of two records."""
+    ids = pa.array(["1.1", "1.10"])  # the first and the tenth of a household
+    check(parts(tmp_path / "parts", records(ids)), WHO_IS_WHO)
+
+
+# ---- Records twice.
+
+
+PEOPLE = "sex\nf\nm\nm\n"
+
+
+def gz(text: str) -> bytes:
+    return gzip.compress(text.encode())
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"people.csv": PEOPLE, "people.csv.gz": gz(PEOPLE)},
+        {"people.csv": PEOPLE, "people.csv.gz": gz("sex\nf\n")},
+        {"people.csv": PEOPLE, "people.CSV": "sex\nm\n"},
+        {"a.csv": PEOPLE, "b.csv.gz": gz(PEOPLE)},
+        {"people.csv": PEOPLE, "people (1).csv": PEOPLE},
+        {"people.csv": PEOPLE, "old/people.csv": PEOPLE},
+        {"year=1/people.csv": PEOPLE, "year=1/old/people.csv": PEOPLE},
+        {"a.csv": PEOPLE + "f\n" * 99_999, "b.csv": PEOPLE + "f\n" * 99_999},
+    ],
+)
+def test_records_twice_in_a_folder_are_refused_by_name(files, tmp_path):
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        content = content.encode() if isinstance(content, str) else content
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match="the same records twice") as caught:
+        FileSource(tmp_path).count(DOMAIN, [(0,)])
+    assert all(repr(name) in str(caught.value) for name in files)
+
+
+def test_other_names_of_a_file_are_the_same_records(tmp_path):
+    for folder, link in (("hard", os.link), ("soft", os.symlink)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.csv").write_text(PEOPLE)
+        link(tmp_path / folder / "a.csv", tmp_path / folder / "b.csv")
+        with pytest.raises(DataError, match=r"twice|neither a file nor"):
+            FileSource(tmp_path / folder).count(DOMAIN, [(0,)])
+
+
+def test_the_same_records_in_parquet_are_refused(tmp_path):
+    frame = pd.DataFrame({"sex": ["f", "m"]})
+    for name in ("a.parquet", "b.pq"):
+        frame.to_parquet(tmp_path / name)
+    with pytest.raises(DataError, match=r"twice, in 'a.parquet' and 'b.pq'"):
+        FileSource(tmp_path).count(DOMAIN, [(0,)])
+    (tmp_path / "b.pq").unlink()
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(DataError, match="records of two kinds"):
+        FileSource(tmp_path).count(DOMAIN, [(0,)])
+
+
+def test_other_records_that_look_alike_are_counted(tmp_path):
+    """Parts without records, those of other keys, and those that differ at their ends alone."""
+    for name, text in {
+        "year=1/a.csv": "sex\n",
+        "year=1/b.csv": "sex\n",
+        "year=1/c.csv": PEOPLE,
+        "year=2/c.csv": PEOPLE,
+        "year=2/d.csv": "sex\n" + "f\n" * 50_000 + "m\n",
+        "year=2/e.csv": "sex\n" + "f\n" * 50_000 + "f\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for name in ("e.parquet", "f.parquet"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        pq.write_table(pa.table({"sex": pa.array([], pa.string())}), tmp_path / "empty" / name)
+    assert FileSource(tmp_path / "empty").count(DOMAIN, [(0,)]).n_records == 0
+    (tmp_path / "empty" / "e.parquet").unlink()
+    (tmp_path / "empty" / "f.parquet").unlink()
+    (tmp_path / "empty").rmdir()
+    assert FileSource(tmp_path).count(DOMAIN, [(0,)]).counts((0,)).tolist() == [100_003, 5]
