@@ -35,6 +35,7 @@ from rpexplore.errors import DataError
 # ---- Sessions on PostgreSQL: one transaction that reads only.
 
 
+_NORMALIZES = 13_00_00  # the first version of a server that has normalize()
 _BLOCKS_AT_LEAST = 8  # for each of the statements, which all have to code the records
 _IDENTIFIER = "SELECT system_identifier FROM pg_control_system()"
 
@@ -120,6 +121,17 @@ class PostgresSession(SQLSession):
                 for piece in pieces:
                     tally.add(piece)
         return tally.counts()
+
+    def coded_records(self, name: str, request: Request) -> Any:
+        rule = request.rule
+        if rule is not None and self.backend.con.info.server_version < _NORMALIZES:
+            if not self.table(name)[rule.column].type().is_integer():
+                raise DataError(
+                    f"At the connection {self.connection.name!r} the ids of persons in "
+                    f"{rule.column!r} must be whole numbers, as servers before PostgreSQL 13 cannot "
+                    "tell that two forms of a text are one; count an export of the records."
+                )
+        return super().coded_records(name, request)
 
     def _count_in_areas(self, name: str, request: Request, on_progress: Progress) -> Counts:
         """Of groups that the server makes, by one set of attributes after another."""

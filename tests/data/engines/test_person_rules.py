@@ -77,6 +77,16 @@ def test_rules_that_cannot_be_followed_are_refused(store):
         source.count(DOMAIN, TABLES, person_rule=PersonRule("whose", 1))
 
 
+def test_servers_that_cannot_compare_texts_know_persons_by_number_alone(postgres, monkeypatch):
+    import psycopg
+
+    monkeypatch.setattr(psycopg.ConnectionInfo, "server_version", 12_00_22)
+    source = postgres.source(people(5), "people")
+    with pytest.raises(DataError, match="before PostgreSQL 13"):
+        source.count(DOMAIN, TABLES, person_rule=PersonRule("who", 5))
+    assert source.count(DOMAIN, TABLES, person_rule=PersonRule("turn", 1)).n_records == 5
+
+
 def test_ties_in_the_order_are_broken_by_what_is_counted(tmp_path):
     """One person more changes the counts by that person's records alone, however many are tied."""
     rng = np.random.default_rng(3)
