@@ -123,14 +123,17 @@ class PostgresSession(SQLSession):
         return tally.counts()
 
     def coded_records(self, name: str, request: Request) -> Any:
-        rule = request.rule
-        if rule is not None and self.backend.con.info.server_version < _NORMALIZES:
-            if not self.table(name)[rule.column].type().is_integer():
-                raise DataError(
-                    f"At the connection {self.connection.name!r} the ids of persons in "
-                    f"{rule.column!r} must be whole numbers, as servers before PostgreSQL 13 cannot "
-                    "tell that two forms of a text are one; count an export of the records."
-                )
+        rule, version = request.rule, self.backend.con.info.server_version
+        if (
+            rule is not None
+            and version < _NORMALIZES
+            and not self.table(name)[rule.column].type().is_integer()
+        ):
+            raise DataError(
+                f"At the connection {self.connection.name!r} the ids of persons in {rule.column!r} "
+                "must be whole numbers, as servers before PostgreSQL 13 cannot tell that two forms "
+                "of a text are one; count an export of the records."
+            )
         return super().coded_records(name, request)
 
     def _count_in_areas(self, name: str, request: Request, on_progress: Progress) -> Counts:
