@@ -390,26 +390,27 @@ def booked_since(before: Account, after: Account, plan: Plan, output: Path) -> F
 
 def account_facts(account: Account, factor: int) -> dict[str, Any]:
     """The totals of a ledger, exact, for a unit that counts `factor` times a record."""
-    limit, demand = account.limit_record_rho, account.approval_demand
+    limit = account.limit_record_rho
     return {
         "spent_rho": exact_text(account.spent_record_rho * factor),
         "limit_rho": None if limit is None else exact_text(limit * factor),
-        "approval_demand": None if demand is None else asdict(demand),
+        "approval_demands": [asdict(demand) for demand in account.approval_demands],
     }
 
 
-def account_text(account: Account) -> str:
-    """What a ledger holds on a dataset, for reading."""
+def account_text(account: Account, ledger: str) -> str:
+    """What a ledger of this name holds on a dataset, for reading."""
     limit, runs = account.limit_record_rho, account.entries
     limit_text = "none" if limit is None else f"{rho_text(limit, mode='down')} for one record"
     text = (
-        f"Data   {one_line(account.dataset)}\n"
-        f"Spent  {rho_text(account.spent_record_rho)} for one record\n"
-        f"Limit  {limit_text}"
+        f"Data    {one_line(account.dataset)}\n"
+        f"Ledger  {one_line(ledger)}\n"
+        f"Spent   {rho_text(account.spent_record_rho)} for one record\n"
+        f"Limit   {limit_text}{one_line(account.limit_source)}"
     )
-    if (demand := account.approval_demand) is not None:
+    for demand in account.approval_demands:
         listed = "; ".join(map(one_line, demand.names))
-        text += f"\nNeeds  approvals of the plan by {plural(demand.n, 'person')} of: {listed}"
+        text += f"\nNeeds   approvals of the plan by {plural(demand.n, 'person')} of: {listed}"
     if not runs:
         return text
     columns = {
