@@ -362,8 +362,8 @@ def share_table(beside: pd.DataFrame) -> str:
 # ---- What the command line says about ledgers, and what a run is charged: values, texts.
 
 
-def announcement(plan: Plan, account: Account, limit_rho: str | None) -> str:
-    """What a run of the plan will be charged, and what was spent on the data before."""
+def announcement(plan: Plan, ledger: str, account: Account, limit_rho: str | None) -> str:
+    """What a run of the plan will be charged, and what a ledger has of the data before."""
     factor, limit = plan.budget.records_factor, account.limit_record_rho
     limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
     return "\n".join(
@@ -371,6 +371,7 @@ def announcement(plan: Plan, account: Account, limit_rho: str | None) -> str:
             f"Plan      SHA-256 {plan.sha256}",
             f"Protects  {plan.budget.unit}; each ρ below is for that",
             f"Cost      {rho_text(plan.rho)} for this run, charged when it starts",
+            f"Ledger    {one_line(ledger)}",
             f"Spent     {rho_text(account.spent_record_rho * factor)} on this data so far",
             f"Limit     {limit_text if limit_rho is None else f'ρ = {limit_rho}, as given'}",
         ]

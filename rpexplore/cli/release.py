@@ -113,7 +113,7 @@ def release(
         return
     if not as_json:
         remarks = filter(None, [describe_earlier_run(loaded, before), warning])
-        say("\n".join([announcement(loaded, before, limit_rho), *remarks, ""]))
+        say("\n".join([announcement(loaded, book.name, before, limit_rho), *remarks, ""]))
     if interactive() and not yes and not agreed("Run it?"):
         raise RpexploreError("Not run: nothing was charged, nothing was written.")
     try:

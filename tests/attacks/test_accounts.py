@@ -9,6 +9,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,14 +19,13 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.data.engines.source import DatabaseSource
-from rpexplore.data.files.source import FileSource
 from rpexplore.errors import ApprovalError, DataError, LedgerError, ReleaseError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.approvals import check_approvals
 from rpexplore.releases.charged_run import booked_run
 from rpexplore.releases.ledger import account
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
-from rpexplore.releases.ledger.overlaps import ledger_of, remembered_ledgers
+from rpexplore.releases.ledger.overlaps import remembered_ledgers
 from rpexplore.releases.release import release, resume
 from tests.cli.program import Program
 from tests.data.engines.servers import in_duckdb
@@ -52,8 +52,7 @@ def folder(tmp_path) -> Path:
 
 def n_runs(data: Path) -> int:
     """In the account of the records, wherever it is."""
-    source = FileSource(data)
-    return len(ledger_of(source).account(source).entries)
+    return len(Ledger.of(data).account(data).entries)
 
 
 # --- records
@@ -216,6 +215,26 @@ def test_a_file_that_somebody_else_has_charged_is_known_by_the_note_beside_it(
         release(PLAN, data, tmp_path / "again")
     with pytest.raises(LedgerError, match=r"account in the ledger '.*named\.sqlite'"):
         release(PLAN, data, tmp_path / "again", ledger=tmp_path / "third.sqlite")
+
+
+def test_a_database_in_a_file_keeps_its_account_where_it_is_moved(folder, tmp_path):
+    before = in_duckdb(pa.table({"a": [0, 1]}), folder / "survey.duckdb")
+    release(PLAN, before, tmp_path / "out", limit_rho="1/2")
+    (tmp_path / "elsewhere").mkdir()
+    path = shutil.move(folder / "survey.duckdb", tmp_path / "elsewhere" / "moved.duckdb")
+    after = replace(before, connection=replace(before.connection, url=f"duckdb://{path}"))
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, after, tmp_path / "again")
+
+
+def test_nobody_is_led_unasked_to_a_ledger_of_somebody_else_s(folder, tmp_path, monkeypatch):
+    """Whoever may write beside the records could note a ledger there, and remove it later."""
+    data, named = folder / "one.csv", tmp_path / "named.sqlite"
+    release(PLAN, data, tmp_path / "out", ledger=named)
+    monkeypatch.setattr(os, "geteuid", lambda: os.stat(named).st_uid + 1)
+    with pytest.raises(LedgerError, match=r"account in the ledger '.*named\.sqlite'; use that one"):
+        release(PLAN, data, tmp_path / "again")
+    release(PLAN, data, tmp_path / "again", ledger=named)
 
 
 def test_accounts_in_two_ledgers_are_not_charged_further(folder, tmp_path):

@@ -226,10 +226,10 @@ class FileSource(BatchSource):
             return own
         inside: dict[Path, None] = {}
         with suppress(DataError, OSError):  # a folder that cannot be counted
-            for file in record_files(self.path):
-                around = file.path.relative_to(self.path).parents
+            for file in _paths_within(self.path):
+                around = file.relative_to(self.path).parents
                 inside |= dict.fromkeys(self.path / one for one in around if one.name)
-                inside[file.path] = None
+                inside[file] = None
         machines = machine_names(self.path) if folder is None else ("",)
         parts: list[str] = []
         for path in inside:

@@ -240,14 +240,14 @@ def _connected(
     events: Sequence[Event], names: Sequence[str], folder: Path | None
 ) -> frozenset[str]:
     """These names, and those of all events that are about the same records, in part or whole."""
+    sets = {tuple(event.content.get("names", ())) for event in events}  # few, of many runs
     known, n_known = set(names), 0
     while n_known < len(known):
         n_known = len(known)
         places = [place for name in known if (place := place_in_name(folder, name)) is not None]
         paths = {path for path, _ in places}
         around = {outer for _, outer_folders in places for outer in outer_folders}
-        for event in events:
-            others = event.content.get("names", ())
+        for others in sets:
             is_same = not known.isdisjoint(others)
             for name in () if is_same else others:
                 place = place_in_name(folder, name)

@@ -140,13 +140,14 @@ class Ledger:
 
     Example:
         >>> import tempfile, pandas, rpexplore as rp
-        >>> records = rp.FrameSource(pandas.DataFrame({"sex": ["f", "m"]}), name="survey")
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     ledger = rp.Ledger(f"{folder}/ledger.sqlite")
+        ...     records = f"{folder}/survey.csv"
+        ...     pandas.DataFrame({"sex": ["f", "m"]}).to_csv(records, index=False)
+        ...     ledger = rp.Ledger.of(records)
         ...     ledger.set_limit(records, Fraction(1, 2))
         ...     account = ledger.account(records)
         >>> account.dataset, account.spent_record_rho, account.limit_record_rho
-        ('survey', Fraction(0, 1), Fraction(1, 2))
+        ('survey.csv', Fraction(0, 1), Fraction(1, 2))
     """
 
     store: LedgerStore
@@ -177,6 +178,21 @@ class Ledger:
                 "one (the option --ledger), the same for every release of them."
             )
         return cls(source.home / FILENAME)
+
+    @classmethod
+    def of(cls, data: AnySource, place: str | Path | None = None) -> "Ledger":
+        """The ledger that has the account of some records, wherever that is.
+
+        If they have none the one that is named, else the one beside them. Raises `LedgerError` as a
+        release of them would: if their account is in another ledger than the one that is named, or
+        in one that is gone.
+
+        Args:
+            place: As for `Ledger`.
+        """
+        from rpexplore.releases.ledger.overlaps import ledger_of
+
+        return ledger_of(source_of(data), place)
 
     @property
     def id(self) -> str:

@@ -15,6 +15,7 @@ from rpexplore.common.installation import is_sample_data
 from rpexplore.common.text import rounded
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
+from rpexplore.data.frames import FrameSource
 from rpexplore.data.source import Source
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.planning.part_plan import PartPlan
@@ -34,6 +35,7 @@ from rpexplore.releases.ledger.ledger import FILENAME, Ledger, elsewhere_text
 # remembered, and is gone or another one, is no empty one.
 
 
+MOST_LOOKED_INTO = 100  # of the ledgers that are remembered, the last ones
 _SECONDS_PASSED_OVER = 60  # a ledger on a server that did not answer
 _passed_over: dict[Ledger, float] = {}  # until when, by the monotonic clock
 
@@ -73,12 +75,19 @@ def known_ledger(
     others: further ledgers to look into
     """
     named = None if place is None else Ledger(place)
+    other_name = ""
+    if isinstance(source, FrameSource):
+        other_name = " If these are other records, give them another name."
     remembered, lasting = remembered_ledgers(), _lasting_names(source)
     of_these = [one for one in remembered if one.names & lasting]
     found: dict[Ledger, _Found] = {}
     noted: list[Elsewhere] = []
     to_look = [*([] if named is None else [named]), *_ledgers_around(source), *others]
-    to_look += [ledger for one in remembered if (ledger := _ledger_named(one.name)) is not None]
+    to_look += [
+        ledger
+        for one in dict.fromkeys([*of_these, *remembered[:MOST_LOOKED_INTO]])
+        if (ledger := _ledger_named(one.name)) is not None
+    ]
     needed = {one.name for one in of_these}
     for ledger in to_look:  # which grows
         if ledger in found:
@@ -99,16 +108,16 @@ def known_ledger(
     used.sort(key=lambda ledger: (ledger.name not in needed, ledger == named))
     holders = [
         ledger
-        for place, ledger in enumerate(used)
+        for number, ledger in enumerate(used)
         if not any(
-            _is_copy(found[ledger], found[other], or_equal=position < place)
-            for position, other in enumerate(used)
+            _is_copy(found[ledger], found[other], or_equal=other_number < number)
+            for other_number, other in enumerate(used)
             if other != ledger and not _are_one(ledger, other, found)
         )
     ]
     holders += [_ledger_meant(source, one, found, named, "") for one in noted]
     for one in of_these:
-        _ledger_meant(source, one, found, named, _forgetting(one.name))
+        _ledger_meant(source, one, found, named, other_name or _forgetting(one.name))
     for one in remembered:
         if named is not None and one.name == named.name and one.ledger_id:
             _ledger_meant(source, one, found, named, _forgetting(one.name))
@@ -118,14 +127,28 @@ def known_ledger(
             charged.append(ledger)
     apart = [ledger for ledger in charged if named and not _are_one(ledger, named, found)]
     if apart:
-        raise LedgerError(elsewhere_text(source.name, apart[0].name))
+        raise LedgerError(elsewhere_text(source.name, apart[0].name) + other_name)
     if len(charged) > 1:
         raise LedgerError(
             f"The records {source.name!r} have accounts in two ledgers, {charged[0].name!r} and "
             f"{charged[1].name!r}, and nobody adds up what they cost; release apart the parts that "
-            "have their account in one of them."
+            "have their account in one of them, or, if a ledger was copied, keep one of the two."
         )
-    return named or next(iter(charged), None)
+    ledger = named or next(iter(charged), None)
+    if named is None and ledger is not None and _is_of_others(ledger, source):
+        raise LedgerError(elsewhere_text(source.name, ledger.name))
+    return ledger
+
+
+def _is_of_others(ledger: Ledger, source: Source) -> bool:
+    """Whether a ledger is a file of another user's, so that nobody is led to it unasked.
+
+    The one beside the records is where everybody looks.
+    """
+    beside = None if source.home is None else source.home / FILENAME
+    if ledger.path in (None, beside) or not hasattr(os, "geteuid"):
+        return False
+    return ledger.path.exists() and ledger.path.stat().st_uid != os.geteuid()
 
 
 def _ledgers_around(source: Source) -> list[Ledger]:
