@@ -2,6 +2,7 @@
 
 import gc
 import os
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,13 @@ settings.load_profile(PROFILE)
 
 # What an earlier version found, and kept in the user's folder, is no proof of this one.
 os.environ["RPEXPLORE_NO_CACHE"] = "1"
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory, monkeypatch) -> None:
+    """No test knows the ledgers that another one, or the user, has used."""
+    home = tmp_path_factory.getbasetemp() / "homes" / uuid.uuid4().hex
+    monkeypatch.setenv("RPEXPLORE_HOME", str(home))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -362,8 +362,8 @@ def share_table(beside: pd.DataFrame) -> str:
 # ---- What the command line says about ledgers, and what a run is charged: values, texts.
 
 
-def announcement(plan: Plan, account: Account, limit_rho: str | None) -> str:
-    """What a run of the plan will be charged, and what was spent on the data before."""
+def announcement(plan: Plan, ledger: str, account: Account, limit_rho: str | None) -> str:
+    """What a run of the plan will be charged, and what a ledger has of the data before."""
     factor, limit = plan.budget.records_factor, account.limit_record_rho
     limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
     return "\n".join(
@@ -371,6 +371,7 @@ def announcement(plan: Plan, account: Account, limit_rho: str | None) -> str:
             f"Plan      SHA-256 {plan.sha256}",
             f"Protects  {plan.budget.unit}; each ρ below is for that",
             f"Cost      {rho_text(plan.rho)} for this run, charged when it starts",
+            f"Ledger    {one_line(ledger)}",
             f"Spent     {rho_text(account.spent_record_rho * factor)} on this data so far",
             f"Limit     {limit_text if limit_rho is None else f'ρ = {limit_rho}, as given'}",
         ]
@@ -390,26 +391,27 @@ def booked_since(before: Account, after: Account, plan: Plan, output: Path) -> F
 
 def account_facts(account: Account, factor: int) -> dict[str, Any]:
     """The totals of a ledger, exact, for a unit that counts `factor` times a record."""
-    limit, demand = account.limit_record_rho, account.approval_demand
+    limit = account.limit_record_rho
     return {
         "spent_rho": exact_text(account.spent_record_rho * factor),
         "limit_rho": None if limit is None else exact_text(limit * factor),
-        "approval_demand": None if demand is None else asdict(demand),
+        "approval_demands": [asdict(demand) for demand in account.approval_demands],
     }
 
 
-def account_text(account: Account) -> str:
-    """What a ledger holds on a dataset, for reading."""
+def account_text(account: Account, ledger: str) -> str:
+    """What a ledger of this name holds on a dataset, for reading."""
     limit, runs = account.limit_record_rho, account.entries
     limit_text = "none" if limit is None else f"{rho_text(limit, mode='down')} for one record"
     text = (
-        f"Data   {one_line(account.dataset)}\n"
-        f"Spent  {rho_text(account.spent_record_rho)} for one record\n"
-        f"Limit  {limit_text}"
+        f"Data    {one_line(account.dataset)}\n"
+        f"Ledger  {one_line(ledger)}\n"
+        f"Spent   {rho_text(account.spent_record_rho)} for one record\n"
+        f"Limit   {limit_text}{one_line(account.limit_source)}"
     )
-    if (demand := account.approval_demand) is not None:
+    for demand in account.approval_demands:
         listed = "; ".join(map(one_line, demand.names))
-        text += f"\nNeeds  approvals of the plan by {plural(demand.n, 'person')} of: {listed}"
+        text += f"\nNeeds   approvals of the plan by {plural(demand.n, 'person')} of: {listed}"
     if not runs:
         return text
     columns = {

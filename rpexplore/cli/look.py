@@ -151,9 +151,9 @@ def _checked_approvals(
     from rpexplore.releases.approvals import ApprovalDemand, check_approvals, load_approvals
 
     given = load_approvals(files)
-    demand = None if allowed_signers is None else ApprovalDemand.load(allowed_signers)
-    check_approvals(demand, plan_sha256, given)
-    by = describe_checks(0) if demand is None else "Approved, by people of the list:"
+    demands = [] if allowed_signers is None else [ApprovalDemand.load(allowed_signers)]
+    check_approvals(demands, plan_sha256, given)
+    by = "Approved, by people of the list:" if demands else describe_checks(0)
     return by, given
 
 

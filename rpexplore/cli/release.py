@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli import inputs, options
 from rpexplore.cli.console import agreed, interactive, progress, say, say_result
-from rpexplore.errors import RpexploreError
+from rpexplore.errors import DataError, RpexploreError
 
 if TYPE_CHECKING:
     from rpexplore.releases.finished_release import Release
@@ -52,8 +52,7 @@ def release(
     from rpexplore.releases.approvals import load_approvals
     from rpexplore.releases.atomic_folder import check_new
     from rpexplore.releases.charged_run import booked_run
-    from rpexplore.releases.ledger.ledger import ledger_for
-    from rpexplore.releases.ledger.overlaps import describe_earlier_run
+    from rpexplore.releases.ledger.overlaps import describe_earlier_run, ledger_of
     from rpexplore.releases.measurement_file import NOTE
 
     if out is None:
@@ -103,7 +102,7 @@ def release(
     }
     is_escaped = escape_formulas or parquet_only or not loaded.has_labels_in_csv
     warning = None if is_escaped else formulas_warning(loaded.domain)
-    book = ledger_for(source, ledger)
+    book = ledger_of(source, ledger)
     before = book.account(source)
     if dry_run:
         with progress("Starting") as on_progress:
@@ -114,7 +113,7 @@ def release(
         return
     if not as_json:
         remarks = filter(None, [describe_earlier_run(loaded, before), warning])
-        say("\n".join([announcement(loaded, before, limit_rho), *remarks, ""]))
+        say("\n".join([announcement(loaded, book.name, before, limit_rho), *remarks, ""]))
     if interactive() and not yes and not agreed("Run it?"):
         raise RpexploreError("Not run: nothing was charged, nothing was written.")
     try:
@@ -184,7 +183,7 @@ def ledger(
     from rpexplore.cli.facts import account_facts, account_text
     from rpexplore.common.numbers import exact_fraction, exact_text
     from rpexplore.releases.approvals import ApprovalDemand
-    from rpexplore.releases.ledger.ledger import ledger_for
+    from rpexplore.releases.ledger.overlaps import ledger_of
 
     if create or grant:
         given = {
@@ -201,9 +200,14 @@ def ledger(
     elif approvals is not None:
         raise RpexploreError("--approvals N goes with --require-approvals FILE; name the list.")
     source = inputs.source_from_options(data, database, table)
-    book = ledger_for(source, ledger)
-    if data is not None and not data.exists() and not book.account(source).entries:
-        raise RpexploreError(f"There are no records at {str(data)!r}; check the path.")
+    book = ledger_of(source, ledger)
+    if not book.account(source).is_used:
+        try:
+            source.fingerprint()
+        except DataError as error:
+            raise DataError(
+                f"{error} (A ledger itself is named by --ledger.)", private=error.private
+            ) from None
     if limit_record_rho is not None:
         lifted = limit_record_rho.strip().lower() == "none"
         book.set_limit(
@@ -213,8 +217,13 @@ def ledger(
         book.require_approvals(source, demand)
     account = book.account(source)
     runs = [asdict(run) | {"record_rho": exact_text(run.record_rho)} for run in account.entries]
-    facts = {"dataset": account.dataset, **account_facts(account, 1), "runs": runs}
-    say_result(as_json, facts, account_text(account))
+    facts = {
+        "dataset": account.dataset,
+        "ledger": book.name,
+        **account_facts(account, 1),
+        "runs": runs,
+    }
+    say_result(as_json, facts, account_text(account, book.name))
 
 
 def _create_ledger(

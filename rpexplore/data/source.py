@@ -1,17 +1,17 @@
 """Source: where records lie, and the one thing that is done with them there: exact counting."""
 
-import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from pathlib import Path
+from functools import cached_property, lru_cache, reduce
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Literal, Protocol
 from unicodedata import normalize
 
 import numpy as np
 
-from rpexplore.common.files import FILE_PREFIX, file_identity, machine_names
+from rpexplore.common.files import file_identity, machine_names
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import plural, text_of_path
 from rpexplore.domain.domain import Domain
@@ -89,6 +89,9 @@ COUNTING = "Counting the records"
 
 AT_MACHINE = " at "
 """Between a path and its machine, in names that several machines share."""
+
+_HOLDS = " holds:"  # ends the name between those of records and those of their parts
+_NO_PATH = re.compile("[a-z][a-z0-9+]+:")  # file:…, or a table: postgresql:…, duckdb:…
 
 
 @dataclass(frozen=True)
@@ -216,8 +219,10 @@ class Source(Protocol):
     def names(self, folder: Path | None) -> tuple[str, ...]:
         """What a ledger in this folder knows the records by, whoever asks and by whatever way.
 
-        The first one is shown. Whatever has one of them is the same. folder: absolute, resolved;
-        None for a ledger that several machines share
+        None depends on what the records hold. The first one is shown. Records that share one have
+        one account: names of files in a folder, and of what a view reads, are among them, as
+        `names_with_parts` puts them. folder: absolute, resolved; None for a ledger that several
+        machines share
         """
         ...
 
@@ -288,12 +293,33 @@ def file_names(
     return tuple(f"{prefix}{name}{suffix}" for name in names)
 
 
-def path_in_name(folder: Path | None, name: str) -> Path | None:
-    """The path that one of `file_names` holds; None if it is no path, or of another machine."""
-    if name.startswith(FILE_PREFIX):
+def names_with_parts(own: Sequence[str], parts: Sequence[str]) -> tuple[str, ...]:
+    """Names of records, and of what they consist of; `own_names` tells the two apart."""
+    return (*own, f"{own[0]}{_HOLDS}", *parts) if parts else tuple(own)
+
+
+def own_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Of names in a ledger those of the records themselves, without those of their parts.
+
+    All of them in entries of earlier versions, which did not tell.
+    """
+    holds = f"{names[0]}{_HOLDS}"
+    return tuple(names[: names.index(holds)] if holds in names else names)
+
+
+@lru_cache(maxsize=1 << 16)
+def place_in_name(folder: Path | None, name: str) -> tuple[str, frozenset[str]] | None:
+    """The path that one of `file_names` holds, and the folders around it; None if it is no path.
+
+    As texts to be compared, which say of which machine they are where the names do.
+    """
+    if _NO_PATH.match(name):
         return None
-    if folder is not None:
-        return folder / name
-    path, _, machine = name.rpartition(AT_MACHINE)
-    is_here = os.path.isabs(path) and machine in machine_names(Path(path))
-    return Path(path) if is_here else None
+    machine, path = "", PurePath(folder or "", name)
+    if folder is None:
+        text, _, machine = name.rpartition(AT_MACHINE)
+        path = PurePath(text)
+    if not path.is_absolute():
+        return None
+    around = (parent for parent in path.parents if parent != parent.parent)
+    return f"{machine}:{path}", frozenset(f"{machine}:{parent}" for parent in around)

@@ -132,60 +132,74 @@ def load_approvals(approvals: Sequence[str | Path | Approval]) -> tuple[Approval
 
 
 def check_approvals(
-    demand: ApprovalDemand | None, plan_sha256: str, approvals: Sequence[Approval]
+    demands: Sequence[ApprovalDemand], plan_sha256: str, approvals: Sequence[Approval]
 ) -> None:
-    """Raise `ApprovalError` unless each approval is right, and they are as many as demanded."""
-    refuse_wrong(demand, plan_sha256, approvals)
-    if missing := missing_text(demand, approvals):
+    """Raise `ApprovalError` unless each approval is right, and they meet every demand."""
+    refuse_wrong(demands, plan_sha256, approvals)
+    if missing := missing_text(demands, approvals):
         raise ApprovalError(missing)
 
 
+def most_demanded(demands: Sequence[ApprovalDemand]) -> int:
+    """By how many people the strictest of some demands wants approvals; 0 without a demand."""
+    return max((demand.n for demand in demands), default=0)
+
+
 def refuse_wrong(
-    demand: ApprovalDemand | None, plan_sha256: str, approvals: Sequence[Approval]
+    demands: Sequence[ApprovalDemand], plan_sha256: str, approvals: Sequence[Approval]
 ) -> None:
     """Raise `ApprovalError` for an approval that is not right.
 
     Each must be of this plan and signed by the key that it names and, where approvals are demanded,
-    allowed by the list. Days between which a key is valid are judged now.
+    allowed by a list. Days between which a key is valid are judged now.
     """
     for approval in approvals:
         approval.check(plan_sha256)
-        if demand is None:
-            continue
-        reason = refusal(
-            approval.signed_text,
-            approval.signature,
-            NAMESPACE,
-            demand.allowed_signers,
-            approval.name,
-        )
-        if reason:
+        reasons = [_refusal(approval, demand) for demand in demands]
+        if reasons and all(reasons):
             raise ApprovalError(
-                f"The approval of {approval.name} does not count: its key {approval.key} {reason} "
-                "(in the list of allowed signers that the ledger holds); have the plan approved by "
-                "who may."
+                f"The approval of {approval.name} does not count: its key {approval.key} "
+                f"{reasons[0]} (in the list of allowed signers that the ledger holds); have the "
+                "plan approved by who may."
             )
 
 
-def missing_text(demand: ApprovalDemand | None, approvals: Sequence[Approval]) -> str:
-    """What is missing beside approvals that are right, as a sentence; "" for nothing."""
-    if demand is None:
-        return ""
-    people = demand.people(approvals)
-    if len(people) >= demand.n:
-        return ""
-    given = "there is none"
-    if people:
-        given = f"there {'is' if len(people) == 1 else 'are'} {len(people)}, by " + joined(
-            [" alias ".join(names) for names in people]
-        )
-    left = demand.n - len(people)
-    others = "somebody else" if people and left == 1 else plural(left, "person")
-    return (
-        f"The ledger demands approvals by {plural(demand.n, 'person')} of its list for these "
-        f"records; so far {given}. Have the plan approved (rpexplore approve) by "
-        f"{others}{' more' if people and left > 1 else ''}, and give the files to the run."
+def _refusal(approval: Approval, demand: ApprovalDemand) -> str:
+    """Why an approval does not count for a demand; "" if it does."""
+    return refusal(
+        approval.signed_text,
+        approval.signature,
+        NAMESPACE,
+        demand.allowed_signers,
+        approval.name,
     )
+
+
+def missing_text(demands: Sequence[ApprovalDemand], approvals: Sequence[Approval]) -> str:
+    """What is missing beside approvals that are right, as a sentence; "" for nothing."""
+    for demand in demands:
+        counted = approvals
+        if len(demands) > 1:  # else all are of its list, or would have been refused
+            counted = [approval for approval in approvals if not _refusal(approval, demand)]
+        people = demand.people(counted)
+        if len(people) >= demand.n:
+            continue
+        given = "there is none"
+        if people:
+            given = f"there {'is' if len(people) == 1 else 'are'} {len(people)}, by " + joined(
+                [" alias ".join(names) for names in people]
+            )
+        left = demand.n - len(people)
+        others = "somebody else" if people and left == 1 else plural(left, "person")
+        of_list = "its list"
+        if len(demands) > 1:
+            of_list = f"a list ({'; '.join(demand.names)})"
+        return (
+            f"The ledger demands approvals by {plural(demand.n, 'person')} of {of_list} for these "
+            f"records; so far {given}. Have the plan approved (rpexplore approve) by "
+            f"{others}{' more' if people and left > 1 else ''}, and give the files to the run."
+        )
+    return ""
 
 
 def _people(signers: Iterable[tuple[list[str], str, bool]]) -> list[set[str]]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.common.installation import is_sample_data
 from rpexplore.common.numbers import Exact, exact_fraction
 from rpexplore.common.processes import Progress, part_of_progress
 from rpexplore.common.text import data_size, joined, plural, text_of_path
@@ -24,7 +23,12 @@ from rpexplore.planning.approval import Approval, describe_approval, describe_ch
 from rpexplore.planning.plan import LAST_OF_VERSION_1, Plan, is_plan_of_version_1
 from rpexplore.releases import measurement
 from rpexplore.releases.adaptive_release import AdaptiveSteps
-from rpexplore.releases.approvals import check_approvals, read_approvals, write_approvals
+from rpexplore.releases.approvals import (
+    check_approvals,
+    most_demanded,
+    read_approvals,
+    write_approvals,
+)
 from rpexplore.releases.atomic_folder import (
     check_new,
     check_room,
@@ -34,8 +38,8 @@ from rpexplore.releases.atomic_folder import (
     unfinished_folder,
 )
 from rpexplore.releases.ledger.account import Account, LedgerEntry, check_limit
-from rpexplore.releases.ledger.ledger import FILENAME, Ledger, ledger_for
-from rpexplore.releases.ledger.overlaps import homes, refuse_among_records, refuse_overlaps
+from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.releases.ledger.overlaps import ledger_of, note_account, refuse_among_records
 from rpexplore.releases.manifest import manifest_sha256, now
 from rpexplore.releases.measurement_file import (
     BOOKED,
@@ -88,12 +92,11 @@ class ChargedRun:
         self._source = source = source_of(data, name=options.name, columns=columns)
         self.steps, self.fingerprint = self.steps.on(source), source.fingerprint()
 
-        ledger = ledger_for(source, options.ledger)
-        self.ledger = ledger
+        self.ledger = ledger = ledger_of(source, options.ledger)
         refuse_among_records(source, output, ledger.path)
         ledger.store.check_bookable()
         self._account = account = ledger.account_of(source)
-        self._entry = _booked_before(account, plan, output)
+        self._entry = _booked_before(ledger, account, plan, output)
         self._entry_id = None if self._entry is None else self._entry.id
         self.is_booked = self._entry_id is not None
         self.counts = [
@@ -101,14 +104,9 @@ class ChargedRun:
         ]
         if self._entry is None:
             check_limit(account, plan, self._record_limit)
-            check_approvals(account.approval_demand, plan.sha256, options.approvals)
+            check_approvals(account.approval_demands, plan.sha256, options.approvals)
         else:
             _refuse_other_approvals(self._entry, options.approvals)
-        refuse_overlaps(ledger, source)
-        # Those beside the data, where their folder can be written to, if another one is charged.
-        folders = [home for home in homes(source) if os.access(home, os.W_OK)]
-        beside = [Ledger(home / FILENAME) for home in folders if not is_sample_data(home)]
-        self._to_tell = [book for book in dict.fromkeys(beside) if book != ledger]
 
     def count(self, on_progress: Progress) -> None:
         """Count what is measured first of each part, of the records as they were found.
@@ -181,8 +179,7 @@ class ChargedRun:
     def _approvals_found(self) -> Iterator[str]:
         """Who has approved the plan, and what of it was checked."""
         if approvals := self._options.approvals:
-            demand = self._account.approval_demand
-            yield describe_checks(0 if demand is None else demand.n)
+            yield describe_checks(most_demanded(self._account.approval_demands))
             yield from map(describe_approval, approvals)
 
     @property
@@ -199,9 +196,8 @@ class ChargedRun:
         approvals = self._options.approvals
         if self._entry is None or approvals:  # as they were booked, if they were
             write_approvals(folder, approvals)
+        is_new_ledger = note_account(self.ledger, self._source)
         if self._entry_id is None:
-            for beside in self._to_tell:
-                beside.note_elsewhere(self._source, self.ledger)
             n_entries = self.ledger.n_entries()
             started = now("microseconds")
             note = BookingNote(self.ledger.name, self._plan.sha256, n_entries, started)
@@ -222,6 +218,8 @@ class ChargedRun:
                 raise
             except LedgerError as error:  # a disk may fail when all is written
                 raise LedgerError(f"{error} {self._charge_after_error(folder)}") from None
+        if is_new_ledger:  # by what it is known from now on
+            note_account(self.ledger, self._source)
         read_approvals(folder, self.noted_approvals()[0])  # they may be missing: no noise before
         return self._entry_id
 
@@ -235,7 +233,7 @@ class ChargedRun:
         """Whether a booking that failed has charged the run, as the ledger tells."""
         again = "run it again into the same folder, which never charges it twice."
         try:
-            if booked_run(self._output) is None:
+            if booked_run(self._output, self.ledger) is None:
                 (folder / BOOKED).unlink()
                 return "Nothing was charged."
         except LedgerError:
@@ -285,18 +283,27 @@ def note_finished(ledger: Ledger, entry_id: int, output: Path) -> None:
     shutil.rmtree(output / RUN_FOLDER, ignore_errors=True)
 
 
-def booked_run(output: Path) -> LedgerEntry | None:
+def booked_run(output: Path, ledger: Ledger | None = None) -> LedgerEntry | None:
     """The run into this folder that was stopped after it was booked, if it is charged.
 
-    Raises `LedgerError` if its ledger cannot be read.
+    ledger: the one in use, which may be the noted one, moved. Raises `LedgerError` if the ledger
+    of the run cannot be read, or is gone.
     """
     note = read_booking(unfinished_folder(output))
     if note is None:
         return None
+    book = Ledger(note.ledger)
+    if book.path is not None and not book.path.exists():
+        if ledger is None and note.n_entries:
+            raise LedgerError(
+                f"The ledger {book.name!r}, in which a run into {str(output)!r} may be booked, is "
+                "gone; bring it back, or name it where it is now."
+            )
+        book = ledger or book
     folder = text_of_path(os.path.realpath(output))
     stopped = [
         entry
-        for account in Ledger(note.ledger).accounts(settled=True)
+        for account in book.accounts(settled=True)
         for entry in account.entries
         if entry.id > note.n_entries
         and (entry.plan_sha256, entry.output) == (note.plan_sha256, folder)
@@ -306,13 +313,15 @@ def booked_run(output: Path) -> LedgerEntry | None:
     return stopped[-1] if stopped else None
 
 
-def _booked_before(account: Account, plan: Plan, output: Path) -> LedgerEntry | None:
+def _booked_before(
+    ledger: Ledger, account: Account, plan: Plan, output: Path
+) -> LedgerEntry | None:
     """The entry of an earlier run of this plan into this folder that was stopped once booked.
 
     Its noise was not published, so that another one may be drawn. Raises `ReleaseError` if a run of
     another plan, of other records or in another ledger is booked for this folder.
     """
-    entry = booked_run(output)
+    entry = booked_run(output, ledger)
     if entry is None:
         return None
     refuse_run_of_version_1(output)

@@ -115,10 +115,10 @@ def release(
         >>> import tempfile, pandas, rpexplore as rp
         >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2}), 1)
         >>> plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
-        >>> records = pandas.DataFrame({"sex": [0, 1, 0]})
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     book = f"{folder}/ledger.sqlite"
-        ...     done = rp.release(plan, records, f"{folder}/out", name="survey", ledger=book)
+        ...     records = f"{folder}/survey.csv"
+        ...     pandas.DataFrame({"sex": [0, 1, 0]}).to_csv(records, index=False)
+        ...     done = rp.release(plan, records, f"{folder}/out")
         ...     table = done.table("sex")
         >>> list(table.columns)
         ['sex', 'value', 'standard_error', 'lower_95', 'upper_95']
@@ -188,10 +188,10 @@ def dry_run(
         >>> import tempfile, pandas, rpexplore as rp
         >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2}), 1)
         >>> plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
-        >>> records = pandas.DataFrame({"sex": [0, 1, 0]})
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     book = f"{folder}/ledger.sqlite"
-        ...     check = rp.dry_run(plan, records, f"{folder}/out", name="survey", ledger=book)
+        ...     records = f"{folder}/survey.csv"
+        ...     pandas.DataFrame({"sex": [0, 1, 0]}).to_csv(records, index=False)
+        ...     check = rp.dry_run(plan, records, f"{folder}/out")
         >>> check.findings[0]
         'The plan holds what it claims, and protects one record.'
     """
@@ -230,14 +230,14 @@ def resume(
         >>> import contextlib, tempfile, pandas, rpexplore as rp
         >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2}), 1)
         >>> plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
-        >>> records = pandas.DataFrame({"sex": [0, 1, 0]})
         >>> def stop(doing, share):
         ...     if doing == "Writing the release":
         ...         raise KeyboardInterrupt
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     run = {"output": f"{folder}/out", "ledger": f"{folder}/ledger.sqlite"}
+        ...     records = f"{folder}/survey.csv"
+        ...     pandas.DataFrame({"sex": [0, 1, 0]}).to_csv(records, index=False)
         ...     with contextlib.suppress(KeyboardInterrupt):
-        ...         done = rp.release(plan, records, name="survey", on_progress=stop, **run)
+        ...         done = rp.release(plan, records, f"{folder}/out", on_progress=stop)
         ...     done = rp.resume(f"{folder}/out")
         >>> done.plan.contents
         '2 noisy tables'

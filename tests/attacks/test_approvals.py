@@ -69,7 +69,7 @@ def runs(folder: Path):
 def test_no_byte_of_an_approval_can_be_changed(keys, alice):
     demand = rp.ApprovalDemand(1, f"*@* {public(keys / 'alice')}\n")
     content = alice.text.encode()
-    check_approvals(demand, PLAN.sha256, [Approval.parse(content, "a.json")])
+    check_approvals([demand], PLAN.sha256, [Approval.parse(content, "a.json")])
     signed = 0
     for spot in range(0, len(content), STEP):
         for bit in range(8) if NIGHTLY else [spot % 8]:
@@ -78,7 +78,7 @@ def test_no_byte_of_an_approval_can_be_changed(keys, alice):
             with pytest.raises(ApprovalError):  # noqa: PT012 (either line may refuse it)
                 approval = Approval.parse(bytes(changed), "a.json")
                 signed += 1
-                check_approvals(demand, PLAN.sha256, [approval])
+                check_approvals([demand], PLAN.sha256, [approval])
     assert signed > 50  # so many are approvals still, of something else or by nobody
 
 

@@ -57,7 +57,9 @@ def test_a_release_waits_for_the_people_that_the_ledger_demands(team):
     shown = team.done(
         "ledger", "records.csv", "--require-approvals", "allowed_signers", "--approvals", "2"
     )
-    needs = "Needs  approvals of the plan by 2 persons of: alice@agency.example; bob@agency.example"
+    needs = (
+        "Needs   approvals of the plan by 2 persons of: alice@agency.example; bob@agency.example"
+    )
     assert needs in shown
     Path("allowed_signers").write_text(f"*@* {public(Path('alice').absolute())}\n")  # too late
     run = ["release", "plan.json", "records.csv", "--out", "out"]
@@ -76,7 +78,7 @@ def test_a_release_waits_for_the_people_that_the_ledger_demands(team):
     assert "approved by" in shown
     assert shown.endswith("alice@agency.example, bob@agency.example\n")
     facts = team.json("ledger", "records.csv")
-    assert facts["approval_demand"]["n"] == 2
+    assert [demand["n"] for demand in facts["approval_demands"]] == [2]
     assert [one["name"][:3] for one in facts["runs"][0]["approvals"]] == ["ali", "bob"]
     assert "Needs" not in team.done("ledger", "records.csv", "--require-approvals", "None")
     team.done(*run[:-1], "again")

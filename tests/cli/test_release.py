@@ -230,8 +230,8 @@ def test_ledger_shows_runs_and_sets_the_budget_limit(planned):
     text = planned.done(
         "ledger", "records.csv", "--ledger", "book.sqlite", "--limit-record-rho", "1/3"
     )
-    assert "Spent  ρ = 0.1 for one record" in text
-    assert "Limit  ρ = 0.333333 for one record" in text
+    assert "Spent   ρ = 0.1 for one record" in text
+    assert "Limit   ρ = 0.333333 for one record" in text
     assert re.search(r"^ +1 .* finished +\w{12}… +/.*/out$", text, re.MULTILINE)
     facts = planned.json("ledger", "records.csv", "--ledger", "book.sqlite")
     assert facts["limit_rho"] == "1/3"
@@ -323,9 +323,9 @@ def test_a_database_gives_the_release_that_its_file_gives(database, planned, wit
     assert values("of-file") == values("of-database")
     text = planned.done("ledger", *where)
     assert "duckdb:survey.duckdb/main.people" in text
-    assert "Spent  ρ = 0.1 for one record" in text
+    assert "Spent   ρ = 0.1 for one record" in text
     # Other records than those of the file, in the same ledger.
-    assert "Spent  ρ = 0.1 for one record" in planned.done("ledger", "records.csv")
+    assert "Spent   ρ = 0.1 for one record" in planned.done("ledger", "records.csv")
 
 
 @pytest.mark.parametrize(
@@ -448,7 +448,7 @@ def test_a_ledger_in_postgresql_is_made_used_and_told_without_its_password(
         program.refused("ledger", "--create", "--ledger", "book.sqlite"),
         program.refused(*make, "records.csv"),
         program.done(*run, "--out", "out"),
-        message(program, *run[:3], "--out", "second"),
+        message(program, *run[:3], "--ledger", "book.sqlite", "--out", "second"),
         program.done("ledger", "records.csv", *there),
         program.done("combine", "out", *there, "--out", "combined"),
     ]

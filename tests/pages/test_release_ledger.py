@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -119,16 +120,23 @@ def test_ledger_of_the_sample_is_beside_its_releases(app, tmp_path):
     assert session.success
     sample = sample_data_folder() / "household.csv"
     assert len(Ledger(ledger).account(sample).entries) == 1
-    # Nothing lies beside the sample that could refuse another ledger: it is warned of.
+    # Nothing lies beside the sample that could refuse another ledger.
     session.press("Prepare another")
-    assert not session.warning
-    session.text_input(key="ledger").set_value(str(tmp_path / "own.sqlite")).run()
-    charged = f"ρ = 0.1 (ε = 2.15 at δ = 1e-6) in the ledger '{ledger}', which has no budget limit"
-    assert f"charged elsewhere:** {charged}" in plain(session.texts("warning"))
-    # The dialog names what the page warns of, also where the app remembers no ledger.
     (tmp_path / "home" / "ledgers.json").unlink()
-    session.press("Run the release")
-    assert f"Not counted here:** {charged}" in plain(session.texts("markdown"))
+    session.text_input(key="ledger").set_value(str(tmp_path / "own.sqlite")).run()
+    assert f"has its account in the ledger '{ledger}'" in plain(session.texts("error"))
+    assert run_button(session).disabled
+
+
+def test_an_account_elsewhere_is_used_unless_another_ledger_is_named(app, records, tmp_path):
+    ledger = Ledger(tmp_path / "named.sqlite")
+    ledger.set_limit(records, Fraction(1))
+    moved = records.rename(tmp_path / "moved.csv")
+    session = set_up(app("release"), moved, tmp_path / "out")
+    assert str(ledger.path) in plain(session.texts("caption"))
+    assert session.metrics()["Budget limit"] == "ρ = 1"
+    session.text_input(key="ledger").set_value(str(tmp_path / "own.sqlite")).run()
+    assert "has its account in the ledger" in plain(session.texts("error"))
 
 
 def test_a_ledger_that_the_command_line_made_beside_the_sample_is_used(app, monkeypatch, tmp_path):

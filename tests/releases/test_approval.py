@@ -35,7 +35,7 @@ def approved(keys, *pairs: tuple[str, str]) -> list[Approval]:
 
 
 def check(n: int, listed: list[str], approvals: list[Approval], plan: TablePlan = PLAN) -> None:
-    check_approvals(ApprovalDemand(n, "\n".join(listed)), plan.sha256, approvals)
+    check_approvals([ApprovalDemand(n, "\n".join(listed))], plan.sha256, approvals)
 
 
 @pytest.mark.parametrize(
@@ -141,11 +141,11 @@ def test_an_option_that_only_looks_like_that_of_an_authority_makes_nobody_two(ke
 
 def test_an_approval_of_another_plan_is_refused_with_or_without_a_list(keys, lines):
     given = approved(keys, ("alice", "alice"))
-    for demand in (None, ApprovalDemand(1, f"alice@x {lines['alice']}")):
+    for demands in ([], [ApprovalDemand(1, f"alice@x {lines['alice']}")]):
         with pytest.raises(
             ApprovalError, match=r"is of another plan, with the SHA-256 [0-9a-f]{16}"
         ):
-            check_approvals(demand, OTHER.sha256, given)
+            check_approvals(demands, OTHER.sha256, given)
 
 
 def test_a_signature_for_another_purpose_is_refused(keys, lines):
@@ -153,9 +153,9 @@ def test_a_signature_for_another_purpose_is_refused(keys, lines):
     facts = {name: getattr(given, name) for name in
              ("plan_sha256", "name", "key", "approved", "remarks")}  # fmt: skip
     other = Approval(**facts, signature=sign(given.signed_text, "git", keys["alice"]))
-    for demand in (None, ApprovalDemand(1, f"alice@x {lines['alice']}")):
+    for demands in ([], [ApprovalDemand(1, f"alice@x {lines['alice']}")]):
         with pytest.raises(ApprovalError, match="signed for another purpose"):
-            check_approvals(demand, PLAN.sha256, [other])
+            check_approvals(demands, PLAN.sha256, [other])
 
 
 def test_one_wrong_approval_is_refused_beside_enough_right_ones(keys, lines):
@@ -194,7 +194,7 @@ def test_a_demand_that_nobody_could_meet_is_refused(n, text, says, lines):
 def test_a_list_is_read_with_the_line_ends_of_any_system(tmp_path, keys, lines):
     (tmp_path / "list").write_bytes(f"alice@x {lines['alice']}\r\n".encode())
     demand = ApprovalDemand.load(tmp_path / "list")
-    check_approvals(demand, PLAN.sha256, approved(keys, ("alice", "alice")))
+    check_approvals([demand], PLAN.sha256, approved(keys, ("alice", "alice")))
     with pytest.raises(ApprovalError, match="cannot be read"):
         ApprovalDemand.load(tmp_path / "none")
 

@@ -193,14 +193,14 @@ def test_the_demand_is_shown_changed_and_lifted_and_each_time_noted(keys, demand
     data = tmp_path / "records.csv"
     data.write_text(CSV)
     ledger = Ledger.beside(data)
-    assert account(data).approval_demand is None
+    assert account(data).approval_demands == ()
     ledger.require_approvals(data, demand)
-    assert account(data).approval_demand == demand
+    assert account(data).approval_demands == (demand,)
     loosened = rp.ApprovalDemand(1, demand.allowed_signers)
     ledger.require_approvals(data, loosened)
-    assert account(data).approval_demand == loosened
+    assert account(data).approval_demands == (loosened,)
     ledger.require_approvals(data, None)
-    assert account(data).approval_demand is None
+    assert account(data).approval_demands == ()
     rows = ledger_rows(ledger, "SELECT content FROM events WHERE kind = 'approvals'")
     events = [json.loads(text) for (text,) in rows]
     assert [event["n"] for event in events] == [2, 1, 0]

@@ -37,7 +37,6 @@ async def _lifespan_with_run(server: Any) -> AsyncIterator[None]:
         ledger=ledger,
         limit=None,
         account=ledger.account(data),
-        elsewhere={},
     )
     async with lifespan(server):
         assert ReleaseTask.begin(inputs, "")

@@ -17,9 +17,8 @@ from rpexplore.common.text import joined, plural
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
 from rpexplore.planning.plan import Plan
-from rpexplore.releases.approvals import missing_text, refuse_wrong
+from rpexplore.releases.approvals import missing_text, most_demanded, refuse_wrong
 from rpexplore.releases.ledger.account import Account
-from rpexplore.releases.ledger.overlaps import describe_charge
 from rpexplore.scenarios.scenario import Scenario
 
 # ---- The dialog before a run: what is run, on what, what it costs and what it gives.
@@ -99,8 +98,6 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
         is_used = (limit - after) * 1000 < plan.rho
         left = "nothing" if is_used else amount(limit - after, "down")
         remaining = f"{amount(limit)}, then {left} left"
-    texts = [describe_charge(*held, plan.budget) for held in inputs.elsewhere.items()]
-    elsewhere = {"Not counted here": "; ".join(texts)} if texts else {}
     names = joined(list(dict.fromkeys(one.name for one in inputs.approvals)))
     approved = {"Approved by": names} if names else {}
     is_checked = inputs.expected_fingerprint is not None
@@ -111,7 +108,6 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
         "Privacy cost": f"{amount(plan.rho)} for {plan.budget.unit}",
         "Ledger": f"{amount(before)} spent before, {amount(after)} after",
         "Budget limit": remaining,
-        **elsewhere,
         **approved,
         **usefulness_facts(plan, scenario),
         "Dry run": "passed" if is_checked else "not made",
@@ -157,18 +153,19 @@ def approvals_input(form: ReleaseForm, account: Account) -> tuple[Approval, ...]
 
     The form is complete where they are what the ledger demands.
     """
-    demand, planned = account.approval_demand, form.planned
+    demands, planned = account.approval_demands, form.planned
     given = given_approvals(planned)
-    if demand is None:
+    if not demands:
         place = st.expander("Approvals", expanded=bool(given))
         place.caption("The ledger demands none. Those that are given go into the release.")
     else:
         place = st.container()
-        place.markdown(
-            f"**Approvals.** The plan must be approved by {plural(demand.n, 'person')} of the "
-            f"ledger's list ({escaped('; '.join(demand.names))}): each signs it with `rpexplore "
-            "approve plan.json --key …` and hands over the file."
-        )
+        for demand in demands:
+            place.markdown(
+                f"**Approvals.** The plan must be approved by {plural(demand.n, 'person')} of the "
+                f"ledger's list ({escaped('; '.join(demand.names))}): each signs it with "
+                "`rpexplore approve plan.json --key …` and hands over the file."
+            )
     with place:
         st.file_uploader(
             "Approvals (.json)",
@@ -188,9 +185,9 @@ def approvals_input(form: ReleaseForm, account: Account) -> tuple[Approval, ...]
                 args=(approval,),
             )
         if given:
-            st.caption(describe_checks(0 if demand is None else demand.n))
-            form.attempt(lambda: kept(refuse_wrong, demand, planned.sha256, given))
-        if form.is_complete and (missing := missing_text(demand, given)):
+            st.caption(describe_checks(most_demanded(demands)))
+            form.attempt(lambda: kept(refuse_wrong, demands, planned.sha256, given))
+        if form.is_complete and (missing := missing_text(demands, given)):
             form.wait(escaped(missing))
     return given
 

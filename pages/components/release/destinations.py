@@ -37,12 +37,7 @@ from rpexplore.errors import LedgerError, RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, is_database
-from rpexplore.releases.ledger.overlaps import (
-    charged_elsewhere,
-    describe_charge,
-    refuse_overlaps,
-    remembered_ledgers,
-)
+from rpexplore.releases.ledger.overlaps import known_ledger
 from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.release_steps import PlanSteps
 
@@ -125,31 +120,18 @@ def ledger_input(form: ReleaseForm) -> Ledger | None:
         help=f"{meaning('Ledger')} The path of a file; or postgresql:NAME, a ledger in PostgreSQL "
         "by the name of a connection.",
     )
-    if not typed.strip() and usual is None:
+    usable = form.attempt(lambda: [_usable_ledger(form.data, typed, usual)])
+    if usable is None:
+        return None
+    (ledger,) = usable
+    if ledger is not None:
+        st.caption(escaped(ledger.name))
+    else:
         form.wait(
             "Name the ledger to go on: a database has no folder for it. Use the same one for every "
             "release of these records."
         )
-        return None
-    ledger = form.attempt(lambda: _usable_ledger(form.data, typed, usual))
-    if ledger is not None:
-        st.caption(escaped(ledger.name))
     return ledger
-
-
-def held_elsewhere(form: ReleaseForm, ledger: Ledger) -> dict[Ledger, Account]:
-    """What other ledgers hold on the records, each with a warning on the screen."""
-    usual, _ = _usual_ledger(form.data)
-    others = [*remembered_ledgers(), *([] if usual is None else [Ledger(usual)])]
-    elsewhere = charged_elsewhere(form.data, ledger, others)
-    for other, account in elsewhere.items():
-        charge = describe_charge(other, account, form.planned.budget)
-        what = "were charged elsewhere" if account.entries else "have another ledger"
-        st.warning(
-            f"**These records {what}:** {escaped(charge)}. The ledger chosen here does not "
-            "hold that. Use the other one, so that all they cost stands in one place."
-        )
-    return elsewhere
 
 
 def account_of(form: ReleaseForm, ledger: Ledger) -> Account | None:
@@ -178,15 +160,20 @@ def _usual_ledger(data: Source) -> tuple[Path | None, str]:
     return beside, "beside the records"
 
 
-def _usable_ledger(data: Source, typed: str, usual: Path | None) -> Ledger:
-    """The ledger as typed, else the usual one; refused where these records have their account in
-    another one."""
-    if is_database(typed):
-        ledger = Ledger(typed)
-        ledger.store.check_bookable()
-    else:
-        ledger = _writable_ledger(path_of(typed) if typed.strip() or usual is None else usual)
-    refuse_overlaps(ledger, data)
+def _usable_ledger(data: Source, typed: str, usual: Path | None) -> Ledger | None:
+    """The ledger as typed, else that in which these records have their account, else the usual one.
+
+    None without any; refused where they have their account in another one than was typed.
+    """
+    named: str | Path | None = None
+    if typed.strip():
+        named = typed if is_database(typed) else _writable_ledger(path_of(typed)).name
+    ledger = known_ledger(data, named, [] if usual is None else [Ledger(usual)])
+    if ledger is None:
+        return None if usual is None else _writable_ledger(usual)
+    if ledger.path is not None:
+        return _writable_ledger(ledger.path)
+    ledger.store.check_bookable()
     return ledger
 
 

@@ -80,7 +80,7 @@ def account_view(
             "this plan protects. A run is entered before its noise is drawn, and stays charged "
             "whether or not it finished."
         )
-        others = attempt(lambda: datasets(ledger, budget, without=account.dataset))
+        others = attempt(lambda: datasets(ledger, budget, without=account))
         if others is not None and len(others):
             st.markdown("Other records in this ledger")
             listing(others, DATASET_COLUMNS, "Other records in this ledger")

@@ -6,7 +6,6 @@ from pages.components.release.confirmation import approvals_input, ask, confirma
 from pages.components.release.destinations import (
     account_of,
     escape_formulas_input,
-    held_elsewhere,
     ledger_input,
     limit_input,
     output_folder,
@@ -126,7 +125,6 @@ def _set_up(planned: Plan) -> None:
     left, right = st.columns(2)
     with left:
         ledger = ledger_input(form)
-        elsewhere = {} if ledger is None else held_elsewhere(form, ledger)
         account = None if ledger is None else account_of(form, ledger)
     with right:
         limit = limit_input(form, account)
@@ -161,7 +159,6 @@ def _set_up(planned: Plan) -> None:
         ledger=ledger,
         limit=limit,
         account=account,
-        elsewhere=elsewhere,
         escape_formulas=escape_formulas,
         parquet_only=parquet_only,
         approvals=approvals,

@@ -22,7 +22,6 @@ from rpexplore.planning.plan import Plan
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.ledger.overlaps import remember_ledger
 from rpexplore.releases.release import can_be_resumed, release
 from rpexplore.releases.release_steps import PlanSteps
 from rpexplore.scenarios.autosave import Autosaves, SavedRelease
@@ -80,7 +79,6 @@ class ReleaseInputs:
     ledger: Ledger
     limit: Fraction | None  # ρ of the plan's privacy unit
     account: Account
-    elsewhere: Mapping[Ledger, Account]  # what ledgers that are not used hold on the records
     escape_formulas: bool = False  # in CSV files
     parquet_only: bool = False
     approvals: tuple[Approval, ...] = ()
@@ -88,7 +86,7 @@ class ReleaseInputs:
 
     def is_same_run(self, other: "ReleaseInputs") -> bool:
         """Whether others would do the same, whatever was checked or spent meanwhile."""
-        same = {name: getattr(self, name) for name in ("scenario", "account", "elsewhere")}
+        same = {name: getattr(self, name) for name in ("scenario", "account")}
         same["expected_fingerprint"] = None
         return replace(self, **same) == replace(other, **same)
 
@@ -135,8 +133,6 @@ class ReleaseTask(Task[Release]):
     def begin(cls, inputs: ReleaseInputs, project_key: str) -> "ReleaseTask | None":
         """Start a release, unless another one of the same records is going."""
         task = cls(inputs, project_key)
-        with suppress(OSError):
-            remember_ledger(inputs.ledger)
         with _lock:
             if going_since(inputs.data) is not None:
                 return None

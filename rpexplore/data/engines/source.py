@@ -35,6 +35,7 @@ from rpexplore.data.source import (
     PersonRule,
     check_column,
     file_names,
+    names_with_parts,
 )
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
@@ -106,13 +107,15 @@ class DatabaseSource:
         """
         read = self._provenance()
         if self._file is None:
-            return (*(f"{read.address}/{table}" for table in read.tables), *read.ids)
-        names = [
+            tables = [f"{read.address}/{table}" for table in read.tables]
+            own = (tables[0], *read.ids[:1])
+            return names_with_parts(own, (*tables[1:], *read.ids[1:]))
+        own, *parts = [
             file_names(folder, self._file, f"{self.connection.engine}:", f"/{name}")
             for name in read.tables
         ]
-        names += [file_names(folder, path) for path in read.files]
-        return tuple(name for of_one in names for name in of_one)
+        parts += [file_names(folder, path) for path in read.files]
+        return names_with_parts(own, [name for of_one in parts for name in of_one])
 
     def fingerprint(self) -> Fingerprint:
         """A digest of columns, their types, and what the engine tells of all that is read.

@@ -18,13 +18,20 @@ import pyarrow.dataset as ds
 import pyarrow.parquet
 
 from rpexplore.common.file_kinds import PACKAGES
+from rpexplore.common.files import file_identity, machine_names
 from rpexplore.common.text import text_of_path
 from rpexplore.data.batch_source import BatchSource
 from rpexplore.data.coding import refuse_nested
 from rpexplore.data.files.csv_batches import csv_batches, csv_header, opened
 from rpexplore.data.files.statistics_batches import statistics_batches, statistics_variables
 from rpexplore.data.frames import Frame, FrameSource
-from rpexplore.data.source import Fingerprint, Source, check_column, file_names
+from rpexplore.data.source import (
+    Fingerprint,
+    Source,
+    check_column,
+    file_names,
+    names_with_parts,
+)
 from rpexplore.errors import DataError
 
 # ---- Listing: the files that records lie in, one or a folder of them, looked at from outside.
@@ -260,7 +267,25 @@ class FileSource(BatchSource):
         return self.path.parent
 
     def names(self, folder: Path | None) -> tuple[str, ...]:
-        return file_names(folder, self.path)
+        """Of a folder also what each file of records, and each folder, in it is.
+
+        Not their paths, which are seen to lie in it, and may tell values (key=value).
+        """
+        own = file_names(folder, self.path)
+        if not self.path.is_dir():
+            return own
+        inside: dict[Path, None] = {}
+        with suppress(DataError, OSError):  # a folder that cannot be counted
+            for file in _paths_within(self.path):
+                around = file.relative_to(self.path).parents
+                inside |= dict.fromkeys(self.path / one for one in around if one.name)
+                inside[file] = None
+        machines = machine_names(self.path) if folder is None else ("",)
+        parts: list[str] = []
+        for path in inside:
+            with suppress(OSError):  # it went meanwhile
+                parts += [file_identity(path, machine) for machine in machines]
+        return names_with_parts(own, parts)
 
     def fingerprint(self) -> Fingerprint:
         """Size and last change of all files, and a digest of their names, sizes and times.

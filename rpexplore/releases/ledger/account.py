@@ -5,10 +5,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from rpexplore.common.json_fields import check_keys, dumps, loads, refusing
 from rpexplore.common.numbers import exact_fraction
+from rpexplore.data.source import own_names, place_in_name
 from rpexplore.errors import LedgerError
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
@@ -36,21 +38,33 @@ KINDS: dict[str, dict[str, Any]] = {
     "approvals": {"names": list, "noted": str, "user": str, "n": int, "allowed_signers": str},
     "approved": {"run": int, "n": int, "approvals": list},
 }
+# What it may hold as well.
+_OPTIONAL = {"elsewhere": {"ledger_id": str}}
 IN_APPROVAL = ("sha256", "name", "key", "approved")
 
 
 @dataclass(frozen=True)
 class Event:
-    """One event; `id` counts from 1."""
+    """One event; `id` counts from 1. digest: of it and of all before; "" before it is read."""
 
     id: int
     kind: str
     content: Mapping[str, Any]
+    digest: str = ""
+
+
+def ledger_id(events: Sequence[Event]) -> str:
+    """What tells a ledger from every other, wherever it is moved: the digest of its first event.
+
+    "" for one without events.
+    """
+    return events[0].digest if events else ""
 
 
 def checked(event: Event) -> Event:
     """The event; raises `ValueError` or the like if its content is not that of its kind."""
-    kinds = KINDS[event.kind]
+    optional = _OPTIONAL.get(event.kind, {})
+    kinds = KINDS[event.kind] | {key: optional[key] for key in optional if key in event.content}
     check_keys(event.content, kinds, f"an entry of the kind {event.kind!r}")
     for key, kind in kinds.items():
         value = event.content[key]
@@ -117,40 +131,79 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True)
-class Account:
-    """What a dataset's records have been charged so far, and its budget limit if there is one.
+class Elsewhere:
+    """The ledger that some records are charged in, as another one notes it.
 
-    elsewhere: other ledgers that it is charged in. approval_demand: what approvals a plan needs;
-    None for none
+    name       what it is found by
+    ledger_id  as `ledger_id` tells it; "" if it had no entries yet, None in notes that do not tell
+    """
+
+    name: str
+    ledger_id: str | None = None
+
+    def means(self, name: str, ledger_id: str) -> bool:
+        """Whether this is the ledger of this name and identity, which may have been moved."""
+        return name == self.name if not self.ledger_id else ledger_id == self.ledger_id
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a dataset's records have been charged so far, and what binds further runs.
+
+    Records that are charged apart and later together, as files and then as their folder, have one
+    account from then on, in which every limit and every demand of theirs holds.
+
+    limits     budget limits for one record, each behind the names of what it was set for
+    demands    what approvals a plan needs, likewise
+    elsewhere  other ledgers that it is charged in
     """
 
     dataset: str
     names: frozenset[str]
-    limit_record_rho: Fraction | None = None
+    limits: tuple[tuple[tuple[str, ...], Fraction], ...] = ()
     entries: tuple[LedgerEntry, ...] = ()
-    elsewhere: tuple[str, ...] = ()
-    approval_demand: ApprovalDemand | None = None
+    elsewhere: tuple[Elsewhere, ...] = ()
+    demands: tuple[tuple[tuple[str, ...], ApprovalDemand], ...] = ()
 
     @property
     def spent_record_rho(self) -> Fraction:
         return sum((entry.record_rho for entry in self.entries), Fraction(0))
 
     @property
+    def limit_record_rho(self) -> Fraction | None:
+        """The strictest of the limits; None without one."""
+        return min((limit for _, limit in self.limits), default=None)
+
+    @property
+    def limit_source(self) -> str:
+        """Whose the strictest limit is, in brackets, if it was set for other records than these."""
+        whose, _ = min(self.limits, key=lambda bound: bound[1], default=((self.dataset,), None))
+        return "" if self.dataset in whose else f" (set for {whose[0]!r})"
+
+    @property
+    def approval_demands(self) -> tuple[ApprovalDemand, ...]:
+        """Each demand once; all of them have to be met."""
+        return tuple(dict.fromkeys(demand for _, demand in self.demands))
+
+    @property
     def is_used(self) -> bool:
         """Whether it holds what binds further runs: earlier ones, a limit, a demand."""
-        demands = self.limit_record_rho, self.approval_demand
-        return bool(self.entries) or demands != (None, None)
+        return bool(self.entries or self.limits or self.demands)
 
 
-def account_of_names(events: Sequence[Event], names: Iterable[str]) -> Account:
-    """The account of whatever shares one of these names, or a name with what does."""
-    dataset, known, n_known = next(iter(names)), set(names), 0
-    while n_known < len(known):
-        n_known = len(known)
-        for event in events:
-            if not known.isdisjoint(event.content.get("names", ())):
-                known.update(event.content["names"])
-    account, entries = Account(dataset, frozenset(known)), {}
+def account_of_names(
+    events: Sequence[Event], names: Sequence[str], folder: Path | None = None
+) -> Account:
+    """The account of whatever shares one of these names, or a name with what does.
+
+    Files share it with a folder around them that was named as records by itself.
+
+    folder: what names are seen from; None if they say of which machine they are
+    """
+    known = _connected(events, names, folder)
+    account, entries = Account(names[0], known), {}
+    limits: list[tuple[tuple[str, ...], Fraction]] = []
+    demands: list[tuple[tuple[str, ...], ApprovalDemand]] = []
     for event in events:
         content = event.content
         if event.kind == "finished" and content["run"] in entries:
@@ -170,14 +223,53 @@ def account_of_names(events: Sequence[Event], names: Iterable[str]) -> Account:
             entries[event.id] = LedgerEntry(event.id, record_rho=rho, state="started", **facts)
         elif event.kind == "limit":
             text = content["record_rho"]
-            account = replace(account, limit_record_rho=None if text is None else amount_of(text))
+            _set(limits, content["names"], None if text is None else amount_of(text))
         elif event.kind == "elsewhere":
-            account = replace(account, elsewhere=(*account.elsewhere, content["ledger"]))
+            noted = Elsewhere(content["ledger"], content.get("ledger_id"))
+            # It is noted before its first entry, and again when it is known by that.
+            others = [one for one in account.elsewhere if one.ledger_id or one.name != noted.name]
+            account = replace(account, elsewhere=(*others, noted))
         elif event.kind == "approvals":
             n, allowed_signers = content["n"], content["allowed_signers"]
-            demand = ApprovalDemand(n, allowed_signers) if n else None
-            account = replace(account, approval_demand=demand)
-    return replace(account, entries=tuple(entries.values()))
+            _set(demands, content["names"], ApprovalDemand(n, allowed_signers) if n else None)
+    bounds = {"limits": tuple(limits), "demands": tuple(demands)}
+    return replace(account, entries=tuple(entries.values()), **bounds)
+
+
+def _connected(
+    events: Sequence[Event], names: Sequence[str], folder: Path | None
+) -> frozenset[str]:
+    """These names, and those of all events that are about the same records, in part or whole."""
+    sets = {tuple(event.content.get("names", ())) for event in events}  # few, of many runs
+    known, n_known = set(names), 0
+    while n_known < len(known):
+        n_known = len(known)
+        places = [place for name in known if (place := place_in_name(folder, name)) is not None]
+        paths = {path for path, _ in places}
+        around = {outer for _, outer_folders in places for outer in outer_folders}
+        for others in sets:
+            is_same = not known.isdisjoint(others)
+            for name in () if is_same else others:
+                place = place_in_name(folder, name)
+                is_same |= place is not None and (
+                    place[0] in around or not paths.isdisjoint(place[1])
+                )
+            if is_same:
+                known.update(others)
+    return frozenset(known)
+
+
+_Term = TypeVar("_Term", Fraction, ApprovalDemand)
+
+
+def _set(
+    terms: list[tuple[tuple[str, ...], _Term]], names: Sequence[str], term: _Term | None
+) -> None:
+    """Replace what was set for the same records, and not what was for others of their account."""
+    own = own_names(names)
+    terms[:] = [(others, other) for others, other in terms if set(own).isdisjoint(others)]
+    if term is not None:
+        terms.append((own, term))
 
 
 def check_limit(
@@ -192,7 +284,8 @@ def check_limit(
     if limit is not None and wanted_limit not in (None, limit):
         raise LedgerError(
             f"The ledger has another budget limit for the dataset {account.dataset!r}, "
-            f"{for_unit(limit, 'down')} for {unit}; leave the limit out here. {_HOW_TO_CHANGE}"
+            f"{for_unit(limit, 'down')} for {unit}{account.limit_source}; leave the limit "
+            f"out here. {_HOW_TO_CHANGE}"
         )
     limit = wanted_limit if limit is None else limit
     if limit is not None and account.spent_record_rho + plan.record_rho > limit:
@@ -200,7 +293,8 @@ def check_limit(
         raise LedgerError(
             f"This run costs {for_unit(plan.record_rho, 'up')} for {unit}, and the dataset "
             f"{account.dataset!r} has only {for_unit(left, 'down')} left of its budget limit of "
-            f"{for_unit(limit, 'down')}; plan with a smaller budget. {_HOW_TO_CHANGE}"
+            f"{for_unit(limit, 'down')}{account.limit_source}; plan with a smaller "
+            f"budget. {_HOW_TO_CHANGE}"
         )
 
 
@@ -237,7 +331,7 @@ class EventChain:
             if number != len(self.events) + 1 or digest != stated:
                 break
             with refusing(LedgerError, f"Entry {number} of the ledger {ledger!r} cannot be read"):
-                self.events.append(checked(Event(number, kind, loads(text))))
+                self.events.append(checked(Event(number, kind, loads(text), digest)))
             self.digest = digest
         else:
             if [tuple(row) for row in last] == [(len(self.events), self.digest)]:

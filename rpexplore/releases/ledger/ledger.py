@@ -2,31 +2,33 @@
 
 import getpass
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
 
 from rpexplore.common.numbers import exact_text
-from rpexplore.common.text import rounded, text_of_path
+from rpexplore.common.text import joined, rounded, text_of_path
 from rpexplore.data.engines.connections import ENGINES
 from rpexplore.data.files.source import LEDGER, AnySource, source_of
-from rpexplore.data.source import Fingerprint, Source
+from rpexplore.data.source import Fingerprint, Source, own_names
 from rpexplore.errors import DataError, LedgerError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
-from rpexplore.releases.approvals import ApprovalDemand, check_approvals
+from rpexplore.releases.approvals import ApprovalDemand, check_approvals, most_demanded
 from rpexplore.releases.ledger.account import (
     IN_APPROVAL,
     Account,
+    Elsewhere,
     Event,
     LedgerEntry,
     LedgerTransaction,
     account_of_names,
     check_limit,
+    ledger_id,
 )
 from rpexplore.releases.ledger.ledger_database import ENGINE, LedgerDatabase
 from rpexplore.releases.ledger.ledger_file import LedgerFile
@@ -112,7 +114,8 @@ def is_database(place: str | Path) -> bool:
 # A file, beside the data unless told otherwise, or a database that several machines share. A
 # dataset has several names: a file its path as seen from the ledger's folder, so that data and
 # ledger can move together, and its number on the disk, so that a renamed file, or another link to
-# it, is the same; in a database both say of which machine. Whatever shares a name is one account.
+# it, is the same; in a database both say of which machine. A folder has those of its files as well.
+# Whatever shares a name is one account, which `overlaps` finds in whichever ledger has it.
 # Size and time of change are noted, a row count is not. All amounts are ρ for one record, as exact
 # rationals in text; a plan that protects a person with at most m records shows them times m².
 #
@@ -137,13 +140,14 @@ class Ledger:
 
     Example:
         >>> import tempfile, pandas, rpexplore as rp
-        >>> records = rp.FrameSource(pandas.DataFrame({"sex": ["f", "m"]}), name="survey")
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     ledger = rp.Ledger(f"{folder}/ledger.sqlite")
+        ...     records = f"{folder}/survey.csv"
+        ...     pandas.DataFrame({"sex": ["f", "m"]}).to_csv(records, index=False)
+        ...     ledger = rp.Ledger.of(records)
         ...     ledger.set_limit(records, Fraction(1, 2))
         ...     account = ledger.account(records)
         >>> account.dataset, account.spent_record_rho, account.limit_record_rho
-        ('survey', Fraction(0, 1), Fraction(1, 2))
+        ('survey.csv', Fraction(0, 1), Fraction(1, 2))
     """
 
     store: LedgerStore
@@ -167,7 +171,33 @@ class Ledger:
 
         Raises `LedgerError` for records without a folder, those of a database.
         """
-        return ledger_for(source_of(data))
+        source = source_of(data)
+        if source.home is None:
+            raise LedgerError(
+                f"The records {source.name!r} lie in no folder that could hold their ledger; name "
+                "one (the option --ledger), the same for every release of them."
+            )
+        return cls(source.home / FILENAME)
+
+    @classmethod
+    def of(cls, data: AnySource, place: str | Path | None = None) -> "Ledger":
+        """The ledger that has the account of some records, wherever that is.
+
+        If they have none the one that is named, else the one beside them. Raises `LedgerError` as a
+        release of them would: if their account is in another ledger than the one that is named, or
+        in one that is gone.
+
+        Args:
+            place: As for `Ledger`.
+        """
+        from rpexplore.releases.ledger.overlaps import ledger_of
+
+        return ledger_of(source_of(data), place)
+
+    @property
+    def id(self) -> str:
+        """What tells it from every other ledger; "" for one that is empty, or not there."""
+        return ledger_id(self.store.read_events())
 
     def account(self, data: AnySource) -> Account:
         """What the ledger holds on a data file; nothing spent if it does not know it."""
@@ -175,7 +205,7 @@ class Ledger:
 
     def account_of(self, source: Source) -> Account:
         """What the ledger holds on a source."""
-        return account_of_names(self.store.read_events(), self._names(source))
+        return self._account(self.store.read_events(), self._names(source))
 
     def accounts(self, *, settled: bool = False) -> tuple[Account, ...]:
         """What the ledger holds on every dataset, by name; none if its file is not there yet.
@@ -187,7 +217,7 @@ class Ledger:
         for event in reversed(events):  # a dataset is called what it was called last
             names = event.content.get("names", [])
             if names and not any(names[0] in account.names for account in accounts):
-                accounts.append(account_of_names(events, names))
+                accounts.append(self._account(events, names))
         return tuple(sorted(accounts, key=lambda account: account.dataset))
 
     def n_entries(self) -> int:
@@ -202,30 +232,58 @@ class Ledger:
     def set_limit(self, data: AnySource, record_rho: Fraction | None) -> None:
         """Set or (with None) lift the limit on the total ρ for one record of a dataset.
 
-        Raises `LedgerError` for a limit below what is spent already.
+        Raises `LedgerError` for a limit below what is spent already, one that changes nothing as
+        another limit of the same account is stricter, and records that have their account in
+        another ledger, and `DataError` if there are no records.
         """
-        names = self._names(source_of(data))
-        with self.store.transaction() as ledger:
-            spent = account_of_names(ledger.events, names).spent_record_rho
+        with self._setting(data) as (ledger, account, names):
+            spent = account.spent_record_rho
             if record_rho is not None and (record_rho <= 0 or record_rho < spent):
                 raise LedgerError(
                     "The budget limit for one record must be positive and not below what is spent, "
                     f"{rounded(spent, 9, 'up')}; got {rounded(record_rho, 9)}."
                 )
+            strictest = account.limit_record_rho
+            if strictest is not None and (record_rho is None or record_rho > strictest):
+                _refuse_loosening(account.limits, names, "budget limit")
             amount = None if record_rho is None else exact_text(record_rho)
             ledger.add("limit", _note(names, record_rho=amount))
 
     def require_approvals(self, data: AnySource, demand: ApprovalDemand | None) -> None:
         """Demand that people of a list approve the plan of each run, or (with None) of none.
 
+        Raises as `set_limit` does.
+
         Args:
             demand: How many, and the text of the list, which is noted whole: whoever changes its
                 file changes nothing.
         """
-        names = self._names(source_of(data))
         n, allowed_signers = (0, "") if demand is None else (demand.n, demand.allowed_signers)
-        with self.store.transaction() as ledger:
+        with self._setting(data) as (ledger, account, names):
+            if demand is None:
+                _refuse_loosening(account.demands, names, "demand for approvals")
             ledger.add("approvals", _note(names, n=n, allowed_signers=allowed_signers))
+
+    @contextmanager
+    def _setting(
+        self, data: AnySource
+    ) -> Iterator[tuple[LedgerTransaction, Account, tuple[str, ...]]]:
+        """A transaction that sets what binds runs on these records, and what it binds so far.
+
+        What is set here has to be found from the records, wherever they are released.
+        """
+        from rpexplore.releases.ledger.overlaps import ledger_of, note_account
+
+        source = source_of(data)
+        ledger_of(source, self.name)
+        if not self.account_of(source).is_used:
+            source.fingerprint()  # refuses what is no data
+        names = self._names(source)
+        with self.store.transaction() as ledger:
+            account = self._account(ledger.events, names)
+            self.refuse_elsewhere(account, text_of_path(self.name), ledger_id(ledger.events))
+            yield ledger, account, names
+        note_account(self, source)
 
     def book(
         self,
@@ -254,10 +312,10 @@ class Ledger:
                 "it again when nobody writes to them."
             )
         with self.store.transaction() as ledger:
-            account = account_of_names(ledger.events, names)
-            self.refuse_elsewhere(account, self)
+            account = self._account(ledger.events, names)
+            self.refuse_elsewhere(account, text_of_path(self.name), ledger_id(ledger.events))
             check_limit(account, plan, limit_record_rho)
-            check_approvals(account.approval_demand, plan.sha256, approvals)
+            check_approvals(account.approval_demands, plan.sha256, approvals)
             if limit_record_rho is not None and account.limit_record_rho is None:
                 ledger.add("limit", _note(names, record_rho=exact_text(limit_record_rho)))
             entry_id = ledger.add(
@@ -275,62 +333,79 @@ class Ledger:
                 },
             )
             if approvals:
-                demand = account.approval_demand
                 noted = [
                     {key: getattr(approval, key) for key in IN_APPROVAL} for approval in approvals
                 ]
-                n = 0 if demand is None else demand.n
+                n = most_demanded(account.approval_demands)
                 ledger.add("approved", {"run": entry_id, "n": n, "approvals": noted})
             return entry_id
 
     def finish(self, entry_id: int, manifest_sha256: str = "") -> None:
-        """Note that a run has been written; what it cost was booked before."""
+        """Note that a run has been written; what it cost was booked before.
+
+        Raises `LedgerError` if the ledger has no such run.
+        """
         content = {"run": entry_id, "finished": now(), "manifest_sha256": manifest_sha256}
+        missing = LedgerError(
+            f"The ledger {self.name!r} has no run {entry_id}: it is gone, or another one than the "
+            "run was booked in; restore it, or name the ledger that has the run."
+        )
+        if self.path is not None and not self.path.exists():  # a transaction would begin it anew
+            raise missing
         with self.store.transaction() as ledger:
+            if not any((event.id, event.kind) == (entry_id, "run") for event in ledger.events):
+                raise missing
             ledger.add("finished", content)
 
-    def note_elsewhere(self, source: Source, other: "Ledger") -> None:
+    def note_elsewhere(self, source: Source, other: "Ledger", other_id: str) -> None:
         """Note that a dataset is charged in another ledger, unless that is noted already.
 
         Raises `LedgerError` if it has runs, a limit or a demand in this one, or is charged in a
-        third one.
+        third one. other_id: of the other one; "" if it has no entries yet
         """
         names, charged = self._names(source), text_of_path(other.name)
         with self.store.transaction() as ledger:
-            account = account_of_names(ledger.events, names)
-            self.refuse_elsewhere(account, other)
-            if not account.elsewhere:
-                ledger.add("elsewhere", _note(names, ledger=charged))
+            account = self._account(ledger.events, names)
+            self.refuse_elsewhere(account, charged, other_id)
+            if account.is_used:
+                raise LedgerError(elsewhere_text(account.dataset, self.name))
+            if Elsewhere(charged, other_id) not in account.elsewhere:
+                ledger.add("elsewhere", _note(names, ledger=charged, ledger_id=other_id))
 
-    def refuse_elsewhere(self, account: Account, charged: "Ledger") -> None:
-        """Raise `LedgerError` if a dataset has its account here or in a third ledger."""
-        of = [name for name in account.elsewhere if name != text_of_path(charged.name)]
-        if charged != self and account.is_used:
-            of.append(text_of_path(self.name))
-        if of:
-            raise LedgerError(
-                f"The dataset {account.dataset!r} has its account in the ledger {of[0]!r}; use "
-                "that one (“Ledger” in the app, --ledger on the command line), so that all it "
-                "costs stands in one place."
-            )
+    @staticmethod
+    def refuse_elsewhere(account: Account, charged: str, charged_id: str) -> None:
+        """Raise `LedgerError` if the account is noted to be in another ledger than this one."""
+        for noted in account.elsewhere:
+            if not noted.means(charged, charged_id):
+                raise LedgerError(elsewhere_text(account.dataset, noted.name))
 
     def _names(self, source: Source) -> tuple[str, ...]:
         return source.names(self.store.folder)
 
+    def _account(self, events: Sequence[Event], names: Sequence[str]) -> Account:
+        return account_of_names(events, names, self.store.folder)
 
-def ledger_for(source: Source, place: str | Path | None = None) -> Ledger:
-    """The ledger that is named; without a name the one in the folder that a source lies in.
 
-    Raises `LedgerError` for records without a folder, those of a database.
-    """
-    if place is not None:
-        return Ledger(place)
-    if source.home is None:
+def elsewhere_text(dataset: str, ledger: str) -> str:
+    """That records have their account in a ledger, which is not the one to be used."""
+    return (
+        f"The dataset {dataset!r} has its account in the ledger {ledger!r}; use that one "
+        "(“Ledger” in the app, --ledger on the command line), so that all it costs stands in one "
+        "place."
+    )
+
+
+def _refuse_loosening(
+    bounds: Sequence[tuple[tuple[str, ...], Any]], names: Sequence[str], what: str
+) -> None:
+    """Raise `LedgerError` if none of these bounds was set for the records of these names."""
+    own = set(own_names(names))
+    if bounds and all(own.isdisjoint(others) for others, _ in bounds):
+        whose = joined(list(dict.fromkeys(repr(others[0]) for others, _ in bounds)))
         raise LedgerError(
-            f"The records {source.name!r} lie in no folder that could hold their ledger; name "
-            "one (the option --ledger), the same for every release of them."
+            f"The {what} of the dataset {names[0]!r} was set for {whose}, with which it has one "
+            f"account; name {whose} to loosen it."
         )
-    return Ledger(source.home / FILENAME)
 
 
 def _note(names: Sequence[str], **content: str | int | None) -> dict[str, Any]:

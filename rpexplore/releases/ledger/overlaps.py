@@ -3,65 +3,258 @@
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from rpexplore.common.files import home_folder, write_whole
+from rpexplore.common.files import FILE_PREFIX, home_folder
+from rpexplore.common.installation import is_sample_data
 from rpexplore.common.text import rounded
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
-from rpexplore.data.source import Source, path_in_name
+from rpexplore.data.frames import FrameSource
+from rpexplore.data.source import Source
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
-from rpexplore.releases.ledger.account import Account
-from rpexplore.releases.ledger.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger.account import Account, Elsewhere, account_of_names, ledger_id
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger, elsewhere_text
 
 # ---- One account for the same records: nobody adds up what is charged in two ledgers, or in
 # parts.
 #
-# What lies beside the records binds every run. Where nothing can (a database, records in a folder
-# that cannot be written to), the app remembers the ledgers it has used, and says what they hold.
+# Records are known by names that do not depend on what they hold (`Source.names`). If a ledger that
+# this user knows of has an account of one of them, that account is meant, and no other is begun.
+# Known are the ledger that is named; those in folders around the records and in them; those that
+# the user has used, which are remembered; and those that any of these notes as the one in which the
+# records are charged. A ledger is what its first entry makes it (`Ledger.id`): one that is noted or
+# remembered, and is gone or another one, is no empty one.
 
 
-MOST_REMEMBERED = 100  # ledgers
+MOST_LOOKED_INTO = 100  # of the ledgers that are remembered, the last ones
 _SECONDS_PASSED_OVER = 60  # a ledger on a server that did not answer
 _passed_over: dict[Ledger, float] = {}  # until when, by the monotonic clock
 
 
-def refuse_overlaps(ledger: Ledger, source: Source) -> None:
-    """Raise `LedgerError` if these records, or records in or around them, are charged apart.
+@dataclass(frozen=True)
+class _Found:
+    """What a ledger holds of some records; `problem` if it cannot be read.
 
-    That is: if another ledger, in a folder around the records or in them, has runs, a limit or a
-    demand of theirs, or says that they are charged elsewhere; or if any of these ledgers has such
-    of a folder around the records, or of files in them.
+    digests  of its events
     """
+
+    id: str = ""
+    digests: tuple[str, ...] = ()
+    account: Account | None = None
+    problem: LedgerError | None = None
+
+
+def ledger_of(source: Source, place: str | Path | None = None) -> Ledger:
+    """The ledger that the account of some records is in; the one beside them if they have none.
+
+    Args:
+        place: The ledger that is named, if one is.
+
+    Raises:
+        LedgerError: If they have their account in another ledger than the one that is named, or in
+            several; if that ledger is gone, or is another one than it was; and if they lie in no
+            folder, have no account, and none is named.
+    """
+    return known_ledger(source, place) or Ledger.beside(source)
+
+
+def known_ledger(
+    source: Source, place: str | Path | None = None, others: Sequence[Ledger] = ()
+) -> Ledger | None:
+    """As `ledger_of`, but None if the records have no account and no ledger is named.
+
+    others: further ledgers to look into
+    """
+    named = None if place is None else Ledger(place)
+    other_name = ""
+    if isinstance(source, FrameSource):
+        other_name = " If these are other records, give them another name."
+    remembered, lasting = remembered_ledgers(), _lasting_names(source)
+    of_these = [one for one in remembered if one.names & lasting]
+    found: dict[Ledger, _Found] = {}
+    noted: list[Elsewhere] = []
+    to_look = [*([] if named is None else [named]), *_ledgers_around(source), *others]
+    to_look += [
+        ledger
+        for one in dict.fromkeys([*of_these, *remembered[:MOST_LOOKED_INTO]])
+        if (ledger := _ledger_named(one.name)) is not None
+    ]
+    needed = {one.name for one in of_these}
+    for ledger in to_look:  # which grows
+        if ledger in found:
+            continue
+        is_needed = ledger == named or ledger.name in needed
+        if not is_needed and _passed_over.get(ledger, 0) > time.monotonic():
+            continue
+        found[ledger] = _look(ledger, source)
+        account, problem = found[ledger].account, found[ledger].problem
+        if problem is not None and ledger == named:
+            raise problem
+        for one in () if account is None else account.elsewhere:
+            noted.append(one)
+            needed.add(one.name)
+            if (other := _ledger_named(one.name)) is not None:
+                to_look.append(other)
+    used = [ledger for ledger, one in found.items() if one.account and one.account.is_used]
+    used.sort(key=lambda ledger: (ledger.name not in needed, ledger == named))
+    holders = [
+        ledger
+        for number, ledger in enumerate(used)
+        if not any(
+            _is_copy(found[ledger], found[other], or_equal=other_number < number)
+            for other_number, other in enumerate(used)
+            if other != ledger and not _are_one(ledger, other, found)
+        )
+    ]
+    holders += [_ledger_meant(source, one, found, named, "") for one in noted]
+    for one in of_these:
+        _ledger_meant(source, one, found, named, other_name or _forgetting(one.name))
+    for one in remembered:
+        if named is not None and one.name == named.name and one.ledger_id:
+            _ledger_meant(source, one, found, named, _forgetting(one.name))
+    charged: list[Ledger] = []
+    for ledger in sorted(holders, key=lambda ledger: ledger != named):
+        if not any(_are_one(ledger, other, found) for other in charged):
+            charged.append(ledger)
+    apart = [ledger for ledger in charged if named and not _are_one(ledger, named, found)]
+    if apart:
+        raise LedgerError(elsewhere_text(source.name, apart[0].name) + other_name)
+    if len(charged) > 1:
+        raise LedgerError(
+            f"The records {source.name!r} have accounts in two ledgers, {charged[0].name!r} and "
+            f"{charged[1].name!r}, and nobody adds up what they cost; release apart the parts that "
+            "have their account in one of them, or, if a ledger was copied, keep one of the two."
+        )
+    ledger = named or next(iter(charged), None)
+    if named is None and ledger is not None and _is_of_others(ledger, source):
+        raise LedgerError(elsewhere_text(source.name, ledger.name))
+    return ledger
+
+
+def _is_of_others(ledger: Ledger, source: Source) -> bool:
+    """Whether a ledger is a file of another user's, so that nobody is led to it unasked.
+
+    The one beside the records is where everybody looks.
+    """
+    beside = None if source.home is None else source.home / FILENAME
+    if ledger.path in (None, beside) or not hasattr(os, "geteuid"):
+        return False
+    return ledger.path.exists() and ledger.path.stat().st_uid != os.geteuid()
+
+
+def _ledgers_around(source: Source) -> list[Ledger]:
+    """Those of the usual name in a folder around the records, or in them."""
     if source.home is None:
-        return
+        return []
     location = source.path if isinstance(source, FileSource) else source.home
     around = [
         folder / FILENAME
         for path in (location / "any", *_files_below(source))
         for folder in path.parents
     ]
-    inside = list(location.rglob(FILENAME)) if location.is_dir() else []
-    further = [file for file in {*around, *inside} if file != ledger.path and file.is_file()]
-    for book in (ledger, *map(Ledger, further)):
-        used_in_book = _used_paths(book)
-        if book == ledger or used_in_book is not None:
-            book.refuse_elsewhere(book.account_of(source), ledger)
-        for used, has in (used_in_book or {}).items() if isinstance(source, FileSource) else ():
-            if used in location.parents or location in used.parents:
-                how = "which they lie in" if used in location.parents else "which lies in them"
-                raise LedgerError(
-                    f"The ledger {book.name!r} has {has} {str(used)!r}, {how}: what the "
-                    f"records {source.name!r} cost would be counted apart. Name the records "
-                    "as there."
-                )
+    inside = location.rglob(FILENAME) if location.is_dir() else ()
+    return [Ledger(file) for file in dict.fromkeys((*around, *inside)) if file.is_file()]
+
+
+def _look(ledger: Ledger, source: Source) -> _Found:
+    """What a ledger holds of the records.
+
+    Others than the one in use may be somebody else's, and closed to us. One on a server that does
+    not answer is not tried again for a minute, so that nobody waits for it at every look.
+    """
+    try:
+        events = ledger.store.read_events()
+        names = source.names(ledger.store.folder)
+        account = account_of_names(events, names, ledger.store.folder)
+        return _Found(ledger_id(events), tuple(event.digest for event in events), account)
+    except (LedgerError, OSError) as error:
+        if ledger.path is None:
+            _passed_over[ledger] = time.monotonic() + _SECONDS_PASSED_OVER
+        problem = (
+            error
+            if isinstance(error, LedgerError)
+            else LedgerError(
+                f"The ledger {ledger.name!r} cannot be read ({error.strerror}); check its path."
+            )
+        )
+        return _Found(problem=problem)
+
+
+def _are_one(ledger: Ledger, other: Ledger, found: Mapping[Ledger, _Found]) -> bool:
+    """Whether two names are of one ledger: in a database, one for each role that uses it."""
+    if ledger == other or ledger.path is not None or other.path is not None:
+        return ledger == other
+    ids = [found[one].id if one in found else "" for one in (ledger, other)]
+    return ids[0] == ids[1] != ""
+
+
+def _is_copy(found: _Found, other: _Found, *, or_equal: bool) -> bool:
+    """Whether a ledger is the other one as it was earlier; or_equal: or as it is."""
+    n_events = len(found.digests)
+    is_earlier = found.digests == other.digests[:n_events]
+    return is_earlier and (or_equal or n_events < len(other.digests))
+
+
+def _ledger_meant(
+    source: Source,
+    noted: Elsewhere,
+    found: Mapping[Ledger, _Found],
+    named: Ledger | None,
+    remedy: str,
+) -> Ledger:
+    """The ledger that a note means, wherever it is now. Raises `LedgerError` if it is gone."""
+    ledger = _ledger_named(noted.name)
+    there = found.get(ledger, _Found()) if ledger is not None else _Found()
+    is_new = noted.ledger_id == ""  # when it was noted
+    is_it = is_new or (there.id and noted.ledger_id in (None, there.id))
+    if ledger is not None and there.problem is None and is_it:
+        return ledger
+    if noted.ledger_id:
+        same = [other for other, one in found.items() if one.id == noted.ledger_id]
+        if same:
+            return named if named in same else same[0]
+    if there.problem is not None:
+        raise there.problem
+    state = "is another one than it was" if there.id else "is gone, or empty"
+    raise LedgerError(
+        f"The ledger {noted.name!r}, in which the records {source.name!r} are charged, {state}: "
+        "what was spent is not known without it. Bring it back (mount its disk, restore it from a "
+        f"copy, correct the connection), or name it where it is now.{remedy}"
+    )
+
+
+def _ledger_named(name: str) -> Ledger | None:
+    """The ledger of a name that was noted; None for what can be no name."""
+    with suppress(LedgerError, ValueError):
+        return Ledger(name)
+    return None
+
+
+def note_account(ledger: Ledger, source: Source) -> bool:
+    """Note in which ledger some records are charged, where it is found from them afterwards.
+
+    In the user's memory, and beside the records in folders that can be written to. Returns whether
+    the ledger had no entries yet, so that it is to be noted again when it has. Raises
+    `LedgerError`.
+    """
+    own_id = ledger.id
+    with suppress(OSError):  # a home that cannot be written to
+        _remember(ledger, own_id, source)
+    folders = [home for home in homes(source) if os.access(home, os.W_OK)]
+    beside = [Ledger(home / FILENAME) for home in folders if not is_sample_data(home)]
+    for other in dict.fromkeys(beside):
+        if other != ledger:
+            other.note_elsewhere(source, ledger, own_id)
+    return not own_id
 
 
 def homes(source: Source) -> list[Path]:
@@ -74,22 +267,6 @@ def homes(source: Source) -> list[Path]:
 
 def _files_below(source: Source) -> tuple[Path, ...]:
     return source.files_below() if isinstance(source, DatabaseSource) else ()
-
-
-def _used_paths(ledger: Ledger) -> dict[Path, str] | None:
-    """The files and folders that bind runs in the ledger, and how; None if it cannot be read.
-
-    Others than the one in use may be somebody else's, and closed to us.
-    """
-    with suppress(LedgerError, OSError):
-        return {
-            path.resolve(): "runs on" if account.entries else "a limit or a demand for"
-            for account in ledger.accounts()
-            if account.is_used
-            for name in account.names
-            if (path := path_in_name(ledger.store.folder, name)) is not None
-        }
-    return None
 
 
 def refuse_among_records(source: Source, *paths: Path | None) -> None:
@@ -105,61 +282,63 @@ def refuse_among_records(source: Source, *paths: Path | None) -> None:
             )
 
 
-# ---- ledgers elsewhere
+# ---- Ledgers that the user has used, and for which records: lines of JSON that are only added to,
+# so that no run takes away what another one has just noted.
 
 
-def remember_ledger(ledger: Ledger) -> None:
-    """Note that a ledger is used, for `remembered_ledgers`. Raises `OSError`."""
-    others = [other for other in remembered_ledgers() if other != ledger]
-    names = [one.name for one in (ledger, *others)][:MOST_REMEMBERED]
+@dataclass(frozen=True)
+class Remembered(Elsewhere):
+    """A ledger that was used. names: what lasts of those of the records that it was used for."""
+
+    names: frozenset[str] = frozenset()
+
+
+def remembered_ledgers() -> list[Remembered]:
+    """The ledgers that the user has used, the last one first; none if that cannot be read."""
+    remembered: dict[str, Remembered] = {}
+    with suppress(OSError):
+        for line in _file_of_ledgers().read_bytes().splitlines():
+            with suppress(ValueError, TypeError, KeyError):
+                content = json.loads(line)
+                # Of an earlier version: names of ledgers alone, the last one first.
+                notes = [content] if isinstance(content, dict) else content[::-1]
+                for note in notes:
+                    if isinstance(note, str):
+                        note = {"ledger": note, "id": "", "names": []}
+                    before = remembered.pop(note["ledger"], Remembered(note["ledger"], ""))
+                    remembered[before.name] = Remembered(
+                        before.name, note["id"] or before.ledger_id, before.names | {*note["names"]}
+                    )
+    return list(remembered.values())[::-1]
+
+
+def _remember(ledger: Ledger, own_id: str, source: Source) -> None:
+    """Note that a ledger is used for some records, unless that is noted. Raises `OSError`."""
+    names = _lasting_names(source)
+    known = [one for one in remembered_ledgers() if one.name == ledger.name]
+    if known and known[0].ledger_id == own_id and names <= known[0].names:
+        return
+    note = {"ledger": ledger.name, "id": own_id, "names": sorted(names)}
     home_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_whole(_file_of_ledgers(), json.dumps(names), mode=0o600)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+    with open(os.open(_file_of_ledgers(), flags, 0o600), "ab") as file:
+        # The line that an earlier version, or a process that was killed, has left may have no end.
+        file.write(b"\n" + json.dumps(note).encode() + b"\n")
 
 
-def remembered_ledgers() -> list[Ledger]:
-    """The ledgers that the user's app has used, the last one first; none if it cannot be read."""
-    with suppress(OSError, ValueError, TypeError, LedgerError):
-        return [Ledger(name) for name in json.loads(_file_of_ledgers().read_bytes())]
-    return []
+def _lasting_names(source: Source) -> frozenset[str]:
+    """Names that other records do not get: without paths, at which new files may come to lie."""
+    names = source.names(Path("/"))
+    if source.home is None:
+        return frozenset(names)
+    return frozenset(name for name in names if FILE_PREFIX in name)
 
 
-def charged_elsewhere(
-    source: Source, ledger: Ledger, others: Iterable[Ledger]
-) -> dict[Ledger, Account]:
-    """What other ledgers than this one hold on a source, where they can be read.
-
-    One in a database that cannot is not tried again for a minute, so that nobody waits for it at
-    every look.
-    """
-    charged = {}
-    for other in dict.fromkeys(others):
-        if other == ledger or _passed_over.get(other, 0) > time.monotonic():
-            continue
-        try:
-            account = other.account_of(source)
-        except (LedgerError, OSError):
-            if other.path is None:
-                _passed_over[other] = time.monotonic() + _SECONDS_PASSED_OVER
-            continue
-        if account.is_used:
-            charged[other] = account
-    return charged
-
-
-def describe_charge(ledger: Ledger, account: Account, budget: Budget) -> str:
-    """What a ledger that is not the one in use holds on some records, in words.
-
-    budget: whose privacy unit the amounts are for
-    """
-    spent, limit = account.spent_record_rho, account.limit_record_rho
-    limit_text, where = "no budget limit", f"in the ledger {ledger.name!r}"
-    if limit is not None:
-        limit_text = f"a budget limit of {budget.amount_text(limit * budget.records_factor)}"
-    if account.approval_demand is not None:
-        limit_text += " and a demand for approvals"
-    if not account.entries:
-        return f"{limit_text}, and no runs yet, {where}"
-    return f"{budget.amount_text(spent * budget.records_factor)} {where}, which has {limit_text}"
+def _forgetting(name: str) -> str:
+    return (
+        f" If it is given up, and other records are meant, take its lines ({name!r}) out of "
+        f"{str(_file_of_ledgers())!r}."
+    )
 
 
 def _file_of_ledgers() -> Path:
@@ -198,8 +377,10 @@ def describe_earlier_run(plan: Plan | PartPlan, account: Account) -> str:
     )
 
 
-def datasets(ledger: Ledger, budget: Budget, *, without: str) -> pd.DataFrame:
-    """One row a dataset, but for one: dataset, runs, rho, epsilon, limit ("none" without one).
+def datasets(ledger: Ledger, budget: Budget, *, without: Account) -> pd.DataFrame:
+    """One row a dataset, but for those of one account: dataset, runs, rho, epsilon, limit.
+
+    limit: "none" without one
 
     Raises `LedgerError` if the ledger cannot be read.
     """
@@ -210,6 +391,6 @@ def datasets(ledger: Ledger, budget: Budget, *, without: str) -> pd.DataFrame:
         if limit is not None:
             limit_text = budget.amount_text(limit * budget.records_factor, digits=6)
         amount = rounded(spent, 6, "up"), budget.epsilon_text(spent)
-        if account.dataset != without:
+        if without.names.isdisjoint(account.names):
             rows.append((account.dataset, len(account.entries), *amount, limit_text))
     return pd.DataFrame(rows, columns=["dataset", "runs", "rho", "epsilon", "limit"])

@@ -455,9 +455,9 @@ def test_frames_are_in_the_unit_of_the_plan_and_rounded_against_us(ledger, data)
     assert listed["epsilon"].tolist()[-1] == "ε = 9.19 at δ = 1e-6"
     assert listed["state"].tolist() == ["started", "started", "finished"]
     budget = Budget(epsilon=1, delta="1e-9")
-    assert datasets(ledger, budget, without=ledger.account(data).dataset).empty
+    assert datasets(ledger, budget, without=ledger.account(data)).empty
     ledger.set_limit(data, budget.rho * 50)
-    (row,) = datasets(ledger, budget, without="nothing").to_dict("records")
+    (row,) = datasets(ledger, budget, without=ledger.account("nothing")).to_dict("records")
     # ρ = 1/3 + 1/7 + 1/9, ε(ρ, 1e-9) = 7.0751
     assert (row["runs"], row["rho"]) == (3, "0.587302")
     assert row["dataset"] == ledger.account(data).dataset

@@ -5,6 +5,7 @@ import time
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import psycopg
 import pytest
@@ -15,13 +16,10 @@ from rpexplore.data.files.source import FileSource
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger import ledger_database, ledger_tables, overlaps
+from rpexplore.releases.ledger.account import Elsewhere
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger.ledger_database import LedgerDatabase
-from rpexplore.releases.ledger.overlaps import (
-    charged_elsewhere,
-    remember_ledger,
-    remembered_ledgers,
-)
+from rpexplore.releases.ledger.overlaps import ledger_of, remembered_ledgers
 from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.release import release, resume
 from rpexplore.results.combination import ReleaseId, refuse_other_records
@@ -406,11 +404,10 @@ def test_a_server_that_is_gone_leaves_open_whether_the_run_is_charged(
 
 def test_a_run_is_noted_beside_the_records_and_binds_others(ledger, data, tmp_path):
     release(PLAN, data, tmp_path / "first", ledger=ledger.name)
-    assert Ledger.beside(data).account(data).elsewhere == ("postgresql:LEDGER",)
-    for other in (None, tmp_path / "other.sqlite"):
-        with pytest.raises(LedgerError, match="has its account in the ledger 'postgresql:LEDGER'"):
-            release(PLAN, data, tmp_path / "second", ledger=other)
-    release(PLAN, data, tmp_path / "second", ledger=ledger.name)
+    assert Ledger.beside(data).account(data).elsewhere == (Elsewhere(ledger.name, ledger.id),)
+    with pytest.raises(LedgerError, match="has its account in the ledger 'postgresql:LEDGER'"):
+        release(PLAN, data, tmp_path / "second", ledger=tmp_path / "other.sqlite")
+    release(PLAN, data, tmp_path / "second")
     assert states(ledger, data) == ["finished"] * 2
 
 
@@ -425,8 +422,8 @@ def test_a_ledger_beside_the_records_binds_a_database(ledger, data, tmp_path):
 def test_a_file_in_a_folder_that_has_runs_is_not_charged_apart(file_first, ledger, data, tmp_path):
     first, second = (data, data.parent) if file_first else (data.parent, data)
     release(PLAN, first, tmp_path / "first", ledger=ledger.name)
-    with pytest.raises(LedgerError, match="would be counted apart"):
-        release(PLAN, second, tmp_path / "second", ledger=ledger.name)
+    release(PLAN, second, tmp_path / "second", ledger=ledger.name)
+    assert len(ledger.account(first).entries) == len(ledger.account(second).entries) == 2
 
 
 def test_releases_are_told_apart_by_it(ledger, data, tmp_path):
@@ -457,21 +454,22 @@ def test_a_run_that_was_stopped_is_finished_by_the_note_of_its_ledger(ledger, da
 def test_it_is_remembered_by_its_name_and_passed_over_when_it_is_gone(
     ledger, data, tmp_path, monkeypatch
 ):
-    monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(overlaps, "_passed_over", {})
     ledger.set_limit(data, Fraction(3))
-    remember_ledger(ledger)
-    assert (tmp_path / "home" / "ledgers.json").read_text() == '["postgresql:LEDGER"]'
-    here = FileSource(data), Ledger.beside(data)
-    found = charged_elsewhere(*here, remembered_ledgers())
-    assert [account.limit_record_rho for account in found.values()] == [3]
-    url = os.environ[BOOKER]
+    assert [(one.name, one.ledger_id) for one in remembered_ledgers()] == [(ledger.name, ledger.id)]
+    Ledger.beside(data).path.unlink()
+    assert ledger_of(FileSource(data)) == ledger
+    other = FileSource(data.with_name("other.csv"))
+    other.path.write_text("a\n0\n")
+    url, look = os.environ[BOOKER], Mock(wraps=overlaps._look)
+    monkeypatch.setattr(overlaps, "_look", look)
     monkeypatch.setenv(BOOKER, "postgresql://127.0.0.1:1/none")
-    assert charged_elsewhere(*here, remembered_ledgers()) == {}
+    assert ledger_of(other) == ledger_of(other) == Ledger.beside(data)
+    assert look.call_count == 1  # not tried again for a minute
     monkeypatch.setenv(BOOKER, url)
-    assert charged_elsewhere(*here, remembered_ledgers()) == {}  # not tried again for a minute
     monkeypatch.setattr(overlaps, "_passed_over", {ledger: time.monotonic()})
-    assert [*charged_elsewhere(*here, remembered_ledgers())] == [ledger]
+    ledger.book(other.path, PLAN, "out")
+    assert ledger_of(other) == ledger
 
 
 def test_files_of_two_machines_are_two_datasets_unless_these_are_named_alike(

@@ -1,0 +1,529 @@
+"""Attacks on accounts: records led away from what was spent on them, and ledgers from their name.
+
+Whatever is done to files between two runs, without changing or copying them, one account is meant,
+with its limit and its demands, and a ledger that is missing is not an empty one.
+"""
+
+import base64
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import rpexplore as rp
+from rpexplore.data.engines.source import DatabaseSource
+from rpexplore.errors import ApprovalError, DataError, LedgerError, ReleaseError
+from rpexplore.planning.planner import plan_tables
+from rpexplore.releases.approvals import check_approvals
+from rpexplore.releases.charged_run import booked_run
+from rpexplore.releases.ledger import account
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger.overlaps import remembered_ledgers
+from rpexplore.releases.release import release, resume
+from tests.cli.program import Program
+from tests.data.engines.servers import in_duckdb
+from tests.support.ledgers import OWNER, database_ledger
+from tests.support.ssh_keys import public, requires_ssh_keygen, with_keys
+
+PLAN = plan_tables(
+    rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2}), 1),
+    loss=rp.SumOfVariances(),
+    budget=rp.Budget(rho="1/2"),
+)
+KEY = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + bytes(32)).decode()
+DEMAND = rp.ApprovalDemand(1, f"alice@x ssh-ed25519 {KEY}\n")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    folder = tmp_path / "survey"
+    folder.mkdir()
+    for name in ("one.csv", "two.csv"):
+        (folder / name).write_text("a\n0\n1\n")
+    return folder
+
+
+def n_runs(data: Path) -> int:
+    """In the account of the records, wherever it is."""
+    return len(Ledger.of(data).account(data).entries)
+
+
+# --- records
+
+
+def moved(data: Path, to: Path) -> Path:
+    return Path(shutil.move(data, to / "moved.csv"))
+
+
+def linked(data: Path, to: Path) -> Path:
+    (to / "hard.csv").hardlink_to(data)
+    return to / "hard.csv"
+
+
+def linked_softly(data: Path, to: Path) -> Path:
+    (to / "soft.csv").symlink_to(data)
+    return to / "soft.csv"
+
+
+def moved_with_its_folder(data: Path, to: Path) -> Path:
+    return Path(shutil.move(data.parent, to / "moved")) / data.name
+
+
+def moved_into_a_folder(data: Path, to: Path) -> Path:
+    (to / "2024" / "part").mkdir(parents=True)
+    (to / "2024" / "other.csv").write_text("a\n1\n")
+    shutil.move(data, to / "2024" / "part" / "moved.csv")
+    return to / "2024"
+
+
+def linked_into_a_folder(data: Path, to: Path) -> Path:
+    (to / "2024").mkdir()
+    (to / "2024" / "other.csv").write_text("a\n1\n")
+    return linked(data, to / "2024").parent
+
+
+def its_folder(data: Path, to: Path) -> Path:
+    return data.parent
+
+
+def written_anew_then_its_folder(data: Path, to: Path) -> Path:
+    """As an editor saves it: another file, at the same path."""
+    (to / "new.csv").write_text(data.read_text())
+    (to / "new.csv").replace(data)
+    return data.parent
+
+
+WAYS = [
+    moved,
+    linked,
+    linked_softly,
+    moved_with_its_folder,
+    moved_into_a_folder,
+    linked_into_a_folder,
+    its_folder,
+    written_anew_then_its_folder,
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("named", [False, True])
+def test_no_way_to_lead_a_file_to_another_account(
+    way: Callable[[Path, Path], Path], named, folder, tmp_path
+):
+    (tmp_path / "ledgers").mkdir()
+    ledger = tmp_path / "ledgers" / "named.sqlite" if named else None
+    data = folder / "one.csv"
+    release(PLAN, data, tmp_path / "out", ledger=ledger, limit_rho="1/2")
+    (tmp_path / "elsewhere").mkdir()
+    data = way(data, tmp_path / "elsewhere")
+    assert n_runs(data) == 1
+    for used in (None, tmp_path / "third.sqlite"):
+        with pytest.raises(
+            LedgerError, match=r"left of its budget limit|has its account in the ledger"
+        ):
+            release(PLAN, data, tmp_path / "again", ledger=used)
+    assert not (tmp_path / "third.sqlite").exists()
+
+
+def a_file_in_it(folder: Path) -> Path:
+    return folder / "one.csv"
+
+
+def a_file_that_is_new_in_it(folder: Path) -> Path:
+    (folder / "new.csv").write_text("a\n0\n")
+    return folder / "new.csv"
+
+
+def a_file_that_was_written_anew(folder: Path) -> Path:
+    (folder / "one.csv").unlink()
+    (folder / "one.csv").write_text("a\n0\n")
+    return folder / "one.csv"
+
+
+def a_file_moved_out_of_it(folder: Path) -> Path:
+    return Path(shutil.move(folder / "one.csv", folder.parent / "out-of-it.csv"))
+
+
+def a_folder_in_it(folder: Path) -> Path:
+    (folder / "sub").mkdir()
+    shutil.move(folder / "two.csv", folder / "sub")
+    return folder / "sub"
+
+
+def a_folder_around_it(folder: Path) -> Path:
+    (folder.parent / "around").mkdir()
+    shutil.move(folder, folder.parent / "around")
+    return folder.parent / "around"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        a_file_in_it,
+        a_file_that_is_new_in_it,
+        a_file_that_was_written_anew,
+        a_file_moved_out_of_it,
+        a_folder_in_it,
+        a_folder_around_it,
+    ],
+)
+@pytest.mark.parametrize("bound", ["limit", "demand"])
+def test_less_or_more_than_a_folder_is_bound_as_the_folder(part, bound, folder, tmp_path):
+    if bound == "limit":
+        release(PLAN, folder, tmp_path / "out", limit_rho="1/2")
+    else:
+        Ledger.beside(folder).require_approvals(folder, DEMAND)
+    error = {"limit": LedgerError, "demand": ApprovalError}[bound]
+    with pytest.raises(error, match=r"left of its budget limit|demands approvals"):
+        release(PLAN, part(folder), tmp_path / "again")
+
+
+def test_files_beside_each_other_have_their_own_accounts_until_they_are_counted_as_one(
+    folder, tmp_path
+):
+    release(PLAN, folder / "one.csv", tmp_path / "one")
+    assert n_runs(folder / "two.csv") == 0
+    release(PLAN, folder / "two.csv", tmp_path / "two")
+    assert n_runs(folder / "one.csv") == 1
+    release(PLAN, folder, tmp_path / "both")
+    for data in (folder, folder / "one.csv", folder / "two.csv"):
+        assert n_runs(data) == 3
+
+
+def test_a_demand_follows_a_file(folder, tmp_path):
+    data = folder / "one.csv"
+    Ledger(tmp_path / "named.sqlite").require_approvals(data, DEMAND)
+    (tmp_path / "elsewhere").mkdir()
+    with pytest.raises(ApprovalError, match="demands approvals"):
+        release(PLAN, moved(data, tmp_path / "elsewhere"), tmp_path / "out")
+
+
+def test_a_file_that_somebody_else_has_charged_is_known_by_the_note_beside_it(
+    folder, tmp_path, monkeypatch
+):
+    data = folder / "one.csv"
+    release(PLAN, data, tmp_path / "out", ledger=tmp_path / "named.sqlite", limit_rho="1/2")
+    monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "home of another"))
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, data, tmp_path / "again")
+    with pytest.raises(LedgerError, match=r"account in the ledger '.*named\.sqlite'"):
+        release(PLAN, data, tmp_path / "again", ledger=tmp_path / "third.sqlite")
+
+
+def test_a_database_in_a_file_keeps_its_account_where_it_is_moved(folder, tmp_path):
+    before = in_duckdb(pa.table({"a": [0, 1]}), folder / "survey.duckdb")
+    release(PLAN, before, tmp_path / "out", limit_rho="1/2")
+    (tmp_path / "elsewhere").mkdir()
+    path = shutil.move(folder / "survey.duckdb", tmp_path / "elsewhere" / "moved.duckdb")
+    after = replace(before, connection=replace(before.connection, url=f"duckdb://{path}"))
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, after, tmp_path / "again")
+
+
+def test_nobody_is_led_unasked_to_a_ledger_of_somebody_else_s(folder, tmp_path, monkeypatch):
+    """Whoever may write beside the records could note a ledger there, and remove it later."""
+    data, named = folder / "one.csv", tmp_path / "named.sqlite"
+    release(PLAN, data, tmp_path / "out", ledger=named)
+    monkeypatch.setattr(os, "geteuid", lambda: os.stat(named).st_uid + 1)
+    with pytest.raises(LedgerError, match=r"account in the ledger '.*named\.sqlite'; use that one"):
+        release(PLAN, data, tmp_path / "again")
+    release(PLAN, data, tmp_path / "again", ledger=named)
+
+
+def test_accounts_in_two_ledgers_are_not_charged_further(folder, tmp_path):
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+        shutil.move(folder / f"{name}.csv", folder / name)
+        release(PLAN, folder / name / f"{name}.csv", tmp_path / name)
+    with pytest.raises(LedgerError, match="have accounts in two ledgers"):
+        release(PLAN, folder, tmp_path / "both")
+
+
+# --- ledgers
+
+
+@pytest.fixture
+def named(folder, tmp_path) -> Path:
+    """A ledger on a share, in which one.csv is charged."""
+    named = tmp_path / "share" / "ledger.sqlite"
+    named.parent.mkdir()
+    release(PLAN, folder / "one.csv", tmp_path / "out", ledger=named)
+    return named
+
+
+def unmounted(named: Path) -> None:
+    named.parent.rename(named.parent.with_name("unmounted"))
+    named.parent.mkdir()
+
+
+def replaced(named: Path) -> None:
+    unmounted(named)
+    records = named.parent / "other.csv"
+    records.write_text("a\n0\n")
+    Ledger(named).book(records, PLAN, "out")
+
+
+def emptied(named: Path) -> None:
+    with sqlite3.connect(named) as connection:
+        connection.execute("DELETE FROM events")
+        connection.execute("UPDATE last SET n_events = 0, digest = ?", [account.START])
+    connection.close()
+
+
+@pytest.mark.parametrize("lost", [unmounted, replaced, emptied])
+@pytest.mark.parametrize("knows", ["the note", "the user", "both"])
+def test_a_named_ledger_that_is_lost_is_not_begun_anew(
+    lost, knows, named, folder, tmp_path, monkeypatch
+):
+    if knows == "the note":
+        monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "another"))
+    if knows == "the user":
+        (folder / FILENAME).unlink()
+    lost(named)
+    before = named.read_bytes() if named.exists() else None
+    for ledger in (named, None, tmp_path / "new.sqlite"):
+        with pytest.raises(LedgerError, match=r"is gone, or empty|is another one than it was"):
+            release(PLAN, folder / "one.csv", tmp_path / "again", ledger=ledger)
+        with pytest.raises(LedgerError, match=r"is gone, or empty|is another one than it was"):
+            Ledger(ledger or Ledger.beside(folder / "one.csv").name).set_limit(
+                folder / "one.csv", Fraction(1)
+            )
+    assert (named.read_bytes() if named.exists() else None) == before
+    assert not (tmp_path / "new.sqlite").exists()
+
+
+def test_other_records_do_not_begin_a_ledger_that_is_gone_either(named, folder, tmp_path):
+    unmounted(named)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "other.csv").write_text("a\n0\n")
+    with pytest.raises(LedgerError, match=r"is gone, or empty.*take its lines .*ledgers\.json"):
+        release(PLAN, tmp_path / "other" / "other.csv", tmp_path / "again", ledger=named)
+    home = Path(os.environ["RPEXPLORE_HOME"])
+    (home / "ledgers.json").unlink()
+    release(PLAN, tmp_path / "other" / "other.csv", tmp_path / "again", ledger=named)
+
+
+def test_the_ledger_beside_the_records_is_missed_when_it_is_removed(folder, tmp_path):
+    data = folder / "one.csv"
+    release(PLAN, data, tmp_path / "out")
+    Ledger.beside(data).path.unlink()
+    with pytest.raises(LedgerError, match="is gone, or empty"):
+        release(PLAN, data, tmp_path / "again")
+    # Other records at that path are not missing a ledger that was removed with the first ones.
+    data.unlink()
+    data.write_text("a\n0\n")
+    release(PLAN, data, tmp_path / "again")
+
+
+def test_a_ledger_that_was_moved_is_the_same_where_it_is_named(named, folder, tmp_path):
+    data = folder / "one.csv"
+    there = named.rename(tmp_path / "moved.sqlite")
+    with pytest.raises(LedgerError, match="name it where it is now"):
+        release(PLAN, data, tmp_path / "again")
+    release(PLAN, data, tmp_path / "again", ledger=there)
+    release(PLAN, data, tmp_path / "third")  # which is noted by now
+    assert len(Ledger(there).account(data).entries) == n_runs(data) == 3
+
+
+def test_an_old_copy_of_a_ledger_is_not_used_in_its_place(named, folder, tmp_path):
+    data = folder / "one.csv"
+    shutil.copy(named, tmp_path / "copy.sqlite")
+    for _ in range(2):
+        with pytest.raises(LedgerError, match=r"has its account in the ledger .*ledger\.sqlite"):
+            release(PLAN, data, tmp_path / "again", ledger=tmp_path / "copy.sqlite")
+        shutil.copy(tmp_path / "copy.sqlite", folder.parent / FILENAME)  # and does not disturb
+        release(PLAN, data, tmp_path / f"again{_}", ledger=named)
+
+
+def test_a_database_that_is_another_one_is_not_begun_anew(folder, tmp_path, postgres, monkeypatch):
+    ledger, data = database_ledger(postgres, monkeypatch), folder / "one.csv"
+    release(PLAN, data, tmp_path / "out", ledger=ledger.name)
+    database_ledger(postgres, monkeypatch)  # of the same name, and empty
+    for used in (ledger.name, None):
+        with pytest.raises(LedgerError, match=r"'postgresql:LEDGER', .* is gone, or empty"):
+            release(PLAN, data, tmp_path / "again", ledger=used)
+    assert ledger.accounts() == ()
+
+
+def test_a_ledger_in_a_database_has_a_name_for_each_role(folder, tmp_path, postgres, monkeypatch):
+    ledger, data = database_ledger(postgres, monkeypatch), folder / "one.csv"
+    Ledger(f"postgresql:{OWNER}").set_limit(data, PLAN.record_rho)
+    release(PLAN, data, tmp_path / "out", ledger=ledger.name)
+    for used in (None, ledger.name, f"postgresql:{OWNER}"):
+        with pytest.raises(LedgerError, match="left of its budget limit"):
+            release(PLAN, data, tmp_path / "again", ledger=used)
+
+
+def test_a_server_that_is_gone_is_no_reason_to_begin_another_ledger(
+    folder, tmp_path, postgres, monkeypatch
+):
+    ledger, data = database_ledger(postgres, monkeypatch), folder / "one.csv"
+    release(PLAN, data, tmp_path / "out", ledger=ledger.name)
+    (folder / FILENAME).unlink()
+    monkeypatch.setenv("LEDGER", "postgresql://127.0.0.1:1/none")
+    with pytest.raises(LedgerError, match="'postgresql:LEDGER' cannot be used"):
+        release(PLAN, data, tmp_path / "again")
+    release(PLAN, folder / "two.csv", tmp_path / "again")  # which it never held
+
+
+def test_ledgers_and_notes_of_earlier_versions_are_read(folder, tmp_path, monkeypatch):
+    """Entries that name no ledger's identity, and no parts of folders."""
+    data, named = folder / "one.csv", tmp_path / "named.sqlite"
+    release(PLAN, data, tmp_path / "out", ledger=named)
+    monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "home"))
+    (folder / FILENAME).unlink()
+    note = {"names": ["one.csv"], "noted": "2026-01-01T00:00:00+00:00", "user": ""}
+    with Ledger.beside(data).store.transaction() as events:
+        events.add("elsewhere", note | {"ledger": str(named)})
+    release(PLAN, data, tmp_path / "again")
+    assert n_runs(data) == 2
+    named.unlink()
+    with pytest.raises(LedgerError, match="is gone, or empty"):
+        release(PLAN, data, tmp_path / "third")
+    (tmp_path / "home" / "ledgers.json").write_text('["postgresql:A", "/b"]')
+    assert [one.name for one in remembered_ledgers()] == ["postgresql:A", "/b"]
+
+
+def stop(doing: str, share: float) -> None:
+    if doing == "Writing the release":
+        raise KeyboardInterrupt
+
+
+def test_a_run_is_finished_in_no_ledger_but_its_own(folder, tmp_path):
+    named = tmp_path / "named.sqlite"
+    with pytest.raises(KeyboardInterrupt):
+        release(PLAN, folder / "one.csv", tmp_path / "out", ledger=named, on_progress=stop)
+    there = named.rename(tmp_path / "moved.sqlite")
+    with pytest.raises(ReleaseError, match="name the ledger"):
+        resume(tmp_path / "out")
+    with pytest.raises(LedgerError, match="has no run 1"):
+        Ledger(named).finish(1)
+    assert not named.exists()
+    resume(tmp_path / "out", ledger=there)
+
+
+def test_a_run_is_not_charged_again_where_its_ledger_was_moved(folder, tmp_path, monkeypatch):
+    data, named = folder / "one.csv", tmp_path / "named.sqlite"
+    Ledger(named).book(folder / "two.csv", PLAN, "other")
+    with monkeypatch.context() as patch:
+        before_noise = "rpexplore.releases.release.write_measured"
+        patch.setattr(before_noise, lambda *_: stop("Writing the release", 0.0))
+        with pytest.raises(KeyboardInterrupt):
+            release(PLAN, data, tmp_path / "out", ledger=named)
+    there = named.rename(tmp_path / "moved.sqlite")
+    with pytest.raises(LedgerError, match="is gone"):
+        booked_run(tmp_path / "out")
+    release(PLAN, data, tmp_path / "out", ledger=there)
+    assert n_runs(data) == 1
+
+
+# --- what binds accounts that come together
+
+
+def test_the_strictest_limit_holds_and_is_loosened_by_the_name_of_whose_it_is(folder, tmp_path):
+    one, two = folder / "one.csv", folder / "two.csv"
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    for data, limit in ((one, "1/2"), (two, "3/4"), (folder, "2")):
+        if data != folder:
+            ledger.set_limit(data, Fraction(limit))
+    release(PLAN, one, tmp_path / "out", ledger=ledger.name)
+    with pytest.raises(LedgerError, match=r"left of its .*\(set for 'survey/one\.csv'\)"):
+        release(PLAN, folder, tmp_path / "both", ledger=ledger.name)
+    for limit in (None, Fraction(2)):
+        with pytest.raises(LedgerError, match=r"was set for .*'survey/one\.csv'.* to loosen it"):
+            ledger.set_limit(folder, limit)
+    ledger.set_limit(folder, Fraction(1, 2))  # as strict
+    ledger.set_limit(folder, Fraction(5))  # its own
+    assert ledger.account(folder).limit_record_rho == Fraction(1, 2)
+    ledger.set_limit(one, None)
+    assert ledger.account(folder).limit_record_rho == Fraction(3, 4)
+    ledger.set_limit(two, Fraction(1))
+    release(PLAN, folder, tmp_path / "both", ledger=ledger.name)
+    assert len(ledger.account(one).entries) == 2
+
+
+@pytest.mark.parametrize("first", ["people", "households"])
+def test_the_strictest_limit_holds_for_a_view_of_two_tables(first, tmp_path):
+    path = tmp_path / "base.duckdb"
+    made = in_duckdb(pa.table({"a": [0, 1]}), path)
+    with duckdb.connect(path) as database:
+        for table in ("people", "households"):
+            database.execute(f"CREATE TABLE {table} AS SELECT 0 AS a")
+        database.execute(
+            "CREATE VIEW both_of_them AS SELECT p.a FROM people p JOIN households h ON p.a = h.a"
+        )
+    people, households, view = (
+        DatabaseSource(made.connection, table) for table in ("people", "households", "both_of_them")
+    )
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    limits = {people: Fraction(1, 4), households: Fraction(3)}
+    for source in limits if first == "people" else reversed(limits):
+        ledger.set_limit(source, limits[source])
+    with pytest.raises(LedgerError, match=r"only ρ = 0\.25 .*main\.people"):
+        release(PLAN, view, tmp_path / "out", ledger=ledger.name)
+    with pytest.raises(LedgerError, match="to loosen it"):
+        ledger.set_limit(view, None)
+    release(PLAN, households, tmp_path / "out", ledger=ledger.name)
+
+
+@requires_ssh_keygen
+def test_every_demand_of_accounts_that_come_together_is_to_be_met(folder, tmp_path):
+    keys = with_keys(tmp_path, "alice@x", "bob@x", "carol@x")
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    listed = {name: f"{name}@x {public(keys / name)}\n" for name in ("alice", "bob")}
+    ledger.require_approvals(folder / "one.csv", rp.ApprovalDemand(1, listed["alice"]))
+    ledger.require_approvals(folder / "two.csv", rp.ApprovalDemand(1, listed["bob"]))
+    alice, bob, carol = (rp.approve(PLAN, keys / name) for name in ("alice", "bob", "carol"))
+    for given in ([], [alice], [bob]):
+        missing = "bob" if given == [alice] else "alice"
+        with pytest.raises(ApprovalError, match=rf"of a list \({missing}@x\)"):
+            release(PLAN, folder, tmp_path / "out", ledger=ledger.name, approvals=given)
+    demands = ledger.account(folder).approval_demands
+    with pytest.raises(ApprovalError, match="of carol@x does not count"):
+        check_approvals(demands, PLAN.sha256, [alice, bob, carol])
+    with pytest.raises(LedgerError, match=r"demand for approvals .* to loosen it"):
+        ledger.require_approvals(folder, None)
+    release(PLAN, folder, tmp_path / "out", ledger=ledger.name, approvals=[alice, bob])
+    ledger.require_approvals(folder / "two.csv", None)
+    assert [one.names for one in ledger.account(folder).approval_demands] == [["alice@x"]]
+
+
+# --- the command
+
+
+def test_the_command_shows_the_account_where_it_is_and_takes_limits_there(
+    folder, tmp_path, monkeypatch
+):
+    data, named = folder / "one.csv", tmp_path / "named.sqlite"
+    release(PLAN, data, tmp_path / "out", ledger=named)
+    monkeypatch.chdir(tmp_path)
+    command = Program(tmp_path)
+    facts = command.json("ledger", "survey/one.csv")
+    assert (len(facts["runs"]), facts["ledger"]) == (1, str(named))
+    command.done("ledger", "survey/one.csv", "--limit-record-rho", "1/2")
+    assert Ledger(named).account(data).limit_record_rho == Fraction(1, 2)
+    assert not Ledger.beside(data).account(data).is_used
+    text = command.refused("ledger", "survey/one.csv", "--ledger", "other.sqlite")
+    assert "has its account in the ledger" in text
+
+
+@pytest.mark.parametrize("name", ["rpexplore-ledger.sqlite", "codebook.json", "empty", "missing"])
+@pytest.mark.parametrize("limit", [[], ["--limit-record-rho", "1"]])
+def test_what_is_no_data_has_no_account(name, limit, folder, tmp_path, monkeypatch):
+    release(PLAN, folder / "one.csv", tmp_path / "out")
+    (folder / "codebook.json").write_text("{}")
+    (folder / "empty").mkdir()
+    before = Ledger(folder / FILENAME).n_entries()
+    monkeypatch.chdir(tmp_path)
+    text = Program(tmp_path).refused("ledger", f"survey/{name}", *limit)
+    assert "A ledger itself is named by --ledger" in text
+    with pytest.raises(DataError):
+        Ledger(folder / FILENAME).set_limit(folder / name, Fraction(1))
+    assert Ledger(folder / FILENAME).n_entries() == before
