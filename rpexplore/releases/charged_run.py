@@ -93,6 +93,8 @@ class ChargedRun:
         refuse_among_records(source, output, ledger.path)
         ledger.store.check_bookable()
         self._account = account = ledger.account_of(source)
+        if self._record_limit is not None and account.limit_record_rho is None:
+            ledger.store.check_bookable(sets_limit=True)
         self._entry = _booked_before(account, plan, output)
         self._entry_id = None if self._entry is None else self._entry.id
         self.is_booked = self._entry_id is not None
