@@ -93,8 +93,6 @@ class ChargedRun:
         refuse_among_records(source, output, ledger.path)
         ledger.store.check_bookable()
         self._account = account = ledger.account_of(source)
-        if self._record_limit is not None and account.limit_record_rho is None:
-            ledger.store.check_bookable(sets_limit=True)
         self._entry = _booked_before(account, plan, output)
         self._entry_id = None if self._entry is None else self._entry.id
         self.is_booked = self._entry_id is not None
@@ -102,6 +100,8 @@ class ChargedRun:
             PartCounts(source, options, steps, self.fingerprint) for steps in self.steps.parts
         ]
         if self._entry is None:
+            if self._record_limit is not None and account.limit_record_rho is None:
+                ledger.store.check_bookable(sets_limit=True)
             check_limit(account, plan, self._record_limit)
             check_approvals(account.approval_demand, plan.sha256, options.approvals)
         else:
