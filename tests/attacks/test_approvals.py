@@ -119,9 +119,11 @@ def test_another_ssh_keygen_in_the_path_and_the_environment_change_no_judgement(
     monkeypatch.setattr(ssh_signatures.subprocess, "run", noted)
     monkeypatch.setenv("LD_PRELOAD", "")
     monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
-    demand = rp.ApprovalDemand(1, f"bob@x {public(keys / 'bob')}\n")
-    with pytest.raises(ApprovalError, match="is not listed for that name"):
-        check_approvals(demand, PLAN.sha256, [alice])
+    listed = f"bob@x {public(keys / 'bob')}\n"
+    alice.check(PLAN.sha256)
+    reason = refusal(alice.signed_text, alice.signature, NAMESPACE, listed, "alice@x")
+    assert reason == "is not listed for that name"
+    assert len(given) == 2
     assert {os.path.isabs(program) and Path(program) != fake for program, _ in given} == {True}
     assert {frozenset(environment) for _, environment in given} == {
         frozenset({"TZ", "LC_ALL", "PATH"})

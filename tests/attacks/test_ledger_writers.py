@@ -444,6 +444,32 @@ CREATE CONSTRAINT TRIGGER emptied AFTER INSERT ON rpexplore_ledger.events
 """
 
 
+def test_a_ledger_is_not_made_in_a_schema_of_somebody_elses(ledger, postgres):
+    """Its owner could drop the functions, and put others in their place."""
+    postgres.run(
+        "SET client_min_messages = error",
+        "DROP SCHEMA rpexplore_ledger CASCADE",
+        "CREATE SCHEMA rpexplore_ledger AUTHORIZATION booker",
+        "GRANT ALL ON SCHEMA rpexplore_ledger TO ledger_owner",
+    )
+    with pytest.raises(LedgerError, match="its schema rpexplore_ledger belongs to another role"):
+        LedgerDatabase(OWNER).create(("booker",))
+
+
+def test_nobody_finishes_the_run_of_another_role(ledger, data, postgres):
+    run_id = ledger.book(data, PLAN, "out")
+    postgres.run("DROP ROLE IF EXISTS other", "CREATE ROLE other LOGIN")
+    try:
+        LedgerDatabase(OWNER).create(("other",))
+        content = {"run": run_id, "finished": "", "manifest_sha256": "false"}
+        with pytest.raises(psycopg.Error, match="no sound entry"):
+            said_by(postgres, "other", call("finished", content))
+    finally:
+        postgres.run("DROP OWNED BY other", "DROP ROLE other")
+    ledger.finish(run_id, "true")
+    assert [entry.manifest_sha256 for entry in ledger.account(data).entries] == ["true"]
+
+
 def test_a_booking_that_the_server_drops_at_commit_is_noticed_before_noise_is_drawn(
     ledger, owned, data, postgres, tmp_path, no_noise
 ):

@@ -168,7 +168,14 @@ class LedgerDatabase:
         from rpexplore.releases.ledger import ledger_tables
 
         with self._opened() as server:
-            state = "new" if ledger_tables.create(server) else "there"
+            try:
+                state = "new" if ledger_tables.create(server) else "there"
+            except PermissionError:
+                raise self._error(
+                    "its schema rpexplore_ledger belongs to another role, which could exchange "
+                    "what is in it; have that removed (DROP SCHEMA), or make the ledger as its "
+                    "owner"
+                ) from None
             if state == "there":
                 self._check_version(server)
                 state = "renewed" if ledger_tables.renew(server) else state

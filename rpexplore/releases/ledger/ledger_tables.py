@@ -78,8 +78,8 @@ CREATE FUNCTION {SCHEMA}.names_of(content text) RETURNS text[] LANGUAGE sql IMMU
     SELECT ARRAY(SELECT json_array_elements_text(content::json -> 'names'))
 $$;
 
--- These names, and those of all that shares a name with them, up to an entry.
-CREATE FUNCTION {SCHEMA}.connected(given text[], up_to bigint) RETURNS text[]
+-- These names, and those of all that shares a name with them.
+CREATE FUNCTION {SCHEMA}.connected(given text[]) RETURNS text[]
 LANGUAGE plpgsql AS $$
 DECLARE
     known text[] := ARRAY[]::text[];
@@ -88,8 +88,11 @@ BEGIN
     WHILE more IS NOT NULL LOOP
         known := known || more;
         SELECT array_agg(DISTINCT name) INTO more
-        FROM {SCHEMA}.events, unnest({SCHEMA}.names_of(content)) AS name
-        WHERE id <= up_to AND {SCHEMA}.names_of(content) && known AND name <> ALL (known);
+        FROM (
+            SELECT {SCHEMA}.names_of(content) AS names FROM {SCHEMA}.events
+            WHERE kind NOT IN ('finished', 'approved') OFFSET 0  -- each text is read once
+        ) AS events, unnest(names) AS name
+        WHERE names && known AND name <> ALL (known);
     END LOOP;
     RETURN known;
 END $$;
@@ -233,6 +236,10 @@ BEGIN
                 AND (content::json ->> 'run')::bigint = about
                 AND content::json ->> 'manifest_sha256'
                     NOT IN ('', new_content::json ->> 'manifest_sha256'))
+            -- Nobody finishes the run of another role. (In version 1, users were no roles.)
+            OR new_kind = 'finished' AND EXISTS (
+                SELECT FROM {SCHEMA}.events JOIN pg_roles ON rolname = content::json ->> 'user'
+                WHERE id = about AND rolname <> session_user)
         THEN
             RAISE EXCEPTION 'no sound entry' USING ERRCODE = 'RXBAD';
         END IF;
@@ -243,7 +250,7 @@ BEGIN
         UPDATE {SCHEMA}.last SET n_events = number, digest = chain;
     END LOOP;
     FOR event IN SELECT id, content FROM {SCHEMA}.events WHERE id > n_before AND kind = 'run' LOOP
-        known := {SCHEMA}.connected({SCHEMA}.names_of(event.content), number);
+        known := {SCHEMA}.connected({SCHEMA}.names_of(event.content));
         total := {SCHEMA}.spent(known);
         FOR bound IN
             SELECT {SCHEMA}.ratio(term ->> 'record_rho')
@@ -323,7 +330,9 @@ SELECT session_user, has_function_privilege('{SCHEMA}.book{_OF_ENTRIES}', 'EXECU
 """)
 
 
-_SCHEMA_NUMBER = sa.text(f"SELECT oid FROM pg_namespace WHERE nspname = '{SCHEMA}'")
+_SCHEMA_OF = sa.text(f"""
+SELECT oid, pg_get_userbyid(nspowner) = current_user FROM pg_namespace WHERE nspname = '{SCHEMA}'
+""")
 _N_RELATIONS = sa.text("SELECT count(*) FROM pg_class WHERE relnamespace = :number")
 _N_ROLES = sa.text("SELECT count(*) FROM pg_roles WHERE rolname = :role")
 
@@ -439,13 +448,18 @@ def rights(server: sa.Connection) -> tuple[str, bool, bool]:
 
 
 def create(server: sa.Connection) -> bool:
-    """Make the tables, and their schema if it is not there; False if it has tables already."""
+    """Make the tables, and their schema if it is not there; False if it has tables already.
+
+    Raises `PermissionError` for a schema of somebody else's, who could exchange what is in it.
+    """
     _set(server, 0)
-    number = server.scalar(_SCHEMA_NUMBER)
-    if number is None:
+    schema = server.execute(_SCHEMA_OF).one_or_none()
+    if schema is None:
         server.execute(sa.schema.CreateSchema(SCHEMA))
-    elif server.scalar(_N_RELATIONS, {"number": number}):
+    elif server.scalar(_N_RELATIONS, {"number": schema[0]}):
         return False
+    elif not schema[1]:
+        raise PermissionError
     _METADATA.create_all(server, checkfirst=False)
     server.exec_driver_sql(_GUARD)
     server.exec_driver_sql(_FUNCTIONS)
