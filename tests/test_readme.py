@@ -279,15 +279,15 @@ def test_approvals(folder, tmp_path, monkeypatch):
 
 def test_a_ledger_for_a_team(shown, postgres, monkeypatch):
     database_ledger(postgres, monkeypatch)
-    postgres.run("DROP SCHEMA rpexplore_ledger CASCADE", "DROP ROLE IF EXISTS curator")
-    postgres.run("CREATE ROLE curator LOGIN")
+    postgres.run("DROP SCHEMA rpexplore_ledger CASCADE", "DROP ROLE IF EXISTS curator, steward")
+    postgres.run("CREATE ROLE curator LOGIN", "CREATE ROLE steward LOGIN")
     monkeypatch.setenv("LEDGER", postgres.url.replace("keeper@", "curator@"))
     folder = shown(SIX_COMMANDS)
     shutil.copy(folder / "sample_data" / "household.csv", folder / "people.csv")
     said = [run(arguments) for arguments in commands(TEAM_LEDGER)]
-    assert "is made. Entries can be added by curator." in said[0]
+    assert "Runs can be booked by curator. Limits and demands can be set by steward." in said[0]
     assert "finished" in said[2]
-    postgres.run("DROP OWNED BY curator", "DROP ROLE curator")
+    postgres.run("DROP OWNED BY curator, steward", "DROP ROLE curator, steward")
 
 
 def test_the_codebook_is_one():

@@ -142,7 +142,7 @@ _LEDGER = (
     "else the file in the folder of the data."
 )
 _CREATE_LEDGER = (
-    "Make the tables of a ledger in PostgreSQL, with the rights of the connection; takes no data."
+    "Make or renew the tables of a ledger in PostgreSQL, as their owner; takes no data."
 )
 _TABLES = (
     "A CSV file of tables, with a column attributes (written as for --table, in quotation marks; "
@@ -443,7 +443,15 @@ LimitForRecord = Annotated[
 CreateLedger = Annotated[bool, _flag("--create", _CREATE_LEDGER)]
 GrantLedger = Annotated[
     list[str] | None,
-    _option("ROLE", "With --create: a role that may then add entries, and read them.", "--grant"),
+    _option("ROLE", "With --create: a role that may then book runs, and read all.", "--grant"),
+]
+GrantLimits = Annotated[
+    list[str] | None,
+    _option(
+        "ROLE",
+        "With --create: a role that may then set limits and demand approvals, and read all.",
+        "--grant-limits",
+    ),
 ]
 RequireApprovals = Annotated[str | None, _option("FILE", _REQUIRE_APPROVALS)]
 NeededApprovals = Annotated[

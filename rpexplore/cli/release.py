@@ -171,6 +171,7 @@ def ledger(
     limit_record_rho: options.LimitForRecord = None,
     create: options.CreateLedger = False,
     grant: options.GrantLedger = None,
+    grant_limits: options.GrantLimits = None,
     require_approvals: options.RequireApprovals = None,
     approvals: options.NeededApprovals = None,
     as_json: options.AsJson = False,
@@ -178,21 +179,23 @@ def ledger(
     """Show what some data cost; set a limit, or demand approvals.
 
     All in ρ for one record; for a person with at most m records it is m² times that. A ledger in
-    PostgreSQL is made first: `ledger --create --ledger postgresql:NAME --grant ROLE`.
+    PostgreSQL is made first: `ledger --create --ledger postgresql:NAME --grant ROLE`, where ROLE
+    may book runs; a role of --grant-limits may set limits and demand approvals.
     """
     from rpexplore.cli.facts import account_facts, account_text
     from rpexplore.common.numbers import exact_fraction, exact_text
     from rpexplore.releases.approvals import ApprovalDemand
     from rpexplore.releases.ledger.overlaps import ledger_of
 
-    if create or grant:
+    if create or grant or grant_limits:
         given = {
             "DATA": data,
             "--database": database,
             "--limit-record-rho": limit_record_rho,
             "--require-approvals": require_approvals,
         }
-        _create_ledger(ledger, create, tuple(grant or ()), given, as_json)
+        roles = tuple(grant or ()), tuple(grant_limits or ())
+        _create_ledger(ledger, create, roles, given, as_json)
         return
     demand = None
     if require_approvals is not None and require_approvals.strip().lower() != "none":
@@ -229,11 +232,14 @@ def ledger(
 def _create_ledger(
     ledger: str | None,
     create: bool,
-    roles: tuple[str, ...],
+    roles: tuple[tuple[str, ...], tuple[str, ...]],
     given: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Make a ledger in a database; `given` is what does not go with that."""
+    """Make or renew a ledger in a database.
+
+    roles: those that may book, and those that may set limits. given: what does not go with that
+    """
     from rpexplore.releases.ledger.ledger import store_of
     from rpexplore.releases.ledger.ledger_database import LedgerDatabase
 
@@ -243,11 +249,15 @@ def _create_ledger(
     store = None if ledger is None else store_of(ledger)
     if not (create and isinstance(store, LedgerDatabase)):
         raise RpexploreError(
-            "A ledger is made by --create --ledger postgresql:NAME, with --grant ROLE if wanted; "
-            "one in a file is made at its first entry."
+            "A ledger is made by --create --ledger postgresql:NAME, with --grant ROLE and "
+            "--grant-limits ROLE if wanted; one in a file is made at its first entry."
         )
-    is_new = store.create(roles)
-    text = f"The ledger {store.name} {'is made' if is_new else 'was there already'}."
-    if roles:
-        text += f" Entries can be added by {', '.join(roles)}."
-    say_result(as_json, {"ledger": store.name, "is_new": is_new, "roles": list(roles)}, text)
+    state, (bookers, limiters) = store.create(*roles), roles
+    done = {"new": "is made", "renewed": "is renewed", "there": "was there already"}[state]
+    text = f"The ledger {store.name} {done}."
+    if bookers:
+        text += f" Runs can be booked by {', '.join(bookers)}."
+    if limiters:
+        text += f" Limits and demands can be set by {', '.join(limiters)}."
+    facts = {"roles": list(bookers), "roles_of_limits": list(limiters)}
+    say_result(as_json, {"ledger": store.name, "is_new": state == "new", **facts}, text)

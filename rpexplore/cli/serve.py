@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 from rpexplore.cli.console import say
 from rpexplore.cli.options import Option
+from rpexplore.common.files import home_folder
 from rpexplore.common.installation import (
     REFUSED,
     TOKEN_PARAMETER,
@@ -197,9 +198,11 @@ def run_server(
         announce: Called once it does.
         say: Told what somebody who waits for its end should know.
 
-    Raises `RpexploreError` if the app is not installed, the port is taken, or the app ends.
+    Raises `RpexploreError` if the app is not installed, the folder for what it saves is not the
+    user's own, the port is taken, or the app ends.
     """
     require("streamlit", "app", "the app")
+    home_folder()  # refuses one that is somebody else's, before a page needs it
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(app_script())]
     _refuse_taken(str(flags["server.address"]), int(flags["server.port"]))
     command += [f"--{name}={value}" for name, value in {**_FLAGS, **flags}.items()]

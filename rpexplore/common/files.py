@@ -26,13 +26,47 @@ _PART, _SECONDS_TO_WRITE = ".rpexplore-part-", 3600
 
 
 def home_folder() -> Path:
-    """`.rpexplore` in the user's home, or what RPEXPLORE_HOME says. It need not exist yet."""
+    """`.rpexplore` in the user's home, or what RPEXPLORE_HOME says. It need not exist yet.
+
+    Raises `RpexploreError` if somebody else could have put there what is in it.
+    """
     named = os.environ.get("RPEXPLORE_HOME")
     try:
-        return Path(named) if named else Path.home() / ".rpexplore"
+        folder = Path(named) if named else Path.home() / ".rpexplore"
     except RuntimeError:  # a user without a home, in a container say
         user = os.getuid() if hasattr(os, "getuid") else os.getlogin()
-        return Path(tempfile.gettempdir()) / f"rpexplore-{user}"
+        folder = Path(tempfile.gettempdir()) / f"rpexplore-{user}"
+    if problem := problem_with_owner(folder):
+        raise RpexploreError(
+            f"The folder {str(folder)!r}, where rpexplore keeps what is yours, cannot be used: "
+            f"{problem}. Take the right to write to it from others (chmod go-w) if it is your own, "
+            "or name another folder in the environment variable RPEXPLORE_HOME."
+        )
+    return folder
+
+
+def problem_with_owner(path: Path | int) -> str:
+    """Why a file or folder that is there already may hold what somebody else put there; "" if not.
+
+    It must belong to this user, or to the administrator, who can do anything; and nobody else may
+    write to it. A link counts as what it leads to, and must not be somebody else's either.
+
+    path: or the descriptor of an opened one; "" if nothing is there
+    """
+    if os.name != "posix":
+        return ""
+    try:
+        found = [os.stat(path)]
+        if isinstance(path, Path) and path.is_symlink():
+            found.append(path.lstat())
+    except OSError:
+        return ""
+    if any(status.st_uid not in (os.geteuid(), 0) for status in found):
+        return "it belongs to somebody else"
+    mode = stat.S_IMODE(found[0].st_mode)
+    if mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others may write to it (mode {mode:o})"
+    return ""
 
 
 def write_whole(path: str | Path, content: str | bytes, *, mode: int = 0o666) -> None:
@@ -170,8 +204,8 @@ def kind_beside_text(head: bytes) -> str:
 def secret_toml(path: Path, what: str, error: type[RpexploreError]) -> dict[str, Any] | None:
     """The content of a TOML file of secrets; None if it is no TOML, which its reader has to say.
 
-    Raises `error`, which calls the file by `what`, if others than its owner may use it or it cannot
-    be read, and `FileNotFoundError`.
+    Raises `error`, which calls the file by `what`, if it belongs to somebody else, if others than
+    its owner may use it or if it cannot be read, and `FileNotFoundError`.
     """
     try:
         with path.open("rb") as file:
@@ -180,6 +214,11 @@ def secret_toml(path: Path, what: str, error: type[RpexploreError]) -> dict[str,
                 raise error(
                     f"{what} {str(path)!r} must be for its owner alone, but others "
                     f"may use it (mode {stat.S_IMODE(mode):o}); run: chmod 600 {path}"
+                )
+            if problem := problem_with_owner(file.fileno()):
+                raise error(
+                    f"{what} {str(path)!r} cannot be used: {problem}. Write one of your own, and "
+                    "name that."
                 )
             return tomllib.load(file)
     except FileNotFoundError:

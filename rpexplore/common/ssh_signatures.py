@@ -1,11 +1,14 @@
 """SSH signatures of texts, made and checked by `ssh-keygen -Y`, as git does. No keys are kept.
 
 `ssh-keygen` is run without a shell, in a private folder that is removed afterwards; nothing that
-somebody else has written becomes more than the value of an option or a file's content.
+somebody else has written becomes more than the value of an option or a file's content. It is the
+one of the system, and has a small environment of its own, so that no setting of a terminal changes
+what it says: days between which keys are valid are judged in UTC.
 """
 
 import base64
 import binascii
+import os
 import re
 import shutil
 import subprocess
@@ -19,6 +22,14 @@ from rpexplore.errors import ApprovalError
 
 _BEGIN, _END = "-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n"
 _WIDTH = 70  # of a line of an armoured signature, as ssh-keygen writes it
+# Where systems have it: Linux and macOS, then what people install beside, and NixOS.
+_FOLDERS = "/usr/bin:/bin:/usr/local/bin:/opt/homebrew/bin:/run/current-system/sw/bin"
+_ENVIRONMENT = {"TZ": "UTC", "LC_ALL": "C", "PATH": _FOLDERS}
+# What signing needs beside: the agent, a security key, and how to ask for a passphrase.
+_TO_SIGN = (
+    "HOME", "SSH_AUTH_SOCK", "SSH_SK_PROVIDER", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "DISPLAY",
+    "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "TERM",
+)  # fmt: skip
 _SECONDS = 60  # by far more than checking takes
 _LARGEST_KEY = 65_536  # bytes of a file of a key; a certificate has a few thousand
 _GOOD = re.compile(r'Good "[^"]*" signature with \S+ key (SHA256:[0-9A-Za-z+/]{43})\n')
@@ -86,7 +97,7 @@ def signing_key(text: str, signature: str, namespace: str) -> str | None:
 def refusal(text: str, signature: str, namespace: str, allowed_signers: str, name: str) -> str:
     """Why a list does not allow this signature in a name, to go on after "the key"; "" if it does.
 
-    allowed_signers: the text of the list, as in ssh-keygen(1); its days are judged now
+    allowed_signers: the text of the list, as in ssh-keygen(1); its days are judged now, in UTC
     """
     with _file(signature) as path, _file(allowed_signers) as listed:
         arguments = ["-Y", "verify", "-n", namespace, "-s", str(path), "-f", str(listed)]
@@ -128,7 +139,9 @@ def _run(
 
     asks: whether it may ask somebody at the terminal
     """
-    program = shutil.which("ssh-keygen")
+    # Of PATH, where systems have it elsewhere: Windows, say. A relative folder there is none.
+    folders = [folder for folder in os.get_exec_path() if os.path.isabs(folder)]
+    program = shutil.which("ssh-keygen", path=os.pathsep.join([*_FOLDERS.split(":"), *folders]))
     if program is None:
         raise ApprovalError(
             "Approvals are signed and checked by ssh-keygen, which is not installed here; install "
@@ -136,9 +149,13 @@ def _run(
         )
     # What it asks for, and that it waits for a touch, is said on standard error.
     is_answered = asks and sys.stdin.isatty() and sys.stderr.isatty()
+    environment = {name: os.environ[name] for name in _TO_SIGN if asks and name in os.environ}
+    if os.name == "nt":  # without it, no program finds the system's libraries
+        environment |= {name: os.environ.get(name, "") for name in ("SYSTEMROOT", "USERPROFILE")}
     try:
         done = subprocess.run(
             [program, *arguments],
+            env=environment | _ENVIRONMENT,
             input=(text or "").encode() if not is_answered else None,
             stdout=subprocess.PIPE,
             stderr=None if is_answered else subprocess.PIPE,

@@ -427,7 +427,10 @@ def _n_bytes(arrays: Mapping[str, np.ndarray]) -> int:
 
 @cache
 def user_cache() -> StrategyCache:
-    """The cache in the user's folder; in this process only if RPEXPLORE_NO_CACHE is 1."""
+    """The cache in the user's folder; in this process only if RPEXPLORE_NO_CACHE is 1.
+
+    Raises `RpexploreError` for a folder that is not the user's own.
+    """
     off = os.environ.get("RPEXPLORE_NO_CACHE") == "1"
     return StrategyCache(None if off else home_folder() / "strategies")
 

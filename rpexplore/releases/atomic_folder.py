@@ -5,11 +5,11 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from rpexplore.common.files import names_to_disk, refuse_undecodable
+from rpexplore.common.files import names_to_disk, problem_with_owner, refuse_undecodable
 from rpexplore.common.text import data_size
 from rpexplore.errors import ReleaseError
 
@@ -45,6 +45,7 @@ def new_folder(
             "be written to."
         ) from None
     with _lock(lock, temporary, output):
+        _refuse_foreign(lock, temporary)
         check_new(output, drawn=drawn)  # it may have been filled before it was locked
         for left in temporary.iterdir() if is_new else ():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -71,8 +72,23 @@ def resumed_folder(output: Path, drawn: str) -> Iterator[Path]:
             "its noise had been drawn. Run the plan into it (one that was booked before is not "
             "charged again)."
         )
-    with _lock(lock, temporary, output), _give_name(output, temporary, drawn):
-        yield temporary
+    with _lock(lock, temporary, output):
+        _refuse_foreign(lock, temporary)
+        with _give_name(output, temporary, drawn):
+            yield temporary
+
+
+def _refuse_foreign(found: Path | int, temporary: Path) -> None:
+    """Raise `ReleaseError` for an unfinished folder that no run of this user has made.
+
+    What it holds would be taken for an earlier run, and what is written there could be read and
+    exchanged. found: its path, or its descriptor
+    """
+    if problem := problem_with_owner(found):
+        raise ReleaseError(
+            f"The folder {str(temporary)!r}, which only a stopped run would leave, cannot be used: "
+            f"{problem}. Have it removed, or choose another folder for the release."
+        )
 
 
 def unfinished_folder(output: Path) -> Path:
@@ -85,11 +101,15 @@ def _give_name(output: Path, temporary: Path, kept_with: str | None) -> Iterator
     """Give the temporary folder its name if the block ends well; else remove it, or keep it."""
     try:
         yield
-        _open_as_usual(temporary)
+        usual = _usual_mode(temporary)
+        # Others may write to a folder only when it has its name: an unfinished one is one's own.
+        temporary.chmod(usual & ~(stat.S_IWGRP | stat.S_IWOTH))
         check_new(output)
         os.sync()  # all of it is on disk before it looks complete
         temporary.rename(output)
         names_to_disk(output.parent)
+        with suppress(OSError):
+            output.chmod(usual)
     except BaseException:
         if kept_with is None or not (temporary / kept_with).exists():
             shutil.rmtree(temporary, ignore_errors=True)
@@ -121,12 +141,13 @@ def _lock(lock: int, temporary: Path, output: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _open_as_usual(folder: Path) -> None:
+def _usual_mode(folder: Path) -> int:
     """Temporary folders are closed to others; a finished one is as open as the user's others."""
     usual = folder / ".usual"
     usual.mkdir(exist_ok=True)  # a run that was killed here may have left it
-    folder.chmod(stat.S_IMODE(usual.stat().st_mode))
+    mode = stat.S_IMODE(usual.stat().st_mode)
     usual.rmdir()
+    return mode
 
 
 def write_to_disk(path: Path, content: str | bytes) -> None:
@@ -169,6 +190,7 @@ def check_new(output: Path, *, drawn: str | None = None) -> None:
         )
     try:
         refuse_undecodable(output)
+        _refuse_foreign(unfinished_folder(output), unfinished_folder(output))
         taken = output.exists() or output.is_symlink()
         left = drawn is not None and (unfinished_folder(output) / drawn).exists()
         parents = (*output.absolute().parents, output.absolute())  # "/" has no parents

@@ -103,6 +103,8 @@ class ChargedRun:
             PartCounts(source, options, steps, self.fingerprint) for steps in self.steps.parts
         ]
         if self._entry is None:
+            if self._record_limit is not None and account.limit_record_rho is None:
+                ledger.store.check_bookable(sets_limit=True)
             check_limit(account, plan, self._record_limit)
             check_approvals(account.approval_demands, plan.sha256, options.approvals)
         else:

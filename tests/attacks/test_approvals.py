@@ -2,13 +2,16 @@
 
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 import rpexplore as rp
+from rpexplore.common import ssh_signatures
+from rpexplore.common.ssh_signatures import refusal
 from rpexplore.errors import ApprovalError, ReleaseError
-from rpexplore.planning.approval import Approval
+from rpexplore.planning.approval import NAMESPACE, Approval
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases import charged_run
 from rpexplore.releases.approvals import check_approvals
@@ -86,6 +89,45 @@ def test_an_approval_is_not_one_of_another_plan(folder, alice):
     with pytest.raises(ApprovalError, match="is of another plan"):
         rp.release(OTHER, records(folder), folder / "out", approvals=[alice])
     assert runs(folder) == ()
+
+
+@pytest.mark.parametrize("zone", ["UTC", "XXX+12", "XXX-14"])
+@pytest.mark.parametrize(("hours", "reason"), [(1, ""), (-1, "had expired")])
+def test_the_days_of_a_key_are_those_of_utc(hours, reason, zone, keys, alice, monkeypatch):
+    """12 hours west of UTC a key would be good for half a day more, 14 hours east no more."""
+    monkeypatch.setenv("TZ", zone)
+    end = datetime.now(UTC) + timedelta(hours=hours)
+    options = f'valid-before="{end:%Y%m%d%H%M%S}"'
+    listed = f"alice@x {options} {public(keys / 'alice')}\n"
+    assert refusal(alice.signed_text, alice.signature, NAMESPACE, listed, "alice@x") == reason
+
+
+def test_another_ssh_keygen_in_the_path_and_the_environment_change_no_judgement(
+    keys, alice, tmp_path, monkeypatch
+):
+    fake = tmp_path / "ssh-keygen"
+    fake.write_text('#!/bin/sh\necho "Good \\"x\\" signature with ED25519 key"\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    given = []
+    run = ssh_signatures.subprocess.run
+
+    def noted(command, **options):
+        given.append((command[0], options["env"]))
+        return run(command, **options)
+
+    monkeypatch.setattr(ssh_signatures.subprocess, "run", noted)
+    monkeypatch.setenv("LD_PRELOAD", "")
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
+    listed = f"bob@x {public(keys / 'bob')}\n"
+    alice.check(PLAN.sha256)
+    reason = refusal(alice.signed_text, alice.signature, NAMESPACE, listed, "alice@x")
+    assert reason == "is not listed for that name"
+    assert len(given) == 2
+    assert {os.path.isabs(program) and Path(program) != fake for program, _ in given} == {True}
+    assert {frozenset(environment) for _, environment in given} == {
+        frozenset({"TZ", "LC_ALL", "PATH"})
+    }
 
 
 def changed_after_the_check(monkeypatch, change: Callable[[], None]) -> None:

@@ -453,7 +453,7 @@ def test_a_ledger_in_postgresql_is_made_used_and_told_without_its_password(
         program.done("combine", "out", *there, "--out", "combined"),
     ]
     assert said[:2] == [
-        f"The ledger postgresql:LEDGER_OWNER {what}. Entries can be added by booker.\n"
+        f"The ledger postgresql:LEDGER_OWNER {what}. Runs can be booked by booker.\n"
         for what in ("is made", "was there already")
     ]
     assert "is there already; leave --create out" in said[2]

@@ -17,6 +17,7 @@ def program(folder: Path, text: str, monkeypatch) -> None:
     path = folder / "ssh-keygen"
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
+    monkeypatch.setattr(ssh_signatures, "_FOLDERS", "")
     monkeypatch.setenv("PATH", str(folder))
 
 
@@ -68,6 +69,7 @@ def test_what_is_no_key_is_refused(content, tmp_path):
 
 
 def test_a_missing_ssh_keygen_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(ssh_signatures, "_FOLDERS", "")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ApprovalError, match=r"not installed here; install OpenSSH \(8\.2 or newer"):
         signing_key("t", "s", "n")

@@ -162,7 +162,7 @@ def test_before_all_is_drawn_a_killed_run_can_be_run_again_and_is_charged_once(
         ("queries", "rpexplore.releases.query_release.file_entry", 3),
         ("queries", "rpexplore.releases.release_steps.write_manifest", 1),
         *((kind, f"{STEPS[kind]}.write", 1) for kind in PLANS),
-        *((kind, "rpexplore.releases.atomic_folder._open_as_usual", 1) for kind in PLANS),
+        *((kind, "rpexplore.releases.atomic_folder._usual_mode", 1) for kind in PLANS),
         *((kind, "os.sync", 1) for kind in PLANS),
     ],
     indirect=["kind"],

@@ -13,8 +13,13 @@ KINDS = ("file", "postgresql")
 OWNER, BOOKER = "LEDGER_OWNER", "LEDGER"  # connections
 
 
-def database_ledger(server: Server, monkeypatch: pytest.MonkeyPatch) -> Ledger:
-    """A new ledger on a server, used by a role that may add entries and nothing else."""
+def database_ledger(
+    server: Server, monkeypatch: pytest.MonkeyPatch, *, sets_limits: bool = True
+) -> Ledger:
+    """A new ledger on a server, used by a role that may add entries and nothing else.
+
+    sets_limits: also limits and demands, and not runs alone
+    """
     server.run(
         "SET client_min_messages = error",
         "DROP SCHEMA IF EXISTS rpexplore_ledger CASCADE",
@@ -26,7 +31,7 @@ def database_ledger(server: Server, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     )
     monkeypatch.setenv(OWNER, server.url.replace("keeper@", "ledger_owner@"))
     monkeypatch.setenv(BOOKER, server.url.replace("keeper@", "booker@"))
-    LedgerDatabase(OWNER).create(("booker",))
+    LedgerDatabase(OWNER).create(("booker",), ("booker",) if sets_limits else ())
     return Ledger(f"postgresql:{BOOKER}")
 
 
@@ -43,4 +48,20 @@ def tamper(ledger: Ledger, server: Server | None, statement: str) -> None:
     assert server is not None
     server.run(
         "SET session_replication_role = replica", "SET search_path = rpexplore_ledger", statement
+    )
+
+
+def version_1(server: Server) -> None:
+    """Make a ledger of version 1 of the one on a server, where whoever booked wrote to tables."""
+    server.run(
+        "SET client_min_messages = error",
+        "DROP FUNCTION rpexplore_ledger.book, rpexplore_ledger.set_limits, "
+        "rpexplore_ledger.hold_off_others, rpexplore_ledger.append, rpexplore_ledger.is_sound, "
+        "rpexplore_ledger.spent, rpexplore_ledger.ratio, rpexplore_ledger.in_force, "
+        "rpexplore_ledger.connected, rpexplore_ledger.own_names_of, rpexplore_ledger.names_of",
+        "REVOKE ALL ON ALL TABLES IN SCHEMA rpexplore_ledger FROM booker",
+        "GRANT SELECT ON rpexplore_ledger.version TO booker",
+        "GRANT SELECT, INSERT ON rpexplore_ledger.events TO booker",
+        "GRANT SELECT, UPDATE ON rpexplore_ledger.last TO booker",
+        "UPDATE rpexplore_ledger.version SET version = 1",
     )

@@ -7,6 +7,7 @@ columns that are counted, and nothing else.
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,7 @@ import pyarrow as pa
 from rpexplore.common.processes import Progress
 from rpexplore.data.batch_source import kept_records
 from rpexplore.data.engines.connections import Connection
+from rpexplore.data.engines.postgres_servers import address_of, catalogue_of
 from rpexplore.data.engines.session import (
     ROWS_AT_ONCE,
     Provenance,
@@ -44,10 +46,6 @@ _KINDS = (
     pa.types.is_string,
     pa.types.is_dictionary,
 )
-_IDENTITY = """
-SELECT 'postgresql:' || system_identifier || '/' || current_database(), current_schema()
-FROM pg_control_system()
-"""
 _DEFINITIONS = """
 SELECT lower(name) AS name, type, lower(sql) AS sql FROM sqlite_schema
 WHERE type IN ('table', 'view')
@@ -140,6 +138,14 @@ class ADBCSession(Session):
             return cursor.fetch_record_batch().read_all()
 
 
+class ServerSession(ADBCSession):
+    """A session on a PostgreSQL server, whose tables have the account that they have otherwise."""
+
+    def provenance(self, name: str) -> Provenance:
+        with engine_errors(self.connection, name):
+            return catalogue_of(partial(_asked, self.backend), name).provenance(self.address)
+
+
 class SQLiteSession(ADBCSession):
     """A session on a file that this process reads. Its columns have no types, its values have."""
 
@@ -206,13 +212,14 @@ def open_session(connection: Connection) -> Iterator[Session]:
         )
     uri = rest if driver == "snowflake" else f"{kind}://{rest}"
     with _connected(connection, driver, uri) as backend:
+        if driver == "postgresql":
+            with engine_errors(connection):
+                address = address_of(partial(_asked, backend), connection)
+            yield ServerSession(connection, backend, address, "", backend.adbc_cancel)
+            return
         # Without user and options.
-        address, schema = f"{kind}://{rest.rpartition('@')[2].partition('?')[0]}".lower(), ""
-        if driver == "postgresql":  # known by its own number, as by its other session
-            with engine_errors(connection), backend.cursor() as cursor:
-                cursor.execute(_IDENTITY)
-                address, schema = cursor.fetchone()
-        yield ADBCSession(connection, backend, address, schema, backend.adbc_cancel)
+        address = f"{kind}://{rest.rpartition('@')[2].partition('?')[0]}".lower()
+        yield ADBCSession(connection, backend, address, "", backend.adbc_cancel)
 
 
 @contextmanager
@@ -238,6 +245,13 @@ def _connected(connection: Connection, driver: str, uri: str) -> Iterator[Any]:
     finally:
         with engine_errors(connection):
             backend.close()
+
+
+def _asked(backend: Any, statement: str, *parameters: str) -> str:
+    """The one value of a statement with parameters $1 and so on."""
+    with backend.cursor() as cursor:
+        cursor.execute(statement, parameters or None)
+        return cursor.fetchone()[0]
 
 
 def _table(name: str) -> str:

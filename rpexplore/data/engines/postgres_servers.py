@@ -1,15 +1,144 @@
-"""Connections to one PostgreSQL server: set up alike, and some that see what another one sees.
+"""PostgreSQL servers: which one is reached, what a name means there, and connections to one.
 
-The server works on a statement in one process, so that what is divided among connections is done
-sooner. Those beside the first one read its snapshot of the records; where there can be none (a
-pooler on the way, no place left, a server that refuses), the first one works alone.
+Whatever driver asks, the answers are the same, so that records have one account.
 """
 
+import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+from rpexplore.data.engines.connections import Connection
+from rpexplore.data.engines.session import Provenance, parts_of, quoted
+from rpexplore.errors import DataError
+
+# ---- Which server is reached, and what a table or view comes from, by the server's own numbers.
+#
+# A server has many addresses, and a table has a new name when it, or its schema or its database,
+# is renamed or it is moved to another schema. The numbers stay.
+
+
+Ask = Callable[..., str]
+"""Gives the one value of a statement and its parameters ($1 and so on); raises the driver's errors.
+"""
+
+_ADDRESS = """
+SELECT 'postgresql:' || system_identifier || '/' || current_database() FROM pg_control_system()
+"""
+# A table, and all that it reads: tables and views of a view, partitions and heirs of a table. Of
+# what a materialised view reads, only its own state counts: it is read as it was when it was made.
+_CATALOGUE = """
+WITH RECURSIVE relations(id, is_read) AS (
+    SELECT $1::text::regclass::oid, true
+  UNION
+    SELECT below.id, relations.is_read AND pg_class.relkind <> 'm'
+    FROM relations JOIN pg_class ON pg_class.oid = relations.id CROSS JOIN LATERAL (
+        SELECT refobjid FROM pg_rewrite JOIN pg_depend
+        ON pg_depend.classid = 'pg_rewrite'::regclass AND pg_depend.objid = pg_rewrite.oid
+        WHERE ev_class = relations.id AND ev_type = '1' AND refclassid = 'pg_class'::regclass
+      UNION ALL
+        SELECT inhrelid FROM pg_inherits WHERE inhparent = relations.id
+    ) AS below(id)
+), found AS (
+    SELECT id, nspname || '.' || relname AS name, relkind::text AS kind,
+        CASE WHEN bool_or(is_read) THEN concat_ws(' ',
+            id, pg_relation_filenode(id), pg_relation_size(id), pg_stat_get_tuples_inserted(id),
+            pg_stat_get_tuples_updated(id), pg_stat_get_tuples_deleted(id),
+            CASE WHEN relkind IN ('v', 'm') THEN md5(pg_get_viewdef(id)) END) END AS state
+    FROM relations JOIN pg_class ON pg_class.oid = id
+    JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
+    GROUP BY id, nspname, relname, relkind
+), functions AS (
+    SELECT DISTINCT pg_proc.oid::regprocedure::text AS name
+    FROM pg_rewrite JOIN pg_depend
+    ON pg_depend.classid = 'pg_rewrite'::regclass AND pg_depend.objid = pg_rewrite.oid
+    JOIN pg_proc ON refclassid = 'pg_proc'::regclass AND refobjid = pg_proc.oid
+    JOIN pg_language ON prolang = pg_language.oid
+    WHERE ev_class IN (SELECT id FROM found)
+        AND (lanname NOT IN ('internal', 'c') OR proname LIKE 'dblink%')
+)
+SELECT json_build_object(
+    'database', (SELECT oid::text FROM pg_database WHERE datname = current_database()),
+    'relations', (
+        SELECT json_agg(json_build_array(id::text, name, kind, state)
+            ORDER BY id <> $1::text::regclass, name)
+        FROM found),
+    'functions', (SELECT coalesce(json_agg(name ORDER BY name), '[]') FROM functions))::text
+"""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What a server's catalogue says of a table or view and of all that it reads.
+
+    relations  of each, the named one first: number, schema.name, kind (as in pg_class), and what
+               changes with its records, or None if it is not read as it is now
+    functions  that views call, and that may read anything
+    """
+
+    database: str
+    relations: list[tuple[str, str, str, str | None]]
+    functions: list[str]
+
+    def provenance(self, address: str) -> Provenance:
+        """The origin of the table in a database of this address."""
+        server = address.partition("/")[0]
+        foreign = [name for _, name, kind, _ in self.relations if kind == "f"]
+        return Provenance(
+            address,
+            tuple(name for _, name, _, _ in self.relations),
+            ids=tuple(f"{server}/{self.database}/{number}" for number, *_ in self.relations),
+            unseen=(
+                *(f"the foreign table {name}" for name in foreign),
+                *(f"the function {name}" for name in self.functions),
+            ),
+            state=tuple(state for *_, state in self.relations if state is not None),
+        )
+
+
+def catalogue_of(ask: Ask, name: str) -> Catalogue:
+    """What the server knows of a table; raises the driver's error if it is not there."""
+    content = json.loads(ask(_CATALOGUE, ".".join(quoted(part) for part in parts_of(name) if part)))
+    relations = [
+        (number, table, kind, state) for number, table, kind, state in content["relations"]
+    ]
+    return Catalogue(content["database"], relations, content["functions"])
+
+
+def address_of(ask: Ask, connection: Connection) -> str:
+    """Server and database: the server by its number, because it has many addresses.
+
+    Raises `DataError` if the server does not tell, and other errors of the driver.
+    """
+    try:
+        return ask(_ADDRESS)
+    except Exception as error:
+        state = getattr(error, "sqlstate", None)
+        if state == "42501":  # insufficient_privilege
+            raise DataError(
+                f"The connection {connection.name!r} may not ask which server it reaches, without "
+                "which a table would have an account for each of its addresses; ask for: GRANT "
+                "EXECUTE ON FUNCTION pg_control_system() TO role, with the connection's user as "
+                "role."
+            ) from None
+        if state == "42883":  # undefined_function
+            raise DataError(
+                f"The connection {connection.name!r} reaches a server that has no "
+                "pg_control_system(), without which a table would have an account for each of its "
+                "addresses; use PostgreSQL 10 or later, or count an export of the records."
+            ) from None
+        raise
+
+
+# ---- Connections to one server: set up alike, and some that see what another one sees.
+#
+# The server works on a statement in one process, so that what is divided among connections is done
+# sooner. Those beside the first one read its snapshot of the records; where there can be none (a
+# pooler on the way, no place left, a server that refuses), the first one works alone.
+
 
 # A server has 20 seconds to answer; one that is gone is noticed within a minute or so.
 CONNECT_DEFAULTS = {

@@ -13,7 +13,14 @@ from rpexplore.common.processes import Progress, part_of_progress
 from rpexplore.data.counting import maximal
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.packing import csv_batches, numbers_of, unpacked, words_of
-from rpexplore.data.engines.postgres_servers import Snapshot, begin, connect
+from rpexplore.data.engines.postgres_servers import (
+    Catalogue,
+    Snapshot,
+    address_of,
+    begin,
+    catalogue_of,
+    connect,
+)
 from rpexplore.data.engines.session import (
     ROWS_AT_ONCE,
     STATE,
@@ -23,8 +30,6 @@ from rpexplore.data.engines.session import (
     SQLSession,
     agree,
     engine_errors,
-    parts_of,
-    quoted,
     side_by_side,
 )
 from rpexplore.data.engines.source import Inspection, area_codes, count_streamed
@@ -37,42 +42,6 @@ from rpexplore.errors import DataError
 
 _NORMALIZES = 13_00_00  # the first version of a server that has normalize()
 _BLOCKS_AT_LEAST = 8  # for each of the statements, which all have to code the records
-_IDENTIFIER = "SELECT system_identifier FROM pg_control_system()"
-
-# A table, and all that it reads: tables and views of a view, partitions and heirs of a table. Of
-# what a materialised view reads, only its own state counts: it is read as it was when it was made.
-_RELATIONS = """
-WITH RECURSIVE relations(id, is_read) AS (
-    SELECT to_regclass(%s)::oid, true
-  UNION
-    SELECT below.id, relations.is_read AND pg_class.relkind <> 'm'
-    FROM relations JOIN pg_class ON pg_class.oid = relations.id CROSS JOIN LATERAL (
-        SELECT refobjid FROM pg_rewrite JOIN pg_depend
-        ON pg_depend.classid = 'pg_rewrite'::regclass AND pg_depend.objid = pg_rewrite.oid
-        WHERE ev_class = relations.id AND ev_type = '1' AND refclassid = 'pg_class'::regclass
-      UNION ALL
-        SELECT inhrelid FROM pg_inherits WHERE inhparent = relations.id
-    ) AS below(id)
-)
-SELECT id, nspname || '.' || relname, relkind::text, CASE WHEN bool_or(is_read) THEN concat_ws(' ',
-    id, pg_relation_filenode(id), pg_relation_size(id), pg_stat_get_tuples_inserted(id),
-    pg_stat_get_tuples_updated(id), pg_stat_get_tuples_deleted(id),
-    CASE WHEN relkind IN ('v', 'm') THEN md5(pg_get_viewdef(id)) END) END
-FROM relations JOIN pg_class ON pg_class.oid = id
-JOIN pg_namespace ON pg_namespace.oid = relnamespace
-WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
-GROUP BY id, nspname, relname, relkind
-ORDER BY id <> to_regclass(%s), nspname, relname
-"""
-_FUNCTIONS = """
-SELECT DISTINCT pg_proc.oid::regprocedure::text AS name
-FROM pg_rewrite JOIN pg_depend
-ON pg_depend.classid = 'pg_rewrite'::regclass AND pg_depend.objid = pg_rewrite.oid
-JOIN pg_proc ON refclassid = 'pg_proc'::regclass AND refobjid = pg_proc.oid
-JOIN pg_language ON prolang = pg_language.oid
-WHERE ev_class = ANY(%s) AND (lanname NOT IN ('internal', 'c') OR proname LIKE 'dblink%%')
-ORDER BY name
-"""
 
 
 @dataclass(frozen=True)
@@ -184,38 +153,16 @@ class PostgresSession(SQLSession):
         Of a view they may not, which can ask for the time or take any of its rows, nor of a foreign
         table, which is read in a transaction elsewhere.
         """
-        relations = self._relations(name)
+        relations = self._catalogue(name).relations
         return all(kind in "rpm" for _, _, kind, state in relations if state is not None)
 
-    def _relations(self, name: str) -> list[tuple[Any, ...]]:
-        parts = [part for part in parts_of(name) if part]
-        named = ".".join(quoted(part) for part in parts)
+    def _catalogue(self, name: str) -> Catalogue:
         with engine_errors(self.connection, name):
-            return self.backend.con.execute(_RELATIONS, (named, named)).fetchall()
+            return catalogue_of(partial(_asked, self.backend.con), name)
 
     def provenance(self, name: str) -> Provenance:
         """As the server's catalogue has it; it tells nothing of what functions read."""
-        relations = self._relations(name)
-        with engine_errors(self.connection, name):
-            execute = self.backend.con.execute
-            ids, tables, kinds, states = zip(*relations, strict=True)
-            functions = execute(_FUNCTIONS, (list(ids),)).fetchall()
-            (database,) = execute(
-                "SELECT oid FROM pg_database WHERE datname = current_database()"
-            ).fetchone()
-        unseen = [
-            f"the foreign table {table}"
-            for table, kind in zip(tables, kinds, strict=True)
-            if kind == "f"
-        ] + [f"the function {function}" for (function,) in functions]
-        server = self.address.partition("/")[0]
-        return Provenance(
-            self.address,
-            tables,
-            ids=tuple(f"{server}/{database}/{number}" for number in ids),
-            unseen=tuple(unseen),
-            state=tuple(state for state in states if state is not None),
-        )
+        return self._catalogue(name).provenance(self.address)
 
     def count_streamed(self, name: str, request: Request, on_progress: Progress) -> Counts:
         """Of records that the server codes and sends, many codes a number, by a binary COPY.
@@ -276,7 +223,7 @@ def open_session(connection: Connection) -> Iterator[Session]:
         server = connect(given)
     try:
         with engine_errors(connection):
-            identifier = _identifier(server, connection)
+            address = address_of(partial(_asked, server), connection)
             encoding = server.info.parameter_status("server_encoding")
             if encoding != "UTF8":
                 raise DataError(
@@ -286,7 +233,6 @@ def open_session(connection: Connection) -> Iterator[Session]:
             backend = ibis.postgres.from_connection(server)
             snapshot = begin(server, given)
             schema = backend.current_database
-        address = f"postgresql:{identifier}/{server.info.dbname}"
 
         def cancel() -> None:
             server.cancel_safe(timeout=5)
@@ -296,24 +242,13 @@ def open_session(connection: Connection) -> Iterator[Session]:
         server.close()
 
 
-def _identifier(server: Any, connection: Connection) -> int:
-    """The number of a server: it has many addresses, and its tables one account."""
-    import psycopg.errors
+def _asked(server: Any, statement: str, *parameters: str) -> str:
+    """The one value of a statement with parameters $1 and so on."""
+    from psycopg import RawCursor
 
-    try:
-        return server.execute(_IDENTIFIER).fetchone()[0]
-    except psycopg.errors.InsufficientPrivilege:
-        raise DataError(
-            f"The connection {connection.name!r} may not ask which server it reaches, without "
-            "which a table would have an account for each of its addresses; ask for: GRANT EXECUTE "
-            "ON FUNCTION pg_control_system() TO role, with the connection's user as role."
-        ) from None
-    except psycopg.errors.UndefinedFunction:
-        raise DataError(
-            f"The connection {connection.name!r} reaches a server that has no pg_control_system(), "
-            "without which a table would have an account for each of its addresses; use PostgreSQL "
-            "10 or later, or count an export of the records."
-        ) from None
+    with RawCursor(server) as cursor:
+        ((value,),) = cursor.execute(statement.encode(), parameters).fetchall()
+    return value
 
 
 # ---- Counting in areas of records that an engine groups: codes of areas, of attributes, and how

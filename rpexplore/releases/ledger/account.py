@@ -343,23 +343,46 @@ class EventChain:
         )
 
 
+Row = tuple[int, str, str, str]
+"""An event as it is kept: number, kind, content, digest."""
+
+
 class LedgerTransaction(ABC):
-    """The events of a ledger while nobody else can add one; what is added is there afterwards."""
+    """The events of a ledger while nobody else can add one; what is added is there afterwards.
+
+    added  the rows of what was added so far
+    """
 
     def __init__(self, chain: EventChain) -> None:
         self.events, self._digest = chain.events, chain.digest
+        self.added: list[Row] = []
 
     def add(self, kind: str, content: Mapping[str, Any]) -> int:
         """Add an event, and return its number."""
         event, text = Event(len(self.events) + 1, kind, content), dumps(content)
         self._digest = digest_of(self._digest, kind, text)
-        self._append(event.id, kind, text, self._digest)
+        self.added.append((event.id, kind, text, self._digest))
+        self._append(*self.added[-1])
         self.events.append(event)
         return event.id
 
     @abstractmethod
     def _append(self, number: int, kind: str, text: str, digest: str) -> None:
         """Write a row behind the others, and the last one's number and digest."""
+
+
+def refuse_unkept(ledger: str, added: Sequence[Row], found: Sequence[Row]) -> None:
+    """Raise `LedgerError` unless a ledger holds what was added, as it was written.
+
+    A trigger or a rule can swallow or change what is entered, and another file can have taken the
+    place of the ledger: a commit that succeeds says nothing of that.
+    """
+    if list(added) != list(found):
+        raise LedgerError(
+            f"The ledger {ledger!r} has not kept what was entered: something else than this "
+            "program changes or removes its entries. Restore it from a copy, or have whoever "
+            "looks after it find out what that is."
+        )
 
 
 def digest_of(before: str, kind: str, text: str) -> str:

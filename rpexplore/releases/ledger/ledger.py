@@ -1,6 +1,5 @@
 """Ledger: what has been spent on each dataset. A run is entered before its noise is drawn."""
 
-import getpass
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -75,8 +74,11 @@ class LedgerStore(Protocol):
         """
         ...
 
-    def check_bookable(self) -> None:
-        """Raise `LedgerError` where it is plain that nothing can be added."""
+    def check_bookable(self, *, sets_limit: bool = False) -> None:
+        """Raise `LedgerError` where it is plain that nothing can be added.
+
+        sets_limit: whether the first budget limit is set by the run
+        """
         ...
 
 
@@ -414,8 +416,15 @@ def _note(names: Sequence[str], **content: str | int | None) -> dict[str, Any]:
 
 
 def _user() -> str:
-    """Who runs this program, as the operating system tells; "" where it does not."""
+    """Who runs this program: the name of its user id, or the number where it has no name.
+
+    Not what LOGNAME or USER say, which anybody can set to anything.
+    """
     try:
-        return text_of_path(getpass.getuser())
-    except (OSError, KeyError, ImportError):  # Windows has no list of users to import
-        return ""
+        from pwd import getpwuid
+    except ImportError:  # Windows
+        return text_of_path(os.getlogin())
+    try:
+        return text_of_path(getpwuid(os.getuid()).pw_name)
+    except KeyError:  # in a container, say
+        return str(os.getuid())

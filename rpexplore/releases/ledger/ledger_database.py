@@ -9,12 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rpexplore.common.installation import require
 from rpexplore.data.engines.connections import UNREACHABLE, Connection, connection_named
 from rpexplore.errors import DataError, LedgerError, MissingExtraError
-from rpexplore.releases.ledger.account import Event, EventChain, LedgerTransaction
+from rpexplore.releases.ledger.account import (
+    Event,
+    EventChain,
+    LedgerTransaction,
+    refuse_unkept,
+)
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -34,15 +39,33 @@ _FOREIGN = (
     "the schema rpexplore_ledger is that of another program, or was changed; restore it from a "
     "copy, or name another ledger"
 )
-# https://www.postgresql.org/docs/current/errcodes-appendix.html; two signs are a class.
+_MAY_NOT_BOOK = (
+    "the role of the connection may not do that; have the ledger's owner grant it: "
+    "rpexplore ledger --create --grant ROLE"
+)
+_UNSOUND = (
+    "the server refuses an entry of this form, or in this name; use the version of this program "
+    "that the ledger was made with"
+)
+_MAY_NOT_LIMIT = (
+    "the role of the connection may not set limits or demands; leave them out, name a connection "
+    "that may, or have the ledger's owner grant it: rpexplore ledger --create --grant-limits ROLE"
+)
+# https://www.postgresql.org/docs/current/errcodes-appendix.html; two signs are a class. Those that
+# begin with RX are of the functions of `ledger_tables`.
 _BY_SQLSTATE: Mapping[str, str] = MappingProxyType(
     {
         "42P01": "its database holds no ledger; have its owner make it: rpexplore ledger --create",
         "42703": _FOREIGN,
         "42883": _FOREIGN,
         "42809": _FOREIGN,
-        "42501": "the role of the connection may not do that; have the ledger's owner grant it: "
-        "rpexplore ledger --create --grant ROLE",
+        "42501": _MAY_NOT_BOOK,
+        "RXLIM": "the server refuses the run: it goes beyond a budget limit of these records; look "
+        "at the account (rpexplore ledger), and plan with a smaller budget",
+        "RXAPP": "the server refuses the run: it has fewer approvals than are demanded for these "
+        "records; look at the account (rpexplore ledger), and have the plan approved",
+        "RXBAD": _UNSOUND,
+        "22": _UNSOUND,
         "25006": "the server, or the role of the connection, only reads; name a connection that "
         "writes",
         "55P03": _LOCKED,
@@ -106,50 +129,75 @@ class LedgerDatabase:
 
         with self._opened() as server:
             ledger_tables.begin_writing(server, SECONDS_FOR_LOCK)
-            self._check_version(server)
+            self._check_version(server, to_write=True)
             ledger_tables.hold_off_others(server)
-            yield _DatabaseTransaction(self, server, self._chain(server))
+            transaction = _DatabaseTransaction(self, server, self._chain(server))
+            yield transaction
+            if added := transaction.added:
+                ledger_tables.append(server, added)
+                refuse_unkept(self.name, added, ledger_tables.kept(server, added))
             server.commit()
+            if added:  # a trigger can wait for the commit
+                ledger_tables.begin_reading(server)
+                refuse_unkept(self.name, added, ledger_tables.kept(server, added))
 
-    def check_bookable(self) -> None:
-        """Raise `LedgerError` if the connection may not add entries."""
+    def check_bookable(self, *, sets_limit: bool = False) -> None:
+        """Raise `LedgerError` if the connection may not book, or not set a limit with it."""
         from rpexplore.releases.ledger import ledger_tables
 
         with self._opened() as server:
             ledger_tables.begin_reading(server)
-            self._check_version(server)
-            if not ledger_tables.may_add(server):
-                raise self._error(_BY_SQLSTATE["42501"])
+            self._check_version(server, to_write=True)
+            _, may_book, may_limit = ledger_tables.rights(server)
+            if not may_book:
+                raise self._error(_MAY_NOT_BOOK)
+            if sets_limit and not may_limit:
+                raise self._error(_MAY_NOT_LIMIT)
 
-    def create(self, roles: tuple[str, ...] = ()) -> bool:
-        """Make the ledger where there is none, and let these roles add entries; whether it is new.
+    def create(
+        self, bookers: tuple[str, ...] = (), limiters: tuple[str, ...] = ()
+    ) -> Literal["new", "renewed", "there"]:
+        """Make the ledger where there is none, or renew one of an earlier version; which it was.
 
-        Raises `LedgerError` also if it is there, and no role is named.
+        Raises `LedgerError` also if there is nothing to do.
+
+        Args:
+            bookers: Roles that may book runs from now on.
+            limiters: Roles that may set limits, and demand approvals.
         """
         from rpexplore.releases.ledger import ledger_tables
 
         with self._opened() as server:
-            is_new = ledger_tables.create(server)
-            if not is_new:
+            try:
+                state = "new" if ledger_tables.create(server) else "there"
+            except PermissionError:
+                raise self._error(
+                    "its schema rpexplore_ledger belongs to another role, which could exchange "
+                    "what is in it; have that removed (DROP SCHEMA), or make the ledger as its "
+                    "owner"
+                ) from None
+            if state == "there":
                 self._check_version(server)
-                if not roles:
-                    raise LedgerError(
-                        f"The ledger {self.name!r} is there already; leave --create out, or name "
-                        "a role that may add entries (--grant ROLE)."
-                    )
-            for role in roles:
-                if not ledger_tables.grant(server, role):
-                    raise LedgerError(
-                        f"The server of the ledger {self.name!r} has no role {role!r}; make it "
-                        "first (CREATE ROLE), or correct its name."
-                    )
+                state = "renewed" if ledger_tables.renew(server) else state
+            if state == "there" and not (bookers or limiters):
+                raise LedgerError(
+                    f"The ledger {self.name!r} is there already; leave --create out, or name a "
+                    "role that may book runs (--grant ROLE) or set limits (--grant-limits ROLE)."
+                )
+            for roles, limits in ((bookers, False), (limiters, True)):
+                for role in roles:
+                    if not ledger_tables.grant(server, role, limits=limits):
+                        raise LedgerError(
+                            f"The server of the ledger {self.name!r} has no role {role!r}; make it "
+                            "first (CREATE ROLE), or correct its name."
+                        )
             server.commit()
-        return is_new
+        return state
 
-    def _check_version(self, server: "sqlalchemy.Connection") -> None:
+    def _check_version(self, server: "sqlalchemy.Connection", *, to_write: bool = False) -> None:
         from rpexplore.releases.ledger import ledger_tables
 
-        if problem := ledger_tables.problem_with_version(server):
+        if problem := ledger_tables.problem_with_version(server, to_write=to_write):
             raise self._error(problem)
 
     def _chain(self, server: "sqlalchemy.Connection") -> EventChain:
@@ -196,17 +244,26 @@ class LedgerDatabase:
 
 
 class _DatabaseTransaction(LedgerTransaction):
+    """What is added is written at the end. Entries are in the name of the role that logged in."""
+
     def __init__(
         self, ledger: LedgerDatabase, server: "sqlalchemy.Connection", chain: EventChain
     ) -> None:
-        super().__init__(chain)
-        self._ledger, self._server = ledger, server
-
-    def _append(self, number: int, kind: str, text: str, digest: str) -> None:
         from rpexplore.releases.ledger import ledger_tables
 
-        if not ledger_tables.append(self._server, number, kind, text, digest):
-            raise self._ledger._error(_FOREIGN)
+        super().__init__(chain)
+        self._ledger, self._server = ledger, server
+        self._role, _, self._may_limit = ledger_tables.rights(server)
+
+    def add(self, kind: str, content: Mapping[str, Any]) -> int:
+        from rpexplore.releases.ledger import ledger_tables
+
+        if kind not in ledger_tables.BOOKED and not self._may_limit:
+            raise self._ledger._error(_MAY_NOT_LIMIT)
+        return super().add(kind, {**content, "user": self._role} if "user" in content else content)
+
+    def _append(self, number: int, kind: str, text: str, digest: str) -> None:
+        pass
 
 
 def _problem_of(error: Exception) -> str | None:

@@ -7,10 +7,17 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from rpexplore.errors import LedgerError
-from rpexplore.releases.ledger.account import START, Event, EventChain, LedgerTransaction
+from rpexplore.releases.ledger.account import (
+    START,
+    Event,
+    EventChain,
+    LedgerTransaction,
+    refuse_unkept,
+)
 
 _APPLICATION_ID, _VERSION = 0x72706C64, 1  # "rpld"
 # https://www.sqlite.org/fileformat.html: where the header has them, four bytes each
@@ -30,6 +37,7 @@ CREATE TABLE events (
 CREATE TABLE last (n_events INTEGER NOT NULL, digest TEXT NOT NULL);
 INSERT INTO last VALUES (0, '{START}');
 """
+_OBJECTS = "SELECT type, name, sql FROM sqlite_schema"
 
 
 @dataclass(frozen=True)
@@ -72,10 +80,19 @@ class LedgerFile:
             # With less, the removal of the journal may be lost, which would take the entry back.
             connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("BEGIN IMMEDIATE")
-            yield _FileTransaction(connection, _chain(connection, self.path))
+            transaction = _FileTransaction(connection, _chain(connection, self.path))
+            yield transaction
             connection.execute("COMMIT")
+        if added := transaction.added:  # anew, by its path: the file can be another by now
+            with _opened(self.path) as connection:
+                rows = connection.execute(
+                    "SELECT events.* FROM events, last WHERE id BETWEEN ? AND ? AND n_events >= ? "
+                    "ORDER BY id",
+                    (added[0][0], added[-1][0], added[-1][0]),
+                )
+                refuse_unkept(self.name, added, rows.fetchall())
 
-    def check_bookable(self) -> None:
+    def check_bookable(self, *, sets_limit: bool = False) -> None:
         """Raise `LedgerError` if there is no folder for it."""
         if not self.folder.is_dir():
             raise LedgerError(
@@ -148,7 +165,24 @@ def _check_header(path: Path) -> None:
     )
 
 
+@cache
+def _own_objects() -> frozenset[tuple[str, str, str]]:
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript(_SCHEMA)
+        return frozenset(made.execute(_OBJECTS))
+
+
 def _chain(connection: sqlite3.Connection, path: Path) -> EventChain:
+    """The events; raises `LedgerError` if anything is there that this program does not make.
+
+    A trigger could swallow what is booked, and a view could show what nobody booked.
+    """
+    if others := set(connection.execute(_OBJECTS)) - _own_objects():
+        kind, name = min((kind, name) for kind, name, _ in others)
+        raise LedgerError(
+            f"The ledger {str(path)!r} cannot be used: it holds a {kind}, {name!r}, that this "
+            "program has not made. Restore it from a copy, or have whoever made that remove it."
+        )
     rows = connection.execute("SELECT * FROM events ORDER BY id")
     return EventChain(str(path), rows, connection.execute("SELECT * FROM last").fetchall())
 

@@ -1,24 +1,34 @@
 """What is said to PostgreSQL of a ledger: its tables, who may do what with them, and transactions.
 
 Three tables in a schema of their own. `events` and `last` are those of a ledger in a file,
-`version` says of what form they are. Who may add entries may not change or remove any, and a
-trigger refuses that to the owner as well, who would have to take it away first.
+`version` says of what form they are. Nobody but the owner writes to them directly: entries are
+added by two functions of the owner's, `book` and `set_limits`, each granted by itself. The server
+checks there what an entry holds, that it names the role that has logged in, and, of a run, limits
+and demands. A trigger refuses changes to the owner as well, who would have to take it away first.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from typing import Any
 
 import psycopg
 import psycopg.conninfo
 import sqlalchemy as sa
 
+from rpexplore.common.json_fields import dumps
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.postgres_servers import CONNECT_DEFAULTS
 from rpexplore.errors import DataError
-from rpexplore.releases.ledger.account import START
+from rpexplore.releases.approvals import MOST
+from rpexplore.releases.ledger.account import IN_APPROVAL, KINDS, START, Row
 
-SCHEMA, VERSION = "rpexplore_ledger", 1
+SCHEMA, VERSION = "rpexplore_ledger", 2
+READABLE = (1, 2)
+"""In version 1, whoever booked wrote to the tables directly."""
+BOOKED = ("run", "finished", "approved")
+"""The kinds of entries that `book` adds; `set_limits` adds all others."""
+_LONGEST = 8_000_000  # bytes of an entry: a list of allowed signers has up to a million characters
 _SECONDS = 60  # for a statement, and between two of them; then others may go on
 
 _METADATA = sa.MetaData(schema=SCHEMA)
@@ -50,12 +60,254 @@ CREATE TRIGGER kept BEFORE UPDATE OR DELETE OR TRUNCATE ON {SCHEMA}.events
 CREATE TRIGGER kept BEFORE DELETE OR TRUNCATE ON {SCHEMA}.last
     FOR EACH STATEMENT EXECUTE FUNCTION {SCHEMA}.refuse();
 """
-_GRANTS = (
-    f"USAGE ON SCHEMA {SCHEMA}",
-    f"SELECT ON {SCHEMA}.version",
-    f"SELECT, INSERT ON {SCHEMA}.events",
-    f"SELECT, UPDATE ON {SCHEMA}.last",
+# What each kind of entry holds, as the checks below read it: {"run": {"names": "list", …}, …}.
+_HELD = dumps(
+    {
+        kind: {
+            key: "str or null" if of_key == str | None else of_key.__name__
+            for key, of_key in keys.items()
+        }
+        for kind, keys in KINDS.items()
+    }
 )
+# Functions that run with the rights of the owner. Every name is written with its schema, and no
+# schema of anybody else is looked into. What is wrong with an entry is told by a code of five
+# signs.
+_FUNCTIONS = f"""
+CREATE FUNCTION {SCHEMA}.names_of(content text) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+    SELECT ARRAY(SELECT json_array_elements_text(content::json -> 'names'))
+$$;
+
+-- These names, and those of all that shares a name with them.
+CREATE FUNCTION {SCHEMA}.connected(given text[]) RETURNS text[]
+LANGUAGE plpgsql AS $$
+DECLARE
+    known text[] := ARRAY[]::text[];
+    more text[] := given;
+BEGIN
+    WHILE more IS NOT NULL LOOP
+        known := known || more;
+        SELECT array_agg(DISTINCT name) INTO more
+        FROM (
+            SELECT {SCHEMA}.names_of(content) AS names FROM {SCHEMA}.events
+            WHERE kind NOT IN ('finished', 'approved') OFFSET 0  -- each text is read once
+        ) AS events, unnest(names) AS name
+        WHERE names && known AND name <> ALL (known);
+    END LOOP;
+    RETURN known;
+END $$;
+
+-- The names of the records themselves, without those of files in a folder, or below a view.
+CREATE FUNCTION {SCHEMA}.own_names_of(content text) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN ends IS NULL THEN names ELSE names[1:ends - 1] END
+    FROM {SCHEMA}.names_of(content) AS names, array_position(names, names[1] || ' holds:') AS ends
+$$;
+
+-- The limits, or the demands, that bind an account: of the same records the last one, and of
+-- records that came together later each one's.
+CREATE FUNCTION {SCHEMA}.in_force(wanted text, known text[]) RETURNS SETOF json
+LANGUAGE plpgsql AS $$
+DECLARE
+    event record;
+    covered text[] := ARRAY[]::text[];
+BEGIN
+    FOR event IN
+        SELECT content, {SCHEMA}.own_names_of(content) AS names FROM {SCHEMA}.events
+        WHERE kind = wanted AND {SCHEMA}.names_of(content) && known ORDER BY id DESC
+    LOOP
+        IF NOT event.names && covered THEN
+            RETURN NEXT event.content::json;
+        END IF;
+        covered := covered || event.names;
+    END LOOP;
+END $$;
+
+-- Numerator and denominator of an amount, "0.125" or "1/3"; nothing for another text.
+CREATE FUNCTION {SCHEMA}.ratio(amount text) RETURNS numeric[] LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    parts text[];
+BEGIN
+    IF amount ~ '^[0-9]+/[0-9]+$' AND length(amount) <= 8000 THEN
+        parts := string_to_array(amount, '/');
+    ELSIF amount ~ '^[0-9]+([.][0-9]+)?$' AND length(split_part(amount, '.', 1)) <= 400
+        AND length(amount) <= 4000
+        AND amount::numeric >= ('0.' || repeat('0', 399) || '1')::numeric THEN
+        parts := ARRAY[replace(amount, '.', ''),
+            '1' || repeat('0', length(split_part(amount, '.', 2)))];
+    END IF;
+    IF parts[1]::numeric > 0 AND parts[2]::numeric > 0
+        AND length(parts[1]) <= 4000 AND length(parts[2]) <= 4000 THEN
+        RETURN parts::numeric[];
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- The sum of what runs of an account have cost, exactly: numerator and denominator.
+CREATE FUNCTION {SCHEMA}.spent(known text[]) RETURNS numeric[] LANGUAGE plpgsql AS $$
+DECLARE
+    total numeric[] := ARRAY[0, 1];
+    one numeric[];
+    common numeric;
+    other numeric;
+    rest numeric;
+BEGIN
+    FOR one IN
+        SELECT ARRAY[sum(cost[1]), cost[2]] FROM (
+            SELECT {SCHEMA}.ratio(content::json ->> 'record_rho') AS cost FROM {SCHEMA}.events
+            WHERE kind = 'run' AND {SCHEMA}.names_of(content) && known
+        ) AS costs GROUP BY cost[2]
+    LOOP
+        -- Euclid's algorithm: over the least common denominator, numbers stay short.
+        common := total[2];
+        other := one[2];
+        WHILE other > 0 LOOP
+            rest := mod(common, other);
+            common := other;
+            other := rest;
+        END LOOP;
+        total := ARRAY[
+            total[1] * div(one[2], common) + one[1] * div(total[2], common),
+            total[2] * div(one[2], common)
+        ];
+    END LOOP;
+    RETURN total;
+END $$;
+
+-- Whether an entry holds exactly what its kind does, so that every reader can read it.
+CREATE FUNCTION {SCHEMA}.is_sound(of_kind text, content text) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    wanted jsonb := '{_HELD}'::jsonb -> of_kind;
+    as_written json := content::json;
+    given jsonb := content::jsonb;
+BEGIN
+    -- Keys as often as they are written: one that is written twice could hide its first value.
+    RETURN octet_length(content) <= {_LONGEST}
+        AND ARRAY(SELECT json_object_keys(as_written) AS key ORDER BY key)
+            = ARRAY(SELECT jsonb_object_keys(wanted) AS key ORDER BY key)
+        AND (SELECT bool_and(CASE value
+                WHEN 'list' THEN jsonb_typeof(given -> key) = 'array'
+                WHEN 'str' THEN jsonb_typeof(given -> key) = 'string'
+                WHEN 'int' THEN jsonb_typeof(given -> key) = 'number'
+                    AND as_written ->> key ~ '^[0-9]{{1,18}}$'
+                ELSE jsonb_typeof(given -> key) IN ('string', 'null') END)
+            FROM jsonb_each_text(wanted))
+        AND (given -> 'names' IS NULL OR (
+            SELECT count(*) > 0 AND bool_and(jsonb_typeof(name) = 'string')
+            FROM jsonb_array_elements(given -> 'names') AS name))
+        AND (given ->> 'record_rho' IS NULL
+            OR {SCHEMA}.ratio(given ->> 'record_rho') IS NOT NULL)
+        AND (of_kind <> 'approvals' OR (given ->> 'n')::bigint <= {MOST})
+        AND (of_kind <> 'approved' OR NOT EXISTS (
+            SELECT FROM json_array_elements(as_written -> 'approvals') AS approval
+            WHERE ARRAY(SELECT json_object_keys(approval) AS key ORDER BY key)
+                <> ARRAY(SELECT unnest('{{{",".join(IN_APPROVAL)}}}'::text[]) AS key ORDER BY key)
+                OR EXISTS (SELECT FROM json_each(approval) WHERE json_typeof(value) <> 'string')));
+END $$;
+
+CREATE FUNCTION {SCHEMA}.append(kinds text[], contents text[], allowed text[]) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    n_before bigint;
+    number bigint;
+    chain text;
+    new_kind text;
+    new_content text;
+    about bigint;
+    event record;
+    known text[];
+    total numeric[];
+    bound numeric[];
+    demanded bigint;
+BEGIN
+    LOCK TABLE {SCHEMA}.last IN EXCLUSIVE MODE;
+    SELECT n_events, digest INTO STRICT number, chain FROM {SCHEMA}.last;
+    n_before := number;
+    FOR new_kind, new_content IN SELECT * FROM unnest(kinds, contents) LOOP
+        about := (new_content::json ->> 'run')::bigint;
+        IF (new_kind = ANY (allowed) AND {SCHEMA}.is_sound(new_kind, new_content)) IS NOT TRUE
+            OR new_content::json ->> 'user' <> session_user::text
+            OR about IS NOT NULL AND NOT EXISTS (
+                SELECT FROM {SCHEMA}.events WHERE id = about AND kind = 'run')
+            -- Who approved a run is noted with it, and what it has written once.
+            OR new_kind = 'approved' AND about <= n_before
+            OR new_kind = 'finished' AND EXISTS (
+                SELECT FROM {SCHEMA}.events WHERE kind = 'finished'
+                AND (content::json ->> 'run')::bigint = about
+                AND content::json ->> 'manifest_sha256'
+                    NOT IN ('', new_content::json ->> 'manifest_sha256'))
+            -- Nobody finishes the run of another role. (In version 1, users were no roles.)
+            OR new_kind = 'finished' AND EXISTS (
+                SELECT FROM {SCHEMA}.events JOIN pg_roles ON rolname = content::json ->> 'user'
+                WHERE id = about AND rolname <> session_user)
+        THEN
+            RAISE EXCEPTION 'no sound entry' USING ERRCODE = 'RXBAD';
+        END IF;
+        number := number + 1;
+        chain := encode(sha256(convert_to(
+            chain || chr(10) || new_kind || chr(10) || new_content, 'UTF8')), 'hex');
+        INSERT INTO {SCHEMA}.events VALUES (number, new_kind, new_content, chain);
+        UPDATE {SCHEMA}.last SET n_events = number, digest = chain;
+    END LOOP;
+    FOR event IN SELECT id, content FROM {SCHEMA}.events WHERE id > n_before AND kind = 'run' LOOP
+        known := {SCHEMA}.connected({SCHEMA}.names_of(event.content));
+        total := {SCHEMA}.spent(known);
+        FOR bound IN
+            SELECT {SCHEMA}.ratio(term ->> 'record_rho')
+            FROM {SCHEMA}.in_force('limit', known) AS term
+        LOOP
+            IF total[1] * bound[2] > bound[1] * total[2] THEN
+                RAISE EXCEPTION 'beyond the limit' USING ERRCODE = 'RXLIM';
+            END IF;
+        END LOOP;
+        SELECT max((term ->> 'n')::bigint) INTO demanded
+        FROM {SCHEMA}.in_force('approvals', known) AS term;
+        IF demanded > 0 AND NOT EXISTS (
+            SELECT FROM {SCHEMA}.events WHERE id > event.id AND kind = 'approved'
+            AND (content::json ->> 'run')::bigint = event.id AND (
+                SELECT least(count(DISTINCT one ->> 'name'), count(DISTINCT one ->> 'key'))
+                FROM json_array_elements(content::json -> 'approvals') AS one) >= demanded)
+        THEN
+            RAISE EXCEPTION 'not approved' USING ERRCODE = 'RXAPP';
+        END IF;
+    END LOOP;
+END $$;
+
+CREATE FUNCTION {SCHEMA}.book(kinds text[], contents text[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM {SCHEMA}.append(kinds, contents, '{{{",".join(BOOKED)}}}');
+END $$;
+
+CREATE FUNCTION {SCHEMA}.set_limits(kinds text[], contents text[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM {SCHEMA}.append(kinds, contents,
+        '{{{",".join(kind for kind in KINDS if kind not in BOOKED)}}}');
+END $$;
+
+CREATE FUNCTION {SCHEMA}.hold_off_others() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    LOCK TABLE {SCHEMA}.last IN EXCLUSIVE MODE;
+END $$;
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {SCHEMA} FROM PUBLIC;
+"""
+_TABLES = f"{SCHEMA}.events, {SCHEMA}.last, {SCHEMA}.version"
+_OF_ENTRIES = "(text[], text[])"
+_TO_READ = (f"USAGE ON SCHEMA {SCHEMA}", f"SELECT ON {_TABLES}")
+_TO_ADD = (*_TO_READ, f"EXECUTE ON FUNCTION {SCHEMA}.hold_off_others()")
+_TO_BOOK = (*_TO_ADD, f"EXECUTE ON FUNCTION {SCHEMA}.book{_OF_ENTRIES}")
+_TO_LIMIT = (*_TO_ADD, f"EXECUTE ON FUNCTION {SCHEMA}.set_limits{_OF_ENTRIES}")
+# Who writes directly to the tables of a ledger of version 1, and whether that is to book.
+_WRITERS = sa.text(f"""
+SELECT CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,
+    bool_or(oid = '{SCHEMA}.events'::regclass AND privilege_type = 'INSERT')
+FROM pg_class, aclexplode(relacl)
+WHERE relnamespace = '{SCHEMA}'::regnamespace AND grantee <> relowner
+GROUP BY grantee HAVING bool_or(privilege_type <> 'SELECT')
+""")
 # For this transaction alone. No less than `on`, whatever is usual there: an entry is on disk, and
 # on that of a synchronous standby, when the commit is answered.
 _SETTINGS = sa.text("""
@@ -71,14 +323,16 @@ _SERVER = sa.text("""
 SELECT pg_is_in_recovery(), current_setting('fsync') = 'off',
     current_setting('server_encoding') <> 'UTF8'
 """)
-_MAY_ADD = sa.text(f"""
-SELECT has_table_privilege('{SCHEMA}.events', 'INSERT')
-    AND has_table_privilege('{SCHEMA}.last', 'UPDATE')
-    AND current_setting('default_transaction_read_only') = 'off'
+_MAY = sa.text(f"""
+SELECT session_user, has_function_privilege('{SCHEMA}.book{_OF_ENTRIES}', 'EXECUTE')
+    AND current_setting('default_transaction_read_only') = 'off',
+    has_function_privilege('{SCHEMA}.set_limits{_OF_ENTRIES}', 'EXECUTE')
 """)
 
 
-_SCHEMA_NUMBER = sa.text(f"SELECT oid FROM pg_namespace WHERE nspname = '{SCHEMA}'")
+_SCHEMA_OF = sa.text(f"""
+SELECT oid, pg_get_userbyid(nspowner) = current_user FROM pg_namespace WHERE nspname = '{SCHEMA}'
+""")
 _N_RELATIONS = sa.text("SELECT count(*) FROM pg_class WHERE relnamespace = :number")
 _N_ROLES = sa.text("SELECT count(*) FROM pg_roles WHERE rolname = :role")
 
@@ -137,7 +391,7 @@ def begin_writing(server: sa.Connection, seconds_for_lock: float) -> None:
 
 def hold_off_others(server: sa.Connection) -> None:
     """Wait till nobody else is adding events, and let nobody till the end of the transaction."""
-    server.execute(sa.text(f"LOCK TABLE {SCHEMA}.last IN EXCLUSIVE MODE"))
+    server.execute(sa.text(f"SELECT {SCHEMA}.hold_off_others()"))
 
 
 def _set(server: sa.Connection, seconds_for_lock: float) -> None:
@@ -146,17 +400,23 @@ def _set(server: sa.Connection, seconds_for_lock: float) -> None:
     server.execute(_SETTINGS, {name: f"{number}ms" for name, number in times.items()})
 
 
-def problem_with_version(server: sa.Connection) -> str:
-    """Why the tables cannot be read by this program, and what to do; "" if they can."""
+def problem_with_version(server: sa.Connection, *, to_write: bool = False) -> str:
+    """Why the tables cannot be read, or written to, by this program, and what to do; "" if so."""
     versions = list(server.scalars(sa.select(_VERSION.c.version)))
-    if versions == [VERSION]:
-        return ""
     if len(versions) != 1:
         return "the row with its version is missing; restore it from a copy"
-    return (
-        f"it has version {versions[0]}, and this program reads version {VERSION}; use the program "
-        "that it was made with, or a newer one"
-    )
+    if versions[0] not in READABLE:
+        return (
+            f"it has version {versions[0]}, and this program reads version {VERSION}; use the "
+            "program that it was made with, or a newer one"
+        )
+    if to_write and versions[0] != VERSION:
+        return (
+            f"it has version {versions[0]}, which can be read, and to which nothing is added, "
+            "because those who book could lift its limits; have its owner renew it: "
+            "rpexplore ledger --create"
+        )
+    return ""
 
 
 def rows(server: sa.Connection) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -165,45 +425,71 @@ def rows(server: sa.Connection) -> tuple[Sequence[Any], Sequence[Any]]:
     return events, server.execute(sa.select(_LAST)).all()
 
 
-def append(server: sa.Connection, number: int, kind: str, text: str, digest: str) -> bool:
-    """Write an event, and that it is the last one; whether the tables have both as written.
-
-    A rule or a trigger may leave out or change what is written.
-    """
-    row = {"id": number, "kind": kind, "content": text, "digest": digest}
-    written = server.execute(sa.insert(_EVENTS).values(row).returning(_EVENTS)).all()
-    last = sa.update(_LAST).values(n_events=number, digest=digest).returning(_LAST)
-    return (written, server.execute(last).all()) == (
-        [(number, kind, text, digest)],
-        [(number, digest)],
-    )
+def append(server: sa.Connection, added: Sequence[Row]) -> None:
+    """Have the server add events, in their order."""
+    for is_booked, group in groupby(added, key=lambda row: row[1] in BOOKED):
+        call = f"SELECT {SCHEMA}.{'book' if is_booked else 'set_limits'}(:kinds, :contents)"
+        _, kinds, contents, _ = zip(*group, strict=True)
+        server.execute(sa.text(call), {"kinds": list(kinds), "contents": list(contents)})
 
 
-def may_add(server: sa.Connection) -> bool:
-    """Whether the role of the connection may add events."""
-    return bool(server.scalar(_MAY_ADD))
+def kept(server: sa.Connection, added: Sequence[Row]) -> list[Row]:
+    """What the tables have where these events should be; nothing if `last` passes them over."""
+    numbers = [number for number, *_ in added]
+    reaches = sa.select(sa.func.max(_LAST.c.n_events)).scalar_subquery() >= numbers[-1]
+    found = sa.select(_EVENTS).where(_EVENTS.c.id.in_(numbers), reaches).order_by(_EVENTS.c.id)
+    return [tuple(row) for row in server.execute(found)]
+
+
+def rights(server: sa.Connection) -> tuple[str, bool, bool]:
+    """The role that has logged in, whether it may book, and whether it may set limits."""
+    role, may_book, may_limit = server.execute(_MAY).one()
+    return role, may_book, may_limit
 
 
 def create(server: sa.Connection) -> bool:
-    """Make the tables, and their schema if it is not there; False if it has tables already."""
+    """Make the tables, and their schema if it is not there; False if it has tables already.
+
+    Raises `PermissionError` for a schema of somebody else's, who could exchange what is in it.
+    """
     _set(server, 0)
-    number = server.scalar(_SCHEMA_NUMBER)
-    if number is None:
+    schema = server.execute(_SCHEMA_OF).one_or_none()
+    if schema is None:
         server.execute(sa.schema.CreateSchema(SCHEMA))
-    elif server.scalar(_N_RELATIONS, {"number": number}):
+    elif server.scalar(_N_RELATIONS, {"number": schema[0]}):
         return False
+    elif not schema[1]:
+        raise PermissionError
     _METADATA.create_all(server, checkfirst=False)
     server.exec_driver_sql(_GUARD)
+    server.exec_driver_sql(_FUNCTIONS)
     server.execute(sa.insert(_VERSION), {"version": VERSION})
     server.execute(sa.insert(_LAST), {"n_events": 0, "digest": START})
     return True
 
 
-def grant(server: sa.Connection, role: str) -> bool:
-    """Let a role add events; False if there is no such role."""
+def renew(server: sa.Connection) -> bool:
+    """Bring a ledger of version 1 to the present one; whether it was of version 1.
+
+    Whoever could add entries by writing to its tables can book from now on, and no more.
+    """
+    server.exec_driver_sql(f"LOCK TABLE {SCHEMA}.last IN ACCESS EXCLUSIVE MODE")
+    if list(server.scalars(sa.select(_VERSION.c.version))) == [VERSION]:
+        return False
+    server.exec_driver_sql(_FUNCTIONS)
+    for role, books in server.execute(_WRITERS).all():
+        server.exec_driver_sql(f"REVOKE ALL ON {_TABLES} FROM {role}")
+        for right in _TO_BOOK if books else _TO_READ:
+            server.exec_driver_sql(f"GRANT {right} TO {role}")
+    server.execute(sa.update(_VERSION).values(version=VERSION))
+    return True
+
+
+def grant(server: sa.Connection, role: str, *, limits: bool = False) -> bool:
+    """Let a role book, or set limits and demands; False if there is no such role."""
     if not server.scalar(_N_ROLES, {"role": role}):
         return False
     quoted = server.dialect.identifier_preparer.quote_identifier(role)
-    for right in _GRANTS:
+    for right in _TO_LIMIT if limits else _TO_BOOK:
         server.exec_driver_sql(f"GRANT {right} TO {quoted}")
     return True

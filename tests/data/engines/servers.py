@@ -45,10 +45,11 @@ class Server:
     port: int
     programs: Path
     options: str = ""
+    database: str = "postgres"
 
     @property
     def url(self) -> str:
-        return f"postgresql://keeper@/postgres?host={self.folder}&port={self.port}"
+        return f"postgresql://keeper@/{self.database}?host={self.folder}&port={self.port}"
 
     @property
     def connection(self) -> Connection:

@@ -38,8 +38,21 @@ def survey(postgres) -> Server:
     return postgres
 
 
-def of_server(server: Server, name: str) -> DatabaseSource:
+@pytest.fixture(params=["psycopg", "ADBC"])
+def of_server(request):
+    """A table of a server, by each of the two ways to it."""
+    if request.param == "psycopg":
+        return by_psycopg
+    pytest.importorskip("adbc_driver_postgresql")
+    return by_adbc
+
+
+def by_psycopg(server: Server, name: str) -> DatabaseSource:
     return DatabaseSource(server.connection, name)
+
+
+def by_adbc(server: Server, name: str) -> DatabaseSource:
+    return DatabaseSource(Connection("SERVER", f"adbc+{server.url}"), name, stream=True)
 
 
 @pytest.fixture
@@ -61,7 +74,9 @@ def file(tmp_path):
 # --- accounts
 
 
-def test_a_server_that_does_not_say_which_it_is_is_refused_with_the_grant_to_ask_for(survey):
+def test_a_server_that_does_not_say_which_it_is_is_refused_with_the_grant_to_ask_for(
+    of_server, survey
+):
     url = survey.url.replace("keeper@", "reader:s3cr3t@")
     source = DatabaseSource(Connection("READER", url), "people")
     survey.run("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
@@ -75,7 +90,7 @@ def test_a_server_that_does_not_say_which_it_is_is_refused_with_the_grant_to_ask
     assert source.names(survey.folder) == of_server(survey, "people").names(survey.folder)
 
 
-def test_a_view_of_a_server_has_one_account_with_its_tables(survey, tmp_path):
+def test_a_view_of_a_server_has_one_account_with_its_tables(of_server, survey, tmp_path):
     survey.run(
         f"CREATE VIEW adults AS {ALL} people WHERE sex IN (SELECT sex FROM visits)",
         f"CREATE VIEW women AS {ALL} adults WHERE sex = 'f'",
@@ -87,18 +102,40 @@ def test_a_view_of_a_server_has_one_account_with_its_tables(survey, tmp_path):
     assert together(tmp_path, view, of_server(survey, "visits"))
     assert together(tmp_path, of_server(survey, "kept"), people)
     assert not together(tmp_path, people, of_server(survey, "visits"))
-    assert view.remarks() == (
-        "'women' has one account in the ledger with what it reads: public.adults, public.people "
-        "and public.visits.",
-    )
-    assert people.remarks() == ()
+    own = "'women' has one account in the ledger with what it reads: public.adults, public.people "
+    assert view.remarks()[-1] == f"{own}and public.visits."
+    assert not [remark for remark in people.remarks() if "account" in remark]
+
+
+def test_a_table_of_a_server_is_the_same_by_whatever_way(survey, tmp_path):
+    pytest.importorskip("adbc_driver_postgresql")
+    people, by_other = by_psycopg(survey, "people"), by_adbc(survey, "people")
     streamed = replace(people, stream=True)
-    assert streamed.names(tmp_path) == people.names(tmp_path)
+    for other in (streamed, by_other):
+        assert other.names(tmp_path) == people.names(tmp_path)
+        assert "leave their server" in other.remarks()[0]
     assert streamed.fingerprint() == people.fingerprint()
-    assert "leave their server" in streamed.remarks()[0]
+    with pytest.raises(DataError, match="there is no table 'nowhere'"):
+        by_psycopg(survey, "nowhere").fingerprint()
 
 
-def test_a_table_of_a_server_has_one_account_with_its_partitions(survey, tmp_path):
+def test_a_table_of_a_server_keeps_its_account_in_another_schema_and_database(survey, tmp_path):
+    """Also where somebody else's table then has its name: both are meant by it."""
+    pytest.importorskip("adbc_driver_postgresql")
+    survey.run("DROP DATABASE IF EXISTS one", "DROP DATABASE IF EXISTS two", "CREATE DATABASE one")
+    one, two = (replace(survey, database=database) for database in ("one", "two"))
+    before = one.source(TABLE, "people")
+    names = set(before.names(tmp_path))
+    one.run("CREATE SCHEMA kept", "ALTER TABLE people SET SCHEMA kept")
+    one.run("ALTER TABLE kept.people RENAME TO persons", "CREATE VIEW v AS TABLE kept.persons")
+    survey.run("ALTER DATABASE one RENAME TO two")
+    for by in (by_psycopg, by_adbc):
+        for name in ("kept.persons", "v"):
+            assert names & set(by(two, name).names(tmp_path))
+    survey.run("DROP DATABASE two")
+
+
+def test_a_table_of_a_server_has_one_account_with_its_partitions(of_server, survey, tmp_path):
     survey.run(
         "DROP TABLE IF EXISTS years",
         "CREATE TABLE years (sex text, year int) PARTITION BY LIST (year)",
@@ -107,14 +144,14 @@ def test_a_table_of_a_server_has_one_account_with_its_partitions(survey, tmp_pat
     assert together(tmp_path, of_server(survey, "years"), of_server(survey, "y26"))
 
 
-def test_a_table_of_a_server_keeps_its_account_when_it_is_renamed(survey, tmp_path):
+def test_a_table_of_a_server_keeps_its_account_when_it_is_renamed(of_server, survey, tmp_path):
     source = of_server(survey, "people")
     source.names(tmp_path)
     survey.run("DROP TABLE IF EXISTS renamed", "ALTER TABLE people RENAME TO renamed")
     assert together(tmp_path, source, of_server(survey, "renamed"))
 
 
-def test_what_a_function_of_a_server_reads_is_said_to_be_apart(survey):
+def test_what_a_function_of_a_server_reads_is_said_to_be_apart(of_server, survey):
     survey.run(
         f"CREATE OR REPLACE FUNCTION hidden() RETURNS SETOF people LANGUAGE sql AS '{ALL} people'",
         f"CREATE OR REPLACE VIEW sly AS {ALL} hidden()",
@@ -202,7 +239,7 @@ def differs(source: DatabaseSource, before: object) -> bool:
         "ALTER TABLE people ALTER n TYPE int",
     ],
 )
-def test_a_change_in_a_table_of_a_server_is_seen(change, survey):
+def test_a_change_in_a_table_of_a_server_is_seen(of_server, change, survey):
     source = of_server(survey, "people")
     before = source.fingerprint()
     assert source.fingerprint() == before
@@ -210,7 +247,7 @@ def test_a_change_in_a_table_of_a_server_is_seen(change, survey):
     assert differs(source, before)
 
 
-def test_a_change_below_a_view_of_a_server_is_seen(survey):
+def test_a_change_below_a_view_of_a_server_is_seen(of_server, survey):
     survey.run(f"CREATE OR REPLACE VIEW adults AS {ALL} people")
     source = of_server(survey, "adults")
     before = source.fingerprint()
@@ -221,7 +258,7 @@ def test_a_change_below_a_view_of_a_server_is_seen(survey):
     assert differs(source, before)
 
 
-def test_a_materialised_view_changes_when_it_is_made_anew(survey):
+def test_a_materialised_view_changes_when_it_is_made_anew(of_server, survey):
     survey.run(f"CREATE MATERIALIZED VIEW kept AS {ALL} people")
     source, people = of_server(survey, "kept"), of_server(survey, "people")
     before, of_people = source.fingerprint(), people.fingerprint()

@@ -1,0 +1,500 @@
+"""Attacks on a ledger by those who may write to it: swallowed bookings, lifted limits, other names.
+
+In PostgreSQL those who book can do nothing else, whatever program they use: what is tried here is
+said to the server directly, as their role. In a file, where nobody can be kept from writing, the
+attack is noticed before noise is drawn.
+"""
+
+import json
+import os
+import pwd
+import sqlite3
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psycopg
+import pytest
+
+import rpexplore as rp
+from rpexplore.data.files.source import FileSource
+from rpexplore.errors import LedgerError
+from rpexplore.planning.planner import plan_tables
+from rpexplore.releases import charged_run
+from rpexplore.releases.ledger import ledger as ledger_module
+from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.releases.ledger.ledger_database import LedgerDatabase
+from tests.data.engines.servers import Server
+from tests.support.ledgers import OWNER, database_ledger, version_1
+
+PLAN = plan_tables(
+    rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2}), 1),
+    loss=rp.SumOfVariances(),
+    budget=rp.Budget(rho="1/3"),
+)
+KEY = "AAAAC3NzaC1lZDI1NTE5AAAAI"  # the beginning of one
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    path = tmp_path / "survey" / "records.csv"
+    path.parent.mkdir()
+    path.write_text("a\n0\n1\n")
+    return path
+
+
+@pytest.fixture
+def no_noise(monkeypatch):
+    def draw(*_):
+        raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr("rpexplore.releases.release.write_measured", draw)
+
+
+# --- a file
+
+
+SWALLOWED = {
+    "the entry": "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events "
+    "WHERE id = new.id; END",
+    "and that it is the last": "CREATE TRIGGER u AFTER UPDATE ON last BEGIN UPDATE last SET "
+    "n_events = old.n_events, digest = old.digest; END",
+}
+
+
+def in_file(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        [*SWALLOWED.values()],
+        ["CREATE VIEW v AS SELECT * FROM events"],
+        ["CREATE TABLE t (a)"],
+        ["CREATE INDEX i ON events (kind)"],
+        [
+            "CREATE TABLE kept AS SELECT * FROM events",
+            "DROP TABLE events",
+            "CREATE VIEW events AS SELECT * FROM kept",
+        ],
+    ],
+    ids=["triggers", "a view", "a table", "an index", "a view for the table"],
+)
+def test_a_file_with_what_this_program_does_not_make_is_no_ledger(
+    statements, data, tmp_path, no_noise
+):
+    book = Ledger.beside(data)
+    book.set_limit(data, Fraction(1))
+    assert book.path is not None
+    in_file(book.path, *statements)
+    for refused in (book.accounts, lambda: rp.release(PLAN, data, tmp_path / "out")):
+        with pytest.raises(LedgerError, match=r"holds a .* that this program has not made"):
+            refused()
+
+
+def test_a_booking_that_a_trigger_swallows_is_noticed_before_noise_is_drawn(
+    data, tmp_path, monkeypatch, no_noise
+):
+    """Even if the trigger itself were not seen: what was entered is read again after the commit."""
+    book = Ledger.beside(data)
+    book.set_limit(data, Fraction(1))
+    assert book.path is not None
+    in_file(book.path, *SWALLOWED.values())
+    monkeypatch.setattr("rpexplore.releases.ledger.ledger_file._OBJECTS", "SELECT 1 WHERE 0")
+    with pytest.raises(LedgerError, match=r"has not kept what was entered.*Nothing was charged"):
+        rp.release(PLAN, data, tmp_path / "out")
+
+
+def test_a_ledger_replaced_while_a_run_is_booked_is_noticed(data, tmp_path, monkeypatch, no_noise):
+    """The commit goes to a file that has no name any more."""
+    book = Ledger.beside(data)
+    book.set_limit(data, Fraction(1))
+    assert book.path is not None
+    path, copy, add = book.path, book.path.read_bytes(), ledger_module.LedgerTransaction.add
+
+    def replaced(transaction, kind, content):
+        number = add(transaction, kind, content)
+        if kind == "run":
+            path.unlink()
+            path.write_bytes(copy)
+        return number
+
+    monkeypatch.setattr(ledger_module.LedgerTransaction, "add", replaced)
+    with pytest.raises(LedgerError, match="has not kept what was entered"):
+        rp.release(PLAN, data, tmp_path / "out")
+
+
+def test_the_user_of_an_entry_is_not_what_the_environment_says(data, monkeypatch):
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "somebody")
+    book = Ledger.beside(data)
+    book.book(data, PLAN, "out")
+    (entry,) = book.account(data).entries
+    assert entry.user == pwd.getpwuid(os.getuid()).pw_name
+
+
+# --- a server
+
+
+@pytest.fixture
+def ledger(postgres, monkeypatch) -> Ledger:
+    """One whose role may book, and nothing else."""
+    return database_ledger(postgres, monkeypatch, sets_limits=False)
+
+
+@pytest.fixture
+def owned(ledger) -> Ledger:
+    return Ledger(f"postgresql:{OWNER}")
+
+
+def said_by(server: Server, role: str, *statements: str) -> None:
+    """Statements of a role that uses another program."""
+    url = server.url.replace("keeper@", f"{role}@")
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+def call(kind: str, content: dict, function: str = "book") -> str:
+    text = json.dumps(content).replace("'", "''")
+    return f"SELECT rpexplore_ledger.{function}(ARRAY['{kind}'], ARRAY['{text}'])"
+
+
+def costing(rho: str) -> Any:
+    """What the ledger sees of a plan, with any cost for one record."""
+    return SimpleNamespace(record_rho=Fraction(rho), budget=PLAN.budget, sha256=PLAN.sha256)
+
+
+def run_of(ledger: Ledger, data: Path, **changed) -> dict:
+    """What an entry of a run on the records holds, by whoever books."""
+    return {
+        "names": [*ledger.account(data).names] or [*ledger._names(FileSource(data))],
+        "data_bytes": 1,
+        "data_modified": "",
+        "started": "",
+        "user": "booker",
+        "plan_sha256": "",
+        "record_rho": "1/3",
+        "unit": "",
+        "output": "",
+        **changed,
+    }
+
+
+DIRECT = {
+    "an entry": "INSERT INTO rpexplore_ledger.events VALUES (1, 'run', '{}', '')",
+    "an edited entry": "UPDATE rpexplore_ledger.events SET content = '{}'",
+    "a lost entry": "DELETE FROM rpexplore_ledger.events",
+    "the last one": "UPDATE rpexplore_ledger.last SET n_events = 7",
+    "its loss": "DELETE FROM rpexplore_ledger.last",
+    "another version": "UPDATE rpexplore_ledger.version SET version = 1",
+    "a lock": "BEGIN; LOCK TABLE rpexplore_ledger.events IN ROW EXCLUSIVE MODE",
+    "what checks": "SELECT rpexplore_ledger.append(ARRAY['run'], ARRAY['{}'], ARRAY['run'])",
+    "another check": "CREATE OR REPLACE FUNCTION rpexplore_ledger.is_sound(text, text) "
+    "RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+}
+
+
+@pytest.mark.parametrize("statement", DIRECT.values(), ids=DIRECT)
+def test_nothing_is_written_to_the_tables_directly(statement, ledger, postgres):
+    LedgerDatabase(OWNER).create(limiters=("booker",))  # to set limits is no right to write either
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        said_by(postgres, "booker", statement)
+    assert ledger.accounts() == ()
+
+
+LIFTED = {
+    "limit": {"record_rho": None},
+    "approvals": {"n": 0, "allowed_signers": ""},
+    "elsewhere": {"ledger": "/nowhere.sqlite"},
+}
+
+
+@pytest.mark.parametrize("kind", LIFTED)
+def test_who_books_neither_lifts_limits_nor_sends_others_elsewhere(
+    kind, ledger, owned, data, postgres
+):
+    owned.set_limit(data, Fraction(1, 3))
+    names = [*owned.account(data).names]
+    content = {"names": names, "noted": "", "user": "booker", **LIFTED[kind]}
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        said_by(postgres, "booker", call(kind, content, "set_limits"))
+    with pytest.raises(psycopg.Error, match="no sound entry"):
+        said_by(postgres, "booker", call(kind, content))
+    with pytest.raises(LedgerError, match=r"may not set limits or demands.*--grant-limits ROLE"):
+        ledger.set_limit(data, None)
+    account = ledger.account(data)
+    assert (account.limit_record_rho, account.elsewhere) == (Fraction(1, 3), ())
+
+
+def test_who_sets_limits_books_nothing(ledger, data, postgres, monkeypatch):
+    postgres.run("DROP ROLE IF EXISTS limiter", "CREATE ROLE limiter LOGIN")
+    try:
+        LedgerDatabase(OWNER).create(limiters=("limiter",))
+        monkeypatch.setenv("LIMITER", postgres.url.replace("keeper@", "limiter@"))
+        limiting = Ledger("postgresql:LIMITER")
+        limiting.set_limit(data, Fraction(1))
+        with pytest.raises(LedgerError, match=r"may not do that.*--grant ROLE"):
+            limiting.book(data, PLAN, "out")
+        content = run_of(ledger, data, user="limiter")
+        for function in ("book", "set_limits"):
+            with pytest.raises(psycopg.Error, match=r"permission denied|no sound entry"):
+                said_by(postgres, "limiter", call("run", content, function))
+        account = ledger.account(data)
+        assert (account.limit_record_rho, account.entries) == (1, ())
+    finally:
+        postgres.run("DROP OWNED BY limiter", "DROP ROLE limiter")
+
+
+def test_a_first_limit_that_the_role_may_not_set_is_refused_before_records_are_counted(
+    ledger, data, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(charged_run.ChargedRun, "count", lambda *_: pytest.fail("counted"))
+    with pytest.raises(LedgerError, match="may not set limits or demands"):
+        rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name, limit_rho=1)
+
+
+def test_an_entry_is_in_the_name_of_the_role_that_has_logged_in(ledger, data, postgres):
+    with pytest.raises(psycopg.Error, match="no sound entry"):
+        said_by(postgres, "booker", call("run", run_of(ledger, data, user="ledger_owner")))
+    ledger.book(data, PLAN, "out")
+    assert [entry.user for entry in ledger.account(data).entries] == ["booker"]
+
+
+UNSOUND = {
+    "nothing": {"names": []},
+    "no text": {"names": [1]},
+    "more": {"surplus": ""},
+    "no amount": {"record_rho": "0"},
+    "a negative amount": {"record_rho": "-1"},
+    "an endless amount": {"record_rho": "1e-3"},
+    "a divided amount": {"record_rho": "1/0"},
+    "another type": {"data_bytes": 1.5},
+    "a number as text": {"data_bytes": "1"},
+    "too much": {"output": "x" * 8_000_001},
+}
+
+
+@pytest.mark.parametrize("how", UNSOUND)
+def test_nobody_makes_the_ledger_unreadable_for_others(how, ledger, data, postgres):
+    with pytest.raises(psycopg.Error, match="no sound entry"):
+        said_by(postgres, "booker", call("run", run_of(ledger, data, **UNSOUND[how])))
+    ledger.book(data, PLAN, "out")
+    assert len(ledger.account(data).entries) == 1
+
+
+def test_texts_that_other_readers_take_for_something_else_are_refused(ledger, data, postgres):
+    text = json.dumps(run_of(ledger, data))
+    for changed in (
+        text.replace('"data_bytes": 1', '"data_bytes": 1e2'),  # a float for Python
+        text.replace('"unit": ""', '"unit": "", "unit": "x"'),
+        text.replace('"unit": ""', '"unit": "\\ud800"'),
+        text[:-1],
+        f"[{text}]",
+    ):
+        assert changed != text
+        called = f"SELECT rpexplore_ledger.book(ARRAY['run'], ARRAY['{changed}'])"
+        with pytest.raises(psycopg.Error):
+            said_by(postgres, "booker", called)
+    # More kinds than contents, and kinds in rows.
+    for kinds in ("ARRAY['run', 'run']", "ARRAY[['run']]", "ARRAY[NULL]"):
+        called = f"SELECT rpexplore_ledger.book({kinds}, ARRAY['{text}'])"
+        if "[[" in kinds:
+            said_by(postgres, "booker", called)  # as one row
+        else:
+            with pytest.raises(psycopg.Error):
+                said_by(postgres, "booker", called)
+    assert len(ledger.account(data).entries) == 1
+
+
+def unchecked(monkeypatch) -> None:
+    """A program that checks nothing itself."""
+    for module in (charged_run, ledger_module):
+        monkeypatch.setattr(module, "check_limit", lambda *_: None)
+        monkeypatch.setattr(module, "check_approvals", lambda *_: None)
+
+
+def test_the_server_keeps_a_limit_exactly(ledger, owned, data, tmp_path, monkeypatch):
+    """3 · 1/3 fits into 1, and nothing is left then."""
+    owned.set_limit(data, Fraction(1))
+    unchecked(monkeypatch)
+    for _ in range(3):
+        ledger.book(data, costing("1/3"), "out")
+    for refused in (
+        lambda: ledger.book(data, costing(f"1/{10**300}"), "out"),
+        lambda: rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name),
+    ):
+        with pytest.raises(LedgerError, match=r"goes beyond a budget limit"):
+            refused()
+    assert ledger.account(data).spent_record_rho == 1
+
+
+@pytest.mark.parametrize(("limit_of_other", "fits"), [(None, True), ("100", True), ("1/2", False)])
+def test_of_records_that_come_together_each_limit_binds(
+    limit_of_other, fits, ledger, owned, data, monkeypatch
+):
+    """2/3 is spent on the one, which has the limit 1, and 1/3 is left for both."""
+    other = data.with_name("other.csv")
+    other.write_text("a\n0\n")
+    owned.set_limit(data, Fraction(1))
+    if limit_of_other:
+        owned.set_limit(other, Fraction(limit_of_other))
+    unchecked(monkeypatch)
+    ledger.book(data, costing("2/3"), "out")
+    both = [name for path in (other, data) for name in ledger._names(FileSource(path))]
+    monkeypatch.setattr(Ledger, "_names", lambda *_: tuple(both))
+    if fits:
+        ledger.book(other, costing("1/3"), "out")
+    with pytest.raises(LedgerError, match="goes beyond a budget limit"):
+        ledger.book(other, costing("1/3"), "out")
+
+
+def test_a_limit_that_is_set_anew_replaces_the_one_before(ledger, owned, data, monkeypatch):
+    unchecked(monkeypatch)
+    owned.set_limit(data, Fraction(1, 4))
+    with pytest.raises(LedgerError, match="goes beyond a budget limit"):
+        ledger.book(data, costing("1/3"), "out")
+    for limit in (Fraction(1, 3), None):
+        owned.set_limit(data, limit)
+        ledger.book(data, costing("1/3"), "out")
+    assert len(ledger.account(data).entries) == 2
+
+
+def approved_run(run: str, given: list[dict]) -> str:
+    """Booked as the second entry."""
+    approved = json.dumps({"run": 2, "n": 2, "approvals": given})
+    kinds, contents = "ARRAY['run', 'approved']", f"ARRAY['{run}', '{approved}']"
+    return f"SELECT rpexplore_ledger.book({kinds}, {contents})"
+
+
+def test_the_server_demands_approvals(ledger, owned, data, postgres, monkeypatch):
+    listed = "".join(f"{name} ssh-ed25519 {KEY}{name:A>7}\n" for name in ("alice", "bob"))
+    demand = {"n": 2, "allowed_signers": listed}
+    names = [*ledger._names(FileSource(data))]
+    with owned.store.transaction() as opened:
+        opened.add("approvals", {"names": names, "noted": "", "user": "", **demand})
+    unchecked(monkeypatch)
+    with pytest.raises(LedgerError, match="has fewer approvals than are demanded"):
+        ledger.book(data, PLAN, "out")
+    one = {"sha256": "", "name": "alice", "key": "1", "approved": ""}
+    run = json.dumps(run_of(ledger, data))
+    for given in ([one], [one, one], [one, {**one, "name": "bob"}], [one, {**one, "key": "2"}]):
+        with pytest.raises(psycopg.Error, match="not approved"):
+            said_by(postgres, "booker", approved_run(run, given))
+    said_by(postgres, "booker", approved_run(run, [one, {**one, "name": "bob", "key": "2"}]))
+    # Who approved a run is not said later, and of another run nothing that was not written.
+    later = {"run": 2, "n": 2, "approvals": [one]}
+    with pytest.raises(psycopg.Error, match="no sound entry"):
+        said_by(postgres, "booker", call("approved", later))
+    ledger.finish(2, "digest")
+    for finished in ({"run": 2, "manifest_sha256": "other"}, {"run": 1, "manifest_sha256": ""}):
+        with pytest.raises(psycopg.Error, match="no sound entry"):
+            said_by(postgres, "booker", call("finished", {**finished, "finished": ""}))
+
+
+def test_the_functions_of_the_ledger_look_into_nobody_elses_schema(
+    ledger, owned, data, postgres, monkeypatch
+):
+    """They run with the rights of the owner, and a bare name could be taken over."""
+    owned.set_limit(data, Fraction(1, 3))
+    postgres.run(
+        "DROP SCHEMA IF EXISTS shadows CASCADE",
+        "CREATE SCHEMA shadows AUTHORIZATION booker",
+    )
+    content = run_of(ledger, data)
+    try:
+        with pytest.raises(psycopg.Error, match="beyond the limit"):
+            said_by(
+                postgres,
+                "booker",
+                "CREATE FUNCTION shadows.length(text) RETURNS int LANGUAGE sql AS 'SELECT 1/0'",
+                "CREATE FUNCTION shadows.sha256(bytea) RETURNS bytea LANGUAGE sql AS 'SELECT $1'",
+                "CREATE FUNCTION shadows.evil(numeric, numeric) RETURNS boolean LANGUAGE sql "
+                "AS 'SELECT false'",
+                "CREATE OPERATOR shadows.> (FUNCTION = shadows.evil, LEFTARG = numeric, "
+                "RIGHTARG = numeric)",
+                "CREATE TEMP TABLE events (id bigint, kind text, content text, digest text)",
+                "CREATE TEMP TABLE last (n_events bigint, digest text)",
+                "SET search_path = shadows, pg_temp, pg_catalog",
+                call("run", {**content, "record_rho": "1/3"}),
+                call("run", {**content, "record_rho": "1/3"}),
+            )
+    finally:
+        postgres.run("DROP SCHEMA shadows CASCADE")
+    assert ledger.account(data).spent_record_rho == Fraction(1, 3)
+
+
+DEFERRED = """
+CREATE FUNCTION rpexplore_ledger.emptied() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    SET LOCAL session_replication_role = replica;
+    DELETE FROM rpexplore_ledger.events WHERE id = new.id;
+    UPDATE rpexplore_ledger.last SET n_events = new.id - 1,
+        digest = (SELECT digest FROM rpexplore_ledger.events WHERE id = new.id - 1);
+    RETURN NULL;
+END $$;
+ALTER FUNCTION rpexplore_ledger.emptied() SECURITY DEFINER;
+CREATE CONSTRAINT TRIGGER emptied AFTER INSERT ON rpexplore_ledger.events
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION rpexplore_ledger.emptied();
+"""
+
+
+def test_a_ledger_is_not_made_in_a_schema_of_somebody_elses(ledger, postgres):
+    """Its owner could drop the functions, and put others in their place."""
+    postgres.run(
+        "SET client_min_messages = error",
+        "DROP SCHEMA rpexplore_ledger CASCADE",
+        "CREATE SCHEMA rpexplore_ledger AUTHORIZATION booker",
+        "GRANT ALL ON SCHEMA rpexplore_ledger TO ledger_owner",
+    )
+    with pytest.raises(LedgerError, match="its schema rpexplore_ledger belongs to another role"):
+        LedgerDatabase(OWNER).create(("booker",))
+
+
+def test_nobody_finishes_the_run_of_another_role(ledger, data, postgres):
+    run_id = ledger.book(data, PLAN, "out")
+    postgres.run("DROP ROLE IF EXISTS other", "CREATE ROLE other LOGIN")
+    try:
+        LedgerDatabase(OWNER).create(("other",))
+        content = {"run": run_id, "finished": "", "manifest_sha256": "false"}
+        with pytest.raises(psycopg.Error, match="no sound entry"):
+            said_by(postgres, "other", call("finished", content))
+    finally:
+        postgres.run("DROP OWNED BY other", "DROP ROLE other")
+    ledger.finish(run_id, "true")
+    assert [entry.manifest_sha256 for entry in ledger.account(data).entries] == ["true"]
+
+
+def test_a_booking_that_the_server_drops_at_commit_is_noticed_before_noise_is_drawn(
+    ledger, owned, data, postgres, tmp_path, no_noise
+):
+    owned.set_limit(data, Fraction(1))
+    postgres.run(*DEFERRED.split(";\n\n"))
+    with pytest.raises(LedgerError, match=r"has not kept what was entered.*Nothing was charged"):
+        rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name)
+
+
+def test_a_ledger_of_version_1_is_read_and_renewed_by_its_owner(ledger, data, postgres, tmp_path):
+    """There, whoever booked could write to the tables."""
+    made = LedgerDatabase(OWNER)
+    ledger.book(data, PLAN, "out")
+    version_1(postgres)
+    assert len(ledger.account(data).entries) == 1
+    for refused in (
+        lambda: ledger.book(data, PLAN, "out"),
+        lambda: rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name),
+    ):
+        with pytest.raises(LedgerError, match=r"has version 1.*have its owner renew it"):
+            refused()
+    assert made.create() == "renewed"
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        said_by(postgres, "booker", DIRECT["an entry"])
+    ledger.book(data, PLAN, "out")
+    assert len(ledger.account(data).entries) == 2
+    with pytest.raises(LedgerError, match="is there already"):
+        made.create()
