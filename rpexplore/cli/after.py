@@ -181,7 +181,10 @@ def combine(
         f"The {plural(count, 'noisy table')} {'is' if count == 1 else 'are'} in {out}\n"
         f"Spent {'' if spent.is_known else 'at least '}{rho_text(spent.rho)} for {spent.unit}"
     )
-    say_result(as_json, facts, "\n\n".join(filter(None, [text, facts["warning"]])))
+    facts["left_aside"] = [part.left_aside for part in parts if part.left_aside]
+    say_result(
+        as_json, facts, "\n\n".join(filter(None, [text, *facts["left_aside"], facts["warning"]]))
+    )
 
 
 def postprocess(
@@ -267,8 +270,11 @@ def postprocess(
             facts["smoothing_gains_nothing"] = [list(names) for names in gains_nothing]
     text += f"\n\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
     warning = None if escape_formulas else formulas_warning(source.domain)
-    facts |= {"folder": str(out), "table_count": count, "warning": warning}
-    say_result(as_json, facts, "\n\n".join(filter(None, [text, warning])))
+    aside = source.left_aside
+    if "areas" in parts:
+        aside += " Whole counts of its areas are made with --known-totals FILE, of their own."
+    facts |= {"folder": str(out), "table_count": count, "left_aside": aside, "warning": warning}
+    say_result(as_json, facts, "\n\n".join(filter(None, [text, aside, warning])))
 
 
 def workbook(
@@ -522,8 +528,9 @@ def write_whole_counts(
     for option, value in others.items():
         if value not in (None, False):
             raise RpexploreError(
-                f"{option} does not go with a release of tables in areas, of which whole counts "
-                "are made; leave it out, and give --nonnegative --round."
+                f"{option} does not go with whole counts of tables in areas, which "
+                "--nonnegative --round makes; leave it out"
+                f"{' or leave --known-totals out' if totals is not None else ''}."
             )
     if not (nonnegative and rounded):
         raise RpexploreError(
@@ -545,4 +552,5 @@ def write_whole_counts(
         )
     text += f"\n\nThe {plural(len(tables), 'table')} {'is' if len(tables) == 1 else 'are'} in {out}"
     facts = {key: manifest[key] for key in ("label", "guarantee", "known_totals")}
-    say_result(as_json, {**facts, "folder": str(out), "table_count": len(tables)}, text)
+    facts |= {"folder": str(out), "table_count": len(tables), "left_aside": release.left_aside}
+    say_result(as_json, facts, "\n\n".join(filter(None, [text, release.left_aside])))

@@ -244,6 +244,7 @@ def compare(
     tables. Tables in areas: shares of the budget by level. Own counts: what plainer mechanisms need
     for the same targets. All from formulas: no record is read.
     """
+    from rpexplore.cli.publishable import texts_of_parts
     from rpexplore.planning.plan import load_plan
 
     with progress("Reading the plan") as on_progress:
@@ -258,7 +259,7 @@ def compare(
     facts = {kind: facts for kind, (facts, _) in found.items()}
     if len(facts) == 1:
         (facts,) = facts.values()
-    say_result(as_json, facts, "\n\n".join(text for _, text in found.values()))
+    say_result(as_json, facts, texts_of_parts({kind: text for kind, (_, text) in found.items()}))
 
 
 def _tables(part: Any, count: int | None, on_progress: Progress) -> tuple[dict[str, Any], str]:

@@ -101,12 +101,21 @@ def usefulness_facts(plan: "Plan", useful: dict[str, Any]) -> dict[str, Any]:
 
 def usefulness_text(plan: "Plan", useful: dict[str, Any]) -> str:
     """What `usefulness_of` a plan found, for reading."""
-    texts = [
-        _TEXTS[kind](found)
+    texts = {
+        kind: _TEXTS[kind](found)
         for kind, found in useful.items()
         if found is not None or kind == "rounds"  # whether to choose it is said in any case
-    ]
-    return "\n\n".join(texts)
+    }
+    return texts_of_parts(texts)
+
+
+def texts_of_parts(texts: dict[str, str]) -> str:
+    """What is said of each kind of part, below its title if there are several."""
+    from rpexplore.planning.plan import TITLES
+
+    if len(texts) < 2:
+        return "\n\n".join(texts.values())
+    return "\n\n".join(f"{TITLES[kind]}:\n\n{text}" for kind, text in texts.items())
 
 
 # ---- by kind of part

@@ -102,12 +102,12 @@ def synthesize(
         "excluded": records.manifest["excluded"],
         "misfit": records.manifest["misfit"],
         "tables_to_use_instead": records.tables_to_use,
+        "left_aside": source.left_aside,
         "warning": None if escape_formulas else formulas_warning(source.domain),
     }
     where = f"The records, their label and their comparison with the release are in {out}"
-    say_result(
-        as_json, facts, "\n\n".join(filter(None, [records.summary, where, facts["warning"]]))
-    )
+    text = [records.summary, where, facts["left_aside"], facts["warning"]]
+    say_result(as_json, facts, "\n\n".join(filter(None, text)))
 
 
 # ---- The verb that rehearses the smooth tables of a plan.
@@ -133,9 +133,9 @@ def rehearse(
     from rpexplore.cli.facts import row_facts
     from rpexplore.cli.plan import adaptive_rehearsal, rehearsed_adaptively
     from rpexplore.cli.publishable import expected_from_options
-    from rpexplore.common.text import describe_share
+    from rpexplore.common.text import describe_share, joined
     from rpexplore.domain.readings import READINGS
-    from rpexplore.planning.plan import load_plan
+    from rpexplore.planning.plan import TITLES, load_plan
 
     with progress("Reading the plan") as on_progress:
         loaded = load_plan(plan_file)
@@ -163,13 +163,15 @@ def rehearse(
         }
     )
     sentence = rehearsal.describe(record_noun)
+    others = [TITLES[part.kind].lower() for part in loaded.parts if part is not tables]
+    aside = f"\n\nRehearsed are the tables alone, not {joined(others)}." if others else ""
     facts = {
         "records": rehearsal.n_records,
         "expected_counts": rehearsal.expected.text,
         "errors": row_facts(frame),
         "caution": rehearsal.caution,
     }
-    say_result(as_json, facts, f"{table}\n\n{sentence}\n\n{rehearsal.caution}")
+    say_result(as_json, facts, f"{table}\n\n{sentence}\n\n{rehearsal.caution}{aside}")
 
 
 def rehearsed(

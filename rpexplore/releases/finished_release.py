@@ -141,6 +141,25 @@ class PartRelease(PartReader, Generic[PlanKind]):
         return part
 
     @property
+    def named(self) -> Path:
+        return self.home
+
+    @property
+    def left_aside(self) -> str:
+        listed = [entry["path"] for entry in self.manifest["files"]]
+        beside = [
+            title.lower()
+            for kind, title in TITLES.items()
+            if kind != self.kind and any(path.startswith(f"{kind}/") for path in listed)
+        ]
+        if not beside:
+            return ""
+        return (
+            f"The release {self.home.name!r} also holds {joined(beside)}; they are not part of "
+            "this, and stay there as they are."
+        )
+
+    @property
     def remark(self) -> str:
         """What must be known of its figures at once, as a sentence; "" for nothing."""
         return ""

@@ -123,7 +123,6 @@ class PartReader(Figures, ABC):
 
     kind: ClassVar[str]
     folder: Any
-    home: Any
     plan: Any
     manifest: Any
     domain: Any
@@ -177,9 +176,19 @@ class PartReader(Figures, ABC):
     def unbiased_tables(self) -> Any:
         """The unbiased tables that there are; raises `ReleaseError`, which says what is here."""
         raise ReleaseError(
-            f"{str(self.home)!r} holds {self.contents}, and unbiased tables are needed: "
+            f"{str(self.named)!r} holds {self.contents}, and unbiased tables are needed: "
             f"{self.why_no_tables}"
         )
+
+    @property
+    def named(self) -> Any:
+        """The folder that people name to have it."""
+        return self.folder
+
+    @property
+    def left_aside(self) -> str:
+        """What its release holds beside it, a sentence for what is made of it; "" for nothing."""
+        return ""
 
     @property
     def why_no_tables(self) -> str:

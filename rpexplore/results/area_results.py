@@ -68,7 +68,7 @@ class AreaResults(PartReader):
         return self.release.folder if self.whole is None else self.whole.folder
 
     @property
-    def home(self) -> Path:
+    def named(self) -> Path:
         """The folder that people know: of the release, or of the whole counts."""
         return self.release.home if self.whole is None else self.whole.folder
 
@@ -276,7 +276,7 @@ class AreaTables(Figures):
 
     def reading_lines(self, *attributes: str) -> str:
         """Python lines that read a table for all areas of the level."""
-        tree, folder = self.results.tree, self.results.home
+        tree, folder = self.results.tree, self.results.named
         names = [tree.levels[self.level], *attributes]
         kind = "AreaCounts" if self.is_biased else "AreaRelease"
         return (

@@ -288,8 +288,8 @@ def _refuse_different_domains(left: Estimates, right: Estimates) -> None:
 def _release_ids(part: PartReader) -> list[ReleaseId]:
     """What the releases in a part are known by."""
     if not part.made_of:
-        folder = text_of_path(part.home.resolve())
-        return [ReleaseId(part.manifest["plan_sha256"], manifest_sha256(part.home), folder)]
+        folder = text_of_path(part.named.resolve())
+        return [ReleaseId(part.manifest["plan_sha256"], manifest_sha256(part.named), folder)]
     return [
         ReleaseId(source.plan_sha256, source.sha256, source.name)
         for source in part.made_of
@@ -397,17 +397,18 @@ def load_measured(folder: str | Path) -> TableRelease | Estimates:
 
 
 def _load(folder: str | Path) -> PartReader:
-    """A release or combined tables; `ReleaseError` for what was made of them, or anything else."""
+    """A release, combined or processed tables; `ReleaseError` for anything else."""
     folder = Path(folder)
     kind = read_manifest(folder).get("format")
-    if kind in (PROCESSED[0], SYNTHETIC[0]):
-        is_processed = kind == PROCESSED[0]
-        held = "processed tables" if is_processed else "synthetic records"
-        loaded = (ProcessedTables if is_processed else SyntheticRecords).load(folder)
-        names = ", ".join(source["name"] for source in loaded.manifest["sources"])
+    if kind == PROCESSED[0]:
+        return ProcessedTables.load(folder)
+    if kind == SYNTHETIC[0]:
+        names = ", ".join(
+            source["name"] for source in SyntheticRecords.load(folder).manifest["sources"]
+        )
         raise ReleaseError(
-            f"{str(folder)!r} holds {held}, and unbiased tables are needed; name the release that "
-            f"they were made of ({names})."
+            f"{str(folder)!r} holds synthetic records, and unbiased tables are needed; name the "
+            f"release that they were made of ({names})."
         )
     return load_combined(folder) if kind == KIND[0] else Release.load(folder)
 

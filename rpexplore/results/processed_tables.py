@@ -152,6 +152,15 @@ class ProcessedTables(PartReader):
         return
 
     @property
+    def contents(self) -> str:
+        return _NOUN
+
+    @property
+    def why_no_tables(self) -> str:
+        names = ", ".join(source["name"] for source in self.manifest["sources"])
+        return f"name the release that they were made of ({names})."
+
+    @property
     def table_names(self) -> tuple[tuple[str, ...], ...]:
         """The attributes of each table, in the domain's order."""
         return tuple(tuple(entry["attributes"]) for entry in self._entries.values())

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rpexplore.common.numbers import shown, shown_value
+from rpexplore.common.text import joined
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.errors import WorkloadError
@@ -22,6 +23,8 @@ from rpexplore.workload.attribute_sets import (
 )
 from rpexplore.workload.bases import Basis, Identity, to_json
 from rpexplore.workload.targets import Target
+
+_MOST_NAMED = 3  # tables in an error
 
 # ---- The arrays of a workload: checked, and in the one order and form in which it keeps them.
 
@@ -505,8 +508,13 @@ class Workload:
         indices = self.domain.positions(table)
         position = self.find(indices)
         if position is None:
+            those = [*self.containing(table).tolist(), *range(min(len(self), _MOST_NAMED))]
+            few = list(dict.fromkeys(those))[:_MOST_NAMED]
+            named = joined([self.domain.describe(self.members[row]) for row in few])
+            more = ", among others" if len(self) > _MOST_NAMED else ""
             raise WorkloadError(
-                f"The table {self.domain.describe(indices)} is not in the workload; add it."
+                f"The table {self.domain.describe(indices)} is not in the workload, which has "
+                f"{named}{more}; name one that it has, or plan with this one added."
             )
         return position
 

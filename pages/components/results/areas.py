@@ -167,13 +167,13 @@ _SUM_COLUMNS = {
 def area_work(results: AreaResults) -> None:
     """Sums over lists of areas, and whole counts in a folder of their own."""
     st.subheader("More from this release")
-    field = f"areas added up, of {results.home}"
+    field = f"areas added up, of {results.named}"
     with section("Add up areas that are no area of the tree, such as a school district", field):
         _sums(results)
     st.markdown(f"{meaning('Post-processing')} The released tables stay as they are.")
     if follow_begun(POSTPROCESSING):
         return
-    field = f"whole counts into, of {results.home}"
+    field = f"whole counts into, of {results.named}"
     with section("Make whole counts that are never negative and add up", field):
         _whole_counts(results, field)
 
@@ -255,5 +255,5 @@ def _whole_counts(results: AreaResults, field: str) -> None:
     def work(on_progress: Progress, output: Path) -> None:
         whole_area_counts(results.release, output, totals=totals, on_progress=on_progress)
 
-    output = new_folder_input("Folder for the whole counts", field, Path(f"{results.home}-whole"))
+    output = new_folder_input("Folder for the whole counts", field, Path(f"{results.named}-whole"))
     work_button("Make whole counts", work, output, field, "whole counts")

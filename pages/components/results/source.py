@@ -161,7 +161,7 @@ def _folder() -> Path | None:
         "is checked against what was written.",
     )
     if folder is None:
-        st.info("Run a release, on Release or Areas, or choose its folder.")
+        st.info("Run a release, or choose its folder.")
         return None
     if not os.path.isdir(folder):
         st.error(escaped(f"There is no folder {folder.absolute()}; check the path."))
