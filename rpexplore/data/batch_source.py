@@ -152,8 +152,15 @@ class BatchSource(Source):
 
 
 # Patterns mean the same to pyarrow, DuckDB and PostgreSQL.
-PLAIN_ID = "^(?:[1-9][0-9]*|[A-Za-z][A-Za-z _-]*[0-9][0-9A-Za-z_-]*)$"
+PLAIN_ID = (
+    "^(?:0|[1-9][0-9]*|[0-9]+(?:[-/_][0-9]+)+|[A-Za-z][A-Za-z _-]*[0-9][0-9A-Za-z_-]*"
+    # A digit and a letter that no number has, without blanks, colons, and the T of times.
+    "|[!-9;-SU-~]*(?:[0-9][!-9;-SU-~]*[A-DF-SU-Za-df-z]|[A-DF-SU-Za-df-z][!-9;-SU-~]*[0-9])"
+    "[!-9;-SU-~]*)$"
+)
 """Texts that are canonical, and no others' number: most are, and this is told fast."""
+PADDED_ID = "^0[0-9]+$"
+"""Canonical ids of which the first step of `AS_NUMBER` makes the number."""
 CANONICAL = ((f"^[{BLANKS}]+|[{BLANKS}]+$", ""), (WHOLE_FLOAT, r"\1"))
 """Patterns and what takes their place, one after the other, in a text in NFC."""
 AS_NUMBER = (
@@ -281,28 +288,29 @@ def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
             return PersonKeys(numbers, None, None, state)
     texts = pc.fill_null(as_text(values), "")
     is_odd = pc.invert(pc.match_substring_regex(texts, PLAIN_ID))
-    odd, where = texts.filter(is_odd), is_odd.to_numpy(zero_copy_only=False)
+    odd, places = texts.filter(is_odd), np.flatnonzero(is_odd.to_numpy(zero_copy_only=False))
     writing = None
     if len(odd):
         canonical = _replaced(pc.utf8_normalize(odd, form="NFC"), CANONICAL)
         for odd_state, pattern in ((UNCLEAR, UNCLEAR_ID), (OF_NOBODY, NOBODY_ID)):
             matches = pc.match_substring_regex(canonical, pattern).to_numpy(zero_copy_only=False)
-            state[np.flatnonzero(where)[matches]] = odd_state
+            state[places[matches]] = odd_state
         equal = _replaced(canonical, AS_NUMBER)
         texts = pc.replace_with_mask(texts, is_odd, equal)
         differs = pc.not_equal(canonical, equal)
         if pc.any(differs).as_py():
             writing = np.zeros(len(texts), dtype=np.int64)
-            at = np.flatnonzero(where)[differs.to_numpy(zero_copy_only=False)]
-            writing[at] = _digests(canonical.filter(differs))[:, 1]
+            # The half that is never 0, as it is where an id is written as the number is.
+            written = _digests(canonical.filter(differs))[:, 1]
+            writing[places[differs.to_numpy(zero_copy_only=False)]] = written
     whole = pc.match_substring_regex(texts, r"^(?:0|-?[1-9][0-9]{0,17})$")
     numbers = pc.if_else(whole, texts, "0").cast(pa.int64()).to_numpy(zero_copy_only=False)
     others = texts.filter(pc.invert(whole))
     if not len(others):
         return PersonKeys(numbers, None, writing, state)
     low, high = numbers.copy(), np.zeros(len(numbers), dtype=np.int64)
-    where = ~whole.to_numpy(zero_copy_only=False)
-    low[where], high[where] = _digests(others).T
+    is_other = ~whole.to_numpy(zero_copy_only=False)
+    low[is_other], high[is_other] = _digests(others).T
     return PersonKeys(low, high, writing, state)
 
 

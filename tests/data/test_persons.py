@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -145,6 +146,25 @@ def test_a_record_of_nobody_is_refused(ids, excess):
     with pytest.raises(DataError, match="whose it is") as caught:
         kept({"id": ids}, 100, excess)
     assert "'id'" in str(caught.value)
+
+
+@given(st.text(st.sampled_from("0017.+-eETZz:NA/ _\n"), max_size=12))
+def test_ids_that_are_told_fast_are_what_the_slow_way_makes_of_them(text):
+    def replaced(text, steps):
+        for pattern, replacement in steps:
+            text = re.sub(pattern.replace("$", r"\Z"), replacement, text)
+        return text
+
+    def matches(pattern):
+        return re.search(pattern.replace("$", r"\Z"), text) is not None
+
+    is_plain = matches(batch_source.PLAIN_ID)
+    if is_plain or matches(batch_source.PADDED_ID):
+        assert replaced(text, batch_source.CANONICAL) == text
+        assert not matches(batch_source.NOBODY_ID)
+        assert not matches(batch_source.UNCLEAR_ID)
+        number = replaced(text, batch_source.AS_NUMBER)
+        assert number == (text if is_plain else replaced(text, batch_source.AS_NUMBER[:1]))
 
 
 def test_no_records_are_kept_of_none():

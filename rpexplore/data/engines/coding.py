@@ -21,6 +21,7 @@ from rpexplore.data.batch_source import (
     CANONICAL,
     EXACT_BELOW,
     NOBODY_ID,
+    PADDED_ID,
     PLAIN_ID,
     UNCLEAR_ID,
 )
@@ -166,10 +167,18 @@ def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, 
     named = ibis.ifelse(canonical.re_search(NOBODY_ID), ibis.null("string"), number)
     digits = hex_digits(canonical, engine)
     written = ibis.ifelse(digits == hex_digits(number, engine), ibis.literal(""), digits)
+    # Case by case, as most ids need no more than one or two of the patterns.
+    is_padded = text.re_search(PADDED_ID)
+    unpadded = _replaced(text, AS_NUMBER[:1])
+    person = ibis.cases((is_plain, text), (is_padded, unpadded), else_=named)
     return columns | {
-        PERSON: hex_digits(ibis.ifelse(is_plain, text, named), engine),
-        WRITING: ibis.ifelse(is_plain, ibis.literal(""), written),
-        IS_UNFIT: ~is_plain & canonical.re_search(UNCLEAR_ID),
+        PERSON: hex_digits(person, engine),
+        WRITING: ibis.cases(
+            (is_plain, ibis.literal("")), (is_padded, hex_digits(text, engine)), else_=written
+        ),
+        IS_UNFIT: ibis.cases(
+            (is_plain, False), (is_padded, False), else_=canonical.re_search(UNCLEAR_ID)
+        ),
     }
 
 

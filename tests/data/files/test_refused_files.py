@@ -204,3 +204,11 @@ def test_nothing_is_logged_or_printed(tmp_path, caplog, capfd, recwarn):
     assert caplog.records == []
     assert capfd.readouterr() == ("", "")
     assert [str(warning.message) for warning in recwarn] == []
+
+
+def test_a_gzip_file_of_many_members_is_read_to_its_end(tmp_path):
+    members = ["c\na\n", "", "b\n" * 300_000, "a\n"]
+    packed = b"".join(gzip.compress(member.encode()) for member in members)
+    (tmp_path / "records.csv.gz").write_bytes(packed)
+    records = read_records(tmp_path / "records.csv.gz", domain_of(c=Categories(("a", "b"))), [0])
+    assert records.n_records == 300_002
