@@ -102,9 +102,7 @@ def ledger_in(request, monkeypatch) -> Callable[[Path], Path | str]:
     ],
     indirect=True,
 )
-def test_killed_at_any_line_a_run_is_free_or_can_be_finished(
-    plan, store, ledger_in, tmp_path, monkeypatch
-):
+def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, ledger_in, tmp_path):
     folder = tmp_path / "whole"
     data, n_points = store(folder)
     ledger = ledger_in(folder)
@@ -113,8 +111,6 @@ def test_killed_at_any_line_a_run_is_free_or_can_be_finished(
     n_lines = lines_of(plan, data, folder / "release", ledger)
     seen = set()
     for point in range(n_points):
-        # As many lines as the first run, which remembered no ledger.
-        monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / f"home {point}"))
         folder = tmp_path / str(point)
         data, _ = store(folder)
         before = {path.name for path in folder.iterdir()}

@@ -61,13 +61,11 @@ def finish(plan: Path, data: Path, output: Path) -> str:
     return come
 
 
-def test_stopped_at_any_line_a_run_is_free_or_can_be_finished(plan, tmp_path, monkeypatch):
+def test_stopped_at_any_line_a_run_is_free_or_can_be_finished(plan, tmp_path):
     whole = records(tmp_path / "whole")
     n_lines = lines_of(plan, whole, whole.parent / "release")
     come = set()
     for point in range(STOPS):
-        # As many lines as the first run, which remembered no ledger.
-        monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / f"home {point}"))
         data = records(tmp_path / str(point))
         output = data.parent / "release"
         stopped_at_line(signal.SIGTERM, 1 + point * n_lines // STOPS, plan, data, output)
