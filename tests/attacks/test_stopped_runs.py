@@ -127,7 +127,7 @@ def test_a_disk_full_at_any_byte_is_told_with_what_was_charged(wide_plan, tmp_pa
     assert come == {"free", "drawn"}
 
 
-def test_a_ledger_that_cannot_grow_is_told_with_what_was_charged(plan, tmp_path):
+def test_a_ledger_that_cannot_grow_is_told_with_what_was_charged(plan, tmp_path, monkeypatch):
     """Where SQLite writes: the last page has room for the run and its end, for the run, or none."""
     data = records(tmp_path / "data")
     ledger = Ledger.beside(data)
@@ -137,6 +137,8 @@ def test_a_ledger_that_cannot_grow_is_told_with_what_was_charged(plan, tmp_path)
         ledger.set_limit(data, None)
     come = set()
     for point in range(FULL_LEDGERS):
+        # The copy goes on with the ledger's account, which is remembered.
+        monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / f"home {point}"))
         ledger.set_limit(data, (100 + point) * rho)
         copy = Path(shutil.copytree(data.parent, tmp_path / str(point))) / data.name
         output = copy.parent / "release"

@@ -305,20 +305,20 @@ def remembered_ledgers() -> list[Remembered]:
                 for note in notes:
                     if isinstance(note, str):
                         note = {"ledger": note, "id": "", "names": []}
-                    before = remembered.pop(note["ledger"], Remembered(note["ledger"], ""))
-                    remembered[before.name] = Remembered(
-                        before.name, note["id"] or before.ledger_id, before.names | {*note["names"]}
-                    )
+                    name, own_id, names = str(note["ledger"]), note["id"], {*note["names"]}
+                    before = remembered.pop(name, Remembered(name, ""))
+                    own_id = own_id or before.ledger_id
+                    remembered[name] = Remembered(name, own_id, before.names | names)
     return list(remembered.values())[::-1]
 
 
 def _remember(ledger: Ledger, own_id: str, source: Source) -> None:
     """Note that a ledger is used for some records, unless that is noted. Raises `OSError`."""
-    names = _lasting_names(source)
     known = [one for one in remembered_ledgers() if one.name == ledger.name]
-    if known and known[0].ledger_id == own_id and names <= known[0].names:
+    new_names = _lasting_names(source).difference(*(one.names for one in known))
+    if not new_names and known and known[0].ledger_id == own_id:
         return
-    note = {"ledger": ledger.name, "id": own_id, "names": sorted(names)}
+    note = {"ledger": ledger.name, "id": own_id, "names": sorted(new_names)}
     home_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     with open(os.open(_file_of_ledgers(), flags, 0o600), "ab") as file:
