@@ -28,7 +28,7 @@ _ENVIRONMENT = {"TZ": "UTC", "LC_ALL": "C", "PATH": _FOLDERS}
 # What signing needs beside: the agent, a security key, and how to ask for a passphrase.
 _TO_SIGN = (
     "HOME", "SSH_AUTH_SOCK", "SSH_SK_PROVIDER", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "DISPLAY",
-    "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "TERM",
+    "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "TERM",
 )  # fmt: skip
 _SECONDS = 60  # by far more than checking takes
 _LARGEST_KEY = 65_536  # bytes of a file of a key; a certificate has a few thousand

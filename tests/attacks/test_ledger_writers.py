@@ -405,6 +405,7 @@ def test_the_functions_of_the_ledger_look_into_nobody_elses_schema(
     postgres.run(
         "DROP SCHEMA IF EXISTS shadows CASCADE",
         "CREATE SCHEMA shadows AUTHORIZATION booker",
+        "GRANT USAGE ON SCHEMA shadows TO PUBLIC",  # else the owner would not see into it
     )
     content = run_of(ledger, data)
     try:

@@ -18,7 +18,7 @@ from rpexplore.planning.strategies import user_cache
 from rpexplore.releases import atomic_folder
 from rpexplore.releases.atomic_folder import new_folder, unfinished_folder
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.ledger.overlaps import remember_ledger
+from rpexplore.releases.ledger.overlaps import remembered_ledgers
 from rpexplore.scenarios.autosave import Autosaves
 from tests.releases.table_plan import CSV, PLAN
 
@@ -89,7 +89,7 @@ OF_HOME = {
     "saved projects": Autosaves.of_user,
     "projects of an account": lambda: Autosaves.of_account("0" * 64),
     "strategies": lambda: user_cache.__wrapped__(),
-    "remembered ledgers": lambda: remember_ledger(Ledger("ledger.sqlite")),
+    "remembered ledgers": remembered_ledgers,
     "connections": connection_names,
     "the app": lambda: serve(1, data_folders=[], open_browser=False, say=print),
 }
