@@ -207,6 +207,7 @@ def in_every_box() -> None:
     assert len(tried) == len(calls), "drop records into the new box here as well"
 
 
+@needs_strace
 def test_what_is_uploaded_is_not_written_while_it_arrives(written, tmp_path):
     token, port, home = "token", free_port(), tmp_path / "home"
     command = [*written.command, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
@@ -214,7 +215,7 @@ def test_what_is_uploaded_is_not_written_while_it_arrives(written, tmp_path):
         command,
         cwd=ROOT,
         env=written.environment | {"RPEXPLORE_HOME": str(home), TOKEN_VARIABLE: token},
-        stdin=subprocess.PIPE,  # the app ends with it
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -228,8 +229,7 @@ def test_what_is_uploaded_is_not_written_while_it_arrives(written, tmp_path):
             content = (f"{WORD}\n" * N * 4).encode()
             assert browser.upload(session, "file", content) == 204
     finally:
-        server.terminate()
-        server.communicate(timeout=PATIENCE)
+        server.communicate(timeout=PATIENCE)  # closes its input, with which the app ends
     assert not written.outside(home)
 
 
