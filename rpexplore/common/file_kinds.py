@@ -358,6 +358,48 @@ def _of_parquet(content: bytes, most: int) -> int:
         return len(content)
 
 
+_BETWEEN = (b",", b":", b";", b"[", b"{", b"<", b"=")  # values of JSON, tables and XML
+_NPY = b"\x93NUMPY"
+
+
+def number_of_values(content: bytes) -> int:
+    """About how many values a file holds, at least half of them, before any of them is made.
+
+    Each takes up to some hundred bytes of memory when it is read, be it but two in the file. Signs
+    within texts count as well: what is a text in one format is none in another. Of zip files those
+    of all files in them; 0 for a matrix of NumPy, which becomes no larger.
+
+    >>> number_of_values(b'{"age": ["0, 1, 2", "3+"]}'), number_of_values(b"age,sex\\n12,F\\n")
+    (6, 2)
+    """
+    if not content.startswith(ZIP):
+        return _number_of_values(content)
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return sum(_number_of_values(archive.read(entry)) for entry in archive.infolist())
+    except DAMAGED:
+        return 0
+
+
+def _number_of_values(content: bytes) -> int:
+    if content.startswith(_OF_PARQUET):
+        return _values_of_parquet(content)
+    if content.startswith(_NPY):
+        return 0
+    return max(sum(map(content.count, _BETWEEN)), sum(map(content.count, (b"\n", b"\r"))))
+
+
+def _values_of_parquet(content: bytes) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        about = pq.read_metadata(pa.BufferReader(content))
+    except (pa.ArrowException, OSError, ValueError, TypeError):
+        return 0
+    return about.num_rows * about.num_columns
+
+
 # ---- Zip files in memory.
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
-from tempfile import TemporaryFile
 from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -202,11 +201,20 @@ def _begun(function: Callable[..., Any], args: Any, *, writes: bool) -> "subproc
     """A process that calls the function, with its output as the first argument if it `writes`."""
     command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {_START}"]
     pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-    # From a file, as a pipe would have to be filled while the answer is waited for.
-    with TemporaryFile() as task:
-        pickle.dump((function, args, writes), task, pickle.HIGHEST_PROTOCOL)
-        task.seek(0)
-        return subprocess.Popen(command, stdin=task, stdout=pipe, stderr=nowhere)
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere)
+    assert process.stdin is not None
+    try:
+        # Never through a file: the arguments may hold records. The process reads all of them before
+        # it writes anything, so that neither waits for the other. If it has ended, its answer,
+        # which is missing, says so.
+        with suppress(BrokenPipeError), process.stdin as task:
+            pickle.dump((function, args, writes), task, pickle.HIGHEST_PROTOCOL)
+    except BaseException:
+        with process:
+            process.kill()
+        raise
+    process.stdin = None  # `communicate` would flush it, closed or not
+    return process
 
 
 def _serve() -> None:

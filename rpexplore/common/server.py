@@ -109,6 +109,7 @@ class Limits:
     sessions       open at once; a further visitor is asked to try later
     upload_mb      of one file
     unpacked_mb    of one file, when it is read
+    upload_values  of one file: texts, numbers, lists and keys
     uploads_mb     that a session holds, together
     attributes     of a codebook
     categories     of all attributes of a codebook together
@@ -125,7 +126,8 @@ class Limits:
 
     sessions: int = 60
     upload_mb: int = 10
-    unpacked_mb: int = 100
+    unpacked_mb: int = 40
+    upload_values: int = 2_000_000
     uploads_mb: int = 50
     attributes: int = 200
     categories: int = 100_000

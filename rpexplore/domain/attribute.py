@@ -29,6 +29,7 @@ from rpexplore.common.text import check_names, is_text
 from rpexplore.errors import DomainError
 
 MAX_SIZE = 1_000_000
+MAX_ATTRIBUTES = 100_000  # of a codebook; each takes about 1 kB of memory
 
 MISSING = "Missing"
 """The group of the values that stand for no answer, in codebooks that say which do."""

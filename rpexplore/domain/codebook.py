@@ -11,6 +11,7 @@ from rpexplore.common.numbers import shown, shown_few, shown_value, whole_number
 from rpexplore.common.text import csv_rows, csv_text, is_text
 from rpexplore.domain.attribute import (
     LEVELS,
+    MAX_ATTRIBUTES,
     MISSING,
     Attribute,
     Bins,
@@ -42,6 +43,7 @@ def attributes_from_schema(schema: Any, *, may_be_empty: bool = False) -> list[A
     fields = schema.get("fields") if isinstance(schema, dict) else None
     if not isinstance(fields, list) or not (fields or may_be_empty):
         raise DomainError('A Table Schema must be an object with a filled list "fields".')
+    _check_number(len(fields))
     return [_attribute_from_field(field, number) for number, field in enumerate(fields, start=1)]
 
 
@@ -80,6 +82,7 @@ def attributes_from_csv(text: str, source: str) -> list[Attribute]:
             )
         groups = path.split(LEVELS) if path.strip() else []
         values.setdefault(name, []).append((value, row.get("label") or value, groups))
+        _check_number(len(values))
     if not values:
         raise DomainError(f"{source} has a header but no rows; list one category a row.")
     attributes = []
@@ -89,6 +92,14 @@ def attributes_from_csv(text: str, source: str) -> list[Attribute]:
             categories = Categories(stored, labels)
         attributes.append(Attribute(name, categories, groups=groups))
     return attributes
+
+
+def _check_number(n_attributes: int) -> None:
+    if n_attributes > MAX_ATTRIBUTES:
+        raise DomainError(
+            f"A codebook can have at most {MAX_ATTRIBUTES:,} attributes, got more; leave out those "
+            "that no table will have."
+        )
 
 
 def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
@@ -409,6 +420,7 @@ def _chosen_in_package(schemas: Mapping[str, StatedSchema], resource: str | None
 
 
 def _schema_of_sizes(sizes: dict[str, int]) -> dict[str, Any]:
+    _check_number(len(sizes))
     for name, size in sizes.items():
         if size < 1:
             raise DomainError(f"the size of {name!r} must be at least 1, got {size}")

@@ -80,6 +80,10 @@ def test_counts(count, text):
     assert describe_count(count) == text
 
 
+def test_a_count_of_more_digits_than_python_writes():
+    assert describe_count(2**50_000) == "about 10^15051"  # 50,000 · 0.30103
+
+
 def test_plural():
     assert [plural(n, "table") for n in (0, 1, 1200)] == ["0 tables", "1 table", "1,200 tables"]
     assert [plural(n, "query") for n in (0, 1, 1200)] == ["0 queries", "1 query", "1,200 queries"]

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rpexplore.common.file_kinds import unpacked_size
+from rpexplore.common.file_kinds import number_of_values, unpacked_size
 
 MOST = 1_000_000
 
@@ -59,3 +59,24 @@ def test_others_are_as_large_as_they_are():
         b"PAR1 damaged",
     ):
         assert unpacked_size(content, MOST) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("content", "n_values"),
+    [
+        (b'[1, 2, {"a": []}]', 6),
+        (b'["' + b",count\n1\n" * 1000, 2000),  # which begins like JSON, and is lines of a table
+        (b" " * 1000 + b"[" * 9, 9),
+        (b"a;b\r1;2\r", 2),
+        (zipped(b"[1,2]", b"[" * 1000), 1002),
+        (zipped(parquet(pa.array([1] * 1000), pa.array([None] * 1000)), b"1,2"), 2001),
+        (b"\x93NUMPY" + b"," * 99, 0),
+        (b"PAR1" + b"," * 99, 0),  # a damaged one is refused by its reader
+    ],
+)
+def test_values_are_counted_before_one_is_made(content, n_values):
+    assert number_of_values(content) == n_values
+
+
+def test_what_is_packed_twice_is_not_unpacked_twice():
+    assert number_of_values(zipped(zipped(b"," * MOST))) < 100  # no reader would

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
+from rpexplore.domain import codebook
+from rpexplore.domain.attribute import MAX_ATTRIBUTES
 from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.codebook_import import remarks_on_codebook
@@ -316,3 +318,16 @@ def test_a_schema_may_be_empty_where_that_is_said():
         attributes_from_schema({}, may_be_empty=True)
     with pytest.raises(DomainError, match='"fields"'):
         attributes_from_schema({"fields": []})
+
+
+@pytest.mark.parametrize("name", ["sizes.json", "schema.json", "codebook.csv"])
+def test_more_attributes_than_any_codebook_has_are_refused_before_one_is_made(name, monkeypatch):
+    names = [f"a{number}" for number in range(MAX_ATTRIBUTES + 1)]
+    texts = {
+        "sizes.json": json.dumps(dict.fromkeys(names, 2)),
+        "schema.json": json.dumps({"fields": [{"name": name} for name in names]}),
+        "codebook.csv": "attribute,value\n" + "".join(f"{name},1\n" for name in names),
+    }
+    monkeypatch.setattr(codebook, "Attribute", None)
+    with pytest.raises(DomainError, match="can have at most 100,000 attributes"):
+        Domain.parse(texts[name], name)

@@ -12,7 +12,11 @@ import streamlit as st
 import rpexplore as rp
 from pages.components.shared import background, serving
 from pages.components.shared.background import Task
+from pages.components.shared.serving import reading
 from rpexplore.common.file_kinds import zip_of
+from rpexplore.data.files import columns, offered
+from rpexplore.domain import expected_counts_file
+from rpexplore.scenarios import project as project_module
 from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.examples import EXAMPLES
@@ -66,6 +70,64 @@ def test_a_file_that_becomes_too_large_is_refused_before_it_is_read(app, limited
     content = zip_of({"project.json": b" " * 2_000_000})
     session.file_uploader(key="project file").upload("p.zip", content).run()
     assert "becomes larger than 1 MB when it is read" in plain(session.texts("error"))
+
+
+MANY = b"[" + b"{}," * 1_500_000 + b"{}]"  # 4.5 MB of text, 290 MB of objects
+
+
+@pytest.mark.parametrize(
+    ("page", "box", "name", "content"),
+    [
+        ("codebook", "codebook", "c.json", MANY),
+        ("codebook", "codebook", "c.csv", b"attribute,value\n" + b"a,b\n" * 2_000_000),
+        ("codebook", "codebook", "c.xml", b"<codeBook>" + b"<v a=''/>" * 1_000_001),
+        ("codebook", "expected margin", "m.csv", b"age,count\n" + b"1\n" * 2_000_001),
+        ("scenarios", "project file", "p.zip", zip_of({"project.json": MANY})),
+        ("scenarios", "project file", "p.json", b"[" + b'"",' * 2_000_001),
+    ],
+)
+def test_a_file_of_too_many_values_is_refused_before_one_is_made(
+    page, box, name, content, app, limited, small, monkeypatch
+):
+    limited()
+    session = app(page, small)
+    if page == "scenarios":
+        session.unfold("other projects")
+    else:
+        session.segmented_control(key="codebook source").set_value("A file").run()
+    read = []
+    for module, reader in (
+        (project_module, "utf8_text"),
+        (columns, "utf8_text"),
+        (columns, "draft_of_file"),
+        (offered, "loads"),
+        (expected_counts_file, "utf8_text"),
+    ):
+        monkeypatch.setattr(module, reader, lambda *given: read.append(given))
+    session.file_uploader(key=box).upload(name, content).run()
+    assert len(content) < 10**7
+    assert "holds more than 2,000,000 values" in plain(session.texts("error"))
+    assert not read  # neither when it came nor when the page was drawn
+    assert session.scenario == small
+
+
+def test_uploads_are_read_one_at_a_time_whoever_they_are_of(limited):
+    limited()
+    inside, most = [], []
+
+    def read() -> None:
+        with reading():
+            inside.append(None)
+            time.sleep(0.01)  # in which others would come in
+            most.append(len(inside))
+            inside.pop()
+
+    threads = [threading.Thread(target=read) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert most == [1] * 10
 
 
 def test_a_further_visitor_is_asked_to_try_later(app, limited, small, monkeypatch):

@@ -2,63 +2,24 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
-from http.client import HTTPConnection
+from contextlib import suppress
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import ClientConnection, connect
-from websockets.typing import Origin, Subprotocol
+from websockets.sync.client import ClientConnection
 
 from pages.components.shared.accounts import Account
-from tests.support.planning_server import PATIENCE, PlanningServer, free_port, planning_server
+from tests.support.planning_server import (
+    PATIENCE,
+    Browser,
+    PlanningServer,
+    free_port,
+    planning_server,
+)
 
 BUDGET = "0.321"
-
-
-class Browser:
-    """One that does what it wants, with a key and a token against forgery that it was given."""
-
-    def __init__(self, port: int) -> None:
-        self.port, self.cookies = port, {}
-        for path in ("/", "/_stcore/health"):
-            for cookie in self._ask("GET", path).headers.get_all("set-cookie") or []:
-                name, _, value = cookie.partition(";")[0].partition("=")
-                self.cookies[name] = value
-
-    @property
-    def own(self) -> dict[str, str]:
-        return {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
-
-    def _ask(self, method: str, path: str, body: bytes = b"", **headers: str):
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)) as connection:
-            connection.request(method, path, body, self.own | headers)
-            answer = connection.getresponse()
-            answer.read()
-            return answer
-
-    def upload(self, session: str, file: str, size: int, method: str = "PUT") -> int:
-        """The status of the answer to a file that is put into a session, or taken out."""
-        begin = b'--B\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
-        headers = {
-            "Origin": f"http://127.0.0.1:{self.port}",
-            "X-Xsrftoken": self.cookies["_streamlit_xsrf"],
-            "Content-Type": "multipart/form-data; boundary=B",
-        }
-        path = f"/_stcore/upload_file/{session}/{file}"
-        return self._ask(method, path, begin + b"x" * size + b"\r\n--B--\r\n", **headers).status
-
-    def connected(self, session: str = "", **headers: str) -> ClientConnection:
-        names = ["streamlit", self.cookies["_streamlit_xsrf"], *([session] if session else [])]
-        return connect(
-            f"ws://127.0.0.1:{self.port}/_stcore/stream",
-            origin=Origin(f"http://127.0.0.1:{self.port}"),
-            additional_headers=self.own | headers,
-            subprotocols=[Subprotocol(name) for name in names],
-            max_size=None,
-        )
 
 
 def run(connection: ClientConnection, **typed: str) -> tuple[str, dict[str, str]]:
@@ -93,9 +54,9 @@ def test_the_name_of_a_session_opens_nothing_to_another_account(shared):
         session, fields = run(of_ada)
         run(of_ada, **{fields["ρ"]: BUDGET})
         (folder,) = (shared.home / "accounts").iterdir()
-        assert ben.upload(session, "file", 1) == 403
-        assert ada.upload(session, "file", 1) == 204
-        assert ben.upload(session, "file", 0, "DELETE") == 403
+        assert ben.upload(session, "file", b"x") == 403
+        assert ada.upload(session, "file", b"x") == 204
+        assert ben.upload(session, "file", method="DELETE") == 403
         for is_going in (True, False):
             if not is_going:
                 of_ada.close()
@@ -113,10 +74,10 @@ def test_uploads_of_a_session_have_a_limit_together(shared):
     ada = Browser(shared.port)
     with ada.connected() as connection:
         session, _ = run(connection)
-        statuses = [ada.upload(session, f"file-{n}", 10**7) for n in range(7)]
+        statuses = [ada.upload(session, f"file-{n}", b"x" * 10**7) for n in range(7)]
         assert statuses == [204] * 5 + [413] * 2
-        assert ada.upload(session, "file-0", 0, "DELETE") == 204
-        assert ada.upload(session, "file-7", 10**7) == 204
+        assert ada.upload(session, "file-0", method="DELETE") == 204
+        assert ada.upload(session, "file-7", b"x" * 10**7) == 204
     limits = [line["limit"] for line in shared.events if "limit" in line]
     assert limits == ["uploads_mb"] * 2
 

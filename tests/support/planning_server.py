@@ -1,4 +1,4 @@
-"""Planning servers as processes, started as whoever runs one does."""
+"""Planning servers as processes, started as whoever runs one does, and who speaks to a server."""
 
 import json
 import os
@@ -9,9 +9,13 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from pathlib import Path
+
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin, Subprotocol
 
 PATIENCE = 60  # seconds, for a busy machine
 
@@ -91,3 +95,49 @@ def planning_server(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+class Browser:
+    """One that does what it wants, with a key and a token against forgery that it was given.
+
+    first: the path that is opened first, with the token of one's own app
+    """
+
+    def __init__(self, port: int, first: str = "/") -> None:
+        self.port, self.cookies = port, {}
+        for path in (first, "/_stcore/health"):
+            for cookie in self._ask("GET", path).headers.get_all("set-cookie") or []:
+                name, _, value = cookie.partition(";")[0].partition("=")
+                self.cookies[name] = value
+
+    @property
+    def own(self) -> dict[str, str]:
+        return {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
+
+    def _ask(self, method: str, path: str, body: bytes = b"", **headers: str):
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)) as connection:
+            connection.request(method, path, body, self.own | headers)
+            answer = connection.getresponse()
+            answer.read()
+            return answer
+
+    def upload(self, session: str, file: str, content: bytes = b"", method: str = "PUT") -> int:
+        """The status of the answer to a file that is put into a session, or taken out."""
+        begin = b'--B\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
+        headers = {
+            "Origin": f"http://127.0.0.1:{self.port}",
+            "X-Xsrftoken": self.cookies["_streamlit_xsrf"],
+            "Content-Type": "multipart/form-data; boundary=B",
+        }
+        path = f"/_stcore/upload_file/{session}/{file}"
+        return self._ask(method, path, begin + content + b"\r\n--B--\r\n", **headers).status
+
+    def connected(self, session: str = "", **headers: str) -> ClientConnection:
+        names = ["streamlit", self.cookies["_streamlit_xsrf"], *([session] if session else [])]
+        return connect(
+            f"ws://127.0.0.1:{self.port}/_stcore/stream",
+            origin=Origin(f"http://127.0.0.1:{self.port}"),
+            additional_headers=self.own | headers,
+            subprotocols=[Subprotocol(name) for name in names],
+            max_size=None,
+        )

@@ -11,7 +11,7 @@ from pages.components.codebook.attributes import GRID, HERE, change_codebook
 from pages.components.codebook.file_columns import choose_columns
 from pages.components.shared.files import data_files, forget_upload, path_choice, upload
 from pages.components.shared.inputs import revision
-from pages.components.shared.serving import plans_only
+from pages.components.shared.serving import plans_only, reading
 from pages.components.shared.session import attempt, change, current, escaped, kept, say
 from rpexplore.common.files import file_bytes
 from rpexplore.common.numbers import shown
@@ -135,7 +135,7 @@ def choose_file() -> None:
     ):  # of other files the browser sends nothing, and says why only under the pointer
         st.caption(_NOT_TAKEN)
     dropped = None
-    with suppress(RpexploreError):  # said when it was dropped
+    with suppress(RpexploreError), reading():  # said when it was dropped
         dropped = file and kept(_recognise, file.getvalue(), file.name, by=(file.file_id,))
     if isinstance(dropped, ColumnsFile | PackageFile | HierarchyFile):
         _offer(dropped, file.name)

@@ -9,10 +9,10 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.serving import limits, plans_only
+from pages.components.shared.serving import limits, plans_only, reading
 from pages.components.shared.session import EVERYWHERE, bound, escaped, say
 from pages.components.shared.streamlit_parts import forget_uploaded
-from rpexplore.common.file_kinds import refuse_records, unpacked_size
+from rpexplore.common.file_kinds import number_of_values, refuse_records, unpacked_size
 from rpexplore.common.installation import data_folders
 from rpexplore.common.server_files import log_event
 from rpexplore.common.text import data_size
@@ -25,6 +25,7 @@ from rpexplore.releases.atomic_folder import MANIFEST
 
 RELEASES = Path("releases")
 Content = str | bytes
+_REFUSED = "refused uploads"  # their ids: what is in a box stays there till the end of the run
 
 
 def path_of(typed: str) -> Path:
@@ -83,15 +84,21 @@ def upload(
 ) -> Any:
     """A box for a file, whose content and name are given to `take` once it is there.
 
-    endings: those of the names that it takes, None for all. Returns the file in it, if there is.
+    endings: those of the names that it takes, None for all. Returns the file in it, if there is one
+    that was not refused.
     """
 
     def taken() -> None:
         file = st.session_state[key]
-        if file is not None and not _refused([file]):
-            take(file.getvalue(), file.name)
+        if file is None:
+            return
+        with reading():
+            if not _refused([file]):
+                take(file.getvalue(), file.name)
 
-    return st.file_uploader(label, endings, key=key, on_change=taken, **_limited(options))
+    file = st.file_uploader(label, endings, key=key, on_change=taken, **_limited(options))
+    was_refused = file is not None and file.file_id in st.session_state.get(_REFUSED, ())
+    return None if was_refused else file
 
 
 def upload_several(
@@ -105,8 +112,9 @@ def upload_several(
 
     def taken() -> None:
         files = st.session_state[key]
-        if files and not _refused(files):
-            take(files)
+        with reading():
+            if files and not _refused(files):
+                take(files)
 
     st.file_uploader(label, endings, True, key=key, on_change=taken, **_limited(options))
 
@@ -132,24 +140,30 @@ def _refused(files: Sequence[Any]) -> bool:
                     "own app."
                 )
             refuse_records(file.getvalue(), file.name, may_be_parquet=len(files) > 1)
-            _refuse_unpacked(file.getvalue(), file.name)
+            _refuse_large(file.getvalue(), file.name)
     except DomainError as error:
         say(EVERYWHERE, "error", f"{error} Nothing was changed, and the file was not kept.")
         for file in files:
             forget_uploaded(file)
+            st.session_state.setdefault(_REFUSED, set()).add(file.file_id)
         return True
     return False
 
 
-def _refuse_unpacked(content: bytes, filename: str) -> None:
+def _refuse_large(content: bytes, filename: str) -> None:
     """Raise `DomainError` for a small file that would take too much memory when it is read."""
-    most = limits().unpacked_mb
+    most, most_values = limits().unpacked_mb, limits().upload_values
     if unpacked_size(content, most * 10**6) > most * 10**6:
-        log_event("refused by a limit", limit="unpacked_mb")
-        raise DomainError(
-            f"{filename} becomes larger than {most:,} MB when it is read, and this server takes no "
-            "such files. Leave out what planning does not need, or plan with your own app."
-        )
+        limit, problem = "unpacked_mb", f"becomes larger than {most:,} MB when it is read"
+    elif number_of_values(content) > most_values:
+        limit, problem = "upload_values", f"holds more than {most_values:,} values"
+    else:
+        return
+    log_event("refused by a limit", limit=limit)
+    raise DomainError(
+        f"{filename} {problem}, and this server takes no such files. Leave out what planning does "
+        "not need, or plan with your own app."
+    )
 
 
 def forget_upload(key: str) -> None:

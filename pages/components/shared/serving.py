@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from itertools import count
 from typing import NamedTuple
@@ -116,6 +116,20 @@ def turn(own: threading.Semaphore | None, waiting: Callable[[str], None]) -> Ite
                 while not lock.acquire(timeout=_SECONDS_BETWEEN_LOOKS):
                     waiting(doing)
                 held.callback(lock.release)
+        yield
+
+
+_reading = threading.Lock()
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """A block that reads an upload: on a shared server one at a time, whoever it is of.
+
+    Limits bound how long one takes and how much memory. It does not take turns with other work,
+    for which a page would wait for minutes.
+    """
+    with _reading if plans_only() else nullcontext():
         yield
 
 

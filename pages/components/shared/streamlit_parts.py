@@ -1,4 +1,4 @@
-"""All private parts of Streamlit and asyncio that the app uses, and a check of their shape.
+"""All private parts of Streamlit, Starlette and asyncio that the app uses; a check of their shape.
 
 What Streamlit documents is used anywhere; what it keeps to itself is used in this module alone (a
 test looks). Each private part is listed in `PARTS` with what it is for. Before the server starts,
@@ -39,6 +39,7 @@ _STATE = "streamlit.runtime.state.safe_session_state:SafeSessionState"
 _MEDIA = "streamlit.runtime.memory_media_file_storage"
 _STARLETTE = "streamlit.web.server.starlette"
 _UPLOADED = "streamlit.runtime.memory_uploaded_file_manager"
+_FORMS = "starlette.formparsers"
 _MESSAGE = "streamlit.proto.BackMsg_pb2:BackMsg"
 
 
@@ -138,6 +139,16 @@ def tell_files_apart() -> None:
         return hmac.new(key, hashlib.sha256(about).digest() + data, hashlib.sha256).hexdigest()
 
     resolve_name(_MEDIA)._calculate_file_id = file_id
+
+
+def keep_uploads_in_memory() -> None:
+    """Keep what is uploaded off the disk.
+
+    Starlette writes a file of more than 1 MB into the temporary folder while it arrives, from where
+    Streamlit reads it. Streamlit bounds each request while it arrives, by `server.maxUploadSize`,
+    so that memory needs no second bound.
+    """
+    resolve_name(f"{_FORMS}:MultiPartParser").spool_max_size = sys.maxsize
 
 
 def send_at_once() -> None:
@@ -258,6 +269,18 @@ PARTS = (
             f"{_CONTEXT}:ScriptRunContext": "session_id uploaded_file_mgr",
         },
         works=_uploads_are_held_by_session,
+    ),
+    Part(
+        "keep uploads off the disk",
+        {
+            f"{_FORMS}:MultiPartParser": "spool_max_size",
+            f"{_FORMS}:MultiPartParser.on_headers_finished": "SpooledTemporaryFile spool_max_size",
+            "starlette.requests:Request._get_form": "MultiPartParser",
+            f"{_STARLETTE}.starlette_routes:_MAX_UPLOAD_MULTIPART_OVERHEAD_BYTES": "",
+        },
+        mend=keep_uploads_in_memory,
+        lacking="a file that you drop on a page may be on the disk, in the temporary folder, while "
+        "it arrives",
     ),
     Part(
         "keep one browser from clearing what all others work on",

@@ -1,5 +1,8 @@
 """What is offered to choose from: names under some folders, and nothing that lies elsewhere."""
 
+import builtins
+import io
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -44,6 +47,15 @@ def test_records_are_files_and_folders_of_parts(shelf):
     assert not found.is_cut
     assert all(path.exists() and str(path).endswith(name.strip("/").removeprefix("shelf"))
                for path, name in found.names.items())  # fmt: skip
+
+
+def test_no_file_is_opened_for_the_list(shelf, monkeypatch):
+    expected = names(records, shelf), names(codebooks, shelf)
+    opened = []
+    for place, name in ((builtins, "open"), (io, "open"), (os, "open")):
+        monkeypatch.setattr(place, name, lambda *given, **_: opened.append(given))
+    assert (names(records, shelf), names(codebooks, shelf)) == expected
+    assert not opened
 
 
 def test_other_kinds(shelf):
