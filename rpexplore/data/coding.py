@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.domain.attribute import Attribute, Categories, Integers
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
@@ -41,6 +41,7 @@ class Coder:
         if isinstance(self._values, Categories):
             self._listed = pa.array(compared_values(self._values), pa.string())
             self._shortens = shortens(self._values)
+        self._edges: dict[str, np.ndarray] = {}  # by the width of floats that they are compared at
         self._size = attribute.size
         self.dtype = np.min_scalar_type(attribute.size - 1)
 
@@ -65,14 +66,17 @@ class Coder:
         distinct, indices = distinct_values(column)
         values = of_known_type(distinct)
         is_missing = pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)
-        codes = np.append(self._codes_of(values), UNKNOWN)
+        codes = np.append(self._codes_of(values, float_width(column.type)), UNKNOWN)
         codes[np.append(is_missing, True) & (codes < 0)] = MISSING
         if self._unknown_code is not None:
             codes[codes < 0] = self._unknown_code
         return codes, indices
 
-    def _codes_of(self, column: pa.Array) -> np.ndarray:
-        """Category indices, int64[n], −1 for what is missing or not in the domain."""
+    def _codes_of(self, column: pa.Array, width: str) -> np.ndarray:
+        """Category indices, int64[n], −1 for what is missing or not in the domain.
+
+        width: of the floating point numbers that the column was read as
+        """
         values = self._values
         if isinstance(values, Categories):
             texts = pc.utf8_normalize(as_text(column), form="NFC")
@@ -88,7 +92,9 @@ class Coder:
             inside &= numbers == np.floor(numbers)
             codes = (np.where(inside, numbers, values.minimum) - values.minimum) // values.step
         else:
-            edges = np.array(values.edges)
+            edges = self._edges.get(width)
+            if edges is None:
+                edges = self._edges[width] = compared_edges(self.name, values, width)
             inside = (numbers >= edges[0]) & (numbers <= edges[-1])
             codes = np.minimum(np.searchsorted(edges, numbers, side="right") - 1, values.size - 1)
         return np.where(inside, codes, -1).astype(np.int64)
@@ -100,6 +106,34 @@ class Coder:
         shown = ", ".join(repr(value) for value in values[:_SHOWN].to_pylist())
         more = ", …" if len(values) > _SHOWN else ""
         raise unknown_value_error(self.name, is_missing=False, private=f"It holds: {shown}{more}.")
+
+
+def float_width(kind: pa.DataType) -> str:
+    """The type of the floating point numbers of a column: "float32"; of all else "float64"."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return f"float{kind.bit_width}" if pa.types.is_floating(kind) else "float64"
+
+
+def compared_edges(name: str, values: Bins, width: str) -> np.ndarray:
+    """The edges of an attribute's bins at the precision of a column, float64[k].
+
+    The nearest number to 0.7 of 32 bits lies below that of 64, so that the edge has to be rounded
+    as the records were. Edges too large or too small for the width stay as they are.
+
+    Raises `DataError` if the column cannot tell two of them.
+    """
+    exact = np.array(values.edges)
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = exact.astype(width).astype(np.float64)
+    edges = np.where(np.isfinite(rounded) & ((rounded == 0) == (exact == 0)), rounded, exact)
+    for index in np.flatnonzero(np.diff(edges) <= 0):
+        raise DataError(
+            f"The edges {exact[index]} and {exact[index + 1]} of attribute {name!r} are one number "
+            f"at the precision of its column ({width}); leave one of them out, or store the column "
+            "as float64."
+        )
+    return edges
 
 
 def code_type(size: int) -> np.dtype:

@@ -21,7 +21,7 @@ TEXTS = [
 ]  # fmt: skip
 FLOATS = [
     0.0, -0.0, 1.0, 3.0, 0.1, 0.3, 0.1 + 0.2, 2.5, -1.0, 9.999999999999998, 10.0, 1e15, 1e16,
-    2.0**53, 2.0**53 + 2, 1e300, 5e-324, np.nextafter(10, 11), np.inf, -np.inf, np.nan, None,
+    0.7, 2.0**53, 2.0**53 + 2, 1e300, 5e-324, np.nextafter(10, 11), np.inf, -np.inf, np.nan, None,
 ]  # fmt: skip
 WHOLE = [0, 1, 3, -1, 10, 2**53, 2**53 + 1, 2**62, -(2**63), 5, None]
 CENTS = ["0.00", "3.00", "0.10", "0.30", "-1.00", "10.00", "2.50", "99999999.99", None]
@@ -54,12 +54,13 @@ VALUES = {
     "steps": Integers(-1, 10, 3),
     "wide": Integers(-(2**53), 2**53, 2**50),
     "bins": Bins((-1, 0, 0.1, 0.3, 0.30000000000000004, 2.5, 10, 1e16)),
+    "edges": Bins((-1, 0, 5e-324, 0.1, 0.3, 0.7, 2.5, 10, 1e16, 1e300)),
     "tiny": Bins((0, 5e-324, 1)),
 }
 WAYS = {
     "text": tuple(VALUES),
     "float": tuple(VALUES),
-    "single": ("listed", "few", "bins"),
+    "single": ("listed", "few", "edges"),
     "whole": ("few", "wide", "bins", "whole"),
     "flag": ("few", "steps"),
     "cents": ("listed", "bins"),

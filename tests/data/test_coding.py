@@ -118,3 +118,26 @@ def test_unknown_others_are_refused():
         coders(domain, [0], {"d": "0"})
     with pytest.raises(DataError, match="'7'"):
         coders(domain, [0], {"c": "7"})
+
+
+@pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64()])
+def test_a_number_at_an_edge_lies_there_whatever_its_precision(kind):
+    """0.7 of 32 bits is 0.699999988…, and 0.1 of 16 bits 0.09997…: below what the codebook says."""
+    edges = (0.1, 0.3, 0.7, 1.1)
+    domain = Domain((Attribute("c", Bins(edges)),))
+    column = pa.array(np.array(edges, kind.to_pandas_dtype()))
+    assert column.type == kind
+    coder = coders(domain, [0], None)[0]
+    assert coder.codes(column).tolist() == [0, 1, 2, 2]
+    assert coder.codes(pa.concat_arrays([column] * 40)).tolist() == [0, 1, 2, 2] * 40
+    for outside in (1.102, np.inf, -np.inf):
+        with pytest.raises(DataError, match="not in the codebook"):
+            coder.codes(pa.array([outside], pa.float64()).cast(kind, safe=False))
+
+
+def test_edges_that_a_column_cannot_tell_are_refused():
+    domain = Domain((Attribute("c", Bins((0, 0.3, 0.30000000001, 1e300))),))
+    coder = coders(domain, [0], None)[0]
+    assert coder.codes(pa.array([0.3, 0.30000000001])).tolist() == [1, 2]
+    with pytest.raises(DataError, match=r"0\.3 and 0\.30000000001 .* 'c' .* \(float32\); leave"):
+        coder.codes(pa.array([0.3], pa.float32()))

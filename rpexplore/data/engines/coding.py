@@ -8,7 +8,7 @@ Trailing blanks of PostgreSQL's char(n) are no part of a value, as everywhere in
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 from unicodedata import normalize
 
 import ibis
@@ -16,7 +16,14 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.data.coding import MISSING, UNKNOWN, WHOLE_FLOAT, compared_values, shortens
+from rpexplore.data.coding import (
+    MISSING,
+    UNKNOWN,
+    WHOLE_FLOAT,
+    compared_edges,
+    compared_values,
+    shortens,
+)
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
@@ -87,7 +94,8 @@ def code_columns(
                     *((text, ibis.literal(code, "int32")) for text, code in _listed_digits(values))
                 )
         else:
-            given[f"f{index}"] = _of_number(_numbers(column, engine), attribute)
+            width = _float_width(column)
+            given[f"f{index}"] = _of_number(_numbers(column, engine), attribute, width)
     # A table needs a column, also where all are counted together; COPY needs a whole number.
     records = table.select(**(given or {"any": ibis.literal(0, "int8")}))
     for index, values in joined.items():
@@ -171,7 +179,7 @@ def _category_text(column: Value, values: Categories, engine: str) -> Value:
         return ibis.ifelse(text.re_search(WHOLE_FLOAT), whole_text, text)
     whole = _is_whole(column)
     texts = ibis.ifelse(whole, column, _float(0)).cast("int64").cast("string")
-    width = "float32" if kind.is_float32() else "float64"
+    width = _float_width(column)
     cases = [
         (column == ibis.literal(value).cast(width), value)
         for value in values.values
@@ -179,6 +187,11 @@ def _category_text(column: Value, values: Categories, engine: str) -> Value:
     ]
     # "" is no category: what is left is unknown.
     return ibis.cases((whole, texts), *cases, else_="")
+
+
+def _float_width(column: Value) -> Literal["float32", "float64"]:
+    """As `coding.float_width`."""
+    return "float32" if column.type().is_float32() else "float64"
 
 
 def _is_whole(number: Value) -> Value:
@@ -239,7 +252,7 @@ def _is_plain(digits: Value) -> Value:
     return (digits.length() <= 200) & ~digits.re_search("[eE][+-]?0*[1-9][0-9][0-9]")
 
 
-def _of_number(number: Value, attribute: Attribute) -> Value:
+def _of_number(number: Value, attribute: Attribute, width: str) -> Value:
     """The index of the range that a number lies in; null outside."""
     values = attribute.values
     if isinstance(values, Integers):
@@ -258,7 +271,7 @@ def _of_number(number: Value, attribute: Attribute) -> Value:
             f"The attribute {attribute.name!r} must have at most {_MOST_BINS:,} bins to be counted "
             f"in a database, got {values.size:,}; use fewer, or count an export of the records."
         )
-    edges = [_float(edge) for edge in values.edges]
+    edges = [_float(edge) for edge in compared_edges(attribute.name, values, width)]
     inside = (number >= edges[0]) & (number <= edges[-1])
     return ibis.cases((inside, _bin_index(number, edges, 0, values.size)))
 
