@@ -7,7 +7,6 @@ the domain, and records look their indices up. What a value means never depends 
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
 
-import re
 from collections.abc import Iterable, Mapping
 from unicodedata import normalize
 
@@ -15,16 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import NUMBER_STEPS, Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
 _SHOWN = 5  # distinct values named on the screen
 _NARROW = 1 << 16  # a range of whole numbers that is looked up without searching for those in it
 _HEAD = 1 << 12  # values that tell whether a column repeats itself
-WHOLE_FLOAT = r"^(-?[0-9]+)\.0+$"
-"""A whole number as some programs write it: 3.0."""
-
 UNKNOWN, MISSING = -1, -2
 """The codes of what is not in the domain, and of what is missing, until it is refused."""
 
@@ -39,8 +35,9 @@ class Coder:
     def __init__(self, attribute: Attribute, unknown_code: int | None) -> None:
         self.name, self._values, self._unknown_code = attribute.name, attribute.values, unknown_code
         if isinstance(self._values, Categories):
-            self._listed = pa.array(compared_values(self._values), pa.string())
-            self._shortens = shortens(self._values)
+            readings = self._values.readings
+            self._listed = pa.array(list(readings), pa.string())
+            self._code_of_listed = np.array([*readings.values(), UNKNOWN], np.int64)
         self._edges: dict[str, np.ndarray] = {}  # by the width of floats that they are compared at
         self._size = attribute.size
         self.dtype = np.min_scalar_type(attribute.size - 1)
@@ -80,10 +77,14 @@ class Coder:
         values = self._values
         if isinstance(values, Categories):
             texts = pc.utf8_normalize(as_text(column), form="NFC")
-            if self._shortens:
-                texts = pc.replace_substring_regex(texts, WHOLE_FLOAT, r"\1")
-            codes = pc.index_in(texts, value_set=self._listed, skip_nulls=True)
-            return pc.fill_null(codes, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+            if values.numbers:
+                form = texts
+                for pattern, replacement in NUMBER_STEPS:
+                    form = pc.replace_substring_regex(form, pattern, replacement)
+                is_number = pc.match_substring_regex(texts, f"^({values.numbers})$")
+                texts = pc.if_else(is_number, form, texts)
+            places = pc.index_in(texts, value_set=self._listed, skip_nulls=True)
+            return self._code_of_listed[pc.fill_null(places, -1).to_numpy(zero_copy_only=False)]
         if pa.types.is_boolean(column.type):  # yes and no are no numbers
             return np.full(len(column), -1)
         numbers = as_numbers(column)
@@ -139,22 +140,6 @@ def compared_edges(name: str, values: Bins, width: str) -> np.ndarray:
 def code_type(size: int) -> np.dtype:
     """The narrowest type for the signed codes of so many values."""
     return np.min_scalar_type(-max(size, 2))
-
-
-def shortens(values: Categories) -> bool:
-    """Whether 3.0 and 3 are one category: some are whole numbers, and none differ by it."""
-    short = _short_values(values)
-    are_whole = any(re.fullmatch("-?[0-9]+", value) for value in short)
-    return are_whole and len(set(short)) == len(short)
-
-
-def compared_values(values: Categories) -> tuple[str, ...]:
-    """The categories as values of records are compared with them."""
-    return _short_values(values) if shortens(values) else values.values
-
-
-def _short_values(values: Categories) -> tuple[str, ...]:
-    return tuple(re.sub(WHOLE_FLOAT.replace("$", r"\Z"), r"\1", value) for value in values.values)
 
 
 def unknown_value_error(column: str, *, is_missing: bool, private: str = "") -> DataError:

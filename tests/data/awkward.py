@@ -15,7 +15,8 @@ TEXTS = [
     "a", "A", "a ", " a", "ä", "a\u0308", "", " ", "3", "3.0", " 3", "3 ", "+3", "03", "3e0", ".5",
     "5.", "-0", "0", "-1", "10", "0.1", "0.30000000000000004", "0.3", "1e1", "1E+1", "1e400",
     "-1e400", "1e-400", "1e99999", "1e-99999", "9" * 400, "0." + "0" * 400 + "1", "nan", "NaN",
-    "inf", "Infinity", "0x1", "1_0", "1 0", "١", "true", "TRUE", "1,0", "'", '"', "\\", "\\x61",
+    "inf", "Infinity", "0x1", "1_0", "1 0", "١", "true", "TRUE", "1", "01", "+1.0",
+    "0.50", "03.0", "0.10", "1,0", "'", '"', "\\", "\\x61",
     "%", "a\nb", "2024-01-31", "3d", "3f", "1e", ".", "+",
     *(f"{blank}3{blank}" for blank in BLANKS), None,
 ]  # fmt: skip
@@ -51,6 +52,10 @@ VALUES = {
     "listed": Categories(listed_texts()),
     "whole": Categories(("3.0", "0", "-1", "ä", "rest")),
     "few": Categories(("3", "a", "0.1", "0.3", "2.5", "nan", "inf", "true", "2024-01-31", "rest")),
+    "padded": Categories(("03", "0.0", "-01", "+10", "rest")),
+    "yes": Categories(("TRUE", "false", "rest")),
+    "spelled": Categories(("ä", "3", "rest"), spellings=(("a", "A"), ("true", "10"), ())),
+    "numbers": Categories(("3", ".30", "-1.0", "0.1", "2.5", "10", "rest"), are_numbers=True),
     "steps": Integers(-1, 10, 3),
     "wide": Integers(-(2**53), 2**53, 2**50),
     "bins": Bins((-1, 0, 0.1, 0.3, 0.30000000000000004, 2.5, 10, 1e16)),
@@ -60,10 +65,10 @@ VALUES = {
 WAYS = {
     "text": tuple(VALUES),
     "float": tuple(VALUES),
-    "single": ("listed", "few", "edges"),
-    "whole": ("few", "wide", "bins", "whole"),
-    "flag": ("few", "steps"),
-    "cents": ("listed", "bins"),
+    "single": ("listed", "few", "edges", "numbers"),
+    "whole": ("few", "wide", "bins", "whole", "padded", "yes", "spelled", "numbers"),
+    "flag": ("few", "steps", "yes", "spelled"),
+    "cents": ("listed", "bins", "numbers", "padded"),
     "day": ("few", "bins"),
 }
 

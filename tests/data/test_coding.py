@@ -141,3 +141,53 @@ def test_edges_that_a_column_cannot_tell_are_refused():
     assert coder.codes(pa.array([0.3, 0.30000000001])).tolist() == [1, 2]
     with pytest.raises(DataError, match=r"0\.3 and 0\.30000000001 .* 'c' .* \(float32\); leave"):
         coder.codes(pa.array([0.3], pa.float32()))
+
+
+def codes_of(values: Categories, texts: list) -> list[int]:
+    """The code of each value, −1 for one that is refused."""
+    domain = Domain((Attribute("c", values),))
+    return coders(domain, [0], None)[0].signed_codes(pa.array(texts)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "texts", "expected"),
+    [
+        # zero-padded codes, in either place, unless both are listed
+        (
+            Categories(("1", "2", "9")),
+            ["01", "+2", "009", "2.0", "1 ", "1e0"],
+            [0, 1, 2, 1, -1, -1],
+        ),
+        (Categories(("01", "02", "11")), ["1", "02", "0011", "3"], [0, 1, 2, -1]),
+        (Categories(("1", "01")), ["1", "01", "001", "1.0"], [0, 1, -1, -1]),
+        (Categories(("01", "a")), [1, 10, 0], [0, -1, -1]),
+        # codes such as 1.1 are no numbers unless the codebook says so
+        (Categories(("1.1", "1")), ["1.10", "1.1", "01.1", "1.0"], [-1, 0, -1, 1]),
+        (
+            Categories(("0.5", "1", "2.50", "0", "-.1"), are_numbers=True),
+            [".5", "0.50", "01.00", "2.5", "-0", "-0.10", "5e-1", "0.05"],
+            [0, 0, 1, 2, 3, 4, -1, -1],
+        ),
+        (Categories(("0.5", "1", "2.50"), are_numbers=True), [0.5, 1.0, 2.5, 0.25], [0, 1, 2, -1]),
+        # booleans in their usual spellings, unless these are codes of something else
+        (
+            Categories(("true", "false", "unknown")),
+            ["True", "TRUE", "1", "01", "0", "FALSE", "yes", "unknown", "tRUE", "2"],
+            [0, 0, 0, 0, 1, 1, -1, 2, -1, -1],
+        ),
+        (Categories(("0", "1")), ["false", "True", "00"], [0, 1, 0]),
+        (Categories(("0", "1")), [True, False], [1, 0]),
+        (Categories(("0", "1", "2")), ["false", "True", "1"], [-1, -1, 1]),
+        (Categories(("true", "false", "1")), ["True", "0", "1", "true"], [-1, -1, 2, 0]),
+        (Categories(("true", "maybe")), ["True", "true"], [-1, 0]),
+        # those of the codebook alone where it states any
+        (
+            Categories(("yes", "no"), spellings=(("y", "\u00e4"), ())),
+            ["y", "yes", "no", "a\u0308", "n", "true"],
+            [0, 0, 1, 0, -1, -1],
+        ),
+        (Categories(("true", "false"), spellings=(("ja",), ())), ["ja", "True"], [0, -1]),
+    ],
+)
+def test_what_can_mean_one_value_alone_is_that_value(values, texts, expected):
+    assert codes_of(values, texts) == expected

@@ -16,16 +16,9 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.data.coding import (
-    MISSING,
-    UNKNOWN,
-    WHOLE_FLOAT,
-    compared_edges,
-    compared_values,
-    shortens,
-)
+from rpexplore.data.coding import MISSING, UNKNOWN, compared_edges
 from rpexplore.data.source import PersonRule
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import NUMBER_STEPS, Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
@@ -44,6 +37,7 @@ BLANKS = (
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
     "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
+_MAY_CHANGE = "^([+]|-?0.|-0$|-?[0-9]*[.])"  # a number that may not be in its one form
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 
@@ -85,7 +79,7 @@ def code_columns(
         values = attribute.values
         if isinstance(values, Categories):
             digits = hex_digits(_category_text(column, values, engine), engine)
-            if values.size > _MOST_CASES:
+            if len(values.readings) > _MOST_CASES:
                 joined[index] = values
                 given[f"h{index}"] = digits
             else:
@@ -143,8 +137,8 @@ def area_text(column: Value, engine: str) -> Value:
 
 
 def _listed_digits(values: Categories) -> Iterator[tuple[str, int]]:
-    """The digits and the code of each category, in both forms that Unicode has for it."""
-    for code, value in enumerate(compared_values(values)):
+    """The digits and the code of each reading, in both forms that Unicode has for it."""
+    for value, code in values.readings.items():
         for text in dict.fromkeys((value, normalize("NFD", value))):
             yield text.encode().hex(), code
 
@@ -171,19 +165,22 @@ def _category_text(column: Value, values: Categories, engine: str) -> Value:
     kind = column.type()
     if not kind.is_floating():
         text: Value = as_text(column)
-        if not shortens(values):
+        if not values.numbers or kind.is_integer():
             return text
         text = _sql_text(text) if engine == "postgresql" else text
-        # (Not by splitting at the point, which Spark would take for a pattern.)
-        whole_text = text.re_replace("[.]0+$", "")
-        return ibis.ifelse(text.re_search(WHOLE_FLOAT), whole_text, text)
+        form = text
+        for pattern, replacement in NUMBER_STEPS:
+            form = form.re_replace(pattern, replacement)
+        # Most numbers are in their one form, and are looked at once.
+        may_change = text.re_search(_MAY_CHANGE)
+        return ibis.ifelse(may_change & text.re_search(f"^({values.numbers})$"), form, text)
     whole = _is_whole(column)
     texts = ibis.ifelse(whole, column, _float(0)).cast("int64").cast("string")
     width = _float_width(column)
     cases = [
-        (column == ibis.literal(value).cast(width), value)
-        for value in values.values
-        if _stands_for_float(value, width)
+        (column == ibis.literal(text).cast(width), text)
+        for text in values.readings
+        if _stands_for_float(text, values, width)
     ]
     # "" is no category: what is left is unknown.
     return ibis.cases((whole, texts), *cases, else_="")
@@ -200,16 +197,17 @@ def _is_whole(number: Value) -> Value:
     return near == near.floor()
 
 
-def _stands_for_float(value: str, width: str) -> bool:
-    """Whether a float of this width, but no small whole one, is written like this."""
+def _stands_for_float(text: str, values: Categories, width: str) -> bool:
+    """Whether a float of this width, but no small whole one, is read as this text."""
     try:
         with np.errstate(over="ignore"):
-            number = np.dtype(width).type(value)
+            number = np.dtype(width).type(text)
     except ValueError:
         return False
     if number == np.floor(number) and abs(number) <= _EXACT:
         return False
-    return pa.scalar(number, pa.from_numpy_dtype(width)).cast(pa.string()).as_py() == value
+    written = pa.scalar(number, pa.from_numpy_dtype(width)).cast(pa.string()).as_py()
+    return values.form(written) == text
 
 
 def _numbers(column: Value, engine: str) -> Value:
