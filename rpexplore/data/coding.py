@@ -8,6 +8,7 @@ the domain, and records look their indices up. What a value means never depends 
 # pyright: reportAttributeAccessIssue=false
 
 from collections.abc import Iterable, Mapping
+from math import ceil, floor
 from unicodedata import normalize
 
 import numpy as np
@@ -21,6 +22,11 @@ from rpexplore.errors import DataError
 _SHOWN = 5  # distinct values named on the screen
 _NARROW = 1 << 16  # a range of whole numbers that is looked up without searching for those in it
 _HEAD = 1 << 12  # values that tell whether a column repeats itself
+EXACT = 2**53
+"""The last whole number that a float of 64 bits tells from the next: 2^53 + 1 becomes it."""
+EXACT_TEXT = f"[+-]?0*{EXACT}([.]0*)?"
+"""How that number is written where it is no float."""
+
 UNKNOWN, MISSING = -1, -2
 """The codes of what is not in the domain, and of what is missing, until it is refused."""
 
@@ -87,11 +93,19 @@ class Coder:
             return self._code_of_listed[pc.fill_null(places, -1).to_numpy(zero_copy_only=False)]
         if pa.types.is_boolean(column.type):  # yes and no are no numbers
             return np.full(len(column), -1)
+        if isinstance(values, Bins) and pa.types.is_integer(column.type):
+            return _bins_of_whole(column, values)
         numbers = as_numbers(column)
         if isinstance(values, Integers):
             inside = (numbers >= values.minimum) & (numbers <= values.maximum)
             inside &= numbers == np.floor(numbers)
-            codes = (np.where(inside, numbers, values.minimum) - values.minimum) // values.step
+            is_last = inside & (np.abs(numbers) == EXACT)
+            if np.any(is_last) and not pa.types.is_floating(column.type):
+                texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
+                is_itself = pc.fill_null(pc.match_substring_regex(texts, f"^{EXACT_TEXT}$"), False)
+                inside &= ~is_last | is_itself.to_numpy(zero_copy_only=False)
+            whole = np.where(inside, numbers, values.minimum).astype(np.int64)
+            codes = (whole - values.minimum) // values.step
         else:
             edges = self._edges.get(width)
             if edges is None:
@@ -107,6 +121,19 @@ class Coder:
         shown = ", ".join(repr(value) for value in values[:_SHOWN].to_pylist())
         more = ", …" if len(values) > _SHOWN else ""
         raise unknown_value_error(self.name, is_missing=False, private=f"It holds: {shown}{more}.")
+
+
+def _bins_of_whole(column: pa.Array, values: Bins) -> np.ndarray:
+    """The indices of bins, −1 outside: of whole numbers, of which floats tell too few apart."""
+    wide = pa.int64() if pa.types.is_signed_integer(column.type) else pa.uint64()
+    numbers = pc.fill_null(column.cast(wide), 0).to_numpy(zero_copy_only=False)
+    least, most = np.iinfo(numbers.dtype).min, np.iinfo(numbers.dtype).max
+    firsts, last = [ceil(edge) for edge in values.edges], floor(values.edges[-1])
+    reached = np.array([max(first, least) for first in firsts if first <= most], numbers.dtype)
+    codes = np.minimum(np.searchsorted(reached, numbers, side="right") - 1, values.size - 1)
+    inside = column.is_valid().to_numpy(zero_copy_only=False) & (last >= least)
+    inside &= numbers <= np.array(min(max(last, least), most), numbers.dtype)
+    return np.where(inside, codes, -1).astype(np.int64)
 
 
 def float_width(kind: pa.DataType) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.data import coding
 from rpexplore.data.coding import coders, distinct_values
+from rpexplore.domain.attribute import Values
 from rpexplore.errors import DataError, DomainError
 
 VALUE_SETS = [
@@ -143,7 +144,7 @@ def test_edges_that_a_column_cannot_tell_are_refused():
         coder.codes(pa.array([0.3], pa.float32()))
 
 
-def codes_of(values: Categories, texts: list) -> list[int]:
+def codes_of(values: Values, texts: list) -> list[int]:
     """The code of each value, −1 for one that is refused."""
     domain = Domain((Attribute("c", values),))
     return coders(domain, [0], None)[0].signed_codes(pa.array(texts)).tolist()
@@ -191,3 +192,30 @@ def codes_of(values: Categories, texts: list) -> list[int]:
 )
 def test_what_can_mean_one_value_alone_is_that_value(values, texts, expected):
     assert codes_of(values, texts) == expected
+
+
+LAST = 2**53
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers", "expected"),
+    [
+        (Integers(LAST - 2, LAST), [LAST - 1, LAST, LAST + 1, LAST + 2], [1, 2, -1, -1]),
+        (Integers(-LAST, LAST, 2**51), [LAST - 1, LAST, LAST + 1, -LAST - 1], [7, 8, -1, -1]),
+        (Bins((0, LAST)), [LAST, LAST + 1, -LAST], [0, -1, -1]),
+        (Bins((0, LAST + 4, 1e300)), [LAST + 3, LAST + 4, LAST + 5, 2**63 - 1], [0, 1, 1, 1]),
+        (Bins((-1e300, 2.5)), [2, 3, -(2**63)], [0, -1, 0]),
+        (Bins((-1e300, -1e290)), [0, -(2**63)], [-1, -1]),
+    ],
+)
+def test_whole_numbers_are_told_apart_where_floats_are_not(values, numbers, expected):
+    assert codes_of(values, numbers) == expected
+    if isinstance(values, Integers):  # written in digits, the same
+        assert codes_of(values, [f" {number}" for number in numbers]) == expected
+        assert codes_of(values, [f"0{LAST}.0", f"{LAST}.5"]) == [values.size - 1, -1]
+    unsigned = [
+        (number, code) for number, code in zip(numbers, expected, strict=True) if number > 0
+    ]
+    column = pa.array([number for number, _ in unsigned], pa.uint64())
+    coder = coders(Domain((Attribute("c", values),)), [0], None)[0]
+    assert coder.signed_codes(column).tolist() == [code for _, code in unsigned]

@@ -1,6 +1,7 @@
 """Every property of every codebook format: honoured, refused by name, or of no matter."""
 
 import json
+from typing import Any
 
 import pyreadstat
 import pytest
@@ -21,7 +22,11 @@ SPECIFIED = {
     "SCHEMA": "fields missingValues primaryKey uniqueKeys foreignKeys fieldsMatch $schema "
     "impossible",
 }
-WHOLE = {"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
+WHOLE: dict[str, Any] = {
+    "name": "x",
+    "type": "integer",
+    "constraints": {"minimum": 0, "maximum": 9},
+}
 LISTED = {"name": "x", "type": "string", "constraints": {"enum": ["a", "b"]}}
 YES = {"name": "x", "type": "boolean"}
 BINS = {"name": "x", "type": "number", "bins": [0, 10, 20]}

@@ -8,6 +8,7 @@ Trailing blanks of PostgreSQL's char(n) are no part of a value, as everywhere in
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil, floor
 from typing import Any, Literal, TypeAlias
 from unicodedata import normalize
 
@@ -16,7 +17,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.data.coding import MISSING, UNKNOWN, compared_edges
+from rpexplore.data.coding import EXACT, EXACT_TEXT, MISSING, UNKNOWN, compared_edges
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.attribute import NUMBER_STEPS, Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
@@ -29,8 +30,8 @@ PERSON, ORDER = "person", "order_of_person"
 """Columns of the coded records: whose one is, null if nobody's, and by what theirs are ordered."""
 
 _MOST_BINS = 512  # each is a part of the statement, which takes time to build and to read
+_MOST_WHOLE = 2**62  # numbers whose size is below are whole numbers of 64 bits
 _MOST_CASES = 24  # values that are compared one after the other; more are joined
-_EXACT = 2.0**53  # whole floats up to here are told from their neighbours
 
 # What pyarrow takes for a blank at the end of a text.
 BLANKS = (
@@ -88,8 +89,7 @@ def code_columns(
                     *((text, ibis.literal(code, "int32")) for text, code in _listed_digits(values))
                 )
         else:
-            width = _float_width(column)
-            given[f"f{index}"] = _of_number(_numbers(column, engine), attribute, width)
+            given[f"f{index}"] = _of_number(column, attribute, engine)
     # A table needs a column, also where all are counted together; COPY needs a whole number.
     records = table.select(**(given or {"any": ibis.literal(0, "int8")}))
     for index, values in joined.items():
@@ -193,7 +193,7 @@ def _float_width(column: Value) -> Literal["float32", "float64"]:
 
 def _is_whole(number: Value) -> Value:
     # Larger ones and NaN are never rounded: engines refuse what fits no whole number.
-    near: Value = ibis.ifelse(number.abs() <= _float(_EXACT), number, _float(0.5))
+    near: Value = ibis.ifelse(number.abs() <= _float(EXACT), number, _float(0.5))
     return near == near.floor()
 
 
@@ -204,7 +204,7 @@ def _stands_for_float(text: str, values: Categories, width: str) -> bool:
             number = np.dtype(width).type(text)
     except ValueError:
         return False
-    if number == np.floor(number) and abs(number) <= _EXACT:
+    if number == np.floor(number) and abs(number) <= EXACT:
         return False
     written = pa.scalar(number, pa.from_numpy_dtype(width)).cast(pa.string()).as_py()
     return values.form(written) == text
@@ -250,17 +250,29 @@ def _is_plain(digits: Value) -> Value:
     return (digits.length() <= 200) & ~digits.re_search("[eE][+-]?0*[1-9][0-9][0-9]")
 
 
-def _of_number(number: Value, attribute: Attribute, width: str) -> Value:
+def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
     """The index of the range that a number lies in; null outside."""
-    values = attribute.values
+    values, kind = attribute.values, column.type()
+    # Whole numbers are compared as such: floats tell too few of them apart.
+    number: Value = column if kind.is_integer() else _numbers(column, engine)
     if isinstance(values, Integers):
-        inside = (number >= _float(values.minimum)) & (number <= _float(values.maximum))
-        inside &= _is_whole(number)
+        minimum, maximum = (
+            _whole(limit) if kind.is_integer() else _float(limit)
+            for limit in (values.minimum, values.maximum)
+        )
+        inside = (number >= minimum) & (number <= maximum)
+        if not kind.is_integer():
+            inside &= _is_whole(number)
+        reaches_last = EXACT in (-values.minimum, values.maximum)
+        if reaches_last and not (kind.is_integer() or kind.is_floating() or kind.is_boolean()):
+            text: Any = _sql_text(as_text(column)) if engine == "postgresql" else as_text(column)
+            is_itself = text.re_search(f"^[{BLANKS}]*{EXACT_TEXT}[{BLANKS}]*$")
+            inside &= (number.abs() < _float(EXACT)) | is_itself
         # Nothing outside is ever cast: engines refuse what does not fit.
-        safe: Value = ibis.ifelse(inside, number, _float(values.minimum))
-        steps = safe.cast("int64") - ibis.literal(values.minimum, "int64")
+        safe: Value = ibis.ifelse(inside, number, minimum)
+        steps = safe.cast("int64") - _whole(values.minimum)
         if values.step > 1:
-            step = ibis.literal(values.step, "int64")
+            step = _whole(values.step)
             steps = (steps - steps % step) / step
         return ibis.cases((inside, steps.cast("int32")))
     assert isinstance(values, Bins)
@@ -269,20 +281,32 @@ def _of_number(number: Value, attribute: Attribute, width: str) -> Value:
             f"The attribute {attribute.name!r} must have at most {_MOST_BINS:,} bins to be counted "
             f"in a database, got {values.size:,}; use fewer, or count an export of the records."
         )
-    edges = [_float(edge) for edge in compared_edges(attribute.name, values, width)]
-    inside = (number >= edges[0]) & (number <= edges[-1])
-    return ibis.cases((inside, _bin_index(number, edges, 0, values.size)))
+    edges = compared_edges(attribute.name, values, _float_width(column)).tolist()
+    last = edges[-1]
+    if kind.is_integer():
+        wide = number.cast("float64")
+        reached = [
+            number >= _whole(ceil(edge)) if abs(edge) < _MOST_WHOLE else wide >= _float(edge)
+            for edge in edges
+        ]
+        is_below = (
+            number <= _whole(floor(last)) if abs(last) < _MOST_WHOLE else wide <= _float(last)
+        )
+    else:
+        reached = [number >= _float(edge) for edge in edges]
+        is_below = number <= _float(last)
+    return ibis.cases((reached[0] & is_below, _bin_index(reached, 0, values.size)))
 
 
-def _bin_index(number: Value, edges: Sequence[Value], first: int, end: int) -> Value:
-    """The last of the bins first … end−1 whose left edge is not above the number."""
+def _bin_index(reached: Sequence[Value], first: int, end: int) -> Value:
+    """The last of the bins first … end−1 whose left edge is reached."""
     if end - first == 1:
         return ibis.literal(first, "int32")
     middle = (first + end) // 2
     return ibis.ifelse(
-        number >= edges[middle],
-        _bin_index(number, edges, middle, end),
-        _bin_index(number, edges, first, middle),
+        reached[middle],
+        _bin_index(reached, middle, end),
+        _bin_index(reached, first, middle),
     )
 
 
@@ -306,6 +330,10 @@ def _code(records: ir.Table, index: int, unknown_code: int | None) -> Value:
     unknown, missing = (UNKNOWN, MISSING) if unknown_code is None else (unknown_code, unknown_code)
     code = ibis.coalesce(records[f"f{index}"], ibis.literal(unknown, "int32"))
     return ibis.ifelse(records[f"m{index}"], ibis.literal(missing, "int32"), code).cast("int32")
+
+
+def _whole(value: int) -> Value:
+    return ibis.literal(value, "int64")
 
 
 def _float(value: float) -> Value:

@@ -210,7 +210,6 @@ WHOLE = ("tinyint", "smallint", "int", "bigint")
 _TEXT = "string"  # no collation of its own
 
 _MOST_LISTED = 32  # Spark compares one after the other; with more, Arrow and its lookup are faster
-_EXACT = 2**53  # whole numbers up to here are what `Coder` compares as floating point
 # Attributes whose code together stays below the 8,000 bytes of a method that Java compiles. Spark
 # makes one method of an operator, unless one of its expressions has no code, as those on arrays.
 _MOST_IN_A_METHOD = 20
@@ -257,7 +256,7 @@ def _lookup(attribute: Attribute, kinds: Mapping[str, str], code_bit: int) -> st
     values, kind = attribute.values, kinds[attribute.name]
     column = quoted(attribute.name)
     if isinstance(values, Integers):
-        if kind not in WHOLE or max(abs(values.minimum), abs(values.maximum)) > _EXACT:
+        if kind not in WHOLE:
             return None
         steps = f"(CAST({column} AS BIGINT) - {values.minimum}L)"
         if values.step > 1:
@@ -271,7 +270,7 @@ def _lookup(attribute: Attribute, kinds: Mapping[str, str], code_bit: int) -> st
     if kind == _TEXT:
         key = f"CAST({column} AS BINARY)"  # of two texts that a collation takes for one
         # As listed, too: a text in another form than the compared one would be read once more.
-        texts = values.readings | {value: code for code, value in enumerate(values.values)}
+        texts = {**values.readings} | {value: code for code, value in enumerate(values.values)}
         keys = {f"X'{text.encode().hex()}'": code for text, code in texts.items()}
     elif kind in WHOLE:
         key = f"CAST({column} AS BIGINT)"

@@ -158,7 +158,8 @@ def read_column_values(
                 distinct = of_known_type(batch.column(name).unique()).unique().drop_null()
                 if pa.types.is_floating(distinct.type):
                     distinct = distinct.filter(pc.is_finite(distinct))
-                values[name] |= {text for text in as_text(distinct).to_pylist() if text.strip()}
+                texts = pc.utf8_normalize(as_text(distinct), form="NFC").to_pylist()
+                values[name] |= {text for text in texts if text.strip()}
                 if len(values[name]) > most:
                     refused[name] = f"more than {most} different values"
                 elif any(len(value) > MOST_LETTERS for value in values[name]):
