@@ -132,6 +132,11 @@ class Categories:
         return self._comparison[1]
 
     @cached_property
+    def texts(self) -> Mapping[str, int]:
+        """The index of the value that each text stands for that is listed or usual, as it is."""
+        return self._comparison[2]
+
+    @cached_property
     def numbers(self) -> str:
         """A regular expression of the texts that are compared as numbers; "" if none are."""
         return self._comparison[0]
@@ -141,7 +146,7 @@ class Categories:
         return _form(text, self.numbers) if self.numbers else text
 
     @cached_property
-    def _comparison(self) -> tuple[str, Mapping[str, int]]:
+    def _comparison(self) -> tuple[str, Mapping[str, int], Mapping[str, int]]:
         texts = {value: index for index, value in enumerate(self.values)}
         for index, listed in enumerate(self.spellings):
             texts |= dict.fromkeys(listed, index)
@@ -151,9 +156,9 @@ class Categories:
         forms: dict[str, int] = {}
         for text, index in texts.items():
             if forms.setdefault(_form(text, pattern), index) != index:
-                return "", texts  # 1 and 01 are two values: every text is itself
+                return "", texts, texts  # 1 and 01 are two values: every text is itself
         has_numbers = any(re.fullmatch(pattern, text) for text in texts)
-        return (pattern, forms) if has_numbers else ("", texts)
+        return (pattern, forms, texts) if has_numbers else ("", texts, texts)
 
     def _yes_and_no(self) -> dict[str, int]:
         """The usual spellings of two values that are true and false; {} for others.

@@ -57,6 +57,7 @@ VALUES = {
     "whole": Categories(("3.0", "0", "-1", "ä", "rest")),
     "few": Categories(("3", "a", "0.1", "0.3", "2.5", "nan", "inf", "true", "2024-01-31", "rest")),
     "padded": Categories(("03", "0.0", "-01", "+10", "rest")),
+    "wider": Categories(("03", "00", "10", "rest")),
     "yes": Categories(("TRUE", "false", "rest")),
     "spelled": Categories(("ä", "3", "rest"), spellings=(("a", "A"), ("true", "10"), ())),
     "numbers": Categories(("3", ".30", "-1.0", "0.1", "2.5", "10", "rest"), are_numbers=True),
@@ -85,7 +86,7 @@ WAYS = {
         "numbers",
     ),
     "flag": ("few", "steps", "yes", "spelled"),
-    "cents": ("listed", "bins", "numbers", "padded"),
+    "cents": ("listed", "bins", "numbers", "padded", "wider"),
     "day": ("few", "bins"),
 }
 

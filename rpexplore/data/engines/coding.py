@@ -7,6 +7,7 @@ takes two texts for one, and no text of a codebook is ever part of a statement.
 Trailing blanks of PostgreSQL's char(n) are no part of a value, as everywhere in PostgreSQL.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, floor
 from typing import Any, Literal, TypeAlias
@@ -137,8 +138,8 @@ def area_text(column: Value, engine: str) -> Value:
 
 
 def _listed_digits(values: Categories) -> Iterator[tuple[str, int]]:
-    """The digits and the code of each reading, in both forms that Unicode has for it."""
-    for value, code in values.readings.items():
+    """The digits and the code of each text, in both forms that Unicode has for it."""
+    for value, code in {**values.readings, **values.texts}.items():
         for text in dict.fromkeys((value, normalize("NFD", value))):
             yield text.encode().hex(), code
 
@@ -171,9 +172,15 @@ def _category_text(column: Value, values: Categories, engine: str) -> Value:
         form = text
         for pattern, replacement in NUMBER_STEPS:
             form = form.re_replace(pattern, replacement)
-        # Most numbers are in their one form, and are looked at once.
-        may_change = text.re_search(_MAY_CHANGE)
-        return ibis.ifelse(may_change & text.re_search(f"^({values.numbers})$"), form, text)
+        is_number = text.re_search(_MAY_CHANGE) & text.re_search(f"^({values.numbers})$")
+        cases = [(is_number, form)]
+        # Most records are written as the codebook is, and are looked at once: unpadded numbers, or
+        # those of one width, which are looked up as they are.
+        numbers = [listed for listed in values.texts if re.fullmatch(values.numbers, listed)]
+        (width, *others) = {len(number) if number.isdecimal() else 0 for number in numbers}
+        if width and not others and any(number[0] == "0" for number in numbers):
+            cases.insert(0, (text.re_search(f"^[0-9]{{{width}}}$"), text))
+        return ibis.cases(*cases, else_=text)
     whole = _is_whole(column)
     texts = ibis.ifelse(whole, column, _float(0)).cast("int64").cast("string")
     width = _float_width(column)

@@ -270,7 +270,7 @@ def _lookup(attribute: Attribute, kinds: Mapping[str, str], code_bit: int) -> st
     if kind == _TEXT:
         key = f"CAST({column} AS BINARY)"  # of two texts that a collation takes for one
         # As listed, too: a text in another form than the compared one would be read once more.
-        texts = {**values.readings} | {value: code for code, value in enumerate(values.values)}
+        texts = {**values.readings, **values.texts}
         keys = {f"X'{text.encode().hex()}'": code for text, code in texts.items()}
     elif kind in WHOLE:
         key = f"CAST({column} AS BIGINT)"
