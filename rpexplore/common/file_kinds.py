@@ -116,6 +116,7 @@ class DictionaryVariable:
     labels   by value, a number or a text; a letter (or "_") of a variable of numbers stands for
              an extended missing value: .a of Stata, .A of SAS
     missing  ranges of user-defined missing values, (first, last), both included
+    is_single  whether it holds floating point numbers of 32 bits, as those of Stata may
     """
 
     name: str
@@ -124,6 +125,7 @@ class DictionaryVariable:
     dates: tuple[str, str] | None = None
     labels: Mapping[Any, str] = field(default_factory=dict)
     missing: tuple[tuple[Any, Any], ...] = ()
+    is_single: bool = False
 
 
 def statistics_format(head: bytes, filename: str) -> str | None:
@@ -302,7 +304,8 @@ def _variable(
         if re.fullmatch(pattern, shown_as):
             return DictionaryVariable(name, label, "dates", (first_day, unit), *more)
     is_whole = stored.startswith("int") or re.fullmatch(r"F\d+(\.0)?", shown_as)
-    return DictionaryVariable(name, label, "whole numbers" if is_whole else "numbers", None, *more)
+    kind, is_single = "whole numbers" if is_whole else "numbers", stored == "float"
+    return DictionaryVariable(name, label, kind, None, *more, is_single=is_single)
 
 
 # ---- How large an uploaded file becomes when it is read: a small one may hold very much.

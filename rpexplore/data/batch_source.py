@@ -14,7 +14,6 @@ from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.data.areas import AreaCoder, AreaCuts
 from rpexplore.data.coding import (
     BLANKS,
-    WHOLE_FLOAT,
     as_numbers,
     as_text,
     coders,
@@ -161,7 +160,8 @@ PLAIN_ID = (
 """Texts that are canonical, and no others' number: most are, and this is told fast."""
 PADDED_ID = "^0[0-9]+$"
 """Canonical ids of which the first step of `AS_NUMBER` makes the number."""
-CANONICAL = ((f"^[{BLANKS}]+|[{BLANKS}]+$", ""), (WHOLE_FLOAT, r"\1"))
+_WHOLE_FLOAT = r"^(-?[0-9]+)\.0+$"  # a whole number as some programs write it: 3.0
+CANONICAL = ((f"^[{BLANKS}]+|[{BLANKS}]+$", ""), (_WHOLE_FLOAT, r"\1"))
 """Patterns and what takes their place, one after the other, in a text in NFC."""
 AS_NUMBER = (
     (r"^[+]?(-?)0*([0-9]+(?:[.][0-9]*)?)$", r"\1\2"),

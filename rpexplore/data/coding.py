@@ -7,28 +7,30 @@ the domain, and records look their indices up. What a value means never depends 
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
 
-import re
 from collections.abc import Iterable, Mapping
+from math import ceil, floor
 from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.domain.attribute import Attribute, Categories, Integers
+from rpexplore.domain.attribute import NUMBER_STEPS, Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
 _SHOWN = 5  # distinct values named on the screen
 _NARROW = 1 << 16  # a range of whole numbers that is looked up without searching for those in it
 _HEAD = 1 << 12  # values that tell whether a column repeats itself
-WHOLE_FLOAT = r"^(-?[0-9]+)\.0+$"
-"""A whole number as some programs write it: 3.0."""
 BLANKS = (
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
     "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
 """What pyarrow takes for a blank at the end of a text."""
+EXACT = 2**53
+"""The last whole number that a float of 64 bits tells from the next: 2^53 + 1 becomes it."""
+EXACT_TEXT = f"[+-]?0*{EXACT}([.]0*)?"
+"""How that number is written where it is no float."""
 
 UNKNOWN, MISSING = -1, -2
 """The codes of what is not in the domain, and of what is missing, until it is refused."""
@@ -44,8 +46,10 @@ class Coder:
     def __init__(self, attribute: Attribute, unknown_code: int | None) -> None:
         self.name, self._values, self._unknown_code = attribute.name, attribute.values, unknown_code
         if isinstance(self._values, Categories):
-            self._listed = pa.array(compared_values(self._values), pa.string())
-            self._shortens = shortens(self._values)
+            readings = self._values.readings
+            self._listed = pa.array(list(readings), pa.string())
+            self._code_of_listed = np.array([*readings.values(), UNKNOWN], np.int64)
+        self._edges: dict[str, np.ndarray] = {}  # by the width of floats that they are compared at
         self._size = attribute.size
         self.dtype = np.min_scalar_type(attribute.size - 1)
 
@@ -70,30 +74,47 @@ class Coder:
         distinct, indices = distinct_values(column)
         values = of_known_type(distinct)
         is_missing = pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)
-        codes = np.append(self._codes_of(values), UNKNOWN)
+        codes = np.append(self._codes_of(values, float_width(column.type)), UNKNOWN)
         codes[np.append(is_missing, True) & (codes < 0)] = MISSING
         if self._unknown_code is not None:
             codes[codes < 0] = self._unknown_code
         return codes, indices
 
-    def _codes_of(self, column: pa.Array) -> np.ndarray:
-        """Category indices, int64[n], −1 for what is missing or not in the domain."""
+    def _codes_of(self, column: pa.Array, width: str) -> np.ndarray:
+        """Category indices, int64[n], −1 for what is missing or not in the domain.
+
+        width: of the floating point numbers that the column was read as
+        """
         values = self._values
         if isinstance(values, Categories):
             texts = pc.utf8_normalize(as_text(column), form="NFC")
-            if self._shortens:
-                texts = pc.replace_substring_regex(texts, WHOLE_FLOAT, r"\1")
-            codes = pc.index_in(texts, value_set=self._listed, skip_nulls=True)
-            return pc.fill_null(codes, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+            if values.numbers:
+                form = texts
+                for pattern, replacement in NUMBER_STEPS:
+                    form = pc.replace_substring_regex(form, pattern, replacement)
+                is_number = pc.match_substring_regex(texts, f"^({values.numbers})$")
+                texts = pc.if_else(is_number, form, texts)
+            places = pc.index_in(texts, value_set=self._listed, skip_nulls=True)
+            return self._code_of_listed[pc.fill_null(places, -1).to_numpy(zero_copy_only=False)]
         if pa.types.is_boolean(column.type):  # yes and no are no numbers
             return np.full(len(column), -1)
+        if isinstance(values, Bins) and pa.types.is_integer(column.type):
+            return _bins_of_whole(column, values)
         numbers = as_numbers(column)
         if isinstance(values, Integers):
             inside = (numbers >= values.minimum) & (numbers <= values.maximum)
             inside &= numbers == np.floor(numbers)
-            codes = (np.where(inside, numbers, values.minimum) - values.minimum) // values.step
+            is_last = inside & (np.abs(numbers) == EXACT)
+            if np.any(is_last) and not pa.types.is_floating(column.type):
+                texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
+                is_itself = pc.fill_null(pc.match_substring_regex(texts, f"^{EXACT_TEXT}$"), False)
+                inside &= ~is_last | is_itself.to_numpy(zero_copy_only=False)
+            whole = np.where(inside, numbers, values.minimum).astype(np.int64)
+            codes = (whole - values.minimum) // values.step
         else:
-            edges = np.array(values.edges)
+            edges = self._edges.get(width)
+            if edges is None:
+                edges = self._edges[width] = compared_edges(self.name, values, width)
             inside = (numbers >= edges[0]) & (numbers <= edges[-1])
             codes = np.minimum(np.searchsorted(edges, numbers, side="right") - 1, values.size - 1)
         return np.where(inside, codes, -1).astype(np.int64)
@@ -107,25 +128,50 @@ class Coder:
         raise unknown_value_error(self.name, is_missing=False, private=f"It holds: {shown}{more}.")
 
 
+def _bins_of_whole(column: pa.Array, values: Bins) -> np.ndarray:
+    """The indices of bins, −1 outside: of whole numbers, of which floats tell too few apart."""
+    wide = pa.int64() if pa.types.is_signed_integer(column.type) else pa.uint64()
+    numbers = pc.fill_null(column.cast(wide), 0).to_numpy(zero_copy_only=False)
+    least, most = np.iinfo(numbers.dtype).min, np.iinfo(numbers.dtype).max
+    firsts, last = [ceil(edge) for edge in values.edges], floor(values.edges[-1])
+    reached = np.array([max(first, least) for first in firsts if first <= most], numbers.dtype)
+    codes = np.minimum(np.searchsorted(reached, numbers, side="right") - 1, values.size - 1)
+    inside = column.is_valid().to_numpy(zero_copy_only=False) & (last >= least)
+    inside &= numbers <= np.array(min(max(last, least), most), numbers.dtype)
+    return np.where(inside, codes, -1).astype(np.int64)
+
+
+def float_width(kind: pa.DataType) -> str:
+    """The type of the floating point numbers of a column: "float32"; of all else "float64"."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return f"float{kind.bit_width}" if pa.types.is_floating(kind) else "float64"
+
+
+def compared_edges(name: str, values: Bins, width: str) -> np.ndarray:
+    """The edges of an attribute's bins at the precision of a column, float64[k].
+
+    The nearest number to 0.7 of 32 bits lies below that of 64, so that the edge has to be rounded
+    as the records were. Edges too large or too small for the width stay as they are.
+
+    Raises `DataError` if the column cannot tell two of them.
+    """
+    exact = np.array(values.edges)
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = exact.astype(width).astype(np.float64)
+    edges = np.where(np.isfinite(rounded) & ((rounded == 0) == (exact == 0)), rounded, exact)
+    for index in np.flatnonzero(np.diff(edges) <= 0):
+        raise DataError(
+            f"The edges {exact[index]} and {exact[index + 1]} of attribute {name!r} are one number "
+            f"at the precision of its column ({width}); leave one of them out, or store the column "
+            "as float64."
+        )
+    return edges
+
+
 def code_type(size: int) -> np.dtype:
     """The narrowest type for the signed codes of so many values."""
     return np.min_scalar_type(-max(size, 2))
-
-
-def shortens(values: Categories) -> bool:
-    """Whether 3.0 and 3 are one category: some are whole numbers, and none differ by it."""
-    short = _short_values(values)
-    are_whole = any(re.fullmatch("-?[0-9]+", value) for value in short)
-    return are_whole and len(set(short)) == len(short)
-
-
-def compared_values(values: Categories) -> tuple[str, ...]:
-    """The categories as values of records are compared with them."""
-    return _short_values(values) if shortens(values) else values.values
-
-
-def _short_values(values: Categories) -> tuple[str, ...]:
-    return tuple(re.sub(WHOLE_FLOAT.replace("$", r"\Z"), r"\1", value) for value in values.values)
 
 
 def unknown_value_error(column: str, *, is_missing: bool, private: str = "") -> DataError:

@@ -1,8 +1,10 @@
 """Codebook files: Frictionless Table Schema JSON and plain CSV, to and from attributes."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import count
 from typing import Any
 
@@ -19,15 +21,23 @@ from rpexplore.domain.attribute import (
     Integers,
     Values,
 )
+from rpexplore.domain.codebook_properties import (
+    CONSTRAINTS,
+    CSV,
+    FIELD,
+    FORMAT_OF_NUMBERS,
+    refuse_what_is_said,
+)
 from rpexplore.errors import DomainError
 
 # Table Schema (https://specs.frictionlessdata.io/table-schema/): `constraints.enum` with optional
 # `categories` (value and label), `constraints.minimum`/`maximum` for integers. The `missingValues`
 # of a field with categories are values as well, in a group of their own. A Data Package holds a
-# schema, sizes such as {"age": 32} stand for one. Four properties are this project's own, since the
+# schema, sizes such as {"age": 32} stand for one. Five properties are this project's own, since the
 # specification has none for them: `constraints.step` groups integers, `bins` lists the edges of
-# intervals, `groups` the path of groups that each value lies in. A fourth, `impossible`, belongs to
-# the schema: see `Domain.from_schema`.
+# intervals, `groups` the path of groups that each value lies in, `spellings` for each value the
+# other texts that records have for it. A fifth, `impossible`, belongs to the schema: see
+# `Domain.from_schema`. What becomes of all properties is in `codebook_properties`.
 #
 # The CSV codebook has the columns attribute, value, label and group (the last two may be left out),
 # one row a category; it describes categories only. The column group holds the path of groups that
@@ -65,6 +75,8 @@ def attributes_from_csv(text: str, source: str) -> list[Attribute]:
     for column in ("attribute", "value", "label", "group"):
         if columns.count(column) > 1:
             raise DomainError(f"{source} has the column {column} twice; keep one of them.")
+    with refusing(DomainError, f"{source}, header"):
+        refuse_what_is_said(dict.fromkeys(columns, "column"), CSV)
     values: dict[str, list[tuple[str, str, list[str]]]] = {}  # value, label and groups
     for number, cells in rows:
         if len(cells) > len(columns):
@@ -115,6 +127,11 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
                 f"Attribute {attribute.name!r} groups numbers, which a CSV codebook cannot say; "
                 "save the domain as .json."
             )
+        if values.spellings or values.are_numbers:
+            raise DomainError(
+                f"Attribute {attribute.name!r} says how its values may be written in records, "
+                "which a CSV codebook cannot say; save the domain as .json."
+            )
         paths = attribute.groups or ((),) * attribute.size
         for value, label, path in zip(values.values, values.labels, paths, strict=True):
             group = [LEVELS.join(path)] if grouped else []
@@ -133,7 +150,9 @@ def _attribute_from_field(field: Any, number: int) -> Attribute:
         )
     groups = field.get("groups", ())
     with refusing(DomainError, f"Attribute {name!r}"):
+        refuse_what_is_said(field, FIELD)
         values = _values_from_field(field)
+        _check_honoured(values, field)
         missing = _missing_values(field)
         if missing and isinstance(values, Categories):
             values, groups = _with_missing(values, missing, groups)
@@ -149,27 +168,95 @@ def _values_from_field(field: dict[str, Any]) -> Values:
     constraints = field.get("constraints", {})
     if not isinstance(constraints, dict):
         raise DomainError('"constraints" must be an object.')
+    refuse_what_is_said(constraints, CONSTRAINTS)
     if "bins" in field:
         if not isinstance(field["bins"], list):
             raise DomainError(f'"bins" must be a list of edges, got {shown_value(field["bins"])}.')
         return Bins(tuple(field["bins"]))
-    if field.get("categories") is not None or constraints.get("enum") is not None:
-        return _categories(field.get("categories"), constraints.get("enum"))
-    if "minimum" in constraints and "maximum" in constraints:
+    is_listed = field.get("categories") is not None or constraints.get("enum") is not None
+    if is_listed or field.get("type") == "boolean":
+        return _categories(field, constraints.get("enum"))
+    if _is_range(constraints):
         if field.get("type", "integer") not in WHOLE:
             raise DomainError(
                 f"minimum and maximum describe values of type integer or year, got "
                 f'{field["type"]!r}; give "bins" for other numbers.'
             )
-        limits = (constraints["minimum"], constraints["maximum"])
-        step = constraints.get("step", field.get("step", 1))
-        return Integers(*map(_plain_whole, (*limits, step)))
-    if field.get("type") == "boolean":
-        return _true_and_false(field)
+        limits = {name: _plain_whole(value) for name, value in constraints.items()}
+        for name in ("exclusiveMinimum", "exclusiveMaximum"):
+            if name in limits and whole_number(limits[name]) is None:
+                raise DomainError(
+                    f"its {name} must be a whole number, got {shown_value(limits[name])}."
+                )
+        # Where a limit is stated in both ways, both hold.
+        minimum: Any = limits.get("minimum")
+        maximum: Any = limits.get("maximum")
+        if "exclusiveMinimum" in limits:
+            low = limits["exclusiveMinimum"] + 1
+            minimum = low if whole_number(minimum) is None else max(low, minimum)
+        if "exclusiveMaximum" in limits:
+            high = limits["exclusiveMaximum"] - 1
+            maximum = high if whole_number(maximum) is None else min(high, maximum)
+        return Integers(minimum, maximum, _plain_whole(_step_of(field, 1)))
     raise DomainError(
         "its values are not known; give constraints.enum, constraints.minimum and maximum (for "
         "integers), or bins."
     )
+
+
+def _step_of(field: dict[str, Any], otherwise: Any) -> Any:
+    return field.get("constraints", {}).get("step", field.get("step", otherwise))
+
+
+def _is_range(constraints: Mapping[str, Any]) -> bool:
+    """Whether both ends of a range are stated."""
+    ends = ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")
+    return all(any(name in constraints for name in names) for names in ends)
+
+
+def _check_honoured(values: Values, field: dict[str, Any]) -> None:
+    """Raise `DomainError` for what a field says beside its values, where these do not agree."""
+    is_text = isinstance(values, Categories) and not values.are_numbers
+    if not is_text or field.get("type") in (*WHOLE, "boolean"):
+        refuse_what_is_said(field, {"format": FORMAT_OF_NUMBERS})
+    if isinstance(values, Integers):
+        return
+    if _step_of(field, None) is not None:
+        raise DomainError(
+            "its step is for whole numbers from a minimum to a maximum; leave it out."
+        )
+    answers = [] if isinstance(values, Bins) else [*values.values]
+    answers = [value for value in answers if value not in _missing_values(field)]
+    for name, stated in field.get("constraints", {}).items():
+        is_lower = name.endswith("inimum")
+        if not is_lower and not name.endswith("aximum"):
+            continue
+        limit = _limit(stated)
+        if isinstance(values, Bins):
+            ends: list[Any] = [values.edges[0 if is_lower else -1]]
+        else:
+            ends = answers
+        for end in map(_limit, ends):
+            if type(end) is not type(limit):
+                agrees = False
+            elif name.startswith("exclusive"):
+                agrees = limit < end if is_lower else limit > end
+            else:
+                agrees = limit <= end if is_lower else limit >= end
+            if not agrees:
+                what = "bins reach" if isinstance(values, Bins) else "values go"
+                raise DomainError(
+                    f"its {what} beyond its {name} {shown_value(stated)}; make the two agree, or "
+                    "leave the limit out."
+                )
+
+
+def _limit(value: Any) -> Any:
+    """A limit or a value as a number, else as the text that it is (a date: 2026-01-31)."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return str(value)
 
 
 def _plain_whole(value: Any) -> Any:
@@ -179,38 +266,71 @@ def _plain_whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _categories(listed: Any, enum: Any) -> Categories:
+def _categories(field: dict[str, Any], enum: Any) -> Categories:
+    """The values that are listed; those of a boolean as the field spells them."""
+    listed = field.get("categories")
     if enum is not None and not isinstance(enum, list):
         raise DomainError(f'"enum" must be a list, got {shown_value(enum)}.')
-    if listed is None:
-        return Categories(tuple(_text(value) for value in enum or []))
-    if not isinstance(listed, list):
+    if listed is not None and not isinstance(listed, list):
         raise DomainError(f'"categories" must be a list, got {shown_value(listed)}.')
+    are_numbers = field.get("type") == "number"
+    spelled = _true_and_false(field) if field.get("type") == "boolean" else {}
+    main = {text: texts[0] for texts in spelled.values() for text in texts}
+
+    def value_of(item: Any) -> str:
+        text = _text(item, are_numbers=are_numbers)
+        if isinstance(item, bool) and item in spelled:
+            return spelled[item][0]
+        return main.get(text, text)
+
     labels: dict[str, str] = {}
-    for item in listed:
+    for item in listed or []:
         fields = item if isinstance(item, dict) else {"value": item}
-        value = _text(fields.get("value", ""))
+        value = value_of(fields.get("value", ""))
         if value in labels:
             raise DomainError(f"The category {value!r} is listed twice; keep one of them.")
         labels[value] = _text(fields.get("label", value)) or value
-    values = list(labels) if enum is None else [_text(value) for value in enum]
+    if enum is not None:
+        values = [value_of(value) for value in enum]
+    elif listed is None:
+        values = [texts[0] for texts in spelled.values()]
+    else:
+        values = list(labels)
     strangers = labels.keys() - set(values)
     if strangers:
         raise DomainError(
             f"The category {min(strangers)!r} is not in constraints.enum; add it there."
         )
-    return Categories(tuple(values), tuple(labels.get(value, value) for value in values))
-
-
-def _true_and_false(field: dict[str, Any]) -> Categories:
-    """The two values, as the field spells them."""
-    spelled = [field.get("trueValues", ["true"]), field.get("falseValues", ["false"])]
-    if any(not isinstance(listed, list) or len(listed) != 1 for listed in spelled):
+    others = {texts[0]: tuple(texts[1:]) for texts in spelled.values()}
+    spellings = field.get("spellings", [others.get(value, ()) for value in values])
+    if not isinstance(spellings, list) or not all(
+        isinstance(one, list | tuple) for one in spellings
+    ):
         raise DomainError(
-            "its trueValues and falseValues must be one each, as records are compared with them; "
-            "list those that occur in constraints.enum."
+            f'"spellings" must be a list of texts for each value, got {shown_value(spellings)}.'
         )
-    return Categories(tuple(_text(listed[0]) for listed in spelled))
+    return Categories(
+        tuple(values),
+        tuple(labels.get(value, value) for value in values),
+        tuple(map(tuple, spellings)),
+        are_numbers,
+    )
+
+
+def _true_and_false(field: dict[str, Any]) -> dict[bool, list[str]]:
+    """What true and false are written like; the first one is the value.
+
+    The usual spellings need not be listed, where the field says nothing of either.
+    """
+    names, spelled = {True: "trueValues", False: "falseValues"}, {}
+    is_stated = any(name in field for name in names.values())
+    for truth, name in names.items():
+        usual = [value := str(truth).lower(), value.title(), value.upper(), str(int(truth))]
+        listed = field.get(name, usual if is_stated else usual[:1])
+        if not isinstance(listed, list) or not listed:
+            raise DomainError(f'"{name}" must be a list of texts, got {shown_value(listed)}.')
+        spelled[truth] = [_text(text) for text in listed]
+    return spelled
 
 
 def _missing_values(field: dict[str, Any]) -> dict[str, str]:
@@ -239,12 +359,16 @@ def _with_missing(
         )
     labels |= added
     paths = [(MISSING,) if value in missing else () for value in labels]
-    return Categories(tuple(labels), tuple(labels.values())), groups or paths
+    spellings = values.spellings and (*values.spellings, *[()] * len(added))
+    listed = Categories(tuple(labels), tuple(labels.values()), spellings, values.are_numbers)
+    return listed, groups or paths
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, *, are_numbers: bool = False) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if are_numbers and isinstance(value, float) and math.isfinite(value):
+        return f"{Decimal(repr(value)).normalize():f}"
     value = value if isinstance(value, str) else _plain_whole(value)
     if isinstance(value, str | int):
         return str(value)
@@ -257,12 +381,15 @@ def _field_from_attribute(attribute: Attribute) -> dict[str, Any]:
         field["title"] = attribute.label
     values = attribute.values
     if isinstance(values, Categories):
-        field |= {"type": "string", "constraints": {"enum": list(values.values)}}
+        kind = "number" if values.are_numbers else "string"
+        field |= {"type": kind, "constraints": {"enum": list(values.values)}}
         if values.labels != values.values:
             field["categories"] = [
                 {"value": value, "label": label}
                 for value, label in zip(values.values, values.labels, strict=True)
             ]
+        if values.spellings:
+            field["spellings"] = [list(texts) for texts in values.spellings]
     elif isinstance(values, Integers):
         constraints = {"minimum": values.minimum, "maximum": values.maximum}
         if values.step != 1:
@@ -444,5 +571,5 @@ def _lacks_values(field: Any) -> bool:
     constraints = field.get("constraints", {})
     if not isinstance(constraints, dict) or field.get("categories") is not None:
         return False
-    is_range = field.get("type", "integer") in WHOLE and {"minimum", "maximum"} <= {*constraints}
+    is_range = field.get("type", "integer") in WHOLE and _is_range(constraints)
     return constraints.get("enum") is None and not is_range

@@ -204,7 +204,8 @@ def _head(content: bytes | Path, filename: str) -> bytes:
 #
 # https://ddialliance.org/Specification/DDI-Codebook/2.5: the elements `var` of `dataDscr` with
 # `labl`, `catgry` (`catValu`, `labl`, the attribute `missing`), `invalrng` and `varFormat`. Valid
-# ranges and frequencies are passed over: many programs write there what occurs in the records.
+# ranges and frequencies are passed over: many programs write there what occurs in the records. What
+# becomes of everything else is in `codebook_properties`.
 
 
 ROOT = "codeBook"
@@ -244,7 +245,7 @@ class _Said:
 
     categories      (value, label, whether it is missing)
     missing         values that are missing
-    missing_ranges  the same, both ends included
+    missing_ranges  the same: first, whether it is one itself, last, whether that is
     """
 
     name: str
@@ -252,7 +253,7 @@ class _Said:
     form: str = ""
     categories: list[tuple[str, str, bool]] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    missing_ranges: list[tuple[str, str]] = field(default_factory=list)
+    missing_ranges: list[tuple[str, bool, str, bool]] = field(default_factory=list)
 
 
 class _Reader:
@@ -288,7 +289,11 @@ class _Reader:
             case ["invalrng", "item"] if "var" in self._path:
                 self.variables[-1].missing.append(attributes.get("VALUE", ""))
             case ["invalrng", "range"] if "var" in self._path:
-                ends = (attributes.get("min", "-inf"), attributes.get("max", "inf"))
+                first, last = attributes.get("min"), attributes.get("max")
+                ends = (
+                    first or attributes.get("minExclusive", "-inf"), first is not None,
+                    last or attributes.get("maxExclusive", "inf"), last is not None,
+                )  # fmt: skip
                 self.variables[-1].missing_ranges.append(ends)
             case ["var", "varFormat"]:
                 self.variables[-1].form = attributes.get("type", "")
@@ -325,7 +330,10 @@ def _variable(said: _Said) -> Variable:
     missing: dict[str, str] = {}
     problem = ""
     listed_missing = {_number_text(value) if is_number else value for value in said.missing}
-    ranges = [tuple(map(_number, ends)) for ends in said.missing_ranges]
+    ranges = [
+        (_end(first, has_first, math.inf), _end(last, has_last, -math.inf))
+        for first, has_first, last, has_last in said.missing_ranges
+    ]
     if len(ranges) > _MOST_RANGES:
         problem = f"has more than {_MOST_RANGES} ranges of missing values"
     for written, label, is_missing in said.categories:
@@ -351,7 +359,13 @@ def _number_text(text: str) -> str:
     return ("-" if text != digits and digits.strip("0") else "") + (digits.lstrip("0") or "0")
 
 
-def _is_within(value: str, ranges: list[tuple[float | None, ...]]) -> bool:
+def _end(text: str, is_included: bool, inwards: float) -> float | None:
+    """The outermost number of a range; None for an end that is no number."""
+    number = _number(text)
+    return number if number is None or is_included else math.nextafter(number, inwards)
+
+
+def _is_within(value: str, ranges: list[tuple[float | None, float | None]]) -> bool:
     """Whether a number is in one of the ranges; those with ends that are no numbers hold none."""
     number = _number(value)
     if number is None:

@@ -345,15 +345,20 @@ DEFINITIONS = {
         "required": ["name", "type"],
         "oneOf": [
             {
-                "description": "Listed categories; categories, if there, gives their labels.",
+                "description": (
+                    "Listed categories, of type number where they are compared as numbers; "
+                    "categories, if there, gives their labels, spellings for each the other texts "
+                    "that stand for it in records."
+                ),
                 "properties": {
-                    "type": const("string"),
+                    "type": {"enum": ["string", "number"]},
                     "constraints": record(
                         enum=rows(name(), minItems=1, maxItems=1000000, uniqueItems=True)
                     ),
                     "categories": rows(
                         record(value=of_type("string"), label=of_type("string")), minItems=1
                     ),
+                    "spellings": rows(rows(name()), minItems=1, maxItems=1000000),
                 },
                 "required": ["constraints"],
             },

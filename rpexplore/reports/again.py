@@ -152,7 +152,9 @@ def _values(attribute: Attribute) -> str:
         return call("rp.Bins", [wrapped(edges)])
     assert isinstance(values, Categories)
     labels = [f"labels={wrapped(values.labels)}"] if values.labels != values.values else []
-    return call("rp.Categories", [wrapped(values.values), *labels])
+    spelled = [f"spellings={wrapped(values.spellings)}"] if values.spellings else []
+    numbers = ["are_numbers=True"] if values.are_numbers else []
+    return call("rp.Categories", [wrapped(values.values), *labels, *spelled, *numbers])
 
 
 def _builder(recipe: Recipe) -> str:

@@ -146,7 +146,7 @@ def _with_label(attribute: Attribute, row: int, text: str) -> Attribute:
     labels = list(values.labels)
     labels[row] = text or values.values[row]
     with refusing(DomainError, f"Attribute {attribute.name!r}"):
-        return replace(attribute, values=Categories(values.values, tuple(labels)))
+        return replace(attribute, values=replace(values, labels=tuple(labels)))
 
 
 def _with_group(attribute: Attribute, row: int, text: str) -> Attribute:
@@ -240,9 +240,15 @@ def _edited_values(values: Values, change: Mapping[str, Any]) -> Values:
     texts = [str(text).strip() for text in change["values"]]
     if isinstance(values, Bins):
         return bins_of_texts(texts)
-    # A category that stays keeps its label.
+    # A category that stays keeps its label, and what else it may be written like.
     labels = dict(zip(values.values, values.labels, strict=True))
-    return Categories(tuple(texts), tuple(labels.get(text, text) for text in texts))
+    spelled = dict(zip(values.values, values.spellings, strict=False))
+    return Categories(
+        tuple(texts),
+        tuple(labels.get(text, text) for text in texts),
+        tuple(spelled.get(text, ()) for text in texts),
+        values.are_numbers,
+    )
 
 
 def _converted(attribute: Attribute, kind: str) -> Values:

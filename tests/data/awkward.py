@@ -15,15 +15,20 @@ TEXTS = [
     "a", "A", "a ", " a", "ä", "a\u0308", "", " ", "3", "3.0", " 3", "3 ", "+3", "03", "3e0", ".5",
     "5.", "-0", "0", "-1", "10", "0.1", "0.30000000000000004", "0.3", "1e1", "1E+1", "1e400",
     "-1e400", "1e-400", "1e99999", "1e-99999", "9" * 400, "0." + "0" * 400 + "1", "nan", "NaN",
-    "inf", "Infinity", "0x1", "1_0", "1 0", "١", "true", "TRUE", "1,0", "'", '"', "\\", "\\x61",
+    "inf", "Infinity", "0x1", "1_0", "1 0", "١", "true", "TRUE", "1", "01", "+1.0",
+    "0.50", "03.0", "0.10", "1,0", "9007199254740992", "9007199254740993", "-09007199254740992.0",
+    "9007199254740992e0", "'", '"', "\\", "\\x61",
     "%", "a\nb", "2024-01-31", "3d", "3f", "1e", ".", "+",
     *(f"{blank}3{blank}" for blank in BLANKS), None,
 ]  # fmt: skip
 FLOATS = [
     0.0, -0.0, 1.0, 3.0, 0.1, 0.3, 0.1 + 0.2, 2.5, -1.0, 9.999999999999998, 10.0, 1e15, 1e16,
-    2.0**53, 2.0**53 + 2, 1e300, 5e-324, np.nextafter(10, 11), np.inf, -np.inf, np.nan, None,
+    0.7, 2.0**53, 2.0**53 + 2, 1e300, 5e-324, np.nextafter(10, 11), np.inf, -np.inf, np.nan, None,
 ]  # fmt: skip
-WHOLE = [0, 1, 3, -1, 10, 2**53, 2**53 + 1, 2**62, -(2**63), 5, None]
+WHOLE = [
+    0, 1, 3, -1, 10, 2**53 - 1, 2**53, 2**53 + 1, 2**53 + 3, 2**53 + 4, 2**53 + 5, -(2**53),
+    -(2**53) - 1, 2**62, 2**63 - 1, -(2**63), 5, None,
+]  # fmt: skip
 CENTS = ["0.00", "3.00", "0.10", "0.30", "-1.00", "10.00", "2.50", "99999999.99", None]
 COLUMNS = {
     "text": pa.array(TEXTS, pa.string()),
@@ -43,7 +48,7 @@ def listed_texts() -> tuple[str, ...]:
     forms = Counter(normalize("NFC", text) for text in filled)
     # Engines know the two forms of letters, but not those of blanks.
     written = [text for text in filled if text == "ä" or forms[normalize("NFC", text)] == 1]
-    more = ["2.5", "0.25", "1e+16", "1e+300", "5e-324", "3.00", "0.10", "1.0", "9007199254740992"]
+    more = ["2.5", "0.25", "1e+16", "1e+300", "5e-324", "3.00", "0.10", "1.0"]
     return tuple(dict.fromkeys([*written, *more, "false", "rest"]))
 
 
@@ -51,18 +56,37 @@ VALUES = {
     "listed": Categories(listed_texts()),
     "whole": Categories(("3.0", "0", "-1", "ä", "rest")),
     "few": Categories(("3", "a", "0.1", "0.3", "2.5", "nan", "inf", "true", "2024-01-31", "rest")),
+    "padded": Categories(("03", "0.0", "-01", "+10", "rest")),
+    "wider": Categories(("03", "00", "10", "rest")),
+    "yes": Categories(("TRUE", "false", "rest")),
+    "spelled": Categories(("ä", "3", "rest"), spellings=(("a", "A"), ("true", "10"), ())),
+    "numbers": Categories(("3", ".30", "-1.0", "0.1", "2.5", "10", "rest"), are_numbers=True),
     "steps": Integers(-1, 10, 3),
     "wide": Integers(-(2**53), 2**53, 2**50),
     "bins": Bins((-1, 0, 0.1, 0.3, 0.30000000000000004, 2.5, 10, 1e16)),
+    "edges": Bins((-1, 0, 5e-324, 0.1, 0.3, 0.7, 2.5, 10, 1e16, 1e300)),
+    "large": Bins((-(2.0**63), -(2.0**53), 0.5, 2.0**53, 2.0**53 + 4, 1e18, 2.0**63)),
+    "exact": Bins((-(2.0**53), 0, 2.0**53)),
     "tiny": Bins((0, 5e-324, 1)),
 }
 WAYS = {
     "text": tuple(VALUES),
     "float": tuple(VALUES),
-    "single": ("listed", "few", "bins"),
-    "whole": ("few", "wide", "bins", "whole"),
-    "flag": ("few", "steps"),
-    "cents": ("listed", "bins"),
+    "single": ("listed", "few", "edges", "numbers"),
+    "whole": (
+        "few",
+        "wide",
+        "bins",
+        "large",
+        "exact",
+        "whole",
+        "padded",
+        "yes",
+        "spelled",
+        "numbers",
+    ),
+    "flag": ("few", "steps", "yes", "spelled"),
+    "cents": ("listed", "bins", "numbers", "padded", "wider"),
     "day": ("few", "bins"),
 }
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.data import coding
 from rpexplore.data.coding import coders, distinct_values
+from rpexplore.domain.attribute import Values
 from rpexplore.errors import DataError, DomainError
 
 VALUE_SETS = [
@@ -118,3 +119,103 @@ def test_unknown_others_are_refused():
         coders(domain, [0], {"d": "0"})
     with pytest.raises(DataError, match="'7'"):
         coders(domain, [0], {"c": "7"})
+
+
+@pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64()])
+def test_a_number_at_an_edge_lies_there_whatever_its_precision(kind):
+    """0.7 of 32 bits is 0.699999988…, and 0.1 of 16 bits 0.09997…: below what the codebook says."""
+    edges = (0.1, 0.3, 0.7, 1.1)
+    domain = Domain((Attribute("c", Bins(edges)),))
+    column = pa.array(np.array(edges, kind.to_pandas_dtype()))
+    assert column.type == kind
+    coder = coders(domain, [0], None)[0]
+    assert coder.codes(column).tolist() == [0, 1, 2, 2]
+    assert coder.codes(pa.concat_arrays([column] * 40)).tolist() == [0, 1, 2, 2] * 40
+    for outside in (1.102, np.inf, -np.inf):
+        with pytest.raises(DataError, match="not in the codebook"):
+            coder.codes(pa.array([outside], pa.float64()).cast(kind, safe=False))
+
+
+def test_edges_that_a_column_cannot_tell_are_refused():
+    domain = Domain((Attribute("c", Bins((0, 0.3, 0.30000000001, 1e300))),))
+    coder = coders(domain, [0], None)[0]
+    assert coder.codes(pa.array([0.3, 0.30000000001])).tolist() == [1, 2]
+    with pytest.raises(DataError, match=r"0\.3 and 0\.30000000001 .* 'c' .* \(float32\); leave"):
+        coder.codes(pa.array([0.3], pa.float32()))
+
+
+def codes_of(values: Values, texts: list) -> list[int]:
+    """The code of each value, −1 for one that is refused."""
+    domain = Domain((Attribute("c", values),))
+    return coders(domain, [0], None)[0].signed_codes(pa.array(texts)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "texts", "expected"),
+    [
+        # zero-padded codes, in either place, unless both are listed
+        (
+            Categories(("1", "2", "9")),
+            ["01", "+2", "009", "2.0", "1 ", "1e0"],
+            [0, 1, 2, 1, -1, -1],
+        ),
+        (Categories(("01", "02", "11")), ["1", "02", "0011", "3"], [0, 1, 2, -1]),
+        (Categories(("1", "01")), ["1", "01", "001", "1.0"], [0, 1, -1, -1]),
+        (Categories(("01", "a")), [1, 10, 0], [0, -1, -1]),
+        # codes such as 1.1 are no numbers unless the codebook says so
+        (Categories(("1.1", "1")), ["1.10", "1.1", "01.1", "1.0"], [-1, 0, -1, 1]),
+        (
+            Categories(("0.5", "1", "2.50", "0", "-.1"), are_numbers=True),
+            [".5", "0.50", "01.00", "2.5", "-0", "-0.10", "5e-1", "0.05"],
+            [0, 0, 1, 2, 3, 4, -1, -1],
+        ),
+        (Categories(("0.5", "1", "2.50"), are_numbers=True), [0.5, 1.0, 2.5, 0.25], [0, 1, 2, -1]),
+        # booleans in their usual spellings, unless these are codes of something else
+        (
+            Categories(("true", "false", "unknown")),
+            ["True", "TRUE", "1", "01", "0", "FALSE", "yes", "unknown", "tRUE", "2"],
+            [0, 0, 0, 0, 1, 1, -1, 2, -1, -1],
+        ),
+        (Categories(("0", "1")), ["false", "True", "00"], [0, 1, 0]),
+        (Categories(("0", "1")), [True, False], [1, 0]),
+        (Categories(("0", "1", "2")), ["false", "True", "1"], [-1, -1, 1]),
+        (Categories(("true", "false", "1")), ["True", "0", "1", "true"], [-1, -1, 2, 0]),
+        (Categories(("true", "maybe")), ["True", "true"], [-1, 0]),
+        # those of the codebook alone where it states any
+        (
+            Categories(("yes", "no"), spellings=(("y", "\u00e4"), ())),
+            ["y", "yes", "no", "a\u0308", "n", "true"],
+            [0, 0, 1, 0, -1, -1],
+        ),
+        (Categories(("true", "false"), spellings=(("ja",), ())), ["ja", "True"], [0, -1]),
+    ],
+)
+def test_what_can_mean_one_value_alone_is_that_value(values, texts, expected):
+    assert codes_of(values, texts) == expected
+
+
+LAST = 2**53
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers", "expected"),
+    [
+        (Integers(LAST - 2, LAST), [LAST - 1, LAST, LAST + 1, LAST + 2], [1, 2, -1, -1]),
+        (Integers(-LAST, LAST, 2**51), [LAST - 1, LAST, LAST + 1, -LAST - 1], [7, 8, -1, -1]),
+        (Bins((0, LAST)), [LAST, LAST + 1, -LAST], [0, -1, -1]),
+        (Bins((0, LAST + 4, 1e300)), [LAST + 3, LAST + 4, LAST + 5, 2**63 - 1], [0, 1, 1, 1]),
+        (Bins((-1e300, 2.5)), [2, 3, -(2**63)], [0, -1, 0]),
+        (Bins((-1e300, -1e290)), [0, -(2**63)], [-1, -1]),
+    ],
+)
+def test_whole_numbers_are_told_apart_where_floats_are_not(values, numbers, expected):
+    assert codes_of(values, numbers) == expected
+    if isinstance(values, Integers):  # written in digits, the same
+        assert codes_of(values, [f" {number}" for number in numbers]) == expected
+        assert codes_of(values, [f"0{LAST}.0", f"{LAST}.5"]) == [values.size - 1, -1]
+    unsigned = [
+        (number, code) for number, code in zip(numbers, expected, strict=True) if number > 0
+    ]
+    column = pa.array([number for number, _ in unsigned], pa.uint64())
+    coder = coders(Domain((Attribute("c", values),)), [0], None)[0]
+    assert coder.signed_codes(column).tolist() == [code for _, code in unsigned]

@@ -209,7 +209,8 @@ def test_missing_values_of_a_data_package(tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"type": "boolean", "trueValues": ["1", "yes"]}, "must be one each"),
+        ({"type": "boolean", "trueValues": []}, '"trueValues" must be a list of texts'),
+        ({"type": "boolean", "trueValues": ["0"]}, "'0' is listed twice, as a category or"),
         ({"constraints": {"enum": ["f"]}, "missingValues": "x"}, "must be a list, got 'x'"),
         (
             {"constraints": {"enum": ["f"]}, "missingValues": ["x"], "groups": [["a"]]},

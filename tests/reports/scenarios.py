@@ -25,7 +25,9 @@ HOSTILE_VALUES = ("line\nbreak", 'q"q', "c,c", "'''", '"""', "\\", "x\r\n", " bl
 
 
 def hostile_domain() -> rp.Domain:
-    values = rp.Categories(HOSTILE_VALUES, tuple(f"<i>{value}" for value in HOSTILE_VALUES))
+    labels = tuple(f"<i>{value}" for value in HOSTILE_VALUES)
+    spellings = tuple((f"~{value}",) for value in HOSTILE_VALUES)
+    values = rp.Categories(HOSTILE_VALUES, labels, spellings)
     attributes = tuple(rp.Attribute(name, values, f"{name} label") for name in HOSTILE)
     named = [value for value in HOSTILE_VALUES if value == value.strip()]  # as selections can
     return rp.Domain(attributes, [dict.fromkeys(HOSTILE, value) for value in named])

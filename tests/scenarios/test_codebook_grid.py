@@ -218,6 +218,17 @@ def test_labels_are_changed_and_bad_ones_refused():
     assert "'Male' stands for two" in refused[0]
 
 
+def test_spellings_stay_with_their_values():
+    sex = Attribute("sex", Categories(("F", "M"), spellings=(("f",), ("m",))))
+    dose = Attribute("dose", Categories(("0.5", "1"), are_numbers=True))
+    domain = rp.Domain((sex, dose))
+    changed = edited({0: {"values": ["M", "X"]}, 1: {"values": ["1", "2.5"]}}, domain)
+    assert changed["sex"].values == Categories(("M", "X"), spellings=(("m",), ()))
+    assert changed["dose"].values == Categories(("1", "2.5"), are_numbers=True)
+    labelled, _ = grids.domain_with_labels(domain, "sex", {0: {"label": "Women"}})
+    assert labelled["sex"].values == Categories(("F", "M"), ("Women", "M"), (("f",), ("m",)))
+
+
 # ---- groups
 
 REGION = Attribute(

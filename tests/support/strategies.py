@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from functools import partial
+from typing import Any
 from unicodedata import normalize
 
 from hypothesis import strategies as st
@@ -136,12 +137,15 @@ def names() -> st.SearchStrategy[str]:
 
 @st.composite
 def categories(draw):
-    """Values with or without labels of their own."""
+    """Values with or without labels of their own, some with spellings or compared as numbers."""
     values = draw(st.lists(words(), min_size=1, max_size=5, unique=True))
+    # Longer than any value is, so that none is there twice.
+    spelled = {"spellings": [[f"spelled {value}"] for value in values[:-1]] + [[]]}
+    more: dict[str, Any] = draw(st.sampled_from([{}, {}, {}, {}, spelled]))
     if draw(st.booleans()):
-        return rp.Categories(tuple(values))
+        return rp.Categories(tuple(values), **more)
     labels = st.lists(words(), min_size=len(values), max_size=len(values), unique=True)
-    return rp.Categories(tuple(values), tuple(draw(labels)))
+    return rp.Categories(tuple(values), tuple(draw(labels)), **more)
 
 
 @st.composite

@@ -7,8 +7,10 @@ takes two texts for one, and no text of a codebook is ever part of a statement.
 Trailing blanks of PostgreSQL's char(n) are no part of a value, as everywhere in PostgreSQL.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from math import ceil, floor
+from typing import Any, Literal, TypeAlias
 from unicodedata import normalize
 
 import ibis
@@ -27,14 +29,14 @@ from rpexplore.data.batch_source import (
 )
 from rpexplore.data.coding import (
     BLANKS,
+    EXACT,
+    EXACT_TEXT,
     MISSING,
     UNKNOWN,
-    WHOLE_FLOAT,
-    compared_values,
-    shortens,
+    compared_edges,
 )
 from rpexplore.data.source import PersonRule
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import NUMBER_STEPS, Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
@@ -48,9 +50,10 @@ WRITING, IS_UNFIT = "writing_of_person", "is_unfit"
 written in different ways, and whether an id is one by which nobody can be known."""
 
 _MOST_BINS = 512  # each is a part of the statement, which takes time to build and to read
+_MOST_WHOLE = 2**62  # numbers whose size is below are whole numbers of 64 bits
 _MOST_CASES = 24  # values that are compared one after the other; more are joined
-_EXACT = 2.0**53  # whole floats up to here are told from their neighbours
 
+_MAY_CHANGE = "^([+]|-?0.|-0$|-?[0-9]*[.])"  # a number that may not be in its one form
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 
@@ -100,7 +103,7 @@ def code_columns(
         values = attribute.values
         if isinstance(values, Categories):
             digits = hex_digits(_category_text(column, values, engine), engine)
-            if values.size > _MOST_CASES:
+            if len(values.readings) > _MOST_CASES:
                 joined[index] = values
                 given[f"h{index}"] = digits
             else:
@@ -109,7 +112,7 @@ def code_columns(
                     *((text, ibis.literal(code, "int32")) for text, code in _listed_digits(values))
                 )
         else:
-            given[f"f{index}"] = _of_number(_numbers(column, engine), attribute)
+            given[f"f{index}"] = _of_number(column, attribute, engine)
     # A table needs a column, also where all are counted together; COPY needs a whole number.
     records = table.select(**(given or {"any": ibis.literal(0, "int8")}))
     for index, values in joined.items():
@@ -194,8 +197,8 @@ def area_text(column: Value, engine: str) -> Value:
 
 
 def _listed_digits(values: Categories) -> Iterator[tuple[str, int]]:
-    """The digits and the code of each category, in both forms that Unicode has for it."""
-    for code, value in enumerate(compared_values(values)):
+    """The digits and the code of each text, in both forms that Unicode has for it."""
+    for value, code in {**values.readings, **values.texts}.items():
         for text in dict.fromkeys((value, normalize("NFD", value))):
             yield text.encode().hex(), code
 
@@ -222,40 +225,55 @@ def _category_text(column: Value, values: Categories, engine: str) -> Value:
     kind = column.type()
     if not kind.is_floating():
         text: Value = as_text(column)
-        if not shortens(values):
+        if not values.numbers or kind.is_integer():
             return text
         text = _sql_text(text) if engine == "postgresql" else text
-        # (Not by splitting at the point, which Spark would take for a pattern.)
-        whole_text = text.re_replace("[.]0+$", "")
-        return ibis.ifelse(text.re_search(WHOLE_FLOAT), whole_text, text)
+        form = text
+        for pattern, replacement in NUMBER_STEPS:
+            form = form.re_replace(pattern, replacement)
+        is_number = text.re_search(_MAY_CHANGE) & text.re_search(f"^({values.numbers})$")
+        cases = [(is_number, form)]
+        # Most records are written as the codebook is, and are looked at once: unpadded numbers, or
+        # those of one width, which are looked up as they are.
+        numbers = [listed for listed in values.texts if re.fullmatch(values.numbers, listed)]
+        (width, *others) = {len(number) if number.isdecimal() else 0 for number in numbers}
+        if width and not others and any(number[0] == "0" for number in numbers):
+            cases.insert(0, (text.re_search(f"^[0-9]{{{width}}}$"), text))
+        return ibis.cases(*cases, else_=text)
     whole = _is_whole(column)
     texts = ibis.ifelse(whole, column, _float(0)).cast("int64").cast("string")
-    width = "float32" if kind.is_float32() else "float64"
+    width = _float_width(column)
     cases = [
-        (column == ibis.literal(value).cast(width), value)
-        for value in values.values
-        if _stands_for_float(value, width)
+        (column == ibis.literal(text).cast(width), text)
+        for text in values.readings
+        if _stands_for_float(text, values, width)
     ]
     # "" is no category: what is left is unknown.
     return ibis.cases((whole, texts), *cases, else_="")
 
 
+def _float_width(column: Value) -> Literal["float32", "float64"]:
+    """As `coding.float_width`."""
+    return "float32" if column.type().is_float32() else "float64"
+
+
 def _is_whole(number: Value) -> Value:
     # Larger ones and NaN are never rounded: engines refuse what fits no whole number.
-    near: Value = ibis.ifelse(number.abs() <= _float(_EXACT), number, _float(0.5))
+    near: Value = ibis.ifelse(number.abs() <= _float(EXACT), number, _float(0.5))
     return near == near.floor()
 
 
-def _stands_for_float(value: str, width: str) -> bool:
-    """Whether a float of this width, but no small whole one, is written like this."""
+def _stands_for_float(text: str, values: Categories, width: str) -> bool:
+    """Whether a float of this width, but no small whole one, is read as this text."""
     try:
         with np.errstate(over="ignore"):
-            number = np.dtype(width).type(value)
+            number = np.dtype(width).type(text)
     except ValueError:
         return False
-    if number == np.floor(number) and abs(number) <= _EXACT:
+    if number == np.floor(number) and abs(number) <= EXACT:
         return False
-    return pa.scalar(number, pa.from_numpy_dtype(width)).cast(pa.string()).as_py() == value
+    written = pa.scalar(number, pa.from_numpy_dtype(width)).cast(pa.string()).as_py()
+    return values.form(written) == text
 
 
 def _numbers(column: Value, engine: str) -> Value:
@@ -298,17 +316,29 @@ def _is_plain(digits: Value) -> Value:
     return (digits.length() <= 200) & ~digits.re_search("[eE][+-]?0*[1-9][0-9][0-9]")
 
 
-def _of_number(number: Value, attribute: Attribute) -> Value:
+def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
     """The index of the range that a number lies in; null outside."""
-    values = attribute.values
+    values, kind = attribute.values, column.type()
+    # Whole numbers are compared as such: floats tell too few of them apart.
+    number: Value = column if kind.is_integer() else _numbers(column, engine)
     if isinstance(values, Integers):
-        inside = (number >= _float(values.minimum)) & (number <= _float(values.maximum))
-        inside &= _is_whole(number)
+        minimum, maximum = (
+            _whole(limit) if kind.is_integer() else _float(limit)
+            for limit in (values.minimum, values.maximum)
+        )
+        inside = (number >= minimum) & (number <= maximum)
+        if not kind.is_integer():
+            inside &= _is_whole(number)
+        reaches_last = EXACT in (-values.minimum, values.maximum)
+        if reaches_last and not (kind.is_integer() or kind.is_floating() or kind.is_boolean()):
+            text: Any = _sql_text(as_text(column)) if engine == "postgresql" else as_text(column)
+            is_itself = text.re_search(f"^[{BLANKS}]*{EXACT_TEXT}[{BLANKS}]*$")
+            inside &= (number.abs() < _float(EXACT)) | is_itself
         # Nothing outside is ever cast: engines refuse what does not fit.
-        safe: Value = ibis.ifelse(inside, number, _float(values.minimum))
-        steps = safe.cast("int64") - ibis.literal(values.minimum, "int64")
+        safe: Value = ibis.ifelse(inside, number, minimum)
+        steps = safe.cast("int64") - _whole(values.minimum)
         if values.step > 1:
-            step = ibis.literal(values.step, "int64")
+            step = _whole(values.step)
             steps = (steps - steps % step) / step
         return ibis.cases((inside, steps.cast("int32")))
     assert isinstance(values, Bins)
@@ -317,20 +347,32 @@ def _of_number(number: Value, attribute: Attribute) -> Value:
             f"The attribute {attribute.name!r} must have at most {_MOST_BINS:,} bins to be counted "
             f"in a database, got {values.size:,}; use fewer, or count an export of the records."
         )
-    edges = [_float(edge) for edge in values.edges]
-    inside = (number >= edges[0]) & (number <= edges[-1])
-    return ibis.cases((inside, _bin_index(number, edges, 0, values.size)))
+    edges = compared_edges(attribute.name, values, _float_width(column)).tolist()
+    last = edges[-1]
+    if kind.is_integer():
+        wide = number.cast("float64")
+        reached = [
+            number >= _whole(ceil(edge)) if abs(edge) < _MOST_WHOLE else wide >= _float(edge)
+            for edge in edges
+        ]
+        is_below = (
+            number <= _whole(floor(last)) if abs(last) < _MOST_WHOLE else wide <= _float(last)
+        )
+    else:
+        reached = [number >= _float(edge) for edge in edges]
+        is_below = number <= _float(last)
+    return ibis.cases((reached[0] & is_below, _bin_index(reached, 0, values.size)))
 
 
-def _bin_index(number: Value, edges: Sequence[Value], first: int, end: int) -> Value:
-    """The last of the bins first … end−1 whose left edge is not above the number."""
+def _bin_index(reached: Sequence[Value], first: int, end: int) -> Value:
+    """The last of the bins first … end−1 whose left edge is reached."""
     if end - first == 1:
         return ibis.literal(first, "int32")
     middle = (first + end) // 2
     return ibis.ifelse(
-        number >= edges[middle],
-        _bin_index(number, edges, middle, end),
-        _bin_index(number, edges, first, middle),
+        reached[middle],
+        _bin_index(reached, middle, end),
+        _bin_index(reached, first, middle),
     )
 
 
@@ -354,6 +396,10 @@ def _code(records: ir.Table, index: int, unknown_code: int | None) -> Value:
     unknown, missing = (UNKNOWN, MISSING) if unknown_code is None else (unknown_code, unknown_code)
     code = ibis.coalesce(records[f"f{index}"], ibis.literal(unknown, "int32"))
     return ibis.ifelse(records[f"m{index}"], ibis.literal(missing, "int32"), code).cast("int32")
+
+
+def _whole(value: int) -> Value:
+    return ibis.literal(value, "int64")
 
 
 def _float(value: float) -> Value:

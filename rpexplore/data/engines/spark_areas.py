@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rpexplore.common.processes import no_progress
 from rpexplore.data.areas import AreaShares, Work
-from rpexplore.data.coding import MISSING, UNKNOWN, code_type, compared_values
+from rpexplore.data.coding import MISSING, UNKNOWN, code_type
 from rpexplore.data.counting import Codes, counts_of
 from rpexplore.data.engines import spark_worker as worker
 from rpexplore.data.engines.packing import Layout, words_of
@@ -210,7 +210,6 @@ WHOLE = ("tinyint", "smallint", "int", "bigint")
 _TEXT = "string"  # no collation of its own
 
 _MOST_LISTED = 32  # Spark compares one after the other; with more, Arrow and its lookup are faster
-_EXACT = 2**53  # whole numbers up to here are what `Coder` compares as floating point
 # Attributes whose code together stays below the 8,000 bytes of a method that Java compiles. Spark
 # makes one method of an operator, unless one of its expressions has no code, as those on arrays.
 _MOST_IN_A_METHOD = 20
@@ -257,7 +256,7 @@ def _lookup(attribute: Attribute, kinds: Mapping[str, str], code_bit: int) -> st
     values, kind = attribute.values, kinds[attribute.name]
     column = quoted(attribute.name)
     if isinstance(values, Integers):
-        if kind not in WHOLE or max(abs(values.minimum), abs(values.maximum)) > _EXACT:
+        if kind not in WHOLE:
             return None
         steps = f"(CAST({column} AS BIGINT) - {values.minimum}L)"
         if values.step > 1:
@@ -266,15 +265,16 @@ def _lookup(attribute: Attribute, kinds: Mapping[str, str], code_bit: int) -> st
             f"IF({column} BETWEEN {values.minimum}L AND {values.maximum}L, "
             f"shiftleft({steps}, {code_bit}), NULL)"
         )
-    if not isinstance(values, Categories) or values.size > _MOST_LISTED:
+    if not isinstance(values, Categories) or len(values.readings) > _MOST_LISTED:
         return None
-    texts = compared_values(values)
     if kind == _TEXT:
         key = f"CAST({column} AS BINARY)"  # of two texts that a collation takes for one
-        keys = {f"X'{text.encode().hex()}'": code for code, text in enumerate(texts)}
+        # As listed, too: a text in another form than the compared one would be read once more.
+        texts = {**values.readings, **values.texts}
+        keys = {f"X'{text.encode().hex()}'": code for text, code in texts.items()}
     elif kind in WHOLE:
         key = f"CAST({column} AS BIGINT)"
-        keys = {f"{text}L": code for code, text in enumerate(texts) if _is_whole(text)}
+        keys = {f"{text}L": code for text, code in values.readings.items() if _is_whole(text)}
     else:
         return None
     entries = ", ".join(f"{text}, {code << code_bit}L" for text, code in keys.items())

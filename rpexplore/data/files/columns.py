@@ -17,7 +17,7 @@ import pyarrow.parquet
 from rpexplore.common.files import HEAD, file_bytes, kind_beside_text, utf8_text
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.data.coding import as_text, of_known_type
-from rpexplore.data.files.csv_batches import csv_header
+from rpexplore.data.files.csv_batches import csv_header, other_separator
 from rpexplore.data.files.source import FileSource, file_kind, record_files
 from rpexplore.data.files.statistics_batches import statistics_variables
 from rpexplore.domain.codebook import (
@@ -159,7 +159,8 @@ def read_column_values(
                 distinct = of_known_type(batch.column(name).unique()).unique().drop_null()
                 if pa.types.is_floating(distinct.type):
                     distinct = distinct.filter(pc.is_finite(distinct))
-                values[name] |= {text for text in as_text(distinct).to_pylist() if text.strip()}
+                texts = pc.utf8_normalize(as_text(distinct), form="NFC").to_pylist()
+                values[name] |= {text for text in texts if text.strip()}
                 if len(values[name]) > most:
                     refused[name] = f"more than {most} different values"
                 elif any(len(value) > MOST_LETTERS for value in values[name]):
@@ -180,10 +181,10 @@ def read_column_values(
 
 def _csv_columns(path: Path, content: bytes | None = None) -> list[Column]:
     header, _ = csv_header(path, content)
-    if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
+    if (separator := other_separator(header)) is not None:
         raise DataError(
             f"The first line of {str(path)!r} has one column only; save the file with commas "
-            "between the columns."
+            f"between the columns instead of {separator}."
         )
     named = [name for name in header if name.strip()]
     if 2 * sum(_NUMBER.fullmatch(name) is not None for name in named) >= max(len(named), 1):

@@ -17,6 +17,7 @@ import pyarrow.csv
 from rpexplore.common.files import HEAD, kind_beside_text
 from rpexplore.errors import DataError
 
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars (|)"}
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -88,6 +89,13 @@ def csv_header(path: Path, content: bytes | None = None) -> tuple[list[str], boo
             "CSV in UTF-8."
         )
     return header, more
+
+
+def other_separator(header: list[str]) -> str | None:
+    """What stands between columns instead of commas, in words; None where commas may do."""
+    if len(header) != 1:
+        return None
+    return next((words for sign, words in _SEPARATORS.items() if sign in header[0]), None)
 
 
 def _check_quotes(path: Path) -> None:

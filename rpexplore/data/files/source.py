@@ -22,7 +22,7 @@ from rpexplore.common.files import file_identity, machine_names
 from rpexplore.common.text import text_of_path
 from rpexplore.data.batch_source import BatchSource
 from rpexplore.data.coding import refuse_nested
-from rpexplore.data.files.csv_batches import csv_batches, csv_header, opened
+from rpexplore.data.files.csv_batches import csv_batches, csv_header, opened, other_separator
 from rpexplore.data.files.statistics_batches import statistics_batches, statistics_variables
 from rpexplore.data.frames import Frame, FrameSource
 from rpexplore.data.source import (
@@ -454,8 +454,8 @@ def _check_columns(file: RecordFile, header: list[str], names: Sequence[str]) ->
             f"The records {str(file.path)!r} are empty, or do not start with a header line; put "
             "the names of the columns there."
         )
-    if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
-        more = {"remedy": "save the file with commas between the columns"}
+    if (separator := other_separator(header)) is not None:
+        more = {"remedy": f"save the file with commas between the columns instead of {separator}"}
     for name in names:
         if name in file.keys and name in header:
             more = {"remedy": f"leave it to one of the two, its columns or the folders {name}=…"}

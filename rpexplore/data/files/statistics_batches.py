@@ -102,7 +102,9 @@ def _write_batches(
 
 def _type(variable: DictionaryVariable) -> pa.DataType:
     is_number = variable.kind not in ("text", "dates") and not _has_letters(variable)
-    return pa.float64() if is_number else pa.string()
+    if not is_number:
+        return pa.string()
+    return pa.float32() if variable.is_single else pa.float64()
 
 
 def _has_letters(variable: DictionaryVariable) -> bool:
@@ -115,15 +117,21 @@ def _array(column: Any, variable: DictionaryVariable, package: str) -> pa.Array:
         return pa.array(column.replace("", None), pa.string(), from_pandas=True)
     if _has_letters(variable):
         texts = {
-            value: None if pd.isna(value) else value_text(value, is_text=False, package=package)
+            value: None if pd.isna(value) else _number_text(value, variable, package)
             for value in column.unique()
         }
         return pa.array([texts.get(value) for value in column], pa.string())
     # Letters of a column whose dictionary has none, too, are what is missing.
     numbers = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
     if variable.dates is None:
-        return pa.array(numbers, from_pandas=True)
+        return pa.array(numbers, _type(variable), from_pandas=True)
     return pa.array(_dates(numbers, *variable.dates), pa.string())
+
+
+def _number_text(value: Any, variable: DictionaryVariable, package: str) -> str:
+    if variable.is_single and not isinstance(value, str):
+        value = float(str(np.float32(value)))  # 0.7, not the nearest number of 32 bits to it
+    return value_text(value, is_text=False, package=package)
 
 
 def _dates(numbers: np.ndarray, first_day: str, unit: str) -> list[str | None]:

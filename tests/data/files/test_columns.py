@@ -23,7 +23,7 @@ from rpexplore.data.files.columns import (
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError
 from tests.data.coded_records import read_records
-from tests.data.files.written_records import SECRET, stored, written
+from tests.data.files.written_records import SECRET, codes, domain_of, stored, written
 
 # ---- names
 
@@ -141,6 +141,15 @@ def test_values_read_the_records_they_were_found_in(tmp_path):
     assert (
         read_column_values(tmp_path / "data.parquet", list(columns.values)).values == columns.values
     )
+
+
+def test_values_in_two_unicode_forms_are_one(tmp_path):
+    text = "town\n\u00c9vry\nE\u0301vry\nLens\n"
+    records = (written(tmp_path, text), stored(tmp_path, town=text.split()[1:]))
+    for path in records:
+        found = read_column_values(path, ["town"]).values["town"]
+        assert found == ("Lens", "\u00c9vry")
+        assert codes(path, domain_of(town=Categories(found))) == [[1, 1, 0]]
 
 
 def test_numbers_booleans_and_codes_read_as_a_release_reads_them(tmp_path):

@@ -41,7 +41,7 @@ MEANT = [
     {"f": 0, "m": 1, "other": 2, "unheard of": 2, None: 2},
     {0: 0, 49: 0, 50: 1, 99: 1},
     {0.0: 0, 9.5: 0, 10.0: 1, 100.0: 1},
-    {"07": 0, "8": 1, "rest": 2, "7": 2, None: 2},
+    {"07": 0, "8": 1, "rest": 2, "7": 0, "70": 2, None: 2},
 ]
 RECORDS = st.lists(st.tuples(*(st.sampled_from(list(meant)) for meant in MEANT)), max_size=25)
 ALL = [indices for k in range(5) for indices in combinations(range(4), k)]

@@ -14,6 +14,7 @@ import pytest
 
 from rpexplore import Attribute, Bins, Categories, Domain
 from rpexplore.common import file_kinds
+from rpexplore.common.file_kinds import DictionaryVariable
 from rpexplore.data.files import statistics_batches as module
 from rpexplore.data.files.columns import ColumnsFile, read_column_values, recognise_path
 from rpexplore.data.files.source import FileSource
@@ -131,6 +132,21 @@ def test_missing_values_stay_as_they_are_in_the_codebook(tmp_path):
     for path in (spss, stata):
         values = read_column_values(path, ["when"]).values["when"]
         assert values == ("2026-11-24 13:30:05",)
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_numbers_of_stata_at_an_edge_lie_there_in_either_precision(tmp_path):
+    """Stata keeps numbers in 32 bits unless it is told otherwise: 0.7 is 0.699999988… there."""
+    path = tmp_path / "a.dta"
+    listed = np.array([0.1, 0.3, 0.7, 1.1])
+    pd.DataFrame({"x": listed.astype(np.float32), "y": listed}).to_stata(path, write_index=False)
+    bins, names = Bins((0.1, 0.3, 0.7, 1.1)), ("x", "y")
+    assert codes(path, Domain(tuple(Attribute(name, bins) for name in names))) == [[0, 1, 2, 2]] * 2
+    texts = Categories(("0.1", "0.3", "0.7", "1.1"))
+    assert codes(path, Domain((Attribute("x", texts),))) == [[0, 1, 2, 3]]
+    single = DictionaryVariable("x", "", "numbers", None, {"a": "Refused"}, is_single=True)
+    column = pd.Series([np.float64(np.float32(0.7)), "a", np.nan], dtype=object)
+    assert module._array(column, single, "Stata").to_pylist() == ["0.7", ".a", None]
 
 
 @pytest.mark.usefixtures("in_this_process")
