@@ -207,6 +207,20 @@ def test_which_tables_not_to_make_stands_first(made):
     assert use in " ".join((made.folder / "README.md").read_text().split())
 
 
+def test_groups_that_could_not_be_kept_are_named(released, made, tmp_path):
+    """Never a synthetic_record for those of 1 to 5, most of the records, which no table tells."""
+    assert records.UNMET not in made.manifest
+    never = {"age": "1..5", "synthetic_record": ["=a", "b", "c"]}
+    found = synthesize(released, tmp_path / "s", never=[never])
+    assert found.manifest[records.UNMET][0][:3] == ["age", "0", 1.0]
+    sentence = records.describe_unmet(found.manifest)
+    assert sentence.startswith("The tables could not be met under the impossible combinations. ")
+    assert "age=0 (100 % of the records, " in sentence
+    assert sentence in SyntheticRecords.load(found.folder).facts
+    readme = (found.folder / "README.md").read_text()
+    assert sentence in " ".join(readme.replace("**", "").split())
+
+
 def test_few_records_say_that_their_number_is_the_reason(released, made, tmp_path, monkeypatch):
     # By chance, 40 records of some releases are farther off than the rule allows for.
     monkeypatch.setattr(records, "_MORE_BY_CHANCE", 5.0)
