@@ -36,6 +36,7 @@ from rpexplore.domain.result_schema import (
     Schema,
     apart_from,
 )
+from rpexplore.domain.values import describe_combinations
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.nonnegative import GAP, impossible_cells, with_zeros
 from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
@@ -157,8 +158,10 @@ def postprocess(
         return with_unbiased(columns, unbiased, label, {"method": method, "rounded": rounded})
 
     on_written = part_of_progress(on_progress, _SEARCHED if method else 0.0, 1.0)
+    stated = estimates.domain.impossible
     processing = {
         "projection": projection,
+        "impossible": describe_combinations(stated) if stated else "",
         "method": method,
         "readings": READINGS,
         "is_smooth": smooth_tables is not None,
@@ -287,13 +290,16 @@ def with_unbiased(
         for numbers in processed.values()
     ]
     # What was released as the value is the unbiased one here; the rest keeps its name.
-    beside = [UNBIASED_VALUE if one.role == "value" else one for one in schema.figures]
-    figures = (*processed, *beside, VALUE_IS)
+    released = [one for one in schema.figures if one.role != "note"]
+    notes = [one for one in schema.figures if one.role == "note"]
+    beside = [UNBIASED_VALUE if one.role == "value" else one for one in released]
+    figures = (*processed, *beside, VALUE_IS, *notes)
     arrays = [
         *(unbiased[column.name] for column in schema.labels),
         *before,
-        *(unbiased[column.name] for column in schema.figures),
+        *(unbiased[column.name] for column in released),
         constant_text(label, unbiased.num_rows),
+        *(unbiased[column.name] for column in notes),
     ]
     columns = (*apart_from(schema.labels, figures), *figures)
     fields = [column.field(array.type) for column, array in zip(columns, arrays, strict=True)]

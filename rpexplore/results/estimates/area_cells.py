@@ -12,7 +12,6 @@ import pyarrow.parquet
 
 from rpexplore.domain.area_tree import AreaRange
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.domain.values import product_query
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.mechanism.reconstruction import marginal
@@ -205,20 +204,9 @@ def why_no_whole_counts(plan: AreaPlan) -> str:
 
 def _possible(plan: AreaPlan, attributes: AttributeIndices) -> np.ndarray:
     """Where there may be records by the codebook: bool[n_cells]."""
-    shape = tuple(plan.domain.sizes[list(attributes)].tolist())
-    possible = np.ones(shape, dtype=bool)
-    for combination in plan.domain.impossible:
-        members = {
-            plan.domain.position(name): np.array(selected, dtype=bool)
-            for name, selected in product_query(plan.domain, dict(combination.selections)).items()
-        }
-        if all(index in attributes or np.all(own) for index, own in members.items()):
-            inside = np.ones(shape, dtype=bool)
-            for axis, index in enumerate(attributes):
-                if index in members:
-                    inside &= members[index].reshape([-1, *(1,) * (len(shape) - axis - 1)])
-            possible &= ~inside
-    return possible.ravel()
+    possible = plan.domain.structural_zeros.possible(attributes)
+    n_cells = prod(plan.domain.sizes[list(attributes)].tolist())
+    return np.ones(n_cells, dtype=bool) if possible is None else possible.ravel()
 
 
 @dataclass(frozen=True, eq=False)
