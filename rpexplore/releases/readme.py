@@ -67,6 +67,7 @@ def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
         if note.parquet_only
         else "`counts/answers.csv` and `counts/answers.parquet` hold the same,",
         figures=_explained(OWN_COUNTS),
+        impossible=impossible_rows(plan.domain),
         queries_over_cells=f"{plural(len(plan.queries), 'query')} over the "
         f"{plural(plan.queries.n_cells, 'cell')}",
         attributes=" × ".join(f"`{name}`" for name in plan.domain.names),
@@ -124,9 +125,8 @@ def impossible_rows(domain: Domain) -> str:
     if not domain.impossible:
         return ""
     return (
-        f"The codebook states {describe_combinations(domain.impossible)}. Tables that have rows in "
-        f"which no record can be have a further column, `{NOTE.name}`, which says of each such row "
-        f'"{IMPOSSIBLE_NOTE}".'
+        f"The codebook states {describe_combinations(domain.impossible)}. Where no record can be "
+        f'in some rows, a further column, `{NOTE.name}`, says of each of them "{IMPOSSIBLE_NOTE}".'
     )
 
 
