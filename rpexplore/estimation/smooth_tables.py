@@ -36,6 +36,7 @@ from rpexplore.planning.mechanism.reconstruction import marginal
 
 _PAIRS_DONE, _FITTED = 0.3, 0.7  # shares of the work
 _FITTED_AGAIN = 0.9  # share of a rehearsal
+_GAP = 0.1  # of the small distance by which tables move to be 0 where no record is possible
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +161,11 @@ def smooth_residuals(
         # whoever has drawn noise already needs tables.
         with suppress(ReleaseError):
             contributions = nonnegative(
-                contributions, measured.sizes, measured.strategies, zeros=measured.zeros
+                contributions,
+                measured.sizes,
+                measured.strategies,
+                zeros=measured.zeros,
+                gap=_GAP,
             ).contributions
     return SmoothTables(
         MappingProxyType(contributions),

@@ -128,8 +128,8 @@ def impossible_combinations() -> None:
     refused_by, typed = st.session_state.get(REFUSED, (None, ""))
     st.markdown(
         f"{meaning('Impossible combination')} Nonnegative, smooth and whole tables are 0 there, "
-        "and synthetic records are made without them. Planning does not use them, and the noise stays "
-        "the same."
+        "and synthetic records are made without them. Planning does not use them, and the noise "
+        "stays the same."
     )
     st.text_area(
         "Impossible combinations, one a line",
