@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from math import log
+from math import log, sqrt
 from types import MappingProxyType
 
 import numpy as np
@@ -376,7 +376,9 @@ def _read_only(contributions: ContributionArrays) -> ContributionArrays:
 # is unbiased stays so.
 
 
-_ZERO = 1e-13  # of the length of what is in these cells: rounding errors
+# Of the length of what is in these cells, and of the total for each cell: rounding errors. Tables
+# share cells, so that the equations have many solutions, and errors that no step takes out.
+_ZERO, _ZERO_OF_TOTAL = 1e-13, 1e-14
 _MOST_STEPS = 2_000
 
 
@@ -415,9 +417,11 @@ def with_zeros(
     ends = np.cumsum([np.count_nonzero(cells) for cells in fixed.values()])
     residual = in_cells(given)
     multipliers, direction = np.zeros_like(residual), residual.copy()
-    length = goal = float(residual @ residual)
+    length = float(residual @ residual)
+    of_total = abs(float(given[()])) * _ZERO_OF_TOTAL * sqrt(len(residual))
+    goal = max(_ZERO * sqrt(length), of_total) ** 2
     for _ in range(_MOST_STEPS):
-        if length <= _ZERO**2 * goal:
+        if length <= goal:
             break
         pulled = pulled_back(direction)
         image = in_cells({(): np.zeros(()), **pulled})

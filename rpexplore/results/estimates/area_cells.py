@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 
+from rpexplore.common.text import describe_count
 from rpexplore.domain.area_tree import AreaRange
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
@@ -136,9 +137,10 @@ class AreaCells:
 def check_cells(shape: Sequence[int]) -> None:
     """Raise `ReleaseError` for a table of more cells than can be counted in an area."""
     if (n_cells := prod(shape)) > MOST_CELLS:
+        cells = f"{n_cells:,}" if n_cells < 10**15 else describe_count(n_cells)
         raise ReleaseError(
-            f"Whole counts need a table of all attributes together, which has {n_cells:,} cells in "
-            f"an area; {MOST_CELLS:,} can be counted at most. Plan tables of fewer attributes."
+            f"Whole counts need a table of all attributes together, which has {cells} cells in an "
+            f"area; {MOST_CELLS:,} can be counted at most. Plan tables of fewer attributes."
         )
 
 
