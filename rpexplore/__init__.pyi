@@ -15,7 +15,6 @@ from rpexplore.domain.attribute import Integers as Integers
 from rpexplore.domain.domain import Domain as Domain
 from rpexplore.domain.expected_counts import ExpectedCounts as ExpectedCounts
 from rpexplore.errors import RpexploreError as RpexploreError
-from rpexplore.planning.approval import Approval as Approval
 from rpexplore.planning.approval import approve as approve
 from rpexplore.planning.areas.area_workload import AreaWorkload as AreaWorkload
 from rpexplore.planning.losses.constrained import MaxWithinTargets as MaxWithinTargets
@@ -25,7 +24,6 @@ from rpexplore.planning.losses.custom import CustomLoss as CustomLoss
 from rpexplore.planning.losses.losses import MaxVariance as MaxVariance
 from rpexplore.planning.losses.losses import PNorm as PNorm
 from rpexplore.planning.losses.losses import SumOfVariances as SumOfVariances
-from rpexplore.planning.part_plan import Certificate as Certificate
 from rpexplore.planning.plan import Plan as Plan
 from rpexplore.planning.planner import minimum_budget as minimum_budget
 from rpexplore.planning.planner import optimum as optimum
@@ -40,7 +38,6 @@ from rpexplore.releases.ledger.ledger import Ledger as Ledger
 from rpexplore.releases.release import dry_run as dry_run
 from rpexplore.releases.release import release as release
 from rpexplore.releases.release import resume as resume
-from rpexplore.reports.bundle import bundle as bundle
 from rpexplore.reports.report import report as report
 from rpexplore.results.area_results import sums_of_areas as sums_of_areas
 from rpexplore.results.combination import combine as combine
@@ -54,7 +51,6 @@ from rpexplore.results.second_plan import weights_from_release as weights_from_r
 from rpexplore.results.synthetic.records import SyntheticRecords as SyntheticRecords
 from rpexplore.results.synthetic.records_folder import synthesize as synthesize
 from rpexplore.scenarios.board_notes import BoardNotes as BoardNotes
-from rpexplore.scenarios.scenario import Scenario as Scenario
 from rpexplore.workload.bases import CustomBasis as CustomBasis
 from rpexplore.workload.bases import Hierarchy as Hierarchy
 from rpexplore.workload.bases import Identity as Identity

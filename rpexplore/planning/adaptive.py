@@ -30,12 +30,12 @@ from rpexplore.planning.part_plan import WorkloadPlan, accuracy_frame
 from rpexplore.planning.plan_fields import (
     ATTRIBUTES,
     BUDGET,
+    above_0,
     const,
     domain,
     exact,
     keys,
     of_type,
-    positive,
     record,
     ref,
     rows,
@@ -384,7 +384,7 @@ ROUND = record(
 )
 _TABLE = record(
     attributes=ATTRIBUTES,
-    weight=positive("How much the table counts, relative to others."),
+    weight=above_0("How much the table counts, relative to others."),
     target={
         "description": "There are no targets: nothing is promised of accuracy.",
         "type": "null",

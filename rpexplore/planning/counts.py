@@ -35,6 +35,7 @@ from rpexplore.planning.part_plan import (
 )
 from rpexplore.planning.plan_fields import (
     BUDGET,
+    above_0,
     at_least_0,
     certificate,
     const,
@@ -46,7 +47,6 @@ from rpexplore.planning.plan_fields import (
     record,
     rows,
 )
-from rpexplore.planning.plan_fields import positive as plan_fields_positive
 from rpexplore.planning.planner import refuse_type
 from rpexplore.planning.solvers.queries import (
     MOST_ENTRY_BITS,
@@ -345,7 +345,7 @@ def check_scale(gamma_squared: Fraction) -> None:
 
 QUERY = record(
     name=name("All different."),
-    target=plan_fields_positive("Wanted standard error of the answer, in the unit of the query."),
+    target=above_0("Wanted standard error of the answer, in the unit of the query."),
     terms=rows(
         {
             "type": "array",
@@ -363,7 +363,7 @@ QUERY = record(
         ),
         minItems=1,
     ),
-    variance=plan_fields_positive("Variance of the noise of the answer, in that unit squared."),
+    variance=above_0("Variance of the noise of the answer, in that unit squared."),
     shadow_price=at_least_0(
         "By how many per cent the smallest possible largest ratio falls when the squared "
         "target grows by one per cent; they sum to 1."
@@ -386,7 +386,7 @@ FIELDS = record(
     ),
     certificate=certificate(
         "largest_ratio",
-        plan_fields_positive(
+        above_0(
             "The largest ratio of a query's variance to its squared target in this plan; all "
             "targets are met where it is at most 1."
         ),

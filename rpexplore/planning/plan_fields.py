@@ -33,12 +33,12 @@ def rows(items: Schema, meaning: str = "", **limits: Any) -> Schema:
     return of_type("array", meaning, items=items, **limits)
 
 
-def positive(meaning: str = "") -> Schema:
+def above_0(meaning: str = "") -> Schema:
     """A number above 0."""
     return of_type("number", meaning, exclusiveMinimum=0)
 
 
-def positive_or_null(meaning: str) -> Schema:
+def above_0_or_null(meaning: str) -> Schema:
     """A number above 0, or null."""
     return of_type(["number", "null"], meaning, exclusiveMinimum=0)
 
@@ -104,13 +104,13 @@ def certificate(value: str, of_value: Schema, meaning: str, **more: Schema) -> S
     return record(
         meaning,
         **{value: of_value},
-        lower_bound=positive("The proven bound, in the unit of the loss."),
+        lower_bound=above_0("The proven bound, in the unit of the loss."),
         gap=at_least_0(f"{value} / lower_bound - 1, and 0 if that is negative."),
         **more,
     )
 
 
-LOSS_VALUE = positive(
+LOSS_VALUE = above_0(
     "The loss of this plan: a variance of counts, or a ratio of variances where the loss is"
     " relative to targets."
 )
@@ -123,8 +123,8 @@ STRATEGIES = rows(
     ref("strategy"),
     "How attributes are measured that tables have in other bases than single values.",
 )
-WEIGHT = positive("How much the table counts in the loss, relative to others.")
-TARGET = positive_or_null("Wanted standard error of every cell, in records; null: none.")
+WEIGHT = above_0("How much the table counts in the loss, relative to others.")
+TARGET = above_0_or_null("Wanted standard error of every cell, in records; null: none.")
 REQUIRED = of_type("boolean", "Whether a plan has to meet the target.")
 BASIS_INDEX = rows(
     index(),

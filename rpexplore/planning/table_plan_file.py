@@ -44,6 +44,8 @@ from rpexplore.planning.plan_fields import (
     STRATEGIES,
     TARGET,
     WEIGHT,
+    above_0,
+    above_0_or_null,
     at_least_0,
     certificate,
     const,
@@ -53,11 +55,9 @@ from rpexplore.planning.plan_fields import (
     keys,
     of_type,
     one_of,
-    positive_or_null,
     record,
     rows,
 )
-from rpexplore.planning.plan_fields import positive as plan_fields_positive
 from rpexplore.planning.serialization import (
     bases_from_json,
     basis_lines,
@@ -83,11 +83,11 @@ CLASS = record(
     weight=WEIGHT,
     target=TARGET,
     required=REQUIRED,
-    variance=plan_fields_positive("Mean variance of the noise of the cells, in records squared."),
-    largest_variance=plan_fields_positive(
+    variance=above_0("Mean variance of the noise of the cells, in records squared."),
+    largest_variance=above_0(
         "Variance of the noise of the least accurate cell, in records squared."
     ),
-    smallest_variance=plan_fields_positive(
+    smallest_variance=above_0(
         "Variance of the noise of the most accurate cell, in records squared."
     ),
     shadow_price=at_least_0(
@@ -146,7 +146,7 @@ FIELDS = record(
         "loss",
         LOSS_VALUE,
         "No plan with this budget has a loss below lower_bound.",
-        limit=positive_or_null(
+        limit=above_0_or_null(
             "Of sum_with_bounded_max: the largest weight times variance of any cell allowed."
         ),
     ),

@@ -15,10 +15,10 @@ from rpexplore.data.files.source import source_of
 from rpexplore.data.source import Counts
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.releases.measurement import measure_part, measured_cells
-from rpexplore.releases.measurement_file import Draft, MeasuredFile
+from rpexplore.releases.measurement import measure_part, measured_cells, parts_of
+from rpexplore.releases.measurement_file import Draft, Measured, MeasuredFile
 from rpexplore.releases.release import dry_run, release
-from rpexplore.releases.release_steps import steps_of
+from rpexplore.releases.release_steps import PlanSteps
 from rpexplore.releases.table_cells import CsvWriter, csv_decimals, label_columns, table_of_cells
 from rpexplore.releases.table_files import Contributions
 from tests.benchmarks.measure import Row, once, peak_gigabytes, process_seconds
@@ -86,7 +86,7 @@ def measuring_of_many_small_tables() -> list[Row]:
     ones = np.ones((10, 10, 10), dtype=np.uint32)
     counts = Counts(dict.fromkeys(combinations(range(30), 3), ones), ones.size)
     cells = int(measured_cells(plan.closure).sum())
-    (part,) = plan.parts
+    (part,) = parts_of(plan)
     seconds = process_seconds(lambda: sum(n.size for n in measure_part(plan, part, counts)))
     return [
         ("measuring small tables, ns of processor time a cell", 1e9 * seconds / cells, "<=", 40),
@@ -111,16 +111,16 @@ def reconstruction_of_many_small_tables() -> list[Row]:
 
 def measure_mock_records(plan: TablePlan, folder: Path) -> None:
     """Write the measurements of 100,000 mock records into a folder, as a release does."""
-    steps = steps_of(plan)
+    (steps,) = PlanSteps.of(plan).parts
     data = mock_records(folder / "records.parquet", plan.domain, 100_000)
     (part,) = steps.parts
-    draft = Draft(folder, plan, [part.n_measured], None)
+    draft = Draft(folder, plan.alone, [part.n_measured], None)
     draft.add(steps.measure(part, source_of(data).count(plan.domain, part.tables)))
 
 
 def all_answers(plan: TablePlan, folder: Path) -> int:
     """The answers of all tables, from the measurements in a folder, one after another; counted."""
-    contributions = Contributions(plan, MeasuredFile(folder, plan.closure))
+    contributions = Contributions(plan, MeasuredFile(Measured(folder), plan.closure))
     return sum(contributions.answers(table).size for table in range(len(plan.workload)))
 
 

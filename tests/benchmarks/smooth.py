@@ -25,7 +25,7 @@ from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.atomic_folder import MANIFEST
 from rpexplore.releases.measurement import measure_residual, measured_cells
-from rpexplore.releases.measurement_file import Draft
+from rpexplore.releases.measurement_file import Draft, Measured
 from rpexplore.releases.table_files import TableWriter
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.estimates.shrinkage import smooth as smooth_tables
@@ -149,11 +149,12 @@ def _residuals_released(folder: Path, plan: TablePlan, records: np.ndarray) -> T
         counts = Counts({subset: table_of(records, sizes, subset)}, len(records))
         return measure_residual(plan, residual, counts)
 
-    draft = Draft(folder, plan, [int(measured_cells(closure).sum())], None)
+    draft = Draft(folder, plan.alone, [int(measured_cells(closure).sum())], None)
     draft.add(map(measured, range(len(closure))))
-    TableWriter(folder, plan, escape_formulas=False).residuals()
+    TableWriter(folder, plan, Measured(folder), escape_formulas=False).residuals()
     (folder / MANIFEST).touch()
-    return TableRelease(folder, plan, {"unknown_values": {}, "records_per_person": "", "run": ""})
+    facts = {"unknown_values": {}, "records_per_person": "", "run": ""}
+    return TableRelease(folder, plan, facts, folder)
 
 
 def adult_names() -> list[str]:

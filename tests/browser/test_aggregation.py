@@ -14,6 +14,9 @@ from tests.browser.conftest import settled
 from tests.browser.test_accessibility import findings
 from tests.browser.test_story import fill, go_to, metric, name_path, open_part, run_release
 
+# tests/pages/test_bases.py goes this way without a browser; test_story.py in one, without bases.
+pytestmark = pytest.mark.nightly
+
 
 def pick(page: Page, label: str, option: str) -> None:
     """Choose an option of a select box, or one more of a multiselect."""

@@ -170,3 +170,15 @@ def test_what_holds_no_records_or_other_columns_is_refused(app, tmp_path):
     session = app("release", Scenario(rp.Domain.from_sizes({"age": 10, "shoe size": 5})))
     assert "shoe size" in session.info[0].value
     assert not [button for button in session.button if button.label.startswith("Run")]
+
+
+def test_a_dialog_that_was_left_open_is_not_one_of_another_plan(app, records, tmp_path):
+    def spends(session) -> bool:
+        return any(button.label.startswith("Spend") for button in session.button)
+
+    session = set_up(app("release"), records, tmp_path / "out").press("Run the release")
+    assert spends(session)
+    session.scenario = session.scenario.replaced(budget=rp.Budget(rho="0.2"))
+    assert not spends(session.run())
+    session.scenario = session.scenario.replaced(budget=rp.Budget(rho="0.1"))
+    assert spends(session.run())

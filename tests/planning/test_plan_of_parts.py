@@ -326,6 +326,7 @@ def test_the_split_is_the_best_of_a_grid_and_its_bound_below_it(kinds, loss, rec
         ),
         rel=2e-3,
     )
+    assert sum(plan.part(kind).budget.privacy_cost for kind in kinds) == budget.privacy_cost
     assert plan.certificate.lower_bound <= best * (1 + 1e-9)
     assert plan.certificate.lower_bound <= plan.loss_value
     assert plan.certificate.gap < 0.01

@@ -115,6 +115,20 @@ def test_without_a_demand_approvals_are_taken_for_what_is_known_of_them(keys, tm
     assert "that this is the named person's was not checked" in " ".join(readme.split())
 
 
+def test_a_demand_that_came_after_the_first_look_is_held_against_the_booking(
+    keys, demand, tmp_path
+):
+    data = tmp_path / "records.csv"
+    data.write_text(CSV)
+    book = Ledger.beside(data)
+    book.require_approvals(data, demand)
+    with pytest.raises(ApprovalError, match="demands"):
+        book.book(data, PLAN, tmp_path / "out")
+    assert account(data).entries == ()
+    book.book(data, PLAN, tmp_path / "out", approvals=approved(PLAN, keys))
+    assert len(account(data).entries) == 1
+
+
 def test_without_approvals_nothing_is_said_of_them(tmp_path):
     (tmp_path / "records.csv").write_text(CSV)
     done = rp.release(PLAN, tmp_path / "records.csv", tmp_path / "out")

@@ -78,17 +78,19 @@ def _split(planned: Plan, scenario: Scenario) -> None:
             "; ".join(planned.epsilon_texts[:2]),
         )
     )
-    stated = scenario.stated_shares
     frame = pd.DataFrame(
         {
             "Section": TITLES[part.kind],
-            "Share of the budget": f"{rounded(100 * planned.shares[part.kind], 3)} %",
-            "Split": "best" if stated is None else "stated",
+            "Share": f"{rounded(100 * planned.shares[part.kind], 3)} %",
             "Publishes": part.full_contents,
         }
         for part in planned.parts
     )
     st.dataframe(frame, hide_index=True, alt="The sections of the plan and their shares")
+    if scenario.stated_shares is not None:
+        st.caption("Shares of the budget as stated below.")
+    elif len(planned.parts) > 1:
+        st.caption("Shares of the budget as the objective is best served.")
     if planned.proven:
         st.markdown(f":material/verified: {escaped(planned.proven)}")
 

@@ -54,7 +54,7 @@ def metrics(*figures: tuple[str, str, str]) -> None:
         with line.container(width=METRIC_WIDTH, gap="xxsmall"):
             st.metric(label, value)
             if caption:
-                st.caption(caption)
+                st.caption(caption.replace("e-", "e\u2011"))  # numbers stay in one line
 
 
 def numbers(frame: pd.DataFrame, columns: Mapping[str, Any], file: str, alt: str) -> None:
