@@ -186,7 +186,11 @@ _MOST_PAIRS = 150  # whose errors are averaged
 
 
 def smooth_tables(estimates: Estimates, on_progress: Progress = no_progress) -> SmoothTables:
-    """The smooth tables that records are fitted to; of many residuals, those of pairs alone."""
+    """The smooth tables that records are fitted to; of many residuals, those of pairs alone.
+
+    Without zeros by the codebook: `PairTargets.without` sets them, and `share_of` tells what they
+    take away.
+    """
     largest_order = 2 if len(estimates.contributions) > MOST_RESIDUALS else None
     measured = measured_residuals(estimates, largest_order)
     return smooth_residuals(measured, on_progress=on_progress)
