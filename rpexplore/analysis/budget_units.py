@@ -6,6 +6,7 @@ import pandas as pd
 
 from rpexplore.common.numbers import exact_text
 from rpexplore.common.text import rounded, with_decimal_point
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import BudgetError
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
@@ -100,18 +101,40 @@ def restated_limit(typed: str, before: str, unit: str, delta: str) -> str:
     return rounded(amount, 8, "down").replace(",", "")
 
 
-def budget_warnings(budget: Budget) -> list[str]:
+def budget_warnings(budget: Budget, expected: ExpectedCounts | None = None) -> list[str]:
     """Warnings about an unusual budget, in sentences; nothing of it is refused."""
     sentences = []
-    epsilon, delta = privacy.epsilon_from_rho(budget.rho, USUAL_DELTA), budget.stated_delta
+    epsilon = privacy.epsilon_from_rho(budget.rho, USUAL_DELTA)
     if epsilon > HIGH_EPSILON:
         sentences.append(
             f"ε is {rounded(epsilon, 3, 'up')} at δ = {USUAL_DELTA}: ε above {HIGH_EPSILON} "
             "promises little."
         )
-    if delta is not None and delta > _HIGH_DELTA:
-        sentences.append("δ should be far below one in the number of records.")
+    if warning := delta_warning(budget, expected):
+        sentences.append(warning)
     return sentences
+
+
+def delta_warning(budget: Budget, expected: ExpectedCounts | None = None) -> str | None:
+    """That the stated δ is too large for the expected number of records; None if it is not.
+
+    Without an expected number: that it is large for any.
+    """
+    delta = budget.stated_delta
+    if delta is None:
+        return None
+    if expected is None:
+        too_large = delta > _HIGH_DELTA
+        return "δ should be far below one in the number of records." if too_large else None
+    records = Fraction(expected.total)
+    if delta * records < 1:
+        return None
+    published = min(delta, Fraction(1)) * records
+    return (
+        f"δ = {typed_text(delta)} is not below 1/{rounded(records, 4)}, one over the expected "
+        f"number of records: publishing {rounded(published, 3, 'down')} of them as they are, drawn "
+        "at random, would keep such a promise. Choose a δ far below that."
+    )
 
 
 def slider_stops(unit: str, value: str) -> list[str]:

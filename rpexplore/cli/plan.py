@@ -432,7 +432,7 @@ def plan(
         beside = _beside(made, asked.counts is not None, compare, on_progress)
         refuse_existing(out, force)
         made.save(out)
-    warning = _warning(made)
+    warning = _warning(made, wanted)
     useful = usefulness_of(made, wanted)
     choice = _when_to_choose(useful) if adaptive else None
     facts = {
@@ -504,8 +504,9 @@ def _beside(
     return beside
 
 
-def _warning(made: "Plan") -> str | None:
-    """Why the plan cannot be released, if it cannot."""
+def _warning(made: "Plan", wanted: "tuple[ExpectedCounts, float] | None") -> str | None:
+    """Why the plan cannot be released, if it cannot; that its δ is too large, if it is."""
+    from rpexplore.analysis.budget_units import delta_warning
     from rpexplore.releases.measurement import check_measurable
 
     tables, rounds = made.part("tables"), made.part("rounds")
@@ -514,4 +515,4 @@ def _warning(made: "Plan") -> str | None:
             check_measurable(part)
     except ReleaseError as error:
         return f"This plan cannot be released: {error}"
-    return None
+    return delta_warning(made.budget, None if wanted is None else wanted[0])

@@ -68,7 +68,8 @@ def schema(
         text += f"\nWritten to {out}"
     facts = {
         "attributes": attribute_facts(domain),
-        "cells": cells,
+        # Python neither writes nor reads integers of more than 4,300 digits.
+        "cells": cells if cells < _LARGEST_IN_JSON else cell_count,
         "impossible": [dict(combination.selections) for combination in domain.impossible],
         "remarks": remarks,
         "areas": of_areas,
@@ -179,6 +180,7 @@ ApprovalOut = Annotated[
 AgreedBefore = Annotated[bool, Option("--yes", help="Do not ask before it is signed.")]
 
 _MOST_ROWS = 20
+_LARGEST_IN_JSON = 10**300
 
 
 def approve(

@@ -77,8 +77,9 @@ def describe_count(count: int) -> str:
     if count < 10**6:
         return f"{count:,}"
     if count >= 10**15:
-        # Python writes no number of more than 4,300 digits; the logarithm of any is known.
-        return f"about 10^{math.floor(math.log10(count) + 1e-9)}"
+        # Not by its digits: Python does not print integers of more than 4,300 of them.
+        exponent = round(math.log10(count))
+        return f"about 10^{exponent - (10**exponent > count)}"
     scale, name = next((scale, name) for scale, name in _SCALES if count >= scale)
     return f"about {rounded(Fraction(count, scale), 2)} {name}"
 

@@ -22,6 +22,7 @@ from rpexplore.domain.attribute import Attribute, Categories, Integers
 from rpexplore.domain.codebook import IMPOSSIBLE, schema_in_json
 from rpexplore.domain.values import (
     ImpossibleCombination,
+    StructuralZeros,
     describe_combinations,
     stated_combinations,
 )
@@ -36,10 +37,11 @@ class Domain:
     """Ordered attributes with distinct names. There may be none yet; then nothing can be planned.
 
     impossible  combinations of values that no record has, each as the selections of `answer`:
-                [{"age": "0..14", "marital_status": "Married"}]. Synthetic records hold them;
-                planning does not use them, and the noise is the same.
+                [{"age": "0..14", "marital_status": "Married"}]. Estimates and synthetic records
+                hold them; planning does not use them, and the noise is the same.
 
-    Raises `DomainError` for a name used twice, and for a combination of values that are not there.
+    Raises `DomainError` for a name used twice, for a combination of values that are not there, and
+    for combinations that leave no record possible.
 
     Example:
         >>> Domain.from_sizes({"age": 100, "sex": 2}).names
@@ -65,6 +67,8 @@ class Domain:
                 )
             seen.add(attribute.name)
         object.__setattr__(self, "impossible", stated_combinations(self, self.impossible))
+        if self.impossible:
+            self.structural_zeros.possible_record()
 
     @classmethod
     def from_sizes(cls, sizes: Mapping[str, int]) -> "Domain":
@@ -197,6 +201,11 @@ class Domain:
     def sizes(self) -> np.ndarray:
         """Number of values of each attribute, int64[d], read-only."""
         return read_only(np.array([attribute.size for attribute in self.attributes], np.int64))
+
+    @cached_property
+    def structural_zeros(self) -> StructuralZeros:
+        """Which cells of tables can have records, by the impossible combinations."""
+        return StructuralZeros.of_domain(self)
 
     @cached_property
     def indices(self) -> dict[str, int]:

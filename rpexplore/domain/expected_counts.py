@@ -27,6 +27,7 @@ _LEAST_CV_LIMIT, _MOST_CV_LIMIT = 0.001, 10.0
 MAX_CELLS = 100_000
 MAX_ATTRIBUTES = 16
 MAX_COUNT = 1e15
+_LEAST_COUNT = 1e-100  # but 0: shares of less, by cell, leave what floats hold
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,11 @@ def checked_cv_limit(value: Any) -> float:
 def checked_count(value: Any) -> float:
     """A count as a float; `WorkloadError` for what is none."""
     count = checked_number(value)
+    if 0 < count < _LEAST_COUNT:
+        raise WorkloadError(
+            f"The count {shown(value)} is a number that cannot be computed with; write 0, or a "
+            f"count from {_LEAST_COUNT:g} on."
+        )
     if not 0 <= count <= MAX_COUNT:
         remedy = "; write 0 for it" if count < 0 else ""
         raise WorkloadError(f"The count must be 0 to {MAX_COUNT:g}, got {shown(value)}{remedy}.")

@@ -108,6 +108,13 @@ RELEASED = (
 )
 """The figures of each cell of a released table, in their order."""
 
+NOTE = Column(
+    "note", "note", "Whether the codebook states that no record is in the row. Empty where not."
+)
+"""Behind the figures of a table, own counts or areas that has such rows."""
+
+IMPOSSIBLE_NOTE = "impossible by the codebook: the true count is 0"
+
 VALUE_IS = Column("value_is", "note", "What was done to the count in value.")
 UNBIASED_VALUE = Column(
     "unbiased_value", "estimate", "The unbiased noisy count. Not rounded; may be negative.",
@@ -194,7 +201,7 @@ class Schema:
     @property
     def is_processed(self) -> bool:
         """Whether something was done to the values, so that they are biased."""
-        return self.has("note")
+        return self.has("estimate") or self.has("model_error")
 
     @property
     def is_smooth(self) -> bool:

@@ -1,13 +1,16 @@
 """Values that a text names, and combinations of values that no record has."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from itertools import pairwise
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 from unicodedata import normalize
+
+import numpy as np
 
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few, shown_value
@@ -307,3 +310,216 @@ def _refuse_unknown(domain: "Domain", text: str) -> None:
     """Raise `DomainError` for a word before an equals sign that is no attribute."""
     for word in re.findall(r"(?:^|\s)([^\s=]+)=", text):
         domain.position(word)
+
+
+# ---- Structural zeros: which cells of tables can have records, by the impossible combinations.
+
+
+_MOST_TRIED = 100_000  # partial records, when one possible record is searched for
+_MOST_CELLS = 1 << 21  # of a table of kinds of values, 8 bytes each
+
+_Factor: TypeAlias = tuple[tuple[int, ...], np.ndarray]  # attributes, ascending, and their table
+
+
+@dataclass(frozen=True, eq=False)
+class StructuralZeros:
+    """The records that impossible combinations leave possible.
+
+    sizes       number of values of each attribute
+    conditions  of each combination the values of each attribute that it names: bool[size], by the
+                attribute's index
+    """
+
+    sizes: tuple[int, ...]
+    conditions: tuple[Mapping[int, np.ndarray], ...]
+    _shares: dict[tuple[int, ...], np.ndarray] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def of_domain(cls, domain: "Domain") -> "StructuralZeros":
+        """Those of a codebook."""
+        conditions = [
+            {
+                domain.position(name): np.array(selected, dtype=bool)
+                for name, selected in product_query(domain, dict(one.selections)).items()
+            }
+            for one in domain.impossible
+        ]
+        return cls(tuple(domain.sizes.tolist()), tuple(conditions))
+
+    def possible(self, attributes: Sequence[int]) -> np.ndarray | None:
+        """Where a table can have records: bool, one axis an attribute; None where everywhere.
+
+        A cell is impossible if each record in it has an impossible combination, also where it takes
+        several of them together. Of combinations that hang together in too many ways, only those
+        within the table are looked at.
+
+        attributes: ascending
+        """
+        named = tuple(index for index in attributes if index in self.kinds)
+        try:
+            possible = self._kind_shares(named) > 0
+        except DomainError:
+            within = [each for each in self._factors if set(each[0]) <= set(named)]
+            possible = self._product([(named, np.ones(self._n_kinds(named))), *within], named) > 0
+        if possible.all():
+            return None
+        return np.broadcast_to(
+            self._by_value(possible, attributes), [self.sizes[index] for index in attributes]
+        )
+
+    def even_shares(self, attributes: Sequence[int]) -> np.ndarray:
+        """A table of all possible records, each counted alike, that adds up to 1: float64.
+
+        All tables agree with each other; the impossible cells are 0, and no others.
+
+        Raises `DomainError` where too many combinations hang together.
+        """
+        named = tuple(index for index in attributes if index in self.kinds)
+        shares = self._kind_shares(named)
+        for axis, index in enumerate(named):
+            counts = np.bincount(self.kinds[index])
+            shares = shares / counts.reshape([-1, *(1,) * (len(named) - axis - 1)])
+        sizes = [self.sizes[index] for index in attributes]
+        table = np.broadcast_to(self._by_value(shares, attributes), sizes)
+        return table / table.sum()
+
+    def possible_record(self) -> np.ndarray | None:
+        """Some record that is possible, int16[d], found by search; None if it would take too long.
+
+        Raises `DomainError` if there is none.
+        """
+        named = sorted(self.kinds)
+        record = np.zeros(len(self.sizes), dtype=np.int16)
+        # Values that no condition tells apart are alike: one of each kind is enough.
+        first = {
+            index: np.unique(kinds, return_index=True)[1] for index, kinds in self.kinds.items()
+        }
+        # Each condition is decided by the last of its attributes.
+        decided = [[one for one in self.conditions if max(one) == index] for index in named]
+        tried = 0
+
+        def completed(depth: int) -> bool:
+            nonlocal tried
+            if depth == len(named):
+                return True
+            for value in first[named[depth]]:
+                tried += 1
+                if tried > _MOST_TRIED:
+                    return True
+                record[named[depth]] = value
+                met = (
+                    all(members[record[index]] for index, members in one.items())
+                    for one in decided[depth]
+                )
+                if not any(met) and completed(depth + 1):
+                    return True
+            return False
+
+        if not completed(0):
+            raise DomainError(
+                "Every record is in one of the impossible combinations, so there can be no "
+                "records; leave out one of them."
+            )
+        return record if tried <= _MOST_TRIED else None
+
+    @cached_property
+    def connected(self) -> list[tuple[tuple[int, ...], np.ndarray]]:
+        """Attributes that conditions connect, and the kinds of values that go together.
+
+        Of each such group its attributes, ascending, and the possible combinations of the `kinds`
+        of their values: int64[n, attributes]. Groups of too many combinations are left out.
+        """
+        left, groups = list(self._factors), []
+        while left:
+            reached, size = set(left[0][0]), 0
+            while len(reached) > size:
+                size = len(reached)
+                reached.update(*(each[0] for each in left if reached.intersection(each[0])))
+            named = tuple(sorted(reached))
+            with suppress(DomainError):
+                groups.append((named, np.argwhere(self._kind_shares(named) > 0)))
+            left = [each for each in left if not reached.intersection(each[0])]
+        return groups
+
+    @cached_property
+    def kinds(self) -> dict[int, np.ndarray]:
+        """Of each named attribute the kind of each value, int64[size].
+
+        Values are of one kind if no condition tells them apart.
+        """
+        named = sorted({index for condition in self.conditions for index in condition})
+        kinds = {}
+        for index in named:
+            members = [condition[index] for condition in self.conditions if index in condition]
+            _, kinds[index] = np.unique(np.stack(members, axis=1), axis=0, return_inverse=True)
+        return {index: values.reshape(-1) for index, values in kinds.items()}
+
+    def _n_kinds(self, attributes: Collection[int]) -> list[int]:
+        return [int(self.kinds[index].max()) + 1 for index in attributes]
+
+    @cached_property
+    def _factors(self) -> list[_Factor]:
+        """For all conditions of the same attributes a table of kinds: 0 where one is met, or 1."""
+        factors: dict[tuple[int, ...], np.ndarray] = {}
+        for condition in self.conditions:
+            named = tuple(sorted(condition))
+            met = np.ones((1,) * len(named), dtype=bool)
+            for axis, index in enumerate(named):
+                _, first = np.unique(self.kinds[index], return_index=True)
+                members = condition[index][first]
+                met = met & members.reshape([-1, *(1,) * (len(named) - axis - 1)])
+            factors[named] = factors.get(named, 1.0) * ~met
+        return list(factors.items())
+
+    def _kind_shares(self, named: tuple[int, ...]) -> np.ndarray:
+        """The possible records by the kinds of some named attributes, up to a factor: float64.
+
+        The other attributes are summed over one after another, that of the smallest table first.
+        """
+        if named in self._shares:
+            return self._shares[named]
+        # Combinations that no chain of others connects with these attributes change nothing.
+        reached, left, factors = set(named), list(self._factors), list[_Factor]()
+        while connected := [each for each in left if reached.intersection(each[0])]:
+            left = [each for each in left if not reached.intersection(each[0])]
+            factors += connected
+            reached.update(*(each[0] for each in connected))
+        for index in sorted(reached):
+            factors.append(((index,), np.bincount(self.kinds[index]) / self.sizes[index]))
+        others = reached.difference(named)
+        while others:
+            around = {
+                index: sorted(set().union(*(each[0] for each in factors if index in each[0])))
+                for index in others
+            }
+            index = min(sorted(others), key=lambda one: prod(self._n_kinds(around[one])))
+            table = self._product([each for each in factors if index in each[0]], around[index])
+            table = table.sum(axis=around[index].index(index))
+            factors = [each for each in factors if index not in each[0]]
+            kept = tuple(one for one in around[index] if one != index)
+            factors.append((kept, table / (table.max() or 1.0)))
+            others.remove(index)
+        self._shares[named] = self._product(factors, named)
+        return self._shares[named]
+
+    def _product(self, factors: Sequence[_Factor], attributes: Sequence[int]) -> np.ndarray:
+        """The product of tables of kinds of some of these attributes."""
+        shape = self._n_kinds(attributes)
+        if prod(shape) > _MOST_CELLS:
+            raise DomainError(
+                "Too many impossible combinations hang together, by attributes that they have in "
+                "common; state fewer of them."
+            )
+        table = np.ones(shape)
+        for named, values in factors:
+            own = iter(np.shape(values))
+            table *= values.reshape([next(own) if one in named else 1 for one in attributes])
+        return table
+
+    def _by_value(self, by_kind: np.ndarray, attributes: Sequence[int]) -> np.ndarray:
+        """A table of kinds with all values of named attributes, and an axis of 1 for each other."""
+        named = [index for index in attributes if index in self.kinds]
+        for axis, index in enumerate(named):
+            by_kind = np.take(by_kind, self.kinds[index], axis=axis)
+        own = iter(by_kind.shape)
+        return by_kind.reshape([next(own) if index in named else 1 for index in attributes])

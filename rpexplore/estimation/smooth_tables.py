@@ -4,6 +4,7 @@ docs/mathematics.md §13. Biased: shrinking takes the differences of small group
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -14,6 +15,7 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.agreement import agreeing
 from rpexplore.estimation.higher_tables import higher_tables
+from rpexplore.estimation.nonnegative import impossible_cells, nonnegative
 from rpexplore.estimation.one_way import one_way
 from rpexplore.estimation.pairs import smooth_pairs
 from rpexplore.estimation.standard_errors import (
@@ -34,6 +36,7 @@ from rpexplore.planning.mechanism.reconstruction import marginal
 
 _PAIRS_DONE, _FITTED = 0.3, 0.7  # shares of the work
 _FITTED_AGAIN = 0.9  # share of a rehearsal
+_GAP = 0.1  # of the small distance by which tables move to be 0 where no record is possible
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +80,9 @@ class SmoothTables:
     def standard_errors(self, attributes: AttributeIndices) -> np.ndarray:
         """The root mean squared error of each cell of a marginal, if the model holds.
 
-        Never more than that of the unbiased table, from which these are made. One axis an
-        attribute. Rehearses the errors if that was not done. Raises `ReleaseError` if no table
-        holds the attributes together.
+        Never more than that of the unbiased table, from which these are made; 0 where no record is
+        possible. One axis an attribute. Rehearses the errors if that was not done. Raises
+        `ReleaseError` if no table holds the attributes together.
         """
         several = tuple(index for index in attributes if self._measured.sizes[index] > 1)
         if several not in self.contributions:
@@ -91,12 +94,14 @@ class SmoothTables:
         factor = self._error_factors[len(several)]
         errors = factor * self._errors.standard_errors(several, self._parts(several))
         errors = np.minimum(errors, self._errors.unbiased_errors(several))
+        errors = self._measured.where_possible(several, errors)
         return errors.reshape(self._measured.shape(attributes))
 
     def table(self, attributes: AttributeIndices) -> np.ndarray:
         """The counts of a marginal within the tables: float64, one axis an attribute."""
         several = tuple(index for index in attributes if self._measured.sizes[index] > 1)
-        return np.maximum(self._table(several), 0.0).reshape(self._measured.shape(attributes))
+        table = self._measured.where_possible(several, np.maximum(self._table(several), 0.0))
+        return table.reshape(self._measured.shape(attributes))
 
     def expected_distance(self, subset: AttributeIndices, variance: float) -> float:
         """The L1 distance from the true counts that the model expects of a table, in records,
@@ -145,11 +150,25 @@ def smooth_residuals(
         fit = higher_tables(measured, order, tables, errors.own_variance, on_order)
         kept |= fit.kept
         weights |= fit.weights
+    for subset in measured.map.family:
+        tables[subset] = measured.where_possible(subset, tables[subset])
     on_agreeing = part_of_progress(on_progress, _FITTED, 1.0)
     agreement = agreeing(measured.map, tables, errors.own_variance, on_agreeing)
     on_progress("Making the tables agree", 1.0)
+    contributions = agreement.contributions
+    if measured.zeros is not None and impossible_cells(measured.map, measured.zeros):
+        # What agrees has small numbers there again. Left to `table` if no search takes them out:
+        # whoever has drawn noise already needs tables.
+        with suppress(ReleaseError):
+            contributions = nonnegative(
+                contributions,
+                measured.sizes,
+                measured.strategies,
+                zeros=measured.zeros,
+                gap=_GAP,
+            ).contributions
     return SmoothTables(
-        MappingProxyType(agreement.contributions),
+        MappingProxyType(contributions),
         MappingProxyType(kept),
         agreement.raised,
         measured,

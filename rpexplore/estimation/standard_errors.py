@@ -190,11 +190,14 @@ def rehearsed_release(
             deviation = np.sqrt(own_variance(subset, smooth)) * numbers.normals(
                 smooth.size
             ).reshape(shape)
-            truth[subset] = measured.map.decomposed(subset, np.maximum(smooth + deviation, 0.0))
+            counts = measured.where_possible(subset, np.maximum(smooth + deviation, 0.0))
+            truth[subset] = measured.map.decomposed(subset, counts)
         noise = normal_noise(numbers, subset, shape, variance, measured.strategies)
         noisy[subset] = truth[subset] + noise
     variances = {subset: measured.variances[subset] for subset in family}
-    return truth, MeasuredResiduals(noisy, variances, measured.sizes, measured.strategies)
+    return truth, MeasuredResiduals(
+        noisy, variances, measured.sizes, measured.strategies, measured.zeros
+    )
 
 
 def error_factor(ratios: Sequence[np.ndarray]) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import in_order
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.values import StructuralZeros
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.planning.mechanism.strategy import Strategy
@@ -348,6 +349,7 @@ class MeasuredResiduals:
     variances      σ² of each
     sizes          int64[d], number of values of all attributes
     total          the measured number of records, or 1 if that is less
+    zeros          where no record is possible; None: no such cell is known
     """
 
     def __init__(
@@ -356,8 +358,9 @@ class MeasuredResiduals:
         variances: Mapping[AttributeIndices, float],
         sizes: np.ndarray,
         strategies: Mapping[int, Strategy],
+        zeros: StructuralZeros | None = None,
     ) -> None:
-        self.contributions, self.variances = contributions, variances
+        self.contributions, self.variances, self.zeros = contributions, variances, zeros
         self.map = TableMap(contributions, sizes, strategies)
         self.sizes, self.strategies = sizes, strategies
         # Below 1 there would be no shares to speak of.
@@ -380,6 +383,11 @@ class MeasuredResiduals:
 
     def shape(self, subset: AttributeIndices) -> tuple[int, ...]:
         return tuple(int(self.sizes[index]) for index in subset)
+
+    def where_possible(self, subset: AttributeIndices, table: np.ndarray) -> np.ndarray:
+        """The table, with 0 in cells that can have no record."""
+        possible = None if self.zeros is None else self.zeros.possible(subset)
+        return table if possible is None else np.where(possible, table, 0).astype(table.dtype)
 
     def beyond(self, subset: AttributeIndices, table: np.ndarray) -> np.ndarray:
         """The measured contribution less that of a table: 0 and noise if the table is right."""

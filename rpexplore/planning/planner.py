@@ -248,11 +248,11 @@ def optimum(
             f"The table {workload.describe(table)} has {workload.cells[table]:.3g} cells, too many "
             "to plan; leave it out."
         )
-    _refuse_weights(loss.table_weights(workload), workload)
+    refuse_weights(loss.table_weights(workload), workload)
     if loss.meets_required_targets:
         with np.errstate(over="ignore"):
             inverse = np.maximum(workload.targets**-2.0, np.finfo(float).smallest_subnormal)
-        _refuse_weights(np.where(workload.required, inverse, 0.0), workload)
+        refuse_weights(np.where(workload.required, inverse, 0.0), workload)
     if not loss.is_homogeneous and budget is None:
         raise PlanError(
             f"With the objective {loss.title} the best plan of one budget is not that of another; "
@@ -271,7 +271,7 @@ def optimum(
     return Optimum(workload, loss, closure, solution, None if loss.is_homogeneous else budget)
 
 
-def _refuse_weights(table_weights: np.ndarray, workload: Workload) -> None:
+def refuse_weights(table_weights: np.ndarray, workload: Workload) -> None:
     """Raise `PlanError` unless all weights (0: not counted) can be computed with."""
     unusable = ~((table_weights > 1e-100) & (table_weights < 1e200)) & (table_weights != 0)
     if np.any(unusable):

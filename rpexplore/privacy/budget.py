@@ -5,12 +5,13 @@ from fractions import Fraction
 from typing import Any
 
 from rpexplore.common.json_fields import check_keys, refusing, text_of
-from rpexplore.common.numbers import Exact, exact_fraction, exact_text, whole_number
+from rpexplore.common.numbers import Exact, exact_fraction, exact_text, shown, whole_number
 from rpexplore.common.text import plural
 from rpexplore.errors import BudgetError
 from rpexplore.privacy import conversions
 
 _UNITS = ("privacy_cost", "rho", "mu", "epsilon", "delta")
+_LEAST_COST = Fraction(1, 10**100)  # for a record; noise scales of less leave what floats hold
 
 
 @dataclass(frozen=True, init=False)
@@ -72,6 +73,12 @@ class Budget:
         object.__setattr__(self, "privacy_cost", _cost(given))
         object.__setattr__(self, "stated", tuple(stated.items()))
         object.__setattr__(self, "max_records_per_person", records)
+        if self.record_privacy_cost < _LEAST_COST:
+            amount = " and ".join(f"{name} = {shown(given[name])}" for name in stated)
+            raise BudgetError(
+                f"The budget {amount} is a privacy cost below 1e-100 for one record, a number that "
+                "cannot be planned with; use a larger budget."
+            )
 
     @property
     def rho(self) -> Fraction:

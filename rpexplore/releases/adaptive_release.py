@@ -422,12 +422,14 @@ class AdaptiveWriter:
             indices = tables[position]
             values, errors = fit.table(indices), fit.standard_errors(indices)
             labels = [self._labels[index] for index in indices]
+            # Cells that can have no record are known without error.
+            least = errors.min(initial=errors.max(), where=errors > 0)
             return write_table(
                 self._folder,
                 position,
                 self._plan.workload.tables[position],
                 pieces_of_cells(labels, values, errors**2, ADAPTIVE, LABEL),
-                decimals=csv_decimals(max(errors.min(), LEAST_ERROR), values.max()),
+                decimals=csv_decimals(max(least, LEAST_ERROR), values.max()),
                 escape_formulas=self._note.escape_formulas,
                 with_csv=not self._note.parquet_only,
             )

@@ -455,8 +455,10 @@ class MeasuredSoFar:
                 self.contributions[subset] if is_measured else np.zeros(shape_of(self.plan, subset))
             )
             variances[subset] = float(self.variances[subset]) if is_measured else hidden
-        sizes = self.plan.domain.sizes
-        residuals = MeasuredResiduals(contributions, variances, sizes, {})
+        domain = self.plan.domain
+        residuals = MeasuredResiduals(
+            contributions, variances, domain.sizes, {}, domain.structural_zeros
+        )
         return smooth_residuals(residuals, on_progress=on_progress)
 
 

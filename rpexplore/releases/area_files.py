@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.domain.area_tree import AreaTree
-from rpexplore.domain.result_schema import RELEASED, Column
+from rpexplore.domain.result_schema import NOTE, RELEASED, Column
 from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.mechanism.reconstruction import impossible_answers, query_matrices
 from rpexplore.releases.area_measurement import PartAnswers
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.items import Item
@@ -22,6 +23,7 @@ from rpexplore.releases.table_cells import (
     arrays_of_figures,
     check_roles,
     label_columns,
+    notes_of,
     schema_of_cells,
     write_rows,
 )
@@ -200,7 +202,14 @@ def _write_cells(
     ]
     shape = [len(named[0][1]) for named in labels]
     of_cells = [column for named in labels for column, _ in named]
-    schema = schema_of_cells([*area_columns(tree, level), *of_cells], RELEASED)
+    matrices = query_matrices(tables)
+    impossible = impossible_answers(
+        plan.domain,
+        tables.attribute_indices(table),
+        [matrices[basis] for basis in tables.attribute_basis_index[table] if basis >= 0],
+    )
+    figures = RELEASED if impossible is None else (*RELEASED, NOTE)
+    schema = schema_of_cells([*area_columns(tree, level), *of_cells], figures)
     n_cells = int(np.prod(shape, dtype=np.int64))
     codes = np.indices(shape, dtype=np.int32).reshape(len(shape), n_cells)
     step = max(_ROWS_AT_ONCE // n_cells, 1)
@@ -218,6 +227,8 @@ def _write_cells(
         values, errors = cells_of(some)
         errors = np.ascontiguousarray(np.broadcast_to(errors, values.shape))
         columns += arrays_of_figures(RELEASED, values.reshape(-1), errors.reshape(-1))
+        if impossible is not None:
+            columns.append(notes_of(np.tile(impossible.reshape(-1), n_areas)))
         return pa.table(columns, schema=schema)
 
     write_rows(path, map(piece, range(0, len(areas), step)))

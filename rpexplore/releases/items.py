@@ -14,7 +14,12 @@ from rpexplore.common.numbers import normal_quantile
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.mechanism.reconstruction import MarginalNoise, Where, marginal
+from rpexplore.planning.mechanism.reconstruction import (
+    MarginalNoise,
+    Where,
+    impossible_answers,
+    marginal,
+)
 from rpexplore.releases.manifest import CONFIDENCE, in_release
 from rpexplore.releases.table_cells import Labels, table_of_cells
 from rpexplore.releases.table_files import table_path
@@ -276,8 +281,9 @@ class MarginalEstimate:
         return marginal(noise.attributes, noise.domain.sizes, self.contributions, noise.strategies)
 
     def cells(self, labels: Sequence[Labels]) -> pa.Table:
-        """One row a cell: labels, value, standard_error, lower_95, upper_95."""
-        return table_of_cells(labels, self.values, self.noise.variances)
+        """One row a cell: labels, value, standard_error, lower_95, upper_95, and perhaps note."""
+        impossible = impossible_answers(self.noise.domain, self.noise.attributes)
+        return table_of_cells(labels, self.values, self.noise.variances, impossible)
 
     def answer(self, where: Where) -> Answer:
         """The answer to a product query; what it leaves out is summed over."""

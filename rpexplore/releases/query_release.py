@@ -20,7 +20,7 @@ from rpexplore.common.numbers import shown_few
 from rpexplore.common.processes import Progress
 from rpexplore.data.source import Counts
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.result_schema import OWN_COUNT, OWN_COUNTS, frame_of
+from rpexplore.domain.result_schema import NOTE, OWN_COUNT, OWN_COUNTS, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
@@ -30,7 +30,13 @@ from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.readme import query_readme
-from rpexplore.releases.table_cells import for_csv, read_columns, read_rows, write_rows
+from rpexplore.releases.table_cells import (
+    for_csv,
+    notes_of,
+    read_columns,
+    read_rows,
+    write_rows,
+)
 
 _ANSWERS, _MEASUREMENTS = "answers", "measurements.parquet"
 _FILES = (f"{_ANSWERS}.csv", f"{_ANSWERS}.parquet", _MEASUREMENTS)
@@ -75,7 +81,7 @@ class QueryRelease(PartRelease[QueryPlan]):
 
     @property
     def answers(self) -> pd.DataFrame:
-        """One row a query: name, answer, standard_error, margin_95, target, met."""
+        """One row a query: name, answer, standard_error, margin_95, target, met, perhaps note."""
         return frame_of(self.cells())
 
     def cells(self) -> pa.Table:
@@ -164,8 +170,14 @@ class QuerySteps:
             pa.array(plan.targets),
             pa.array(plan.met),
         ]
+        figures = OWN_COUNTS
+        possible = plan.domain.structural_zeros.possible(plan.attribute_indices)
+        if possible is not None:
+            counts_some = np.any(plan.queries.coefficients[:, possible.ravel()] != 0, axis=1)
+            if not np.all(counts_some):
+                figures, columns = (*OWN_COUNTS, NOTE), [*columns, notes_of(~counts_some)]
         fields = [
-            column.field(values.type) for column, values in zip(OWN_COUNTS, columns, strict=True)
+            column.field(values.type) for column, values in zip(figures, columns, strict=True)
         ]
         rows = pa.table(columns, schema=pa.schema(fields))
         if not note.parquet_only:

@@ -12,8 +12,17 @@ import pyarrow.parquet
 
 from rpexplore.common.template_text import text_from_template
 from rpexplore.common.text import FORMULAS_ESCAPED, plural
+from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT
-from rpexplore.domain.result_schema import OWN_COUNTS, RELEASED, Column, Schema
+from rpexplore.domain.result_schema import (
+    IMPOSSIBLE_NOTE,
+    NOTE,
+    OWN_COUNTS,
+    RELEASED,
+    Column,
+    Schema,
+)
+from rpexplore.domain.values import describe_combinations
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts import QueryPlan
@@ -41,6 +50,7 @@ def table_readme(folder: Path, plan: TablePlan) -> str:
         plan,
         figures=_explained(RELEASED),
         limit=f"{100 * CV_LIMIT:g} %",
+        impossible=impossible_rows(plan.domain),
         example=TableFile.of(folder, table_path(example, workload.tables[example])),
         basis_lines=_basis_lines(workload),
         residuals=residuals[0] if len(residuals) == 1 else "residuals/",
@@ -57,6 +67,7 @@ def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
         if note.parquet_only
         else "`counts/answers.csv` and `counts/answers.parquet` hold the same,",
         figures=_explained(OWN_COUNTS),
+        impossible=impossible_rows(plan.domain),
         queries_over_cells=f"{plural(len(plan.queries), 'query')} over the "
         f"{plural(plan.queries.n_cells, 'cell')}",
         attributes=" × ".join(f"`{name}`" for name in plan.domain.names),
@@ -66,7 +77,8 @@ def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
 def area_readme(plan: AreaPlan, example: str) -> str:
     """What the README.md says of tables in areas; example: a folder of one of them."""
     levels = plan.workload.tree.levels
-    return _render("areas.md.j2", plan, levels=levels, example=example)
+    impossible = impossible_rows(plan.domain)
+    return _render("areas.md.j2", plan, levels=levels, example=example, impossible=impossible)
 
 
 def adaptive_readme(
@@ -106,6 +118,16 @@ def release_readme(plan: Plan, note: MeasurementNote, sections: Sequence[str]) -
 
 def _render(template: str, plan: Plan | PartPlan, **more: object) -> str:
     return text_from_template("rpexplore.releases", template, plan=plan, **more)
+
+
+def impossible_rows(domain: Domain) -> str:
+    """What a README says of rows that no record can be in; "" if the codebook states nothing."""
+    if not domain.impossible:
+        return ""
+    return (
+        f"The codebook states {describe_combinations(domain.impossible)}. Where no record can be "
+        f'in some rows, a further column, `{NOTE.name}`, says of each of them "{IMPOSSIBLE_NOTE}".'
+    )
 
 
 def _explained(columns: Sequence[Column]) -> list[tuple[str, str]]:

@@ -17,7 +17,16 @@ import pyarrow.parquet
 from rpexplore.common.numbers import normal_quantile
 from rpexplore.common.text import FORMULA_SIGNS, without_formula
 from rpexplore.domain.attribute import Attribute, Categories
-from rpexplore.domain.result_schema import DISTINCT, RELEASED, Column, Schema, apart_from, rows_of
+from rpexplore.domain.result_schema import (
+    DISTINCT,
+    IMPOSSIBLE_NOTE,
+    NOTE,
+    RELEASED,
+    Column,
+    Schema,
+    apart_from,
+    rows_of,
+)
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.manifest import CONFIDENCE
 from rpexplore.workload.bases import Basis, Identity
@@ -42,12 +51,17 @@ _ROWS_AT_ONCE = 1 << 20
 _FORMULA = rf"\A([{re.escape(FORMULA_SIGNS)}])"
 
 
-def table_of_cells(labels: Sequence[Labels], values: np.ndarray, variances: np.ndarray) -> pa.Table:
+def table_of_cells(
+    labels: Sequence[Labels],
+    values: np.ndarray,
+    variances: np.ndarray,
+    impossible: np.ndarray | None = None,
+) -> pa.Table:
     """One row a cell, row-major: attribute values and labels, and the columns `RELEASED`.
 
-    labels: for each axis of `values`, its `label_columns`.
+    labels: for each axis of `values`, its `label_columns`; impossible: as for `pieces_of_cells`
     """
-    return pa.concat_tables(pieces_of_cells(labels, values, variances))
+    return pa.concat_tables(pieces_of_cells(labels, values, variances, impossible=impossible))
 
 
 def pieces_of_cells(
@@ -56,11 +70,15 @@ def pieces_of_cells(
     variances: np.ndarray,
     figures: Sequence[Column] = RELEASED,
     note: str = "",
+    impossible: np.ndarray | None = None,
 ) -> Iterator[pa.Table]:
     """`table_of_cells` in pieces of a million rows, one after another; at least one.
 
     figures: the columns beside the labels; note: what was done to all values, if one is for that
+    impossible: bool, as the values: the cells that no record can be in; None for none. Where there
+        are some, the column `NOTE` says so.
     """
+    figures = figures if impossible is None else (*figures, NOTE)
     schema = schema_of_cells([column for named in labels for column, _ in named], figures)
     every_value = values.reshape(-1)
     for start in range(0, max(values.size, 1), _ROWS_AT_ONCE):
@@ -71,7 +89,10 @@ def pieces_of_cells(
             columns += [pa.DictionaryArray.from_arrays(code, texts) for _, texts in named]
         piece, are_alike = every_value[start:stop], not any(variances.strides)
         error = np.sqrt(variances.flat[:1] if are_alike else variances[tuple(codes)])
-        yield pa.table([*columns, *arrays_of_figures(figures, piece, error, note)], schema=schema)
+        columns += arrays_of_figures(figures, piece, error, note)
+        if impossible is not None:
+            columns[-1] = notes_of(impossible.reshape(-1)[start:stop])
+        yield pa.table(columns, schema=schema)
 
 
 def schema_of_cells(labels: Sequence[Column], figures: Sequence[Column]) -> pa.Schema:
@@ -106,6 +127,12 @@ def arrays_of_figures(
         else pa.array(np.broadcast_to(numbers[column.role], values.shape))
         for column in figures
     ]
+
+
+def notes_of(impossible: np.ndarray) -> pa.Array:
+    """The column `NOTE` of some rows: bool[n], whether no record can be in each."""
+    texts = pa.array(["", IMPOSSIBLE_NOTE])
+    return pa.DictionaryArray.from_arrays(impossible.astype(np.int32), texts)
 
 
 def constant_text(text: str, n_rows: int) -> pa.Array:

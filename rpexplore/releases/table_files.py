@@ -22,6 +22,7 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import (
     answers,
     contribution,
+    impossible_answers,
     marginal,
     query_matrices,
 )
@@ -40,6 +41,7 @@ from rpexplore.releases.table_cells import (
     read_columns,
     table_writer,
 )
+from rpexplore.workload.table_text import QueryMatrix
 
 # ---- The files of tables, released or made of released ones, and the measurements beside them.
 
@@ -94,7 +96,9 @@ class TableWriter:
             for basis_index in workload.attribute_basis_index[position, : values.ndim].tolist()
         ]
         variances = self._cells.variances_of(position, self.plan.sigma_squared.floats)
-        pieces = pieces_of_cells(labels, values, variances)
+        pieces = pieces_of_cells(
+            labels, values, variances, impossible=self._contributions.impossible(position)
+        )
         return write_table(
             self.folder,
             position,
@@ -343,11 +347,20 @@ class Contributions:
                     self._stacks.popitem(last=False)
             return self._stacks[stack][table - first]
 
+    def impossible(self, table: int) -> np.ndarray | None:
+        """Which answers of a table count no possible record; None if all count some."""
+        workload = self._plan.workload
+        return impossible_answers(
+            workload.domain, workload.attribute_indices(table), self._matrices(table)
+        )
+
+    def _matrices(self, table: int) -> list[QueryMatrix | None]:
+        bases = self._plan.workload.attribute_basis_index[table]
+        return [self._query_matrices[basis] for basis in bases if basis >= 0]
+
     def _answers(self, tables: np.ndarray) -> np.ndarray:
         """The answers of tables alike, int64[m]: float64[m, …]."""
-        bases = self._plan.workload.attribute_basis_index[tables[0]]
-        matrices = [self._query_matrices[basis] for basis in bases if basis >= 0]
-        return answers(self._marginals(tables), matrices)
+        return answers(self._marginals(tables), self._matrices(int(tables[0])))
 
     def _marginals(self, tables: np.ndarray) -> np.ndarray:
         """Their marginals by single values: float64[m, …]."""

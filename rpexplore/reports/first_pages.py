@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import pandas as pd
 
-from rpexplore.analysis.budget_units import USUAL_DELTA, typed_text
+from rpexplore.analysis.budget_units import USUAL_DELTA, delta_warning, typed_text
 from rpexplore.common.text import plural, rounded, small
 from rpexplore.domain.domain import describe_attributes_from_records
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.approval import Approval, describe_checks
 from rpexplore.planning.part_plan import PartPlan
@@ -27,8 +28,8 @@ DELTAS = tuple(map(Fraction, ("1e-5", *USUAL_DELTAS)))
 FALSE_ALARMS = Fraction(1, 20)
 
 
-def label(plan: Plan | PartPlan) -> Section:
-    """The privacy label of a plan."""
+def label(plan: Plan | PartPlan, expected: ExpectedCounts | None = None) -> Section:
+    """The privacy label of a plan; expected: public counts that its δ is judged by."""
     most = plan.budget.max_records_per_person
     delta = plan.budget.stated_delta or Fraction(USUAL_DELTA)
     blocks = template_blocks(
@@ -37,6 +38,7 @@ def label(plan: Plan | PartPlan) -> Section:
         budget=plan.budget,
         most=most,
         stated=_stated(plan),
+        delta_warning=delta_warning(plan.budget, expected) or "",
         kind=PlanWords.of(plan),
         one="one record" if most is None else "one person",
         delta=delta,

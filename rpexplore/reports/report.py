@@ -157,7 +157,7 @@ def report(
     domain = plan.domain
     first, *others = with_comments(
         [
-            label(plan),
+            label(plan, expected),
             *_shares(plan, words),
             codebook(domain),
             *_of_parts(parts, lambda part, told: told.sections),

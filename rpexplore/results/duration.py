@@ -10,9 +10,9 @@ from math import inf, prod
 import numpy as np
 
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.estimation.table_map import ContributionArrays, subsets
 from rpexplore.releases.table_release import TableRelease
-from rpexplore.results.estimates.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.results.synthetic.population import records_swept, sweep_chunk_size
 from rpexplore.results.synthetic.targets import MOST_RESIDUALS
 from rpexplore.results.unbiased import Estimates

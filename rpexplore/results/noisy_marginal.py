@@ -41,6 +41,9 @@ class _Stated(TypedDict, total=False):
     max_records_per_person: int | None
 
 
+_LEAST_VARIANCE = Fraction(1, 10**100)  # and one over it is the largest: floats hold both
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyMarginal:
     """Noisy counts of every cell of a marginal.
@@ -84,6 +87,12 @@ class NoisyMarginal:
             raise ReleaseError(
                 f"The variance of the noisy marginal {table} must be positive, got "
                 f"{shown(self.variance)}; it is the square of the standard error of its cells."
+            )
+        if not _LEAST_VARIANCE <= self.variance <= 1 / _LEAST_VARIANCE:
+            raise ReleaseError(
+                f"The variance of the noisy marginal {table} must be 1e-100 to 1e100, got "
+                f"{shown(self.variance)}, a number that cannot be computed with; it is the square "
+                "of the standard error of its cells."
             )
         object.__setattr__(self, "values", read_only(values))
         object.__setattr__(self, "name", self.name or f"marginal {table}")

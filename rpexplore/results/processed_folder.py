@@ -36,9 +36,13 @@ from rpexplore.domain.result_schema import (
     Schema,
     apart_from,
 )
+from rpexplore.domain.values import describe_combinations
 from rpexplore.errors import ReleaseError
+from rpexplore.estimation.nonnegative import GAP, impossible_cells, with_zeros
+from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
+from rpexplore.estimation.nonnegative import rounded as whole_numbers
 from rpexplore.estimation.smooth_tables import SmoothTables
-from rpexplore.estimation.table_map import subsets
+from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, TableMap, subsets
 from rpexplore.planning.mechanism.reconstruction import answers, marginal
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.feasibility import computer_memory
@@ -46,9 +50,6 @@ from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import now, save_manifest
 from rpexplore.releases.table_cells import constant_text
 from rpexplore.releases.table_release import TableRelease
-from rpexplore.results.estimates.nonnegative import GAP, Nonnegative
-from rpexplore.results.estimates.nonnegative import nonnegative as nearest_nonnegative
-from rpexplore.results.estimates.nonnegative import rounded as whole_numbers
 from rpexplore.results.estimates.shrinkage import GroupDistances, smooth, write_shrinkage
 from rpexplore.results.measurement_source import facts_of_sources
 from rpexplore.results.processed_tables import (
@@ -83,6 +84,8 @@ def postprocess(
     on_progress: Progress = no_progress,
 ) -> ProcessedTables:
     """Make tables nonnegative or whole; costs no privacy, as only what was released is looked at.
+
+    Whatever is done, cells that impossible combinations leave without a record are 0.
 
     Args:
         source: A release with tables, its tables, or combined ones.
@@ -121,6 +124,7 @@ def postprocess(
             estimates.contributions,
             estimates.domain.sizes,
             estimates.strategies,
+            zeros=estimates.domain.structural_zeros,
             gap=GAP if gap is None else gap,
             on_progress=on_searched,
         )
@@ -131,12 +135,15 @@ def postprocess(
     label = label_of(method, rounded)
     tables, matrices = released.table_names, released.queries
     processed = smooth_tables if projection is None else projection
+    contributions = _with_zeros(estimates) if processed is None else processed.contributions
     gains: dict[AttributeIndices, SmoothingGain] = {}
     groups = GroupDistances(estimates.domain)
 
     def cells(position: int) -> pa.Table:
         attributes = estimates.domain.positions(tables[position])
-        counts = _processed_counts(estimates, processed, attributes, rounded)
+        counts = _processed_counts(
+            estimates, contributions, attributes, rounded, is_nonnegative=method is not None
+        )
         columns = {PROCESSED_VALUE: answers(counts, matrices[position]).ravel()}
         unbiased = released.items[position].read()
         if smooth_tables is not None:
@@ -151,8 +158,10 @@ def postprocess(
         return with_unbiased(columns, unbiased, label, {"method": method, "rounded": rounded})
 
     on_written = part_of_progress(on_progress, _SEARCHED if method else 0.0, 1.0)
+    stated = estimates.domain.impossible
     processing = {
         "projection": projection,
+        "impossible": describe_combinations(stated) if stated else "",
         "method": method,
         "readings": READINGS,
         "is_smooth": smooth_tables is not None,
@@ -210,22 +219,38 @@ def _check(method: Method | None, rounded: bool, gap: float | None) -> None:
         raise ReleaseError("A gap goes with nonnegative tables alone; leave it out.")
 
 
+def _with_zeros(estimates: Estimates) -> ContributionArrays:
+    """The unbiased contributions with tables of 0 where no record is possible; unbiased as well."""
+    tables = TableMap(estimates.contributions, estimates.domain.sizes, estimates.strategies)
+    fixed = impossible_cells(tables, estimates.domain.structural_zeros)
+    if not fixed:
+        return estimates.contributions
+    contributions = ArrayStore(estimates.contributions)
+    contributions.update(with_zeros(tables, contributions, fixed))
+    return contributions
+
+
 def _processed_counts(
     estimates: Estimates,
-    processed: Nonnegative | SmoothTables | None,
+    contributions: ContributionArrays,
     table: AttributeIndices,
     rounded: bool,
+    *,
+    is_nonnegative: bool,
 ) -> np.ndarray:
     """The processed counts of the single values of a table, one axis an attribute."""
-    sizes = estimates.domain.sizes
-    contributions = estimates.contributions if processed is None else processed.contributions
+    domain = estimates.domain
 
     def counts(attributes: AttributeIndices) -> np.ndarray:
-        several = _of_several_values(estimates.domain, attributes)
+        several = _of_several_values(domain, attributes)
         within = {subset: contributions[subset] for subset in subsets(several)}
-        values = marginal(attributes, sizes, within, estimates.strategies)
-        # Sums of nonnegative tables, computed from contributions, are below 0 by rounding at most.
-        return values if processed is None else np.maximum(values, 0.0)
+        values = marginal(attributes, domain.sizes, within, estimates.strategies)
+        # Sums of nonnegative tables, computed from contributions, are below 0 by rounding at most,
+        # and what is 0 without a record nearly is.
+        if is_nonnegative:
+            values = np.maximum(values, 0.0)
+        possible = domain.structural_zeros.possible(attributes)
+        return values if possible is None else np.where(possible, values, 0.0)
 
     if not rounded:
         return counts(table)
@@ -265,13 +290,16 @@ def with_unbiased(
         for numbers in processed.values()
     ]
     # What was released as the value is the unbiased one here; the rest keeps its name.
-    beside = [UNBIASED_VALUE if one.role == "value" else one for one in schema.figures]
-    figures = (*processed, *beside, VALUE_IS)
+    released = [one for one in schema.figures if one.role != "note"]
+    notes = [one for one in schema.figures if one.role == "note"]
+    beside = [UNBIASED_VALUE if one.role == "value" else one for one in released]
+    figures = (*processed, *beside, VALUE_IS, *notes)
     arrays = [
         *(unbiased[column.name] for column in schema.labels),
         *before,
-        *(unbiased[column.name] for column in schema.figures),
+        *(unbiased[column.name] for column in released),
         constant_text(label, unbiased.num_rows),
+        *(unbiased[column.name] for column in notes),
     ]
     columns = (*apart_from(schema.labels, figures), *figures)
     fields = [column.field(array.type) for column, array in zip(columns, arrays, strict=True)]

@@ -16,6 +16,7 @@ from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS, SmoothRehearsal
 from rpexplore.errors import ReleaseError, WorkloadError
+from rpexplore.estimation.nonnegative import nonnegative
 from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.estimation.standard_errors import SeededNumbers, normal_noise
 from rpexplore.estimation.table_map import ContributionArrays, MeasuredResiduals
@@ -34,7 +35,6 @@ from rpexplore.releases.adaptive_rounds import (
 from rpexplore.releases.measurement import check_countable, exact_residual, measure_residual
 from rpexplore.releases.rehearsal import whole_counts
 from rpexplore.results.duration import search_seconds
-from rpexplore.results.estimates.nonnegative import nonnegative
 
 # ---- How near smooth tables would come to the truth by a plan, beside nonnegative and unbiased
 # ones.
@@ -137,7 +137,8 @@ def _rehearsed(
         closure.attributes(residual): float(variance)
         for residual, variance in enumerate(plan.sigma_squared.floats)
     }
-    measured = MeasuredResiduals(unbiased, variances, sizes, closure.strategies)
+    zeros = plan.domain.structural_zeros
+    measured = MeasuredResiduals(unbiased, variances, sizes, closure.strategies, zeros)
     readings: dict[str, ContributionArrays | None] = {"unbiased": unbiased, "nonnegative": None}
     shapes = [measured.shape(table) for table in measured.map.tables]
     if with_nonnegative and search_seconds(shapes) <= _MOST_SECONDS:
@@ -145,6 +146,7 @@ def _rehearsed(
             unbiased,
             sizes,
             closure.strategies,
+            zeros=zeros,
             gap=_GAP,
             on_progress=part_of_progress(on_progress, 0.3, 0.6),
         ).contributions
@@ -326,7 +328,8 @@ def _fixed_fit(plan: TablePlan, counts: Counts, on_progress: Progress) -> Smooth
     }
     variances = dict(zip(subsets, plan.sigma_squared.floats.tolist(), strict=True))
     sizes = plan.domain.sizes
-    residuals = MeasuredResiduals(contributions, variances, sizes, closure.strategies)
+    zeros = plan.domain.structural_zeros
+    residuals = MeasuredResiduals(contributions, variances, sizes, closure.strategies, zeros)
     return smooth_residuals(residuals, on_progress=on_progress)
 
 

@@ -27,6 +27,7 @@ MOST_DECIMALS = 6
 SMALLEST_TARGET, LARGEST_TARGET = 1e-9, 1e12
 
 _UNITS = 10**MOST_DECIMALS
+_MOST_LISTED = 8  # attributes in an error
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,7 +156,8 @@ def checked_n_cells(domain: Domain) -> int:
         raise WorkloadError("Queries need a domain of at least one attribute; choose some.")
     n_cells = math.prod(domain.sizes.tolist())
     if n_cells > MAX_CELLS:
-        sizes = " × ".join(f"{attribute.name} ({attribute.size:,})" for attribute in domain)
+        few = [f"{each.name} ({each.size:,})" for each in domain.attributes[:_MOST_LISTED]]
+        sizes = " × ".join(few) + (" × …" if len(domain) > _MOST_LISTED else "")
         raise WorkloadError(
             f"Lists of queries can be about at most {MAX_CELLS:,} cells, got {sizes} = "
             f"{describe_count(n_cells)}; leave an attribute out, group its values, or ask for "
@@ -179,8 +181,9 @@ def check_list_size(n_queries: int, n_cells: int) -> None:
         (n_queries * n_cells, MAX_ENTRIES, "coefficients (queries times cells)"),
     ):
         if size > most:
+            got = f"{size:,}" if size < 10**15 else describe_count(size)
             raise WorkloadError(
-                f"A list can have at most {most:,} {noun}, got {size:,}; plan fewer queries, or "
+                f"A list can have at most {most:,} {noun}, got {got}; plan fewer queries, or "
                 "group the values of the attributes."
             )
 

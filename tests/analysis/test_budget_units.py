@@ -105,3 +105,19 @@ def test_budget_warnings():
     assert high.endswith("ε above 10 promises little.")
     (loose,) = budgets.budget_warnings(rp.Budget(epsilon=1, delta="0.01"))
     assert "far below one in the number of records" in loose
+
+
+def test_a_delta_that_is_large_for_the_expected_number_of_records():
+    expected = rp.ExpectedCounts.of_total(100_000)
+    (loose,) = budgets.budget_warnings(rp.Budget(epsilon=1, delta="0.05"), expected)
+    # 0.05 · 100,000 = 5,000
+    assert loose.startswith(
+        "δ = 0.05 is not below 1/100,000, one over the expected number of recor"
+    )
+    assert "publishing 5,000 of them as they are" in loose
+    assert budgets.budget_warnings(rp.Budget(epsilon=1, delta="1e-5"), expected)
+    assert not budgets.budget_warnings(rp.Budget(epsilon=1, delta="9e-6"), expected)
+    # Two in a thousand is little for three hundred records, and said to be if nothing is expected.
+    few = rp.ExpectedCounts.of_total(300)
+    assert not budgets.budget_warnings(rp.Budget(epsilon=1, delta="0.002"), few)
+    assert not budgets.budget_warnings(rp.Budget(rho=1), expected)

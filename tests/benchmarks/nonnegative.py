@@ -16,11 +16,11 @@ import pandas as pd
 
 import rpexplore as rp
 from rpexplore.data.source import Counts
+from rpexplore.estimation.nonnegative import GAP, Nonnegative, nonnegative
 from rpexplore.estimation.table_map import ContributionArrays, subsets
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.measurement import measure_residual
-from rpexplore.results.estimates.nonnegative import GAP, Nonnegative, nonnegative
 from tests.benchmarks.measure import Row, once, peak_gigabytes
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"

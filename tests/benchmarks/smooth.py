@@ -17,6 +17,7 @@ import rpexplore as rp
 from rpexplore.common.numbers import normal_quantile
 from rpexplore.data.source import Counts
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.estimation.nonnegative import nonnegative
 from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.estimation.table_map import ContributionArrays, MeasuredResiduals, TableMap, subsets
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
@@ -27,7 +28,6 @@ from rpexplore.releases.measurement import measure_residual, measured_cells
 from rpexplore.releases.measurement_file import Draft, Measured
 from rpexplore.releases.table_files import TableWriter
 from rpexplore.releases.table_release import TableRelease
-from rpexplore.results.estimates.nonnegative import nonnegative
 from rpexplore.results.estimates.shrinkage import smooth as smooth_tables
 from rpexplore.results.unbiased import Estimates
 from rpexplore.workload.smooth_weights import SmoothWeights

@@ -38,6 +38,12 @@ def test_schema_lists_attributes_and_cells(run):
     ]
 
 
+def test_schema_of_so_many_attributes_that_their_cells_have_thousands_of_digits(run):
+    Domain.from_sizes(dict.fromkeys([f"a{i}" for i in range(15_000)], 2)).save("big.json")
+    assert "would have about 10^4515 cells" in run.done("schema", "big.json")
+    assert run.json("schema", "big.json")["cells"] == "about 10^4515"
+
+
 def test_schema_says_when_there_are_more_values_than_shown(run):
     Domain.from_sizes({"age": 5, "sex": 4, **dict.fromkeys("abcdefgh", 100)}).save("big.json")
     text = run.done("schema", "big.json")

@@ -74,6 +74,8 @@ def test_bounds_stay_bounds(value, digits):
         (8_805_888_000, "about 8.8 billion"),
         (1_000_000, "about 1 million"),
         (10**100, "about 10^100"),
+        (10**100 - 1, "about 10^99"),
+        pytest.param(2**50_000, "about 10^15051", id="of thousands of digits"),
     ],
 )
 def test_counts(count, text):

@@ -175,6 +175,7 @@ def test_a_margin_of_too_many_cells_is_refused_before_it_is_made():
         (((), (), (-1,)), "0 to 1e"),
         (((), (), (math.inf,)), "0 to 1e"),
         (((), (), (0,)), "all be zero"),
+        (((), (), (5e-324,)), "5e-324 is a number that cannot be computed with; write 0"),
         ((("a",), (tuple(map(str, range(MAX_CELLS + 1))),), (1,) * (MAX_CELLS + 1)), "at most"),
         ((tuple("abcdefghijklmnopq"), (("x",),) * 17, (1,)), "at most 16 attributes"),
     ],

@@ -1,10 +1,14 @@
 """Impossible combinations in a codebook: kept exactly, refused by name, followed through edits."""
 
+import json
 from dataclasses import replace
+from itertools import combinations
 
+import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain import values
 from rpexplore.domain.values import combination_from_text, describe_combinations
 from rpexplore.errors import DomainError
 from rpexplore.planning.planner import plan_tables
@@ -74,6 +78,58 @@ def test_a_csv_codebook_cannot_say_them():
     domain = rp.Domain((WORK,), [{"work": "no"}])
     with pytest.raises(DomainError, match="1 impossible combination: work=no, which a CSV"):
         domain.text("c.csv")
+
+
+def test_a_codebook_in_which_nobody_is_possible_is_refused():
+    for stated in (
+        [{"work": ["yes", "no"]}],
+        [{"work": "yes"}, {"work": "no", "age": "0..49"}, {"work": "no", "age": "50..99"}],
+    ):
+        with pytest.raises(DomainError, match="so there can be no records; leave out one"):
+            rp.Domain((AGE, WORK), stated)
+        schema = rp.Domain((AGE, WORK)).to_schema() | {"impossible": stated}
+        with pytest.raises(DomainError, match="so there can be no records"):
+            rp.Domain.parse(json.dumps(schema), "c.json")
+
+
+def test_cells_without_a_possible_record_against_all_records():
+    """Of tables of any attributes; what takes two combinations together is impossible, too."""
+    sizes = {"a": 3, "b": 2, "c": 2, "d": 4, "e": 2}
+    stated = [
+        {"a": "0", "b": "1"},
+        {"b": "0", "c": "1"},  # with the one above: never a=0 c=1
+        {"c": "0", "d": "2,3"},
+        {"d": "1", "c": "0,1"},  # never d=1
+        {"a": "2", "c": "1", "d": "0"},
+    ]
+    zeros = rp.Domain(rp.Domain.from_sizes(sizes).attributes, stated).structural_zeros
+    full = np.ones(tuple(sizes.values()))
+    full[0, 1] = 0
+    full[:, 0, 1] = 0
+    full[:, :, 0, 2:] = 0
+    full[:, :, :, 1] = 0
+    full[2, :, 1, 0] = 0
+    assert full[tuple(zeros.possible_record())] == 1
+    for order in range(6):
+        for table in combinations(range(5), order):
+            counts = full.sum(axis=tuple(axis for axis in range(5) if axis not in table))
+            possible = zeros.possible(table)
+            assert np.all(counts > 0 if possible is None else possible == (counts > 0))
+            np.testing.assert_allclose(zeros.even_shares(table), counts / counts.sum())
+
+
+def test_combinations_that_hang_together_in_too_many_ways(monkeypatch):
+    """Then cells are only those of single combinations, and even shares are refused."""
+    stated = [{f"a{i}": "0", f"a{j}": "0"} for i, j in combinations(range(6), 2)]
+    stated.append({"a0": "1", "a1": "1"})
+    domain = rp.Domain.from_sizes({f"a{i}": 3 for i in range(6)})
+    monkeypatch.setattr(values, "_MOST_CELLS", 20)
+    zeros = rp.Domain(domain.attributes, stated).structural_zeros
+    assert zeros.possible((0, 1)).tolist() == [
+        [False, True, True], [True, False, True], [True, True, True]
+    ]  # fmt: skip
+    with pytest.raises(DomainError, match="Too many impossible combinations hang together"):
+        zeros.even_shares((0, 1))
 
 
 def test_they_follow_an_edit_or_are_dropped_with_a_word():

@@ -151,7 +151,7 @@ def test_a_larger_scale_than_can_be_drawn_is_refused():
     assert solved.at(rp.Budget(privacy_cost="1e-17")).gamma_squared < LARGEST_GAMMA_SQUARED
 
 
-@pytest.mark.parametrize("cost", ["1e-60", "1e-399"])
+@pytest.mark.parametrize("cost", ["1e-60", "1e-100"])
 def test_a_budget_of_next_to_nothing_is_refused(cost):
     with pytest.raises(PlanError, match="use a larger budget"):
         query_plan(query_list([[1, 2]]), budget=rp.Budget(privacy_cost=cost))

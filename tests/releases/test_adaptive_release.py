@@ -33,6 +33,21 @@ def data(tmp_path) -> Path:
     return path
 
 
+def test_rows_that_no_record_can_be_in_are_0_without_error(data, tmp_path):
+    """No one of sex m is 3 to 5 years old: in the table of three attributes, too."""
+    domain = rp.Domain(DOMAIN.attributes, ({"sex": "m", "age": "3..5"},))
+    workload = rp.Workload.of(domain, [("sex", "age", "region"), ("sex", "age")])
+    plan = adaptive_plan(workload, budget=rp.Budget(rho="1/2"), expected_records=5_000)
+    done = release(plan, data, tmp_path / "out").part("rounds")
+    small = done.table("sex", "age").to_numpy()
+    assert list(small[4, :2]) == ["m", "3 to 5"]
+    assert (small[4, 2:6] == 0).all()
+    table = done.table("sex", "age", "region")
+    assert (table.loc[16:19, ["value", "model_error"]].to_numpy() == 0).all()
+    sums = table["value"].to_numpy().reshape(2, 3, 4).sum(axis=2).ravel()
+    assert sums == pytest.approx(small[:, 2].astype(float))
+
+
 def measured_numbers(output: Path) -> bytes:
     """What stands on the disk of a run that was stopped, as far as it is noted."""
     folder = output.with_name(f".{output.name}.unfinished") / "run"

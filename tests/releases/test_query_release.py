@@ -16,6 +16,7 @@ import rpexplore
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import Counts
+from rpexplore.domain.result_schema import IMPOSSIBLE_NOTE
 from rpexplore.errors import LedgerError, PlanError, ReleaseError
 from rpexplore.planning.counts import query_plan
 from rpexplore.releases.ledger.ledger import Ledger
@@ -92,6 +93,16 @@ def test_answers_stand_beside_their_names_and_accuracy(data, output, without_noi
         assert row[0] == expected.name
         assert [float(each) for each in row[1:5]] == list(expected)[1:5]
         assert row[5] == str(expected.met).lower()
+
+
+def test_counts_that_no_record_can_be_in_are_marked(tmp_path):
+    """Nobody has a = 0 and b = 1: a count of nothing else, beside one of it and more."""
+    domain = Domain(Domain.from_sizes({"a": 2, "b": 2}).attributes, ({"a": "0", "b": "1"},))
+    queries = QueryList(domain, [[0, 1, 0, 0], [0, 1, 0, 1]], ("none", "some"), [5, 5])
+    pd.DataFrame({"a": [0, 1], "b": [0, 1]}).to_csv(tmp_path / "d.csv", index=False)
+    done = release(query_plan(queries, budget=Budget(rho=1)), tmp_path / "d.csv", tmp_path / "out")
+    assert done.part("counts").answers["note"].tolist() == [IMPOSSIBLE_NOTE, ""]
+    assert "a=0 b=1" in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_answers_follow_from_the_measured_integers_and_the_plan_alone(data, output):

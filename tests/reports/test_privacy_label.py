@@ -116,3 +116,11 @@ def test_the_budget_is_shown_as_it_was_set(budget):
     ((name, value),) = budget.items()
     letter = {"rho": "ρ", "mu": "μ", "privacy_cost": "2ρ"}[name]
     assert f"set as {letter} = {value};" in facts(plan(**budget))["The promise"]
+
+
+def test_a_delta_that_is_too_large_is_said_beside_the_promise():
+    part = label(plan(epsilon=1, delta="0.05"), rp.ExpectedCounts.of_total(1_000)).parts[0]
+    assert isinstance(part, Facts)
+    promise = next(" ".join(sentences) for term, *sentences in part.rows if term == "The promise")
+    assert "δ = 0.05 is not below 1/1,000" in promise
+    assert "below 1/" not in facts(plan(epsilon=1, delta="1e-6"))["The promise"]

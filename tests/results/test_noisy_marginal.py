@@ -113,6 +113,8 @@ def test_different_noisy_marginals_have_different_hashes():
         ([1, float("-inf")], 1, "must be finite numbers, got -inf"),
         ([1, 2], 0, "must be positive, got 0"),
         ([1, 2], -1, "must be positive, got -1"),
+        ([1, 2], "1e-400", "must be 1e-100 to 1e100, got 1/1.* cannot be computed with"),
+        ([1, 2], "1e400", "must be 1e-100 to 1e100, got 1000.* cannot be computed with"),
         ([1, 2], float("nan"), "variance must be a finite number"),
         ([1, 2], "many", "variance must be a finite number, got many"),
     ],

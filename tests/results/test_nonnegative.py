@@ -8,11 +8,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from rpexplore.domain.values import StructuralZeros
 from rpexplore.errors import ReleaseError
+from rpexplore.estimation import nonnegative as nonnegative_module
+from rpexplore.estimation.nonnegative import GAP, CellCoupling, nonnegative
 from rpexplore.estimation.table_map import TableMap, subsets
 from rpexplore.planning.mechanism.reconstruction import marginal
-from rpexplore.results.estimates import nonnegative as nonnegative_module
-from rpexplore.results.estimates.nonnegative import GAP, CellCoupling, nonnegative
 from tests.support.generalised import any_strategy
 from tests.support.oracles import kron
 
@@ -61,7 +62,7 @@ def drawn(tables, sizes, strategies, seed, noise=3.0):
     return values
 
 
-def dense_optimum(contributions, tables, sizes, strategies):
+def dense_optimum(contributions, tables, sizes, strategies, zeros=None):
     """The smallest distance, by an interior-point method on explicit matrices."""
     unknown = {
         subset: cp.Variable(int(np.prod([sizes[i] - 1 for i in subset], dtype=int)))
@@ -78,6 +79,9 @@ def dense_optimum(contributions, tables, sizes, strategies):
             for subset in subsets(table)
         )
         constraints.append(values >= 0)
+        possible = None if zeros is None else zeros.possible(table)
+        if possible is not None:
+            constraints.append(values[np.flatnonzero(~possible)] == 0)
     constraints.append(unknown[()] == max(float(contributions[()]), 0.0))
     distance = sum(
         cp.sum_squares(unknown[subset] - wanted[subset]) for subset in contributions if subset
@@ -115,10 +119,33 @@ def test_it_is_the_optimum_with_strategies_too(problem):
     check_optimum(*problem)
 
 
-def check_optimum(sizes, tables, strategies, seed):
+@given(problems(with_strategies=False))
+@settings(deadline=None, max_examples=15)
+def test_it_is_the_optimum_where_cells_are_impossible(problem):
+    check_optimum(*problem, impossible(*problem))
+
+
+@given(problems(with_strategies=True))
+@settings(deadline=None, max_examples=15)
+def test_it_is_the_optimum_where_cells_are_impossible_with_strategies_too(problem):
+    check_optimum(*problem, impossible(*problem))
+
+
+def impossible(sizes, tables, strategies, seed):
+    """One value of each attribute of two of the tables; the last record of all stays possible."""
+    rng = np.random.default_rng(seed)
+    conditions = []
+    for table in tables[:2]:
+        if table:
+            values = {i: np.arange(sizes[i]) == rng.integers(sizes[i] - 1) for i in table}
+            conditions.append(values)
+    return StructuralZeros(tuple(sizes.tolist()), tuple(conditions))
+
+
+def check_optimum(sizes, tables, strategies, seed, zeros=None):
     contributions = drawn(tables, sizes, strategies, seed)
-    solution = nonnegative(contributions, sizes, strategies, gap=1e-6)
-    value, dense = dense_optimum(contributions, tables, sizes, strategies)
+    solution = nonnegative(contributions, sizes, strategies, zeros=zeros, gap=1e-6)
+    value, dense = dense_optimum(contributions, tables, sizes, strategies, zeros)
     scale = sum(float(np.sum(values**2)) for values in contributions.values())
     assert solution.contributions[()] == max(float(contributions[()]), 0.0)
     allowed = 1e-6 * scale + 1e-9  # of the interior-point method
@@ -136,7 +163,32 @@ def check_optimum(sizes, tables, strategies, seed):
         )
     for table in TableMap(contributions, sizes, strategies).tables:
         cells = marginal(table, sizes, within(table, solution.contributions), strategies)
-        assert cells.min() >= 0
+        possible = None if zeros is None else zeros.possible(table)
+        if possible is None:
+            assert cells.min() >= (0 if zeros is None else -1e-12 * np.sqrt(scale))
+        else:
+            assert cells[possible].min() >= -1e-12 * np.sqrt(scale)
+            assert np.abs(cells[~possible]).max() <= 1e-12 * np.sqrt(scale)
+
+
+def test_what_is_measured_without_error_stays_where_cells_are_impossible():
+    """Counts that have no record there are their own nearest tables: nothing moves."""
+    zeros = StructuralZeros(
+        tuple(SIZES.tolist()),
+        ({0: np.arange(3) == 1, 1: np.arange(4) > 1}, {1: np.arange(4) == 3, 3: np.arange(5) < 2}),
+    )
+    counts = np.random.default_rng(1).poisson(5.0, SIZES).astype(float)
+    counts[1, 2:], counts[:, 3, :, :2] = 0, 0
+    tables = TableMap(family_of(PAIRS), SIZES, {})
+    exact = {
+        subset: tables.decomposed(
+            subset, counts.sum(axis=tuple(axis for axis in range(4) if axis not in subset))
+        )
+        for subset in tables.family
+    }
+    solution = nonnegative(exact, SIZES, {}, zeros=zeros).contributions
+    for subset, values in exact.items():
+        np.testing.assert_allclose(solution[subset], values, atol=1e-9)
 
 
 def within(table, contributions):

@@ -15,7 +15,7 @@ from rpexplore.cli.after import postprocess as postprocess_verb
 from rpexplore.cli.console import Verbs
 from rpexplore.cli.options import command
 from rpexplore.domain.readings import READINGS
-from rpexplore.domain.result_schema import PROCESSED, SMOOTH, Schema, frame_of
+from rpexplore.domain.result_schema import IMPOSSIBLE_NOTE, PROCESSED, SMOOTH, Schema, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.release import release
@@ -104,6 +104,90 @@ def test_the_unbiased_answers_stand_beside(pure, tmp_path, method, rounded):
         assert rows["unbiased_value"].equals(unbiased["value"])
         for name in ("standard_error", "lower_95", "upper_95"):
             assert rows[name].equals(unbiased[name])
+
+
+IMPOSSIBLE = rp.Domain(
+    DOMAIN.attributes,
+    [{"age": "0..1", "sex": "f"}, {"sex": "m", "value_is": ["b", "c"]}],  # so never age ≤ 1, not a
+)
+
+
+@pytest.fixture(scope="module")
+def with_zeros(tmp_path_factory) -> TableRelease:
+    """At a noise of several records a cell, of sixty."""
+    folder = tmp_path_factory.mktemp("with_zeros")
+    rng = np.random.default_rng(0)
+    ages = rng.binomial(5, 0.4, 60)
+    sexes = np.where((ages < 2) | (rng.random(60) < 0.5), "m", "f")
+    values = np.where(sexes == "m", "a", rng.choice(list("abc"), 60))
+    rows = {"age": ages, "sex": sexes, "value_is": values, "one": "only"}
+    pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
+    workload = rp.Workload.all_up_to(IMPOSSIBLE, 2, only=["age", "sex", "value_is"])
+    workload = workload.with_bases({"age": Prefix()}, tables=[["age", "sex"]])
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10"))
+    release(plan, folder / "records.csv", folder / "out")
+    return TableRelease.load(folder / "out")
+
+
+def possible(ages, sexes, values):
+    """Whether some record has one of each."""
+    return any(
+        not (age < 2 and sex == "f") and not (sex == "m" and value != "a")
+        for age in ages
+        for sex in sexes
+        for value in values
+    )
+
+
+IMPOSSIBLE_ROWS = {
+    ("age", "sex"): [possible(range(up + 1), sex, "abc") for up in range(6) for sex in "fm"],
+    ("sex", "value_is"): [possible(range(6), sex, one) for sex in "fm" for one in "abc"],
+    ("age", "value_is"): [possible([age], "fm", one) for age in range(6) for one in "abc"],
+}
+
+
+def test_released_tables_mark_rows_that_no_record_can_be_in(with_zeros):
+    for table in with_zeros.table_names:
+        rows = with_zeros.table(*table)
+        notes = Schema.of(rows).names("note")
+        if table not in IMPOSSIBLE_ROWS:
+            assert notes == []
+            continue
+        assert not Schema.of(rows).is_processed
+        assert notes == ["note"]
+        expected = [
+            "" if is_possible else IMPOSSIBLE_NOTE for is_possible in IMPOSSIBLE_ROWS[table]
+        ]
+        assert expected.count(IMPOSSIBLE_NOTE) > 0
+        assert rows["note"].tolist() == expected
+        assert (rows["standard_error"] > 0).all()
+    by_single_values = with_zeros.counts("age", "sex")
+    assert by_single_values["note"].tolist() == [
+        "" if i not in (0, 2) else IMPOSSIBLE_NOTE for i in range(12)
+    ]
+    readme = (with_zeros.folder / "README.md").read_text()
+    assert "age=0..1 sex=f; sex=m value_is=b,c" in " ".join(readme.split())
+
+
+@pytest.mark.parametrize(("method", "rounded"), WAYS)
+def test_rows_that_no_record_can_be_in_are_0_and_tables_agree(
+    with_zeros, tmp_path, method, rounded
+):
+    processed = postprocess(with_zeros, tmp_path / "out", method=method, rounded=rounded)
+    for table, are_possible in IMPOSSIBLE_ROWS.items():
+        rows = processed.table(*table)
+        assert np.all(rows["value"][~np.array(are_possible)] == 0)
+        assert rows["note"].eq(IMPOSSIBLE_NOTE).tolist() == [not one for one in are_possible]
+        assert rows["value_is"].eq(processed.label).all()
+        if method == "smooth":
+            assert np.all(rows["model_error"].fillna(0)[~np.array(are_possible)] == 0)
+    if not rounded:
+        single = processed.table("age", "value_is")["value"].to_numpy().reshape(6, 3)
+        assert single.sum(axis=1) == pytest.approx(processed.table("age")["value"].to_numpy())
+        assert single.sum(axis=0) == pytest.approx(processed.table("value_is")["value"].to_numpy())
+    readme = " ".join((processed.folder / "README.md").read_text().split())
+    assert "Rows that no record can be in are 0" in readme
+    assert "2 impossible combinations: age=0..1 sex=f; sex=m value_is=b,c." in readme
 
 
 @pytest.mark.parametrize(("method", "rounded"), WAYS)

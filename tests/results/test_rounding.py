@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore.results.estimates.nonnegative import rounded
+from rpexplore.estimation.nonnegative import rounded
 
 
 def totals_of(table):

@@ -11,6 +11,7 @@ from scipy.stats import gamma, norm
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation import table_map
+from rpexplore.estimation.nonnegative import nonnegative
 from rpexplore.estimation.one_way import (
     SCALES,
     kept_share,
@@ -25,7 +26,6 @@ from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.estimation.standard_errors import ErrorModel, error_factor, pooled_factor
 from rpexplore.estimation.table_map import MeasuredResiduals, TableMap, subsets
 from rpexplore.planning.mechanism.reconstruction import MarginalNoise, marginal
-from rpexplore.results.estimates.nonnegative import nonnegative
 from tests.support.generalised import any_strategy
 
 

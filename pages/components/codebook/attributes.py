@@ -127,8 +127,9 @@ def impossible_combinations() -> None:
     domain = current().domain
     refused_by, typed = st.session_state.get(REFUSED, (None, ""))
     st.markdown(
-        f"{meaning('Impossible combination')} Synthetic records are made without them. Planning "
-        "does not use them, and the noise stays the same."
+        f"{meaning('Impossible combination')} Nonnegative, smooth and whole tables are 0 there, "
+        "and synthetic records are made without them. Planning does not use them, and the noise "
+        "stays the same."
     )
     st.text_area(
         "Impossible combinations, one a line",

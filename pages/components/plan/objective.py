@@ -199,7 +199,7 @@ def budget_inputs() -> None:
 def budget_meaning() -> None:
     """What the budget promises, what it is in other units, and which ones were published."""
     budget = current().budget
-    for note in budget_units.budget_warnings(budget):
+    for note in budget_units.budget_warnings(budget, current().expected):
         st.info(note)
     st.caption(budget_units.describe_guess(budget))
     # Only when it is open: it takes as long as a chart, at each step of the slider.

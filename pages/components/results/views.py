@@ -16,7 +16,7 @@ from rpexplore.analysis.released_cells import (
     describe_margins,
     released_grid,
 )
-from rpexplore.domain.result_schema import Role, Schema
+from rpexplore.domain.result_schema import NOTE, Role, Schema
 from rpexplore.figures.cells import (
     MOST_BARS,
     MOST_CELLS,
@@ -306,7 +306,7 @@ def columns_of(frame: pd.DataFrame) -> dict[str, Column]:
     """How each column of a table is shown, by its role: labels, counts, intervals."""
     schema = Schema.of(frame)
     kind = "noisy"
-    if schema.has("note"):
+    if schema.is_processed:
         kind = "processed"
     if schema.is_smooth:
         kind = "smooth" if schema.has_unbiased else "estimated"
@@ -327,10 +327,13 @@ def columns_of(frame: pd.DataFrame) -> dict[str, Column]:
         "flag": Column("target met", "text"),
         "note": Column(f"what the {'processed' if unbiased else kind} count is", "text"),
     }
-    return {
+    columns = {
         column.name: heads.get(column.role, Column(column.name, "name"))
         for column in schema.columns
     }
+    if any(column.name == NOTE.name and column.role == "note" for column in schema.columns):
+        columns[NOTE.name] = Column("note", "text")
+    return columns
 
 
 def file_of(names: Sequence[str], publication: Publication) -> str:

@@ -29,7 +29,7 @@ from rpexplore.planning.areas.solvers import (
 from rpexplore.planning.losses.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.optimal_strategies import with_best_strategies
-from rpexplore.planning.planner import rho_with_allowance, typed_above
+from rpexplore.planning.planner import refuse_weights, rho_with_allowance, typed_above
 from rpexplore.planning.solvers.solution import report_gap
 from rpexplore.privacy.budget import Budget
 
@@ -91,6 +91,8 @@ def plan_areas(
             "one (MaxVariance), or either within required targets (SumWithinTargets, "
             f"MaxWithinTargets), got {type(loss).__name__}."
         )
+    for asked, weights in zip(workload.workloads, table_weights(workload, loss), strict=True):
+        refuse_weights(weights, asked)
     if tolerance is None:
         tolerance = _SUM_TOLERANCE if isinstance(loss, SumOfVariances) else _TOLERANCE
     with one_thread():

@@ -111,6 +111,21 @@ def answers(values: np.ndarray, matrices: Sequence[QueryMatrix | None]) -> np.nd
     return values
 
 
+def impossible_answers(
+    domain: Domain, attributes: AttributeIndices, matrices: Sequence[QueryMatrix | None] = ()
+) -> np.ndarray | None:
+    """Which answers of a table count no possible record; None if all count some.
+
+    bool, one axis an attribute. matrices: as for `answers`; those that do not count records, but
+    weigh them, leave it open.
+    """
+    possible = domain.structural_zeros.possible(attributes)
+    if possible is None or any(one and not one.basis.counts_records for one in matrices):
+        return None
+    none = answers(possible.astype(float), matrices) == 0
+    return none if np.any(none) else None
+
+
 def query_matrices(workload: Workload) -> list[QueryMatrix | None]:
     """The queries of each of `workload.attribute_bases`; None: single values. To be made once."""
     attributes = workload.domain.attributes

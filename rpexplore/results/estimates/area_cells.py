@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 
+from rpexplore.common.text import describe_count
 from rpexplore.domain.area_tree import AreaRange
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.domain.values import product_query
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.mechanism.reconstruction import marginal
@@ -137,9 +137,10 @@ class AreaCells:
 def check_cells(shape: Sequence[int]) -> None:
     """Raise `ReleaseError` for a table of more cells than can be counted in an area."""
     if (n_cells := prod(shape)) > MOST_CELLS:
+        cells = f"{n_cells:,}" if n_cells < 10**15 else describe_count(n_cells)
         raise ReleaseError(
-            f"Whole counts need a table of all attributes together, which has {n_cells:,} cells in "
-            f"an area; {MOST_CELLS:,} can be counted at most. Plan tables of fewer attributes."
+            f"Whole counts need a table of all attributes together, which has {cells} cells in an "
+            f"area; {MOST_CELLS:,} can be counted at most. Plan tables of fewer attributes."
         )
 
 
@@ -205,20 +206,9 @@ def why_no_whole_counts(plan: AreaPlan) -> str:
 
 def _possible(plan: AreaPlan, attributes: AttributeIndices) -> np.ndarray:
     """Where there may be records by the codebook: bool[n_cells]."""
-    shape = tuple(plan.domain.sizes[list(attributes)].tolist())
-    possible = np.ones(shape, dtype=bool)
-    for combination in plan.domain.impossible:
-        members = {
-            plan.domain.position(name): np.array(selected, dtype=bool)
-            for name, selected in product_query(plan.domain, dict(combination.selections)).items()
-        }
-        if all(index in attributes or np.all(own) for index, own in members.items()):
-            inside = np.ones(shape, dtype=bool)
-            for axis, index in enumerate(attributes):
-                if index in members:
-                    inside &= members[index].reshape([-1, *(1,) * (len(shape) - axis - 1)])
-            possible &= ~inside
-    return possible.ravel()
+    possible = plan.domain.structural_zeros.possible(attributes)
+    n_cells = prod(plan.domain.sizes[list(attributes)].tolist())
+    return np.ones(n_cells, dtype=bool) if possible is None else possible.ravel()
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ import pyarrow.parquet
 
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.values import StructuralZeros
 from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
 from rpexplore.estimation.table_map import MeasuredResiduals
 from rpexplore.releases.manifest import file_entry
@@ -32,12 +33,21 @@ if TYPE_CHECKING:
 
 
 def smooth(estimates: Estimates, *, on_progress: Progress = no_progress) -> SmoothTables:
-    """The smooth tables of what was measured; the same estimates always give the same tables."""
-    return smooth_residuals(measured_residuals(estimates), on_progress=on_progress)
+    """The smooth tables of what was measured; the same estimates always give the same tables.
+
+    Cells that impossible combinations leave without a record are 0.
+    """
+    measured = measured_residuals(estimates, zeros=estimates.domain.structural_zeros)
+    return smooth_residuals(measured, on_progress=on_progress)
 
 
-def measured_residuals(estimates: Estimates, largest_order: int | None = None) -> MeasuredResiduals:
-    """What the fit needs of estimates; largest_order: the most attributes of one, None for all."""
+def measured_residuals(
+    estimates: Estimates, largest_order: int | None = None, zeros: StructuralZeros | None = None
+) -> MeasuredResiduals:
+    """What the fit needs of estimates.
+
+    largest_order: the most attributes of one, None for all; zeros: where tables are to be 0
+    """
     contributions = estimates.contributions
     if largest_order is not None:
         # By key, as what is left out need not be read.
@@ -47,7 +57,9 @@ def measured_residuals(estimates: Estimates, largest_order: int | None = None) -
             if len(subset) <= largest_order
         }
     variances = {subset: float(estimates.variances[subset]) for subset in contributions}
-    return MeasuredResiduals(contributions, variances, estimates.domain.sizes, estimates.strategies)
+    return MeasuredResiduals(
+        contributions, variances, estimates.domain.sizes, estimates.strategies, zeros
+    )
 
 
 # ---- How far the smooth counts of groups are from the unbiased ones.

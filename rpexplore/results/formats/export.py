@@ -22,6 +22,7 @@ from rpexplore.domain import result_schema
 from rpexplore.domain.result_schema import (
     ADAPTIVE,
     CV,
+    NOTE,
     OWN_COUNTS,
     PUBLISHABLE,
     RELEASED,
@@ -44,7 +45,9 @@ from rpexplore.results.results import AnyResults, load_any_results, sources_of
 # another one whatever the case. An attribute has the same name in every table.
 
 
-_TAKEN = {one.name for one in (*RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], CV, PUBLISHABLE)}
+_TAKEN = {
+    one.name for one in (*RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], NOTE, CV, PUBLISHABLE)
+}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Combinations of values that no record may have, and records as rows of zeros and ones."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,16 @@ from rpexplore.domain.domain import Domain
 from rpexplore.domain.values import (
     ImpossibleCombination,
     Selection,
+    StructuralZeros,
     combination_from_text,
     example_of,
     product_query,
 )
-from rpexplore.errors import ReleaseError
+from rpexplore.errors import DomainError, ReleaseError
 
 # ---- Combinations of values that no record may have, as a codebook or common knowledge states
 # them.
 
-
-_MOST_TRIED = 100_000  # partial records, when one possible record is searched for
 
 Never = Mapping[str, Selection]
 """A product condition, as the `where` of an answer: {"age": "0..14", "sex": "F"}."""
@@ -76,17 +74,8 @@ def of_names(
     return parts
 
 
-@dataclass(frozen=True, eq=False)
-class Impossible:
-    """Product conditions that no record may meet.
-
-    sizes       numbers of values of the records' attributes
-    conditions  of each condition the values of each attribute that it names: bool[size], by the
-                attribute's position among those of the records
-    """
-
-    sizes: tuple[int, ...]
-    conditions: tuple[Mapping[int, np.ndarray], ...]
+class Impossible(StructuralZeros):
+    """Product conditions that no record may meet, by the positions of the records' attributes."""
 
     @classmethod
     def of(cls, domain: Domain, attributes: Sequence[int], never: Sequence[Never]) -> "Impossible":
@@ -141,47 +130,16 @@ class Impossible:
 
         Raises `ReleaseError` if there is none, or none is found in time.
         """
-        named = sorted({index for condition in self.conditions for index in condition})
-        record = np.zeros(len(self.sizes), dtype=np.int16)
-        # Values that no condition tells apart are alike: one of each kind is enough.
-        kinds = {index: self._kinds(index) for index in named}
-        tried = 0
-
-        def completed(depth: int) -> bool:
-            nonlocal tried
-            if depth == len(named):
-                return True
-            set_before = set(named[: depth + 1])
-            decided = [
-                condition
-                for condition in self.of_attribute(named[depth])
-                if set_before.issuperset(condition)
-            ]
-            for value in kinds[named[depth]]:
-                tried += 1
-                if tried > _MOST_TRIED:
-                    raise ReleaseError(
-                        "No record was found that is in none of the impossible combinations, in "
-                        f"{_MOST_TRIED:,} attempts; state fewer of them."
-                    )
-                record[named[depth]] = value
-                met = [_are_members(record[np.newaxis], condition)[0] for condition in decided]
-                if not any(met) and completed(depth + 1):
-                    return True
-            return False
-
-        if not completed(0):
+        try:
+            record = super().possible_record()
+        except DomainError as error:
+            raise ReleaseError(str(error)) from None
+        if record is None:
             raise ReleaseError(
-                "Every record is in one of the impossible combinations, so there can be no "
-                "records; leave out one of them."
+                "No record was found that is in none of the impossible combinations, in so many "
+                "attempts as there is time for; state fewer of them."
             )
         return record
-
-    def _kinds(self, attribute: int) -> list[int]:
-        """The first value of each kind of values that the conditions tell apart."""
-        columns = np.stack([c[attribute] for c in self.of_attribute(attribute)], axis=1)
-        _, first = np.unique(columns, axis=0, return_index=True)
-        return sorted(first.tolist())
 
 
 def _are_members(codes: np.ndarray, condition: Mapping[int, np.ndarray]) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Engine "population": records drawn from the pairwise model that fits two-way tables."""
 
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 
@@ -21,6 +22,7 @@ _CHUNK = 4096  # records that a sweep takes at once
 # Tried from 0.3 and 10 to 0.03 and 1 on census records: smaller is nearer, until it oscillates.
 _SLACK_SHARE, _SLACK = 0.05, 2.0
 _LOWEST_SHARE = 1e-12  # of records, so that its logarithm is finite
+_MOST_TOGETHER = 2_000  # combinations of kinds, a number for each and each record of a chunk
 
 
 class PairModel:
@@ -31,6 +33,7 @@ class PairModel:
     measured    bool[V, V]: whether the pair of their attributes has a target
     neighbours  int64[d]: with how many attributes each has one
     potentials  float32[V, V]: θ, symmetric, 0 where nothing is measured
+    log_shares  float32[V]: of the one-way shares
     """
 
     def __init__(self, targets: PairTargets, impossible: Impossible) -> None:
@@ -49,7 +52,7 @@ class PairModel:
         self.one_way = np.concatenate(targets.one_way)
         np.fill_diagonal(self.shares, self.one_way)
         self.potentials = np.zeros((n_values, n_values), dtype=np.float32)
-        self._log_shares = np.log(np.maximum(self.one_way, _LOWEST_SHARE)).astype(np.float32)
+        self.log_shares = np.log(np.maximum(self.one_way, _LOWEST_SHARE)).astype(np.float32)
 
     def block(self, attribute: int) -> slice:
         """Where an attribute's values are among all."""
@@ -62,7 +65,7 @@ class PairModel:
         self, indicators: Indicators, codes: np.ndarray, attribute: int, potentials: np.ndarray
     ) -> np.ndarray:
         """P of each value of an attribute given the others, up to a factor: float32[n, size]."""
-        weights = indicators.times(potentials) + self._log_shares[self.block(attribute)]
+        weights = indicators.times(potentials) + self.log_shares[self.block(attribute)]
         forbidden = self.impossible.forbidden(codes, attribute)
         if forbidden is not None:
             weights[forbidden] = -np.inf  # never all: the value that the record has is possible
@@ -86,13 +89,21 @@ def sweep(
         on_share(start / len(codes))
         chunk = codes[start : start + _CHUNK]
         indicators = model.indicators(chunk)
+        draw_connected(
+            model,
+            chunk,
+            indicators,
+            numbers,
+            lambda attribute: model.potentials[:, model.block(attribute)],
+        )
         for attribute in range(len(model.sizes)):
             block = model.block(attribute)
             weights = model.weights(indicators, chunk, attribute, model.potentials[:, block])
             cumulative = np.cumsum(weights, axis=1)
             weights /= cumulative[:, -1:]
             frequencies[:, block] += indicators.sums(weights)
-            _draw(chunk, attribute, cumulative, indicators, numbers)
+            chunk[:, attribute] = _drawn(cumulative, numbers)
+            indicators.change(attribute, chunk[:, attribute])
     frequencies += frequencies.T.copy()
     frequencies /= 2 * len(codes)
     return frequencies
@@ -121,15 +132,22 @@ def sweep_with_feedback(
         indicators = model.indicators(chunk)
         counts -= indicators.pair_counts()
         others = np.float32(1 - len(chunk) / n)
-        for attribute in range(len(model.sizes)):
+
+        def pulled(
+            attribute: int, others: np.float32 = others, counts: np.ndarray = counts
+        ) -> np.ndarray:
             block = model.block(attribute)
             goal, scale = wanted[:, block], np.float32(tempering[attribute])
             missing = goal * others - counts[:, block]
             pull = np.clip(missing / ((_SLACK_SHARE * goal + _SLACK) * scale), -1, 1)
             pull[~model.measured[:, block]] = 0
-            weights = model.weights(indicators, chunk, attribute, model.potentials[:, block] + pull)
-            cumulative = np.cumsum(weights, axis=1)
-            _draw(chunk, attribute, cumulative, indicators, numbers)
+            return model.potentials[:, block] + pull
+
+        draw_connected(model, chunk, indicators, numbers, pulled)
+        for attribute in range(len(model.sizes)):
+            weights = model.weights(indicators, chunk, attribute, pulled(attribute))
+            chunk[:, attribute] = _drawn(np.cumsum(weights, axis=1), numbers)
+            indicators.change(attribute, chunk[:, attribute])
         counts += indicators.pair_counts()
 
 
@@ -161,19 +179,65 @@ def misfit(model: PairModel, frequencies: np.ndarray) -> float:
     return differences / (4 * len(model.targets.pairs))
 
 
-def _draw(
+def draw_connected(
+    model: PairModel,
     codes: np.ndarray,
-    attribute: int,
-    cumulative: np.ndarray,
     indicators: Indicators,
     numbers: SeededNumbers,
+    potentials: Callable[[int], np.ndarray],
 ) -> None:
-    """Draw an attribute of each record; cumulative: float32[n, size], sums of weights."""
+    """Draw all attributes that impossible combinations connect together, in `codes` itself.
+
+    One by one they would stay for ever on one side of what is impossible: a record with a = 0 and
+    c = 0 never gets a = 1 and c = 1, if those between them are impossible. The kinds of their
+    values are drawn together, each attribute's weights without the potentials among them; then
+    values of these kinds, which are taken by the rule of Metropolis and Hastings for these
+    potentials (docs/mathematics.md §14.2).
+
+    potentials: of the values of an attribute, float32[V, size]
+    """
+    rows = np.arange(len(codes))
+    for connected, possible in model.impossible.connected:
+        if len(possible) > _MOST_TOGETHER:
+            continue
+        of_attributes = [potentials(attribute) for attribute in connected]
+        old = codes[:, connected].astype(np.int64)
+        starts, weights = model.offsets[list(connected)], []
+        together = np.ones((len(codes), len(possible)))
+        for axis, attribute in enumerate(connected):
+            own = indicators.times(of_attributes[axis]).astype(float)
+            own += model.log_shares[model.block(attribute)]
+            for other, start in enumerate(starts):
+                if other != axis:
+                    own -= of_attributes[axis][start + old[:, other]]
+            weights.append(np.exp(own - own.max(axis=1, keepdims=True)))
+            kinds = model.impossible.kinds[attribute]
+            by_kind = weights[axis] @ (kinds[:, np.newaxis] == np.arange(kinds.max() + 1))
+            together *= by_kind[:, possible[:, axis]]
+        new = old.copy()
+        chosen = possible[_drawn(np.cumsum(together, axis=1), numbers)]
+        for axis, attribute in enumerate(connected):
+            of_kind = model.impossible.kinds[attribute] == chosen[:, axis, np.newaxis]
+            new[:, axis] = _drawn(np.cumsum(weights[axis] * of_kind, axis=1), numbers)
+        gain = np.zeros(len(codes))
+        for first, second in combinations(range(len(connected)), 2):
+            table = of_attributes[second]
+            gain += table[starts[first] + new[:, first], new[:, second]]
+            gain -= table[starts[first] + old[:, first], old[:, second]]
+        taken = numbers.uniforms(len(codes)) < np.exp(np.minimum(gain, 0))
+        taken &= np.all([one[rows, new[:, axis]] > 0 for axis, one in enumerate(weights)], axis=0)
+        taken &= together.sum(axis=1) > 0
+        for axis, attribute in enumerate(connected):
+            codes[:, attribute] = np.where(taken, new[:, axis], old[:, axis])
+            indicators.change(attribute, codes[:, attribute])
+
+
+def _drawn(cumulative: np.ndarray, numbers: SeededNumbers) -> np.ndarray:
+    """A value for each record; cumulative: [n, values], sums of weights."""
     # Below the last sum by at least one step of rounding: what has no weight is never drawn.
-    thresholds = numbers.uniforms(len(codes)) * cumulative[:, -1]
+    thresholds = numbers.uniforms(len(cumulative)) * cumulative[:, -1]
     values = (cumulative <= thresholds[:, np.newaxis]).sum(axis=1)
-    codes[:, attribute] = values
-    indicators.change(attribute, values)
+    return np.minimum(values, cumulative.shape[1] - 1)
 
 
 # ---- Engine "population": records drawn from the pairwise model that fits two-way tables.

@@ -53,6 +53,7 @@ NUMBER = "synthetic_record"  # the first column: says on every row what it is
 LABEL = "synthetic records; no row is a person; drawn from a model of noisy tables; biased"
 
 LEFT_OUT = "left_out"  # in the manifest: impossible combinations of attributes in no table
+UNMET = "unmet"  # in the manifest: groups whose share is not that of the tables; else not there
 ADAPTIVE = "is_adaptive"  # in the manifest, true: made of an adaptive release; else not there
 MUCH_EXCLUDED = 0.01  # of the records, by one impossible combination
 _MORE_BY_CHANCE = 1.25  # than on average, of a misfit that is one of independent records
@@ -146,6 +147,22 @@ def describe_left_out(made: Mapping[str, Any]) -> str:
     )
 
 
+def describe_unmet(made: Mapping[str, Any]) -> str:
+    """Which groups are not as large as in the smooth tables, in a sentence; "" if all are."""
+    groups = [
+        f"{name}={value} ({describe_share(share)} of the records, {describe_share(wanted)} of the "
+        "smooth counts)"
+        for name, value, share, wanted in made.get(UNMET, ())
+    ]
+    if not groups:
+        return ""
+    more = f"; and {len(groups) - _MOST_LISTED:,} more" if len(groups) > _MOST_LISTED else ""
+    return (
+        "The tables could not be met under the impossible combinations. Groups of another size: "
+        f"{'; '.join(groups[:_MOST_LISTED])}{more}. Check what was stated as impossible."
+    )
+
+
 def checked_engine(name: str) -> str:
     """The name of an engine; `ReleaseError` for any other."""
     if name not in ENGINES:
@@ -166,7 +183,7 @@ class SyntheticRecords:
     def load(cls, folder: str | Path) -> "SyntheticRecords":
         """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        facts_stated = (*_FACTS, *({LEFT_OUT, ADAPTIVE} & read_manifest(folder).keys()))
+        facts_stated = (*_FACTS, *({LEFT_OUT, UNMET, ADAPTIVE} & read_manifest(folder).keys()))
         manifest = checked_folder(folder, KIND, _NOUN, facts_stated)
         loaded = cls(folder, MappingProxyType(manifest))
         try:
@@ -175,7 +192,7 @@ class SyntheticRecords:
             with file:
                 stated = json.loads(file.schema_arrow.metadata[MADE])
                 n_records = file.metadata.num_rows
-            if any(stated.get(key) != manifest.get(key) for key in (LEFT_OUT, ADAPTIVE)):
+            if any(stated.get(key) != manifest.get(key) for key in (LEFT_OUT, UNMET, ADAPTIVE)):
                 raise not_as_written(folder, _NOUN, "its records say otherwise")
             facts = {
                 "label": text_of(stated, "label"),
@@ -279,6 +296,7 @@ class SyntheticRecords:
             describe_misfit(self.manifest),
             describe_few(self.manifest),
             self._warning,
+            describe_unmet(self.manifest),
             self.left_out,
         )
         return " ".join(filter(None, sentences))

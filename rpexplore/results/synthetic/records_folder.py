@@ -65,12 +65,14 @@ from rpexplore.results.synthetic.records import (
     NUMBER,
     RECORDS,
     TABLES,
+    UNMET,
     SyntheticRecords,
     checked_engine,
     describe_few,
     describe_left_out,
     describe_misfit,
     describe_tables,
+    describe_unmet,
     describe_use,
 )
 from rpexplore.results.synthetic.targets import (
@@ -173,12 +175,17 @@ def synthesize(
         part_of_progress(on_progress, _DRAWN, _COMPARED),
     )
     fitted_to = targets.without(impossible)
+    unmet = [
+        (domain.names[attributes[i]], domain.attributes[attributes[i]].labels()[value], *shares)
+        for i, value, *shares in fitted_to.groups_off(codes)
+    ]
     made = {
         "label": LABEL,
         "engine": engine,
         "attributes": [domain.names[index] for index in attributes],
         "never": [condition_texts(condition) for condition in conditions],
         **({LEFT_OUT: left_out} if left_out else {}),
+        **({UNMET: [list(group) for group in unmet]} if unmet else {}),
         **({ADAPTIVE: True} if estimates.is_adaptive else {}),
         "excluded": [targets.share_of(condition) for condition in impossible.conditions],
         "misfit": fitted_to.misfit(codes),
@@ -304,6 +311,7 @@ def _write_readme(
             "misfit": describe_misfit(made),
             "few": describe_few(made),
             "left_out": describe_left_out(made),
+            "unmet": describe_unmet(made),
             "n_records": n_records,
             "is_of_pairs": len(estimates.contributions) > MOST_RESIDUALS,
             "worst": list(tables.head(_LISTED).itertuples(index=False)),

@@ -20,6 +20,7 @@ from rpexplore.results.unbiased import Estimates
 
 MOST_VALUES = 8_000  # of all attributes together; there is a number for each pair of values
 _ROUNDS = 30  # of proportional fitting of a pair to its one-way tables
+_OFF = 0.01  # of the records, in another group than a one-way table says
 _UNKNOWN_SHARE = 1e-3  # of independent attributes, for a cell below 0
 
 
@@ -73,6 +74,21 @@ class PairTargets:
             deviations = np.minimum(np.sqrt(2 * spread / (np.pi * n_records)), 2 * spread)
             misfits.append(deviations.sum() / 2)
         return float(np.mean(misfits)) if misfits else 0.0
+
+    def groups_off(self, codes: np.ndarray) -> list[tuple[int, int, float, float]]:
+        """Values whose share of the records is not their target, the farthest off first.
+
+        Attribute, value, share of the records and target. Off by more than a share of 0.01 and
+        than five standard deviations of independent draws. codes: int16[n, d]
+        """
+        found = []
+        for attribute, wanted in enumerate(self.one_way):
+            shares = np.bincount(codes[:, attribute], minlength=len(wanted)) / len(codes)
+            off = np.abs(shares - wanted)
+            by_chance = 5 * np.sqrt(wanted * (1 - wanted) / len(codes))
+            for value in np.flatnonzero(off > np.maximum(_OFF, by_chance)).tolist():
+                found.append((attribute, value, float(shares[value]), float(wanted[value])))
+        return sorted(found, key=lambda group: -abs(group[2] - group[3]))
 
     def share_of(self, condition: Mapping[int, np.ndarray]) -> float | None:
         """Share of records that meet a condition; None if no target table has its attributes."""
@@ -170,7 +186,11 @@ _MOST_PAIRS = 150  # whose errors are averaged
 
 
 def smooth_tables(estimates: Estimates, on_progress: Progress = no_progress) -> SmoothTables:
-    """The smooth tables that records are fitted to; of many residuals, those of pairs alone."""
+    """The smooth tables that records are fitted to; of many residuals, those of pairs alone.
+
+    Without zeros by the codebook: `PairTargets.without` sets them, and `share_of` tells what they
+    take away.
+    """
     largest_order = 2 if len(estimates.contributions) > MOST_RESIDUALS else None
     measured = measured_residuals(estimates, largest_order)
     return smooth_residuals(measured, on_progress=on_progress)

@@ -4,6 +4,7 @@ Random trees of even depth are within 0.05 % of that optimum (docs/mathematics.m
 limit here is for trees and weights that a test looks for as bad ones.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 
 import cvxpy
@@ -250,3 +251,7 @@ def test_bad_requests_are_refused():
         plan_areas(asked, loss=rp.PNorm(p=2), budget=COST_1)
     with pytest.raises(WorkloadError, match="no target"):
         plan_areas(asked, loss=rp.MaxVariance(relative_to="target"), budget=COST_1)
+    heavy = rp.AreaWorkload.of_levels(tree, {"region": replace(ages, weights=np.array([1e308]))})
+    for loss in (rp.SumOfVariances(), rp.MaxVariance()):
+        with pytest.raises(PlanError, match=r"1e\+308, which cannot be planned with"):
+            plan_areas(heavy, loss=loss, budget=COST_1)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain.result_schema import IMPOSSIBLE_NOTE
 from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.releases import area_parts
@@ -86,6 +87,7 @@ def test_known_totals_and_impossible_combinations_are_met(released, tmp_path):
         cells = counts.table(level, "sex", "age")
         impossible = cells.iloc[1::6]  # sex 0, age 1 of three
         assert impossible["value"].eq(0).all()
+        assert cells["note"].eq(IMPOSSIBLE_NOTE).tolist() == [k % 6 == 1 for k in range(len(cells))]
         assert not impossible["unbiased_value"].eq(0).all()
     text = (tmp_path / "counts" / "README.md").read_text()
     assert "4 areas were taken as publicly known. They are not protected" in text

@@ -1,6 +1,6 @@
 """Synthetic records against the exact maximum-entropy distribution, and what no record may be."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -97,6 +97,41 @@ def test_no_record_is_impossible_and_the_others_are_as_before():
     assert np.abs(drawn - expected).sum() < 1.5 * np.sqrt(2 * expected / np.pi / 8_000).sum()
     # Of targets that know nothing of it, too.
     assert not frequencies(records(targets_of(full, pairs), 3000, never), full.shape)[~mask].any()
+
+
+@pytest.mark.parametrize("sizes", [(3, 2, 3), (3, 2, 3, 3)])
+def test_groups_that_impossible_combinations_hold_apart_keep_their_size(sizes):
+    """All of a0 = k have a2 = k (and a3 = k), which no table has together: 0.1, 0.3 and 0.6.
+
+    Independent draws that are possible would have 0.01, 0.09 and 0.36 of 0.46 for a0 and a2 alone.
+    """
+    alike = [0, *range(2, len(sizes))]
+    never = []
+    for first, second in pairwise(alike):
+        for value in range(3):
+            members = np.arange(3) == value
+            never.append({first: members, second: ~members})
+    full = np.zeros(sizes)
+    for value, share in enumerate((0.1, 0.3, 0.6)):
+        full[(value, slice(None), *(value,) * (len(sizes) - 2))] = share / 2
+    targets = targets_of(full, [(min(i, 1), max(i, 1)) for i in alike])
+    codes = records(targets, 5_000, never)
+    for attribute in alike:
+        shares = np.bincount(codes[:, attribute], minlength=3) / 5_000
+        assert shares == pytest.approx([0.1, 0.3, 0.6], abs=0.01)
+    assert targets.groups_off(codes) == []
+
+
+def test_groups_that_cannot_have_their_size_are_told():
+    """Four fifths have a0 = 1, four fifths a2 = 1, and nobody both: at least 3 of 5 are off."""
+    full = np.zeros((2, 1, 2))
+    full[:, 0] = [[0.2, 0.0], [0.0, 0.8]]
+    targets = targets_of(full, [(0, 1), (1, 2)])
+    second = np.array([False, True])
+    codes = records(targets, 1_000, [{0: second, 2: second}])
+    off = targets.groups_off(codes)
+    assert {group[0] for group in off} == {0, 2}
+    assert sum(wanted - share for _, value, share, wanted in off if value == 1) >= 0.6 - 1e-9
 
 
 def test_possible_records_are_found_where_a_draw_hardly_finds_any():

@@ -19,8 +19,6 @@ from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.combination import combine, load_unbiased, write_combined
 from rpexplore.results.duration import records_seconds
 from rpexplore.results.measurement_source import MeasurementSource
-from rpexplore.results.processed_folder import postprocess
-from rpexplore.results.processed_tables import ProcessedTables
 from rpexplore.results.synthetic import population, records, records_folder
 from rpexplore.results.synthetic import targets as smooth_targets
 from rpexplore.results.synthetic.comparison import (
@@ -139,10 +137,16 @@ def test_they_are_the_same_when_made_again_and_loaded(released, made, tmp_path):
 
 
 def test_the_comparison_against_counting_the_records(released, made, tmp_path):
-    """Every figure of the table of age and sex, against the smooth tables as they are written."""
+    """Every figure of the table of age and sex, against the smooth table that they were fitted to.
+
+    That is without zeros: what impossible combinations take away has to be told.
+    """
     records, comparison = made.records(), made.comparison.set_index("table")
-    postprocess(released, tmp_path / "smooth", method="smooth")
-    smooth = ProcessedTables.load(tmp_path / "smooth").table("age", "sex")
+    fitted = smooth_targets.smooth_tables(Estimates.of(released))
+    smooth = {
+        "value": fitted.table((0, 1)).ravel(),
+        "model_error": fitted.standard_errors((0, 1)).ravel(),
+    }
     rows = released.table("age", "sex")
     scale = smooth["value"].sum() / len(records)
     counts = records.groupby(["age", "sex"]).size()
@@ -205,6 +209,20 @@ def test_which_tables_not_to_make_stands_first(made):
     use = describe_use(made.comparison["nearer"].tolist())
     assert made.summary.startswith(use)
     assert use in " ".join((made.folder / "README.md").read_text().split())
+
+
+def test_groups_that_could_not_be_kept_are_named(released, tmp_path):
+    """Never a synthetic_record for those of 1 to 5, most of the records, which no table tells."""
+    assert records.UNMET not in synthesize(released, tmp_path / "all").manifest
+    never = {"age": "1..5", "synthetic_record": ["=a", "b", "c"]}
+    found = synthesize(released, tmp_path / "s", never=[never])
+    assert found.manifest[records.UNMET][0][:3] == ["age", "0", 1.0]
+    sentence = records.describe_unmet(found.manifest)
+    assert sentence.startswith("The tables could not be met under the impossible combinations. ")
+    assert "age=0 (100 % of the records, " in sentence
+    assert sentence in SyntheticRecords.load(found.folder).facts
+    readme = (found.folder / "README.md").read_text()
+    assert sentence in " ".join(readme.replace("**", "").split())
 
 
 def test_few_records_say_that_their_number_is_the_reason(released, made, tmp_path, monkeypatch):

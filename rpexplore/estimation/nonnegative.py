@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from math import log, sqrt
 from types import MappingProxyType
 
 import numpy as np
@@ -11,10 +12,10 @@ from scipy import sparse
 from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.errors import ReleaseError
+from rpexplore.domain.values import StructuralZeros
+from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.estimation.table_map import ContributionArrays, TableMap, subsets, without_rounding
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.planning.solvers.solution import share_done
 
 # ---- Nonnegative tables: the nearest contributions whose tables have no cell below 0.
 #
@@ -26,6 +27,10 @@ from rpexplore.planning.solvers.solution import share_done
 # number x for each cell holds y = max(x, 0) and the multiplier λ = −ρ min(x, 0). The contributions
 # returned are those of the upper bound: their tables are nonnegative and agree, whenever the search
 # stops.
+#
+# In cells that impossible combinations leave without a record y is 0 and λ = −ρ x of either sign.
+# The search begins with the nearest contributions that are 0 there (`with_zeros`): of these and of
+# those given, the nearest nonnegative ones are the same.
 
 
 GAP = 1e-3
@@ -66,6 +71,7 @@ def nonnegative(
     sizes: np.ndarray,
     strategies: Mapping[int, Strategy],
     *,
+    zeros: StructuralZeros | None = None,
     gap: float = GAP,
     on_progress: Progress = no_progress,
 ) -> Nonnegative:
@@ -78,15 +84,17 @@ def nonnegative(
             `reconstruction.contribution` returns them.
         sizes: int64[d], of all attributes.
         strategies: Of attributes that are not measured by single values.
+        zeros: Where no record is possible: tables are 0 there, up to rounding errors.
 
     Raises:
-        ReleaseError: If the gap is not between 0 and 1, or out of reach.
+        ReleaseError: If the gap is not between 0 and 1, or out of reach; if too many impossible
+            combinations hang together.
     """
     if not 0 < gap < 1:
         raise ReleaseError(
             f"The gap must be above 0 and below 1, got {gap}; {GAP} is enough for most purposes."
         )
-    search = _Search(TableMap(contributions, sizes, strategies), contributions)
+    search = _Search(TableMap(contributions, sizes, strategies), contributions, zeros)
     _report(on_progress, 0.0, 1.0)
     solution = search.trivial_solution()
     if solution is None:
@@ -95,7 +103,9 @@ def nonnegative(
         search.step()
         if search.rounds % _ROUNDS_BETWEEN_CHECKS == 0:
             solution = search.solution(gap)
-        _report(on_progress, share_done(search.gap, gap), search.gap)
+        # Each decade of the gap counts the same.
+        done = log(max(search.gap, gap)) / log(gap)
+        _report(on_progress, min(max(done, 0.0), 1.0), search.gap)
     if solution is None:
         raise ReleaseError(
             f"After {_MOST_ROUNDS:,} rounds the gap is {search.gap:.2g}, above {gap:.2g}; ask for "
@@ -112,15 +122,32 @@ def _report(on_progress: Progress, share: float, gap: float) -> None:
 class _Search:
     """The state of the method: one number x a cell of the maximal tables."""
 
-    def __init__(self, tables: TableMap, given: ContributionArrays) -> None:
+    def __init__(
+        self, tables: TableMap, given: ContributionArrays, zeros: StructuralZeros | None
+    ) -> None:
+        self._map, self._zeros = tables, zeros
+        self._fixed = {} if zeros is None else impossible_cells(tables, zeros)
         given = {**given, (): np.maximum(given[()], 0.0)}
-        self._map, self._given, self._contributions = tables, given, dict(given)
+        self._given = {**given, **with_zeros(tables, given, self._fixed)}
+        self._contributions = dict(self._given)
         self._length = tables.product(given, given)
-        self._cells = self._tables(given)
+        # How far those given are from what the search begins with.
+        self._distance_before = self._distance(given)
+        self._cells = self._tables(self._given)
         # M c of the last round; needed only where the step in c is not exact.
         self._values = dict(self._cells) if tables.strategies else None
         # All cells as one array, where the step is a product with sparse matrices.
         self._all_cells: np.ndarray | None = None
+        self._all_fixed: np.ndarray | None = None
+        # Contributions of all possible records, each counted alike.
+        self._even: dict[AttributeIndices, np.ndarray] = {}
+        if zeros is not None and self._fixed:
+            try:
+                for subset in tables.family:
+                    shares = zeros.even_shares(subset)
+                    self._even[subset] = tables.decomposed(subset, shares)
+            except DomainError as error:
+                raise ReleaseError(str(error)) from None
         self._lower, self._evenly = 0.0, _FIRST_EVENLY
         self.rounds, self.gap = 0, 1.0
 
@@ -132,6 +159,14 @@ class _Search:
             parts = np.split(self._all_cells, ends[:-1])
             for (table, cells), part in zip(list(self._cells.items()), parts, strict=True):
                 self._cells[table] = part.reshape(cells.shape)
+            if self._fixed:
+                nowhere = np.zeros(1, dtype=bool)
+                self._all_fixed = np.concatenate(
+                    [
+                        np.broadcast_to(self._fixed.get(table, nowhere), cells.shape).ravel()
+                        for table, cells in self._cells.items()
+                    ]
+                )
         self._weigh(_PENALTY)
 
     def _weigh(self, penalty: float) -> None:
@@ -156,14 +191,18 @@ class _Search:
 
     def _raise_penalty(self) -> None:
         """Multiply the penalty, with the multipliers as they are."""
-        for cells in self._cells.values():
-            np.divide(cells, _PENALTY_FACTOR, out=cells, where=cells < 0)
+        for table, cells in self._cells.items():
+            multipliers = cells < 0
+            if table in self._fixed:
+                multipliers |= self._fixed[table]
+            np.divide(cells, _PENALTY_FACTOR, out=cells, where=multipliers)
         self._weigh(_PENALTY * _PENALTY_FACTOR)
 
     def trivial_solution(self) -> Nonnegative | None:
         """What needs no search: tables without negative cells, or of nothing at all."""
-        if not any(np.any(cells < 0) for cells in self._cells.values()):
-            return Nonnegative(_read_only(self._given), 0.0, 0.0, 0)
+        lowest = (self._possible(table, cells).min() for table, cells in self._cells.items())
+        if not any(least < 0 for least in lowest):
+            return Nonnegative(_read_only(self._given), self._distance_before, 0.0, 0)
         if self._given[()] == 0:  # then all cells can only be 0
             nothing = {subset: np.zeros_like(values) for subset, values in self._given.items()}
             return Nonnegative(_read_only(nothing), self._length, 0.0, 0)
@@ -173,8 +212,9 @@ class _Search:
         """One round: the contributions nearest to what the tables should be, then x."""
         self.rounds += 1
         if self._all_cells is not None:
-            values = self._start + self._coupling.of(np.abs(self._all_cells))
-            self._all_cells += _RELAXATION * (values - np.maximum(self._all_cells, 0))
+            wanted, cells = _sides(self._all_cells, self._all_fixed)
+            values = self._start + self._coupling.of(wanted)
+            self._all_cells += _RELAXATION * (values - cells)
             return
         pull = self._pulled_back(self._wanted)
         for subset, values in pull.items():
@@ -189,22 +229,25 @@ class _Search:
         ):
             # x ← r M c + (1 − r) y + u with y and u the two sides of x, r the relaxation.
             cells = self._cells[table]
-            cells += _RELAXATION * (values - np.maximum(cells, 0))
+            cells += _RELAXATION * (values - _sides(cells, self._fixed.get(table))[1])
             if self._values is not None:
                 self._values[table] = values
 
     def _wanted(self, table: AttributeIndices) -> np.ndarray:
         """ρ (y − u), less ρ M c where the step in c is not exact."""
-        wanted = np.abs(self._cells[table])
+        wanted, _ = _sides(self._cells[table], self._fixed.get(table))
         if self._values is not None:
             wanted -= self._values[table]
         return self._penalty[table] * wanted
 
     def solution(self, goal: float) -> Nonnegative | None:
         """The result, if its gap is not above the goal."""
-        pull = self._pulled_back(
-            lambda table: self._penalty[table] * np.maximum(-self._cells[table], 0)
-        )
+
+        def multipliers(table: AttributeIndices) -> np.ndarray:
+            wanted, cells = _sides(self._cells[table], self._fixed.get(table))
+            return self._penalty[table] * (wanted - cells)
+
+        pull = self._pulled_back(multipliers)
         near = {
             subset: self._given[subset] + self._map.shaped(subset, values) / 2
             for subset, values in pull.items()
@@ -216,15 +259,16 @@ class _Search:
         lower = self._lower
         self._lower = max(lower, -float(twice) / 2)
         del pull
-        raised = self._raised(near)
+        raised = self._raised_where_possible(near) if self._fixed else self._raised(near)
         result = self._result(raised)
-        if result.gap <= goal:
+        if result.gap <= goal and not self._fixed:
             # The same again, with no cell below 0 by rounding either.
             result = self._result(without_rounding(self._map, raised, self._given[()]))
         self.gap = min(self.gap, result.gap)
         if result.gap <= goal:
             return result
-        is_settled = self._lower - lower < _SETTLED * (result.distance - self._lower)
+        left = result.distance - self._distance_before - self._lower
+        is_settled = self._lower - lower < _SETTLED * left
         if is_settled and lower > 0 and self._weight == _PENALTY:
             self._raise_penalty()
         return None
@@ -257,6 +301,27 @@ class _Search:
                 self._evenly = max(evenly, _FIRST_EVENLY / 100)
         return best
 
+    def _raised_where_possible(
+        self, near: ContributionArrays
+    ) -> dict[AttributeIndices, np.ndarray]:
+        """Contributions near to these, with zeros, the total as given and no negative cell.
+
+        All possible records are added, each as often as the cell that lacks most needs it.
+        """
+        near = {**near, **with_zeros(self._map, near, self._fixed)}
+        lacking = 0.0
+        for table, cells in self._tables(near).items():
+            even = self._map.table(table, self._even)
+            shares = self._possible(table, -cells) / self._possible(table, even)
+            lacking = max(lacking, float(shares.max()))
+        return self._scaled(
+            {subset: values + lacking * self._even[subset] for subset, values in near.items()}
+        )
+
+    def _possible(self, table: AttributeIndices, cells: np.ndarray) -> np.ndarray:
+        """The cells of a table that can have records."""
+        return cells[~self._fixed[table]] if table in self._fixed else cells
+
     def _scaled(self, contributions: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
         """All multiplied by one number, to the total as given."""
         scale = float(self._given[()] / contributions[()])
@@ -270,6 +335,7 @@ class _Search:
         distance = self._distance(contributions)
         exact = distance <= _ROUNDING * self._length
         gap = 0.0 if exact else max(1 - self._lower / distance, 0.0)
+        distance += self._distance_before
         return Nonnegative(_read_only(contributions), distance, gap, self.rounds)
 
     # ---- all tables, in threads; sums in the same order whatever the computer
@@ -290,10 +356,82 @@ class _Search:
         return sums
 
 
+def _sides(cells: np.ndarray, fixed: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """y − u and y, the two sides of x: y = max(x, 0), or 0 in cells that are fixed at 0."""
+    if fixed is None:
+        return np.abs(cells), np.maximum(cells, 0)
+    return np.where(fixed, -cells, np.abs(cells)), np.where(fixed, 0.0, np.maximum(cells, 0))
+
+
 def _read_only(contributions: ContributionArrays) -> ContributionArrays:
     return MappingProxyType(
         {subset: read_only(values.view()) for subset, values in contributions.items()}
     )
+
+
+# ---- The nearest contributions whose tables are 0 where no record is possible, by projection.
+#
+# c = z − K Mᵀ λ, with λ in the cells F without records such that (M c)_F = 0: the normal equations
+# (M K Mᵀ)_FF λ = (M z)_F, by conjugate gradients. The total stays. As true counts are 0 there, what
+# is unbiased stays so.
+
+
+# Of the length of what is in these cells, and of the total for each cell: rounding errors. Tables
+# share cells, so that the equations have many solutions, and errors that no step takes out.
+_ZERO, _ZERO_OF_TOTAL = 1e-13, 1e-14
+_MOST_STEPS = 2_000
+
+
+def impossible_cells(
+    tables: TableMap, zeros: StructuralZeros
+) -> dict[AttributeIndices, np.ndarray]:
+    """Where no record is possible in the maximal tables: bool, for those that have such cells."""
+    possible = {table: zeros.possible(table) for table in tables.tables}
+    return {table: ~cells for table, cells in possible.items() if cells is not None}
+
+
+def with_zeros(
+    tables: TableMap, given: ContributionArrays, fixed: Mapping[AttributeIndices, np.ndarray]
+) -> dict[AttributeIndices, np.ndarray]:
+    """The nearest contributions whose tables are 0 in fixed cells: those that are not as given."""
+    if not fixed:
+        return {}
+
+    def pulled_back(multipliers: np.ndarray) -> dict[AttributeIndices, np.ndarray]:
+        """K Mᵀ λ, but for the total."""
+        sums: dict[AttributeIndices, np.ndarray] = {}
+        for (table, cells), own in zip(
+            fixed.items(), np.split(multipliers, ends[:-1]), strict=True
+        ):
+            values = np.zeros(cells.shape)
+            values[cells] = own
+            for subset, part in tables.pulled_back(table, values).items():
+                if subset:
+                    sums[subset] = sums[subset] + part if subset in sums else part
+        return {subset: tables.shaped(subset, part) for subset, part in sums.items()}
+
+    def in_cells(contributions: ContributionArrays) -> np.ndarray:
+        found = [tables.table(table, contributions)[cells] for table, cells in fixed.items()]
+        return np.concatenate(found)
+
+    ends = np.cumsum([np.count_nonzero(cells) for cells in fixed.values()])
+    residual = in_cells(given)
+    multipliers, direction = np.zeros_like(residual), residual.copy()
+    length = float(residual @ residual)
+    of_total = abs(float(given[()])) * _ZERO_OF_TOTAL * sqrt(len(residual))
+    goal = max(_ZERO * sqrt(length), of_total) ** 2
+    for _ in range(_MOST_STEPS):
+        if length <= goal:
+            break
+        pulled = pulled_back(direction)
+        image = in_cells({(): np.zeros(()), **pulled})
+        step = length / float(direction @ image)
+        multipliers += step * direction
+        residual -= step * image
+        shorter = float(residual @ residual)
+        direction = residual + shorter / length * direction
+        length = shorter
+    return {subset: given[subset] - part for subset, part in pulled_back(multipliers).items()}
 
 
 # ---- How the cells of all maximal tables depend on each other: M D K Mᵀ as products with ones.
