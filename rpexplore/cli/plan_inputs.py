@@ -112,7 +112,7 @@ class PartsAsked:
         """
         from rpexplore.planning.request import Rounds
 
-        of_counts, guessed = _counts(domain, counts, preset)
+        of_counts, guessed = _counts(domain, tree, counts, preset)
         at_levels, asked = split_by_level(domain, tree, asked)
         tables = areas = rounds = None
         if any(area_choice):
@@ -349,6 +349,7 @@ def shares_from_options(share: Sequence[str]) -> dict[str, Fraction] | None:
 
 def _counts(
     domain: "Domain",
+    tree: "AreaTree | None",
     counts: tuple[Path | None, Sequence[str], str | None, str | None],
     preset: "tuple[PresetName | None, Sequence[str], Sequence[str]]",
 ) -> "tuple[StatedQueries | None, list[str]]":
@@ -362,9 +363,22 @@ def _counts(
         raise RpexploreError("--role and --category go with --preset NAME; give both.")
     stated = None
     if file is not None or listed:
-        stated = inputs.queries_from_options(
-            domain=domain, attributes=attributes, queries=file, query=listed, target=target
-        )
+        try:
+            stated = inputs.queries_from_options(
+                domain=domain, attributes=attributes, queries=file, query=listed, target=target
+            )
+        except RpexploreError as error:
+            named = [
+                level
+                for level in ([] if tree is None else tree.levels)
+                if repr(level) in str(error)
+            ]
+            if not named:
+                raise
+            raise RpexploreError(
+                f"Own counts are about single records and not about areas, and {named[0]!r} is a "
+                f"level of areas; ask for it in a table, such as --table {named[0]},sex."
+            ) from None
     elif target or attributes:
         raise RpexploreError(
             "--count-target and --counts-of are about counts of your own; give some with --counts "

@@ -130,7 +130,12 @@ def _tree(stated: Any, beside: Callable[[str], bytes]) -> AreaTree:
         )
     content = beside(name)
     sha256 = hashlib.sha256(content).hexdigest()
-    if stated.get("sha256") != sha256:
+    if stated.get("sha256") is None:
+        raise DomainError(
+            f"it must state the SHA-256 of {name}, so that no other file of areas is taken for it; "
+            f'state "sha256": {json.dumps(sha256)}.'
+        )
+    if stated["sha256"] != sha256:
         raise DomainError(
             f"the file {name} is not the one that the codebook was written for: its SHA-256 is not "
             f'the one stated; get the right file, or state "sha256": {json.dumps(sha256)}.'

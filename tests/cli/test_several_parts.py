@@ -55,3 +55,9 @@ def test_answers_are_refused_with_what_there_is_instead(released):
     assert "made of (out)" in refusal
     assert "which has (sex)" in released.refused("answer", "out", "age", "--area", "A")
     assert released.json("answer", "out", "women")["standard_error"] > 0
+
+
+def test_own_counts_are_not_about_areas(released):
+    asked = ("--areas", "areas.csv", "--count", "one: town == 'a1' @ 5", "--rho", "1")
+    refusal = released.refused("plan", "book.csv", *asked, "--out", "other.json")
+    assert "'town' is a level of areas; ask for it in a table, such as --table town,sex" in refusal
