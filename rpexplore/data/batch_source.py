@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from hashlib import blake2b
 
 import numpy as np
@@ -11,7 +12,15 @@ import pyarrow.compute as pc
 
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.data.areas import AreaCoder, AreaCuts
-from rpexplore.data.coding import as_numbers, as_text, coders, distinct_values, of_known_type
+from rpexplore.data.coding import (
+    Faults,
+    Takers,
+    as_numbers,
+    as_text,
+    coders,
+    distinct_values,
+    of_known_type,
+)
 from rpexplore.data.counting import Codes, counts_of
 from rpexplore.data.source import COUNTING, Counts, PersonRule, Source
 from rpexplore.domain.domain import Domain
@@ -37,6 +46,10 @@ class BatchSource(Source):
         Raises `DataError` for a column that is not there once.
         """
 
+    def declared_missing(self) -> Mapping[str, Sequence[tuple[float, float]]]:
+        """Column -> ranges of numbers, ends included, that the records themselves call missing."""
+        return {}
+
     def remarks(self) -> tuple[str, ...]:
         return ()
 
@@ -54,19 +67,23 @@ class BatchSource(Source):
         tables: Sequence[Sequence[int]],
         *,
         unknown_values: Mapping[str, str] | None = None,
+        missing_values: Mapping[str, str] | None = None,
         person_rule: PersonRule | None = None,
         areas: AreaCuts | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
         before = self.fingerprint()
         attributes = {index for table in tables for index in table if index < len(domain)}
-        coding = coders(domain, attributes, unknown_values)
+        faults = Faults(domain, Takers.of(domain, unknown_values, missing_values))
+        coding = coders(domain, attributes, self.declared_missing())
         names, sizes = [coder.name for coder in coding.values()], domain.sizes.tolist()
         start, kept, area_coder = 0.0, None, None
 
         def code(batch: pa.RecordBatch) -> Codes:
-            columns = coding.items()
-            codes = {index: coder.codes(batch.column(coder.name)) for index, coder in columns}
+            codes = {
+                index: faults.codes(index, batch.column(coder.name), coder)
+                for index, coder in coding.items()
+            }
             return codes if area_coder is None else codes | area_coder.codes(batch)
 
         with self.readable():
@@ -89,8 +106,9 @@ class BatchSource(Source):
             )
         if self.fingerprint() != before:
             raise self._changed()
+        faults.refuse()
         on_progress(COUNTING, 1.0)
-        return counts
+        return replace(counts, taken=faults.taken())
 
     def _coded(
         self,

@@ -47,14 +47,18 @@ def listed_texts() -> tuple[str, ...]:
     return tuple(dict.fromkeys([*written, *more, "false", "rest"]))
 
 
+_REST = (("rest", "rest"),)
 VALUES = {
     "listed": Categories(listed_texts()),
     "whole": Categories(("3.0", "0", "-1", "ä", "rest")),
     "few": Categories(("3", "a", "0.1", "0.3", "2.5", "nan", "inf", "true", "2024-01-31", "rest")),
-    "steps": Integers(-1, 10, 3),
-    "wide": Integers(-(2**53), 2**53, 2**50),
-    "bins": Bins((-1, 0, 0.1, 0.3, 0.30000000000000004, 2.5, 10, 1e16)),
-    "tiny": Bins((0, 5e-324, 1)),
+    "steps": Integers(-1, 10, 3, (("0", "refused"), ("true", "odd"), ("a", "odd"), *_REST)),
+    "wide": Integers(-(2**53), 2**53, 2**50, (("", "nothing"), *_REST)),
+    "bins": Bins(
+        (-1, 0, 0.1, 0.3, 0.30000000000000004, 2.5, 10, 1e16),
+        (("0.1", "a tenth"), ("-3e300", "far"), ("3", "three"), ("ä", "letter"), *_REST),
+    ),
+    "tiny": Bins((0, 5e-324, 1), (("NaN", "no number"), ("1e300", "large"), *_REST)),
 }
 WAYS = {
     "text": tuple(VALUES),
@@ -87,11 +91,13 @@ def tables() -> list[tuple[int, int]]:
     return [(0, index) for index in range(1, len(domain()))]
 
 
-def others() -> dict[str, str]:
-    """The last value of every attribute but the first takes what is none of them."""
-    given = {}
-    for attribute in domain().attributes[1:]:
-        values = attribute.values
-        listed = values.values if isinstance(values, Categories) else attribute.labels()
-        given[attribute.name] = listed[-1]
-    return given
+def takers() -> dict[str, dict[str, str]]:
+    """The last value of every attribute but the first takes what is unknown, another what is
+    missing."""
+    return {
+        "unknown_values": {a.name: a.stored_values()[-1] for a in domain().attributes[1:]},
+        "missing_values": {
+            a.name: a.stored_values()[0 if isinstance(a.values, Categories) else a.n_ordered]
+            for a in domain().attributes[1:]
+        },
+    }

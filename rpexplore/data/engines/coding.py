@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from rpexplore.data.coding import MISSING, UNKNOWN, WHOLE_FLOAT, compared_values, shortens
 from rpexplore.data.source import PersonRule
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import Attribute, Categories, Integers, number_of
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
@@ -60,14 +60,13 @@ def code_columns(
     table: ir.Table,
     domain: Domain,
     attribute_indices: Sequence[int],
-    unknown_codes: Mapping[int, int],
     engine: str,
     more: Mapping[str, Value],
 ) -> ir.Table:
     """Columns c0, c3, … of int32 codes of these attributes, and `more`.
 
-    unknown_codes: attribute index -> the code of what is unknown or missing. Raises `DataError` for
-    a column of a kind that cannot be an attribute, or for more bins than a statement can hold.
+    `UNKNOWN` and `MISSING` are codes, too. Raises `DataError` for a column of a kind that cannot be
+    an attribute, or for more bins than a statement can hold.
     """
     given: dict[str, Value] = dict(more)
     joined: dict[int, Categories] = {}
@@ -87,14 +86,16 @@ def code_columns(
                     *((text, ibis.literal(code, "int32")) for text, code in _listed_digits(values))
                 )
         else:
-            given[f"f{index}"] = _of_number(_numbers(column, engine), attribute)
+            given[f"f{index}"] = _of_number(column, _numbers(column, engine), attribute, engine)
     # A table needs a column, also where all are counted together; COPY needs a whole number.
     records = table.select(**(given or {"any": ibis.literal(0, "int8")}))
     for index, values in joined.items():
         records = _join_codes(records, index, values)
-    codes = {
-        f"c{index}": _code(records, index, unknown_codes.get(index)) for index in attribute_indices
-    }
+    codes = {}
+    for index in attribute_indices:
+        values = domain.attributes[index].values
+        empty = MISSING if isinstance(values, Categories) else values.missing_codes.get("", MISSING)
+        codes[f"c{index}"] = _code(records, index, empty)
     kept = {name: records[name] for name in (more if attribute_indices else records.columns)}
     return records.select(**kept, **codes)
 
@@ -102,7 +103,8 @@ def code_columns(
 def _is_missing(column: Value) -> Value:
     if column.type().is_floating():  # Ibis takes NaN for null in Spark; it equals itself in engines
         there: Value = ibis.coalesce(column == column, ibis.literal(False))
-        return ~there
+        is_nan: Value = column == ibis.literal("nan").cast(column.type())
+        return ~there | ibis.coalesce(is_nan, ibis.literal(False))
     return column.isnull()
 
 
@@ -239,9 +241,11 @@ def _is_plain(digits: Value) -> Value:
     return (digits.length() <= 200) & ~digits.re_search("[eE][+-]?0*[1-9][0-9][0-9]")
 
 
-def _of_number(number: Value, attribute: Attribute) -> Value:
-    """The index of the range that a number lies in; null outside."""
+def _of_number(column: Value, number: Value, attribute: Attribute, engine: str) -> Value:
+    """The index of the range that a number lies in, or of its missing values; null outside."""
     values = attribute.values
+    assert not isinstance(values, Categories)
+    missing = list(_missing_cases(column, number, values.missing_codes, engine))
     if isinstance(values, Integers):
         inside = (number >= _float(values.minimum)) & (number <= _float(values.maximum))
         inside &= _is_whole(number)
@@ -251,16 +255,39 @@ def _of_number(number: Value, attribute: Attribute) -> Value:
         if values.step > 1:
             step = ibis.literal(values.step, "int64")
             steps = (steps - steps % step) / step
-        return ibis.cases((inside, steps.cast("int32")))
-    assert isinstance(values, Bins)
-    if values.size > _MOST_BINS:
+        return ibis.cases(*missing, (inside, steps.cast("int32")))
+    if values.n_ordered > _MOST_BINS:
         raise DataError(
             f"The attribute {attribute.name!r} must have at most {_MOST_BINS:,} bins to be counted "
-            f"in a database, got {values.size:,}; use fewer, or count an export of the records."
+            f"in a database, got {values.n_ordered:,}; use fewer, or count an export of the "
+            "records."
         )
     edges = [_float(edge) for edge in values.edges]
     inside = (number >= edges[0]) & (number <= edges[-1])
-    return ibis.cases((inside, _bin_index(number, edges, 0, values.size)))
+    return ibis.cases(*missing, (inside, _bin_index(number, edges, 0, values.n_ordered)))
+
+
+def _missing_cases(
+    column: Value, number: Value, codes: Mapping[str, int], engine: str
+) -> Iterator[tuple[Value, Value]]:
+    """Whether a value is one of the missing ones, and its code."""
+    is_text = column.type().is_string() or column.type().is_unknown()
+    digits = None
+    for value, code in codes.items():
+        literal = ibis.literal(code, "int32")
+        missing = number_of(value)
+        if missing is not None:
+            # A column of 32 bits holds the number as exactly as it can.
+            is_narrow = column.type().is_float32()
+            yield number == _float(float(np.float32(missing)) if is_narrow else missing), literal
+        elif is_text:
+            if digits is None:
+                text: Value = as_text(column)
+                text = _sql_text(text) if engine == "postgresql" else text
+                trimmed = text.re_replace(f"^[{BLANKS}]+|[{BLANKS}]+$", "")
+                digits = hex_digits(trimmed, engine)
+            forms = dict.fromkeys((value, normalize("NFD", value)))
+            yield digits.isin([form.encode().hex() for form in forms]), literal
 
 
 def _bin_index(number: Value, edges: Sequence[Value], first: int, end: int) -> Value:
@@ -291,10 +318,11 @@ def _join_codes(records: ir.Table, index: int, values: Categories) -> ir.Table:
     )
 
 
-def _code(records: ir.Table, index: int, unknown_code: int | None) -> Value:
-    unknown, missing = (UNKNOWN, MISSING) if unknown_code is None else (unknown_code, unknown_code)
-    code = ibis.coalesce(records[f"f{index}"], ibis.literal(unknown, "int32"))
-    return ibis.ifelse(records[f"m{index}"], ibis.literal(missing, "int32"), code).cast("int32")
+def _code(records: ir.Table, index: int, empty: int) -> Value:
+    nothing, unknown = ibis.literal(empty, "int32"), ibis.literal(UNKNOWN, "int32")
+    # Not a number is missing, unless it is a category.
+    other: Value = ibis.ifelse(records[f"m{index}"], nothing, unknown)
+    return ibis.coalesce(records[f"f{index}"], other).cast("int32")
 
 
 def _float(value: float) -> Value:

@@ -257,6 +257,8 @@ def _lookup(attribute: Attribute, kinds: Mapping[str, str], code_bit: int) -> st
     values, kind = attribute.values, kinds[attribute.name]
     column = quoted(attribute.name)
     if isinstance(values, Integers):
+        if values.missing:
+            return None
         if kind not in WHOLE or max(abs(values.minimum), abs(values.maximum)) > _EXACT:
             return None
         steps = f"(CAST({column} AS BIGINT) - {values.minimum}L)"
