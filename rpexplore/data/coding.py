@@ -313,7 +313,7 @@ def _takers_of(attribute: Attribute) -> range:
 def with_all(domain: Domain, takers: Mapping[str, str]) -> dict[str, str]:
     """The takers by attribute, with those that "*" stands for; `DataError` if there are none."""
     if EVERY not in takers or EVERY in domain:
-        return dict(takers)
+        return {**takers}
     value = normalize("NFC", takers[EVERY])
     # What is named in two ways, as it is stored and by its label, is meant where it can take.
     having = {

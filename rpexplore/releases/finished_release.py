@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 from rpexplore.common.json_fields import FieldError, text_of
 from rpexplore.common.numbers import exact_text, shown_value
 from rpexplore.common.text import capitalised, joined
-from rpexplore.data.coding import taker_codes
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.values import index_by_value
 from rpexplore.errors import (
     ApprovalError,
     DataError,
@@ -183,8 +183,11 @@ class Release(PartReader):
         try:
             for option in ("unknown_values", MISSING_VALUES):
                 if option in manifest:
-                    taker_codes(plan.domain, manifest[option])
+                    for attribute, value in manifest[option].items():
+                        index_by_value(plan.domain[attribute])[value]  # raises if there is none
                     facts[option] = dict(manifest[option])
+            if not facts.get(MISSING_VALUES, True):  # then nothing is said of them
+                raise KeyError(MISSING_VALUES)
             facts |= {key: text_of(manifest, key) for key in _TEXTS}
             if APPROVALS in manifest:
                 facts |= facts_in_folder(folder, manifest[APPROVALS], plan)
