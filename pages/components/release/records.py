@@ -238,7 +238,11 @@ def _taker_input(form: ReleaseForm, asked: _Takers) -> dict[str, str]:
         st.markdown(meaning(noun))
         able = [attribute.name for attribute in domain if able_to_take(attribute)]
         chosen = st.multiselect(
-            f"{noun} are counted in a category of", able, key=key, persist_state="session"
+            f"{noun} are counted in a category of",
+            able,
+            key=key,
+            persist_state="session",
+            help="Numbers have such a category if the codebook gives them missing values.",
         )
         for name in chosen:
             labels = _labels(domain, name)
@@ -246,7 +250,7 @@ def _taker_input(form: ReleaseForm, asked: _Takers) -> dict[str, str]:
                 f"{noun} of {escaped(name)} are counted as",
                 able_to_take(domain[name]),
                 index=None,
-                format_func=labels.__getitem__,
+                format_func=lambda value, labels=labels: labels.get(value, value),
                 placeholder="Choose a category",
                 key=f"{asked.key} value of {name}",
                 persist_state="session",
@@ -260,7 +264,7 @@ def taker_caption(domain: Domain, takers: Mapping[str, Mapping[str, str]]) -> No
     """The categories that take other values of each attribute, in a line beside the button."""
     for option, asked in (("missing_values", _MISSING), ("unknown_values", _UNKNOWN)):
         pairs = takers[option].items()
-        parts = [f"{name} → {_labels(domain, name)[value]}" for name, value in pairs]
+        parts = [f"{name} → {_labels(domain, name).get(value, value)}" for name, value in pairs]
         if parts:
             st.caption(escaped(f"{asked.noun}: {', '.join(parts)}"))
 
