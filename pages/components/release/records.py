@@ -250,7 +250,7 @@ def _taker_input(form: ReleaseForm, asked: _Takers) -> dict[str, str]:
                 f"{noun} of {escaped(name)} are counted as",
                 able_to_take(domain[name]),
                 index=None,
-                format_func=lambda value, labels=labels: labels.get(value, value),
+                format_func=lambda value, labels=labels: str(labels.get(value, value)),
                 placeholder="Choose a category",
                 key=f"{asked.key} value of {name}",
                 persist_state="session",
