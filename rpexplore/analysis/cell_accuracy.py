@@ -312,7 +312,7 @@ def accuracy_of_cells(
             "choose others."
         )
     noise, spread_out = TableNoise.of(forecast, table), [matrices[axis] for axis in axes]
-    is_triangle = len(axes) == 1 and spread_out[0].basis.is_triangle
+    is_triangle = len(axes) == 1 and _is_triangle(spread_out[0])
     if is_triangle:
         lengths = [spread_out[0].n_values] * 2
         shown, variances = _triangle(spread_out[0], noise, axes[0], fixed)
@@ -367,7 +367,13 @@ def usual_axes(forecast: Forecast, table: int) -> tuple[int, ...]:
     lines = [noise.along(axis) for axis in range(len(matrices))]
     ratios = np.array([line.max() / line.min() for line in lines])
     first, second, *_ = np.argsort(-ratios, kind="stable").tolist()
-    return (first,) if matrices[first].basis.is_triangle else tuple(sorted((first, second)))
+    return (first,) if _is_triangle(matrices[first]) else tuple(sorted((first, second)))
+
+
+def _is_triangle(matrix: QueryMatrix) -> bool:
+    """Whether rows run over all pairs of a first and a last value: no missing ones behind."""
+    attribute = matrix.attribute
+    return matrix.basis.is_triangle and attribute.n_ordered == attribute.size
 
 
 def tables_with_cells(workload: Workload) -> dict[int, str]:

@@ -42,8 +42,10 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Attribute": "A column of the records, such as age or region; also called a variable.",
         "Category": "A value of an attribute. Every record has exactly one category of each "
         "attribute.",
-        "Out-of-codebook values": "Values in the records that the codebook does not list, and "
-        "missing ones. They are refused, or counted in a category that you choose beforehand.",
+        "Out-of-codebook values": "Values in the records that the codebook does not list. They are "
+        "refused, or counted in a category that you choose beforehand.",
+        "Missing values": "Empty cells of the records. They are refused, or counted in a category "
+        "that you choose beforehand.",
         "Impossible combination": "Values of several attributes that, according to the codebook, "
         "no record has together: a structural zero.",
         "Expected counts": "How many records you expect in each cell, from public sources only: a "

@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -123,6 +123,13 @@ def say(text: str = "") -> None:
     """Print to standard output; what its encoding lacks becomes a question mark."""
     encoding = sys.stdout.encoding or "utf-8"
     click.echo(text.encode(encoding, "replace").decode(encoding))
+
+
+def say_privately(sentences: Iterable[str]) -> None:
+    """Print what depends on records, if errors go to a screen: never into a file or a pipe."""
+    if on_a_terminal():
+        for sentence in sentences:
+            click.echo(sentence.encode("utf-8", "replace").decode(), err=True)
 
 
 def say_help_alone() -> None:

@@ -279,12 +279,16 @@ def person_rule_from_options(
 
 
 def texts_by_attribute(
-    domain: "Domain", options: Sequence[str], name: str, example: str
+    domain: "Domain", options: Sequence[str], name: str, example: str, *, every: str = ""
 ) -> dict[str, str]:
-    """{attribute: text} of options such as region=R12; either may hold an equals sign."""
+    """{attribute: text} of options such as region=R12; either may hold an equals sign.
+
+    every: stands for all attributes, if it is not empty
+    """
+    names = [*domain.names, *filter(None, [every])]
     texts: dict[str, str] = {}
     for option in options:
-        attributes = [text for text in domain.names if option.startswith(f"{text}=")]
+        attributes = [text for text in names if option.startswith(f"{text}=")]
         if not attributes:
             raise DomainError(f"{name} {option!r} must be an attribute, =, and {example}.")
         attribute = min(attributes, key=len)

@@ -426,7 +426,13 @@ DatabaseTable = Annotated[
 Stream = Annotated[bool, _flag("--stream", _STREAM)]
 UnknownValues = Annotated[
     list[str] | None,
-    _option("A=V", "Count what is missing or unknown in attribute A as its value V."),
+    _option("A=V", "Count what is not in the codebook of attribute A as its value V; A may be *."),
+]
+MissingValues = Annotated[
+    list[str] | None,
+    _option(
+        "A=V", "Count what is missing in attribute A as its value V; *=V: wherever there is a V."
+    ),
 ]
 PersonId = Annotated[str | None, _option("COLUMN", _PERSON_ID)]
 Excess = Annotated[ExcessRecords | None, Option(help=_EXCESS)]

@@ -5,7 +5,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli import inputs, options
-from rpexplore.cli.console import agreed, interactive, progress, say, say_result
+from rpexplore.cli.console import (
+    agreed,
+    interactive,
+    progress,
+    say,
+    say_privately,
+    say_result,
+)
 from rpexplore.errors import DataError, RpexploreError
 
 if TYPE_CHECKING:
@@ -21,6 +28,7 @@ def release(
     database: options.Database = None,
     table: options.DatabaseTable = None,
     stream: options.Stream = False,
+    missing_values: options.MissingValues = None,
     unknown_values: options.UnknownValues = None,
     person_id: options.PersonId = None,
     excess: options.Excess = None,
@@ -45,6 +53,7 @@ def release(
     """
     from rpexplore.cli.facts import account_facts, announcement, booked_since
     from rpexplore.common.numbers import exact_text
+    from rpexplore.data.coding import EVERY
     from rpexplore.domain.domain import formulas_warning
     from rpexplore.planning.plan import load_plan
     from rpexplore.privacy.conversions import rho_text
@@ -84,12 +93,19 @@ def release(
     check_new(out, drawn=NOTE)  # before anything is announced
     source = inputs.source_from_options(data, database, table, stream=stream)
     run_options = {
-        "unknown_values": inputs.texts_by_attribute(
-            loaded.domain,
-            unknown_values or [],
-            "--unknown-values",
-            "the value that takes the rest, such as region=R12",
-        ),
+        **{
+            option: inputs.texts_by_attribute(
+                loaded.domain,
+                given or [],
+                f"--{option.replace('_', '-')}",
+                "the value that takes them, such as region=R12",
+                every=EVERY,
+            )
+            for option, given in (
+                ("missing_values", missing_values),
+                ("unknown_values", unknown_values),
+            )
+        },
         "person_rule": inputs.person_rule_from_options(
             person_id, excess, person_order, loaded.budget.max_records_per_person
         ),
@@ -108,6 +124,7 @@ def release(
         with progress("Starting") as on_progress:
             checked = releases.dry_run(loaded, source, out, on_progress=on_progress, **run_options)
         findings = list(checked.findings)
+        say_privately(checked.taken)
         text = "\n".join([*findings, "\nA dry run: nothing was charged, nothing was written."])
         say_result(as_json, {"findings": findings, "charged_rho": "0"}, text)
         return
@@ -141,6 +158,7 @@ def release(
     charged = booked_since(before, after, loaded, out)
     spent = rho_text(after.spent_record_rho * factor)
     facts = {"unit": loaded.budget.unit, "charged_rho": exact_text(charged), "warning": warning}
+    say_privately(done.taken)
     finding = f"Charged {rho_text(charged)}; spent on this data so far: {spent}"
     _say_finished(as_json, done, facts | account_facts(after, factor), finding)
 

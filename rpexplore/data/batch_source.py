@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -14,6 +14,8 @@ from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.data.areas import AreaCoder, AreaCuts
 from rpexplore.data.coding import (
     BLANKS,
+    Faults,
+    Takers,
     as_numbers,
     as_text,
     coders,
@@ -54,6 +56,10 @@ class BatchSource(Source):
         of its own. Raises `DataError` for a column that is not there once.
         """
 
+    def declared_missing(self) -> Mapping[str, Sequence[tuple[float, float]]]:
+        """Column -> ranges of numbers, ends included, that the records themselves call missing."""
+        return {}
+
     def remarks(self) -> tuple[str, ...]:
         return ()
 
@@ -71,19 +77,23 @@ class BatchSource(Source):
         tables: Sequence[Sequence[int]],
         *,
         unknown_values: Mapping[str, str] | None = None,
+        missing_values: Mapping[str, str] | None = None,
         person_rule: PersonRule | None = None,
         areas: AreaCuts | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
         before = self.fingerprint()
         attributes = {index for table in tables for index in table if index < len(domain)}
-        coding = coders(domain, attributes, unknown_values)
+        faults = Faults(domain, Takers.of(domain, unknown_values, missing_values))
+        coding = coders(domain, attributes, self.declared_missing())
         names, sizes = [coder.name for coder in coding.values()], domain.sizes.tolist()
         start, kept, area_coder = 0.0, None, None
 
         def code(batch: pa.RecordBatch) -> Codes:
-            columns = coding.items()
-            codes = {index: coder.codes(batch.column(coder.name)) for index, coder in columns}
+            codes = {
+                index: faults.codes(index, batch.column(coder.name), coder)
+                for index, coder in coding.items()
+            }
             return codes if area_coder is None else codes | area_coder.codes(batch)
 
         with self.readable():
@@ -103,8 +113,9 @@ class BatchSource(Source):
                 )
         if self.fingerprint() != before:
             raise self._changed()
+        faults.refuse()
         on_progress(COUNTING, 1.0)
-        return counts
+        return replace(counts, taken=faults.taken())
 
     def _coded(
         self,

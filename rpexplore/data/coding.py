@@ -7,16 +7,27 @@ the domain, and records look their indices up. What a value means never depends 
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil, floor
+from typing import Any
 from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.domain.attribute import NUMBER_STEPS, Attribute, Bins, Categories, Integers
+from rpexplore.common.text import joined
+from rpexplore.domain.attribute import (
+    NUMBER_STEPS,
+    Attribute,
+    Bins,
+    Categories,
+    Integers,
+    number_of,
+)
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.values import index_by_value
 from rpexplore.errors import DataError
 
 _SHOWN = 5  # distinct values named on the screen
@@ -33,18 +44,26 @@ EXACT_TEXT = f"[+-]?0*{EXACT}([.]0*)?"
 """How that number is written where it is no float."""
 
 UNKNOWN, MISSING = -1, -2
-"""The codes of what is not in the domain, and of what is missing, until it is refused."""
+"""The codes of what is not in the domain, and of what is missing, until it is refused or taken."""
+
+EVERY = "*"
+"""Stands for all attributes that have the category that is named with it."""
+
+_UNKNOWN_VALUE = "a value that is not in the codebook"
+_UNKNOWN_VALUES = "values that are not in the codebook"
 
 
 class Coder:
-    """Turns a column's values into category indices, or refuses them.
+    """Turns a column's values into category indices.
 
     Each record is coded by itself: what a value means never depends on the other records, so
     that adding a record changes the counts by that record alone.
+
+    declared: ranges of numbers, both ends included, that the file itself declares missing
     """
 
-    def __init__(self, attribute: Attribute, unknown_code: int | None) -> None:
-        self.name, self._values, self._unknown_code = attribute.name, attribute.values, unknown_code
+    def __init__(self, attribute: Attribute, declared: Sequence[tuple[float, float]] = ()) -> None:
+        self.name, self._values, self._declared = attribute.name, attribute.values, declared
         if isinstance(self._values, Categories):
             readings = self._values.readings
             self._listed = pa.array(list(readings), pa.string())
@@ -53,35 +72,25 @@ class Coder:
         self._size = attribute.size
         self.dtype = np.min_scalar_type(attribute.size - 1)
 
-    def codes(self, column: pa.Array) -> np.ndarray:
-        """Category indices [n], unsigned; raises `DataError` for what is not in the domain."""
-        codes, indices = self._distinct_codes(column)
-        is_unknown = codes < 0
-        if np.any(is_unknown[indices]):
-            self._refuse(of_known_type(column.filter(pa.array(is_unknown[indices]))))
-        return codes.astype(self.dtype)[indices]
-
     def signed_codes(self, column: pa.Array) -> np.ndarray:
-        """Category indices [n], signed, with `UNKNOWN` and `MISSING` for what `codes` refuses."""
+        """Category indices [n], signed, with `UNKNOWN` and `MISSING` for what is in no category."""
         codes, indices = self._distinct_codes(column)
         return codes.astype(code_type(self._size))[indices]
 
     def _distinct_codes(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """Codes int64[k + 1] of some values, the last that of what is missing; and which is whose.
-
-        The code of a category that takes what is unknown, or else `UNKNOWN` and `MISSING`.
-        """
+        """Codes int64[k + 1] of some values, the last that of nothing; and whose is which."""
         distinct, indices = distinct_values(column)
         values = of_known_type(distinct)
         is_missing = pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)
         codes = np.append(self._codes_of(values, float_width(column.type)), UNKNOWN)
-        codes[np.append(is_missing, True) & (codes < 0)] = MISSING
-        if self._unknown_code is not None:
-            codes[codes < 0] = self._unknown_code
+        empty = MISSING
+        if not isinstance(self._values, Categories):
+            empty = self._values.missing_codes.get("", MISSING)
+        codes[np.append(is_missing, True) & (codes < 0)] = empty
         return codes, indices
 
     def _codes_of(self, column: pa.Array, width: str) -> np.ndarray:
-        """Category indices, int64[n], −1 for what is missing or not in the domain.
+        """Category indices, int64[n], below 0 for what is missing or not in the domain.
 
         width: of the floating point numbers that the column was read as
         """
@@ -97,48 +106,62 @@ class Coder:
             places = pc.index_in(texts, value_set=self._listed, skip_nulls=True)
             return self._code_of_listed[pc.fill_null(places, -1).to_numpy(zero_copy_only=False)]
         if pa.types.is_boolean(column.type):  # yes and no are no numbers
-            return np.full(len(column), -1)
-        if isinstance(values, Bins) and pa.types.is_integer(column.type):
-            return _bins_of_whole(column, values)
+            return np.full(len(column), UNKNOWN)
         numbers = as_numbers(column)
         if isinstance(values, Integers):
-            inside = (numbers >= values.minimum) & (numbers <= values.maximum)
-            inside &= numbers == np.floor(numbers)
-            is_last = inside & (np.abs(numbers) == EXACT)
-            if np.any(is_last) and not pa.types.is_floating(column.type):
-                texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
-                is_itself = pc.fill_null(pc.match_substring_regex(texts, f"^{EXACT_TEXT}$"), False)
-                inside &= ~is_last | is_itself.to_numpy(zero_copy_only=False)
-            whole = np.where(inside, numbers, values.minimum).astype(np.int64)
-            codes = (whole - values.minimum) // values.step
+            codes = _groups_of_whole(column, numbers, values)
+        elif pa.types.is_integer(column.type):
+            codes = _bins_of_whole(column, values)
         else:
             edges = self._edges.get(width)
             if edges is None:
                 edges = self._edges[width] = compared_edges(self.name, values, width)
             inside = (numbers >= edges[0]) & (numbers <= edges[-1])
-            codes = np.minimum(np.searchsorted(edges, numbers, side="right") - 1, values.size - 1)
-        return np.where(inside, codes, -1).astype(np.int64)
+            last = values.n_ordered - 1
+            codes = np.minimum(np.searchsorted(edges, numbers, side="right") - 1, last)
+            codes = np.where(inside, codes, UNKNOWN).astype(np.int64)
+        for low, high in self._declared:
+            codes[(numbers >= low) & (numbers <= high)] = MISSING
+        texts = None
+        if pa.types.is_string(column.type) and values.missing:
+            texts = pc.utf8_trim_whitespace(pc.utf8_normalize(column, form="NFC"))
+        for value, code in values.missing_codes.items():  # they go before the numbers
+            number = number_of(value)
+            if number is not None:
+                codes[numbers == at_width(number, width)] = code
+            elif texts is not None:
+                is_value = pc.fill_null(pc.equal(texts, value), False)
+                codes[is_value.to_numpy(zero_copy_only=False)] = code
+        return codes
 
-    def _refuse(self, unknown: pa.Array) -> None:
-        values = unknown.drop_null().unique()
-        if not len(values):
-            raise unknown_value_error(self.name, is_missing=True)
-        shown = ", ".join(repr(value) for value in values[:_SHOWN].to_pylist())
-        more = ", …" if len(values) > _SHOWN else ""
-        raise unknown_value_error(self.name, is_missing=False, private=f"It holds: {shown}{more}.")
+
+def _groups_of_whole(column: pa.Array, numbers: np.ndarray, values: Integers) -> np.ndarray:
+    """The indices of groups of whole numbers, `UNKNOWN` for all else.
+
+    numbers: the column as floats, which cannot tell the last of them (`EXACT`) from the next
+    """
+    inside = (numbers >= values.minimum) & (numbers <= values.maximum)
+    inside &= numbers == np.floor(numbers)
+    is_last = inside & (np.abs(numbers) == EXACT)
+    if np.any(is_last) and not pa.types.is_floating(column.type):
+        texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        is_itself = pc.fill_null(pc.match_substring_regex(texts, f"^{EXACT_TEXT}$"), False)
+        inside &= ~is_last | is_itself.to_numpy(zero_copy_only=False)
+    whole = np.where(inside, numbers, values.minimum).astype(np.int64)
+    return np.where(inside, (whole - values.minimum) // values.step, UNKNOWN)
 
 
 def _bins_of_whole(column: pa.Array, values: Bins) -> np.ndarray:
-    """The indices of bins, −1 outside: of whole numbers, of which floats tell too few apart."""
+    """The indices of bins of whole numbers, of which floats tell too few; `UNKNOWN` outside."""
     wide = pa.int64() if pa.types.is_signed_integer(column.type) else pa.uint64()
     numbers = pc.fill_null(column.cast(wide), 0).to_numpy(zero_copy_only=False)
     least, most = np.iinfo(numbers.dtype).min, np.iinfo(numbers.dtype).max
     firsts, last = [ceil(edge) for edge in values.edges], floor(values.edges[-1])
     reached = np.array([max(first, least) for first in firsts if first <= most], numbers.dtype)
-    codes = np.minimum(np.searchsorted(reached, numbers, side="right") - 1, values.size - 1)
+    codes = np.minimum(np.searchsorted(reached, numbers, side="right") - 1, values.n_ordered - 1)
     inside = column.is_valid().to_numpy(zero_copy_only=False) & (last >= least)
     inside &= numbers <= np.array(min(max(last, least), most), numbers.dtype)
-    return np.where(inside, codes, -1).astype(np.int64)
+    return np.where(inside, codes, UNKNOWN).astype(np.int64)
 
 
 def float_width(kind: pa.DataType) -> str:
@@ -148,23 +171,29 @@ def float_width(kind: pa.DataType) -> str:
     return f"float{kind.bit_width}" if pa.types.is_floating(kind) else "float64"
 
 
+def at_width(numbers: Any, width: str) -> np.ndarray:
+    """Numbers of a codebook at the precision of a column, float64[…].
+
+    The nearest number to 0.7 of 32 bits lies below that of 64, so that what is compared with the
+    records has to be rounded as they were. What is too large or too small for the width stays.
+    """
+    exact = np.asarray(numbers, dtype=np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = exact.astype(width).astype(np.float64)
+    return np.where(np.isfinite(rounded) & ((rounded == 0) == (exact == 0)), rounded, exact)
+
+
 def compared_edges(name: str, values: Bins, width: str) -> np.ndarray:
     """The edges of an attribute's bins at the precision of a column, float64[k].
 
-    The nearest number to 0.7 of 32 bits lies below that of 64, so that the edge has to be rounded
-    as the records were. Edges too large or too small for the width stay as they are.
-
     Raises `DataError` if the column cannot tell two of them.
     """
-    exact = np.array(values.edges)
-    with np.errstate(over="ignore", under="ignore"):
-        rounded = exact.astype(width).astype(np.float64)
-    edges = np.where(np.isfinite(rounded) & ((rounded == 0) == (exact == 0)), rounded, exact)
+    edges = at_width(values.edges, width)
     for index in np.flatnonzero(np.diff(edges) <= 0):
         raise DataError(
-            f"The edges {exact[index]} and {exact[index + 1]} of attribute {name!r} are one number "
-            f"at the precision of its column ({width}); leave one of them out, or store the column "
-            "as float64."
+            f"The edges {values.edges[index]} and {values.edges[index + 1]} of attribute {name!r} "
+            f"are one number at the precision of its column ({width}); leave one of them out, or "
+            "store the column as float64."
         )
     return edges
 
@@ -174,43 +203,201 @@ def code_type(size: int) -> np.dtype:
     return np.min_scalar_type(-max(size, 2))
 
 
-def unknown_value_error(column: str, *, is_missing: bool, private: str = "") -> DataError:
-    """The error for a value that is missing, or not in the domain."""
-    what = "a missing value" if is_missing else "a value that is not in the codebook"
-    return DataError(
-        f"The column {column!r} holds {what}; correct the records or the codebook, or name a "
-        f"category of {column!r} that takes such values (the option --unknown-values).",
-        private=private,
-    )
+@dataclass(frozen=True)
+class Takers:
+    """The categories that take what is missing, and what is not in the codebook.
+
+    missing  attribute index -> the code of the category that takes missing values
+    unknown  attribute index -> the same for values that are not in the codebook
+
+    What has no taker is refused.
+    """
+
+    missing: Mapping[int, int] = field(default_factory=dict)
+    unknown: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        domain: Domain,
+        unknown_values: Mapping[str, str] | None = None,
+        missing_values: Mapping[str, str] | None = None,
+    ) -> "Takers":
+        """Those of attribute names and their categories; errors are those of `taker_codes`."""
+        return cls(taker_codes(domain, missing_values), taker_codes(domain, unknown_values))
+
+    def taken(self, index: int, codes: np.ndarray) -> np.ndarray:
+        """The signed codes of an attribute with the takers in place of what they take."""
+        for code, takers in ((MISSING, self.missing), (UNKNOWN, self.unknown)):
+            if index in takers:
+                codes = np.where(codes == code, codes.dtype.type(takers[index]), codes)
+        return codes
+
+
+@dataclass
+class Faults:
+    """How many values of each attribute are missing, or not in the codebook. Private.
+
+    n_missing, n_unknown  attribute index -> how many
+    examples              attribute index -> some values that are not in the codebook
+    """
+
+    domain: Domain
+    takers: Takers
+    n_missing: dict[int, int] = field(default_factory=dict)
+    n_unknown: dict[int, int] = field(default_factory=dict)
+    examples: dict[int, list[Any]] = field(default_factory=dict)
+
+    def codes(self, index: int, column: pa.Array, coder: Coder) -> np.ndarray:
+        """Category indices of a column, unsigned; 0 for what is refused in the end."""
+        codes = coder.signed_codes(column)
+        if len(codes) and codes.min() < 0:
+            self.add(index, np.sum(codes == UNKNOWN), np.sum(codes == MISSING))
+            if index not in self.takers.unknown:
+                self._add_examples(index, column.filter(pa.array(codes == UNKNOWN)))
+            codes = np.maximum(self.takers.taken(index, codes), 0)
+        return codes.astype(coder.dtype)
+
+    def add(self, index: int, n_unknown: int, n_missing: int) -> None:
+        for counts, n in ((self.n_unknown, n_unknown), (self.n_missing, n_missing)):
+            if n:
+                counts[index] = counts.get(index, 0) + int(n)
+
+    def _add_examples(self, index: int, unknown: pa.Array) -> None:
+        seen = self.examples.setdefault(index, [])
+        if len(seen) <= _SHOWN:
+            values = of_known_type(unknown).unique().to_pylist()
+            seen += [value for value in values if value not in seen][: _SHOWN + 1 - len(seen)]
+
+    def refuse(self) -> None:
+        """Raise `DataError` for all that nothing takes, in all columns."""
+        unknown = [index for index in sorted(self.n_unknown) if index not in self.takers.unknown]
+        missing = [index for index in sorted(self.n_missing) if index not in self.takers.missing]
+        if not unknown and not missing:
+            return
+        names = self.domain.names
+        faults, remedies = [], []
+        for indices, one, several, option in (
+            (missing, "a missing value", "missing values", "--missing-values"),
+            (unknown, _UNKNOWN_VALUE, _UNKNOWN_VALUES, "--unknown-values"),
+        ):
+            if indices:
+                columns = joined([repr(names[index]) for index in indices])
+                is_one = len(indices) == 1
+                noun = "column" if is_one else "columns"
+                hold = f"holds {one}" if is_one else f"hold {several}"
+                faults.append(f"the {noun} {columns} {hold}")
+                remedies.append(option)
+        refused = dict.fromkeys([*missing, *unknown])
+        whose = f"category of {names[next(iter(refused))]!r} that takes"
+        if len(refused) > 1:
+            whose = "category of each that takes"
+        options = " and ".join(remedies)
+        lacking = [names[i] for i in refused if not _takers_of(self.domain.attributes[i])]
+        need = ""
+        if lacking:
+            need = f"; give {joined([*map(repr, lacking)])} missingValues in the codebook for that"
+        text = " and ".join(faults)
+        raise DataError(
+            f"{text[0].upper()}{text[1:]}; correct the records or the codebook, or name a {whose} "
+            f"such values (the option{'s' if len(remedies) > 1 else ''} {options}){need}.",
+            private=" ".join([*self._sentences(missing, unknown)]),
+        )
+
+    def _sentences(self, missing: Sequence[int], unknown: Sequence[int]) -> Iterator[str]:
+        """How many values are refused in each column, and some of them."""
+        for index in missing:
+            yield f"{self.domain.names[index]!r}: {self.n_missing[index]:,} missing."
+        for index in unknown:
+            text = f"{self.domain.names[index]!r}: {self.n_unknown[index]:,} not in the codebook"
+            if examples := self.examples.get(index):
+                more = ", …" if len(examples) > _SHOWN else ""
+                text += f". It holds: {', '.join(map(repr, examples[:_SHOWN]))}{more}"
+            yield f"{text}."
+
+    def taken(self) -> tuple[tuple[str, str, int, str], ...]:
+        """Attribute, "missing" or "not in the codebook", how many, and counted as what."""
+        return tuple(
+            (attribute.name, what, counts[index], attribute.values.label(takers[index]))
+            for index, attribute in enumerate(self.domain)
+            for what, counts, takers in (
+                ("missing", self.n_missing, self.takers.missing),
+                ("not in the codebook", self.n_unknown, self.takers.unknown),
+            )
+            if index in counts and index in takers
+        )
 
 
 def coders(
-    domain: Domain, attributes: Iterable[int], unknown_values: Mapping[str, str] | None
+    domain: Domain,
+    attributes: Iterable[int],
+    declared: Mapping[str, Sequence[tuple[float, float]]] | None = None,
 ) -> dict[int, Coder]:
-    """A coder for each of these attribute indices; errors are those of `unknown_codes`."""
-    codes = unknown_codes(domain, unknown_values)
+    """A coder for each of these attribute indices.
+
+    declared: column -> ranges of numbers that the records themselves declare missing
+    """
+    said = declared or {}
     return {
-        index: Coder(domain.attributes[index], codes.get(index)) for index in sorted(attributes)
+        index: Coder(domain.attributes[index], said.get(domain.names[index], ()))
+        for index in sorted(attributes)
     }
 
 
-def unknown_codes(domain: Domain, unknown_values: Mapping[str, str] | None) -> dict[int, int]:
-    """Attribute index -> index of the category that takes what is missing or not in the domain.
+def taker_codes(domain: Domain, takers: Mapping[str, str] | None) -> dict[int, int]:
+    """Attribute index -> index of the category that takes what is in none.
 
-    unknown_values: attribute name -> that category. Raises `DomainError` for an unknown name,
-    `DataError` for an unknown category.
+    takers: attribute name -> that category; "*" stands for all other attributes that have it.
+    Raises `DomainError` for an unknown name, `DataError` for a category that cannot take anything.
     """
     codes = {}
-    for name, value in (unknown_values or {}).items():
-        listed = domain[name].stored_values()
-        value = normalize("NFC", value)
-        if value not in listed:
+    for name, value in with_all(domain, takers or {}).items():
+        attribute, value = domain[name], normalize("NFC", value)
+        code = index_by_value(attribute).get(value)
+        if code is None:
             raise DataError(
                 f"The category {value!r} is not one of attribute {name!r}; declare it in the "
                 "codebook, or choose one that is there."
             )
-        codes[domain.position(name)] = listed.index(value)
+        if code not in _takers_of(attribute):
+            raise DataError(
+                f"The value {value!r} of attribute {name!r} is of real numbers, and cannot take "
+                'what is no number; give the attribute "missingValues" in the codebook, and name '
+                "their label."
+            )
+        codes[domain.position(name)] = code
     return codes
+
+
+def able_to_take(attribute: Attribute) -> list[str]:
+    """The values, as they are stored, that can take what is in no category."""
+    stored = attribute.stored_values()
+    return [stored[code] for code in _takers_of(attribute)]
+
+
+def _takers_of(attribute: Attribute) -> range:
+    """The codes that can take what is in no category; of numbers, the cells for missing ones."""
+    is_listed = isinstance(attribute.values, Categories)
+    return range(0 if is_listed else attribute.n_ordered, attribute.size)
+
+
+def with_all(domain: Domain, takers: Mapping[str, str]) -> dict[str, str]:
+    """The takers by attribute, with those that "*" stands for; `DataError` if there are none."""
+    if EVERY not in takers or EVERY in domain:
+        return {**takers}
+    value = normalize("NFC", takers[EVERY])
+    # What is named in two ways, as it is stored and by its label, is meant where it can take.
+    having = {
+        attribute.name: value
+        for attribute in domain
+        if index_by_value(attribute).get(value, -1) in _takers_of(attribute)
+    }
+    if not having:
+        raise DataError(
+            f"No attribute has the value {value!r} that is to take values of all ({EVERY}); "
+            "declare it in the codebook, or choose one that is there."
+        )
+    return having | {name: value for name, value in takers.items() if name != EVERY}
 
 
 def distinct_values(column: pa.Array) -> tuple[pa.Array, np.ndarray]:

@@ -31,12 +31,15 @@ class Counts:
     tables     ascending attribute indices -> integers of any width, one axis an attribute; where
                the key is (), an array of no axes. Those on a subset of a key follow by summing.
     n_records  how many records were counted
+    taken      what of attributes was missing or not in the codebook and taken by a category:
+               attribute, which of the two, how many, and the label of the category
 
     Neither repr nor errors show anything of it.
     """
 
     tables: Mapping[tuple[int, ...], np.ndarray] = field(repr=False)
     n_records: int = field(repr=False)
+    taken: tuple[tuple[str, str, int, str], ...] = field(default=(), repr=False)
 
     def counts(self, attribute_indices: Sequence[int]) -> np.ndarray:
         """The exact marginal on these ascending attribute indices: int64, one axis an attribute.
@@ -249,6 +252,7 @@ class Source(Protocol):
         tables: Sequence[Sequence[int]],
         *,
         unknown_values: Mapping[str, str] | None = None,
+        missing_values: Mapping[str, str] | None = None,
         person_rule: PersonRule | None = None,
         areas: "AreaCuts | None" = None,
         on_progress: Progress = no_progress,
@@ -258,8 +262,9 @@ class Source(Protocol):
         Args:
             domain: The attributes, which the records have as columns.
             tables: Sets of attribute indices.
-            unknown_values: Attribute name -> the value that takes what is missing or not in the
-                domain; without it both are refused.
+            unknown_values: Attribute name -> the value that takes what is not in the domain;
+                without it that is refused. "*" stands for all other attributes with that value.
+            missing_values: The same for what is missing.
             person_rule: How many records of one person are counted; None: all are.
             areas: Ways to count by areas, which stand in `tables` as attributes behind the
                 domain's.

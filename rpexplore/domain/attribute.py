@@ -6,6 +6,8 @@ The values come from public knowledge, in one of three kinds:
 - `Integers`: whole numbers from a minimum to a maximum, grouped by a step;
 - `Bins`: intervals of real numbers between given edges.
 
+Numbers may have cells for missing values behind them, which no range and no cumulative sum holds.
+
 Labels of `Integers` and `Bins` are made when asked for, so an attribute of a million values costs
 nothing to hold. Labels of one kind are distinct: those of values, of ranges, and of all up to one.
 
@@ -17,6 +19,7 @@ are: an é of one character and an e with an accent behind it are the same.
 
 import re
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,8 +39,14 @@ MAX_ATTRIBUTES = 100_000  # of a codebook; each takes about 1 kB of memory
 MISSING = "Missing"
 """The group of the values that stand for no answer, in codebooks that say which do."""
 
+NOT_STATED = "not stated"
+"""The label of a cell for missing values to which nobody gives another one."""
+
 # Between the parts of a path of groups written as one text.
 LEVELS = " > "
+
+# Labels of whole numbers and intervals: "5", "0 to 9", "under 10", "≤ 9".
+_NUMBER_LABEL = r"(?:≤ |under )?[-+.0-9e]+(?: to(?: under)? [-+.0-9e]+)?"
 
 
 WHOLE_TEXT = "[+-]?[0-9]+([.]0*)?"
@@ -179,6 +188,11 @@ class Categories:
             for text in listed
         }
 
+    @property
+    def n_ordered(self) -> int:
+        """How many values ranges and cumulative sums go over: all."""
+        return self.size
+
     def label(self, index: int) -> str:
         return self.labels[index]
 
@@ -202,8 +216,99 @@ class Categories:
         return joint
 
 
+class Numbers(ABC):
+    """Whole numbers or intervals, in their order, and behind them the cells for missing values.
+
+    missing  (value, label) of what stands for no answer in the records: ("-9", "refused"). The
+             value "" is an empty cell. Values with one label share a cell.
+    """
+
+    missing: tuple[tuple[str, str], ...]
+
+    @property
+    @abstractmethod
+    def n_ordered(self) -> int:
+        """How many values ranges and cumulative sums go over: all but the missing ones."""
+
+    @abstractmethod
+    def _numbers_label(self, first: int, last: int) -> str: ...
+
+    @abstractmethod
+    def _up_to_label(self, last: int) -> str: ...
+
+    @property
+    def size(self) -> int:
+        return self.n_ordered + len(self.missing_labels)
+
+    @cached_property
+    def missing_labels(self) -> tuple[str, ...]:
+        """The labels of the cells for missing values."""
+        return tuple(dict.fromkeys(label for _, label in self.missing))
+
+    @cached_property
+    def missing_codes(self) -> dict[str, int]:
+        """The index of the cell that each missing value is counted in."""
+        return {
+            value: self.n_ordered + self.missing_labels.index(label)
+            for value, label in self.missing
+        }
+
+    @abstractmethod
+    def holds(self, text: str) -> bool:
+        """Whether a text in the records would be read as one of the numbers."""
+
+    def label(self, index: int) -> str:
+        return self.range_label(index, index)
+
+    def range_label(self, first: int, last: int) -> str:
+        """The label of the values first … last (indices, both included) together."""
+        n = self.n_ordered
+        numbers = [self._numbers_label(first, min(last, n - 1))] if first < n else []
+        return " or ".join(
+            [*numbers, *self.missing_labels[max(first - n, 0) : max(last + 1 - n, 0)]]
+        )
+
+    def up_to_label(self, last: int) -> str:
+        """The label of all numbers up to this one; a missing value stands for itself."""
+        return self._up_to_label(last) if last < self.n_ordered else self.label(last)
+
+    def _check_missing(self) -> None:
+        if not isinstance(self.missing, list | tuple):
+            raise DomainError(
+                f"The missing values must be a list of values and labels, got {self.missing!r}."
+            )
+        missing, seen = [], set()
+        for pair in self.missing:
+            if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(map(is_text, pair)):
+                raise DomainError(
+                    "A missing value must be a pair of texts, the value and its label, got "
+                    f"{pair!r}."
+                )
+            value, label = (normalize("NFC", text.strip()) for text in pair)
+            if not label or re.fullmatch(_NUMBER_LABEL, label):
+                raise DomainError(
+                    f"The label of the missing value {value!r} must tell it from the numbers, got "
+                    f"{label!r}; write for example {NOT_STATED!r}."
+                )
+            number = number_of(value)
+            key = value if number is None else number
+            if key in seen:
+                raise DomainError(f"The missing value {value!r} is listed twice; keep one of them.")
+            seen.add(key)
+            missing.append((value, label))
+        object.__setattr__(self, "missing", tuple(missing))
+
+
+def number_of(text: str) -> float | None:
+    """The finite number that a text writes; None for any other text."""
+    if not re.fullmatch(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", text):
+        return None
+    number = float(text)
+    return number if abs(number) <= sys.float_info.max else None
+
+
 @dataclass(frozen=True)
-class Integers:
+class Integers(Numbers):
     """Whole numbers `minimum … maximum` (both included) in groups of `step`.
 
     Group j holds minimum + j·step … minimum + (j+1)·step − 1; the last one ends at the maximum.
@@ -211,11 +316,14 @@ class Integers:
     Example:
         >>> Integers(0, 99, step=10).size
         10
+        >>> Integers(0, 99, missing=(("-9", "refused"),)).label(100)
+        'refused'
     """
 
     minimum: int
     maximum: int
     step: int = 1
+    missing: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("minimum", "maximum", "step"):
@@ -233,19 +341,21 @@ class Integers:
             raise DomainError(
                 f"The maximum must not be below the minimum, got {self.minimum} … {self.maximum}."
             )
+        self._check_missing()
 
     @property
-    def size(self) -> int:
+    def n_ordered(self) -> int:
         return (self.maximum - self.minimum) // self.step + 1
 
-    def label(self, index: int) -> str:
-        return self.range_label(index, index)
+    def holds(self, text: str) -> bool:
+        number = number_of(text.strip())
+        return number is not None and self.minimum <= number <= self.maximum
 
-    def range_label(self, first: int, last: int) -> str:
+    def _numbers_label(self, first: int, last: int) -> str:
         lowest, highest = self.minimum + first * self.step, self._highest(last)
         return str(lowest) if lowest == highest else f"{lowest} to {highest}"
 
-    def up_to_label(self, last: int) -> str:
+    def _up_to_label(self, last: int) -> str:
         return f"≤ {self._highest(last)}"
 
     def _highest(self, index: int) -> int:
@@ -253,7 +363,7 @@ class Integers:
 
 
 @dataclass(frozen=True)
-class Bins:
+class Bins(Numbers):
     """Intervals edge[i] ≤ x < edge[i+1]; the last one includes its right edge.
 
     Example:
@@ -262,6 +372,7 @@ class Bins:
     """
 
     edges: tuple[float, ...]
+    missing: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         edges = tuple(float(e) if isinstance(e, np.floating) else e for e in self.edges)
@@ -279,20 +390,22 @@ class Bins:
                     f"Bin edges must increase, got {_number(left)} before {_number(right)}."
                 )
         object.__setattr__(self, "edges", tuple(float(edge) for edge in edges))
+        self._check_missing()
 
     @property
-    def size(self) -> int:
+    def n_ordered(self) -> int:
         return len(self.edges) - 1
 
-    def label(self, index: int) -> str:
-        return self.range_label(index, index)
+    def holds(self, text: str) -> bool:
+        number = number_of(text.strip())
+        return number is not None and self.edges[0] <= number <= self.edges[-1]
 
-    def range_label(self, first: int, last: int) -> str:
-        joint = "to" if last == self.size - 1 else "to under"
+    def _numbers_label(self, first: int, last: int) -> str:
+        joint = "to" if last == self.n_ordered - 1 else "to under"
         return f"{_number(self.edges[first])} {joint} {_number(self.edges[last + 1])}"
 
-    def up_to_label(self, last: int) -> str:
-        below = "≤" if last == self.size - 1 else "under"
+    def _up_to_label(self, last: int) -> str:
+        below = "≤" if last == self.n_ordered - 1 else "under"
         return f"{below} {_number(self.edges[last + 1])}"
 
 
@@ -378,6 +491,11 @@ class Attribute:
     def size(self) -> int:
         """Number of values."""
         return self.values.size
+
+    @property
+    def n_ordered(self) -> int:
+        """Number of values that ranges and cumulative sums go over: no cells of missing numbers."""
+        return self.values.n_ordered
 
     @property
     def title(self) -> str:

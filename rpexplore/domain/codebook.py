@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import count
 from typing import Any
@@ -15,6 +15,7 @@ from rpexplore.domain.attribute import (
     LEVELS,
     MAX_ATTRIBUTES,
     MISSING,
+    NOT_STATED,
     Attribute,
     Bins,
     Categories,
@@ -32,7 +33,8 @@ from rpexplore.errors import DomainError
 
 # Table Schema (https://specs.frictionlessdata.io/table-schema/): `constraints.enum` with optional
 # `categories` (value and label), `constraints.minimum`/`maximum` for integers. The `missingValues`
-# of a field with categories are values as well, in a group of their own. A Data Package holds a
+# of a field with categories are values as well, in a group of their own; those of a field with
+# numbers are counted in a cell behind the numbers, one for each label. A Data Package holds a
 # schema, sizes such as {"age": 32} stand for one. Five properties are this project's own, since the
 # specification has none for them: `constraints.step` groups integers, `bins` lists the edges of
 # intervals, `groups` the path of groups that each value lies in, `spellings` for each value the
@@ -54,7 +56,11 @@ def attributes_from_schema(schema: Any, *, may_be_empty: bool = False) -> list[A
     if not isinstance(fields, list) or not (fields or may_be_empty):
         raise DomainError('A Table Schema must be an object with a filled list "fields".')
     _check_number(len(fields))
-    return [_attribute_from_field(field, number) for number, field in enumerate(fields, start=1)]
+    with refusing(DomainError, "The schema"):
+        of_all = _missing_values(schema)
+    return [
+        _attribute_from_field(field, number, of_all) for number, field in enumerate(fields, start=1)
+    ]
 
 
 def schema_from_attributes(attributes: Iterable[Attribute]) -> dict[str, Any]:
@@ -120,12 +126,12 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
     rows = [["attribute", "value", "label", *grouped]]
     for attribute in attributes:
         values = attribute.values
-        if isinstance(values, Integers) and values.step == 1:
+        if isinstance(values, Integers) and values.step == 1 and not values.missing:
             values = Categories(tuple(attribute.labels()))
         if not isinstance(values, Categories):
             raise DomainError(
-                f"Attribute {attribute.name!r} groups numbers, which a CSV codebook cannot say; "
-                "save the domain as .json."
+                f"Attribute {attribute.name!r} groups numbers or has a cell for missing ones, "
+                "which a CSV codebook cannot say; save the domain as .json."
             )
         if values.spellings or values.are_numbers:
             raise DomainError(
@@ -139,7 +145,7 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
     return csv_text(rows)
 
 
-def _attribute_from_field(field: Any, number: int) -> Attribute:
+def _attribute_from_field(field: Any, number: int, missing_in_all: dict[str, str]) -> Attribute:
     if not has_name(field):
         raise DomainError(f'Field {number} of the schema must be an object with a text "name".')
     name = field["name"]
@@ -154,8 +160,16 @@ def _attribute_from_field(field: Any, number: int) -> Attribute:
         values = _values_from_field(field)
         _check_honoured(values, field)
         missing = _missing_values(field)
-        if missing and isinstance(values, Categories):
-            values, groups = _with_missing(values, missing, groups)
+        if isinstance(values, Categories):
+            listed = {value: label for value, label in missing.items() if value.strip()}
+            if listed:
+                values, groups = _with_missing(values, listed, groups)
+        else:
+            if "missingValues" not in field:  # then those of the whole table are this field's
+                missing = {
+                    value: label for value, label in missing_in_all.items() if values.holds(value)
+                }
+            values, groups = _with_cells(values, missing, groups)
     return Attribute(name, values, label, groups)
 
 
@@ -339,8 +353,7 @@ def _missing_values(field: dict[str, Any]) -> dict[str, str]:
     if not isinstance(listed, list):
         raise DomainError(f'"missingValues" must be a list, got {shown_value(listed)}.')
     items = [item if isinstance(item, dict) else {"value": item} for item in listed]
-    missing = {_text(item.get("value", "")): _text(item.get("label", "")) for item in items}
-    return {value: label for value, label in missing.items() if value.strip()}
+    return {_text(item.get("value", "")): _text(item.get("label", "")) for item in items}
 
 
 def _with_missing(
@@ -362,6 +375,17 @@ def _with_missing(
     spellings = values.spellings and (*values.spellings, *[()] * len(added))
     listed = Categories(tuple(labels), tuple(labels.values()), spellings, values.are_numbers)
     return listed, groups or paths
+
+
+def _with_cells(
+    values: Integers | Bins, missing: dict[str, str], groups: Any
+) -> tuple[Integers | Bins, Any]:
+    """The numbers with the cells for missing ones behind, in the group `MISSING` if others are."""
+    pairs = tuple((value, label or NOT_STATED) for value, label in missing.items())
+    values = replace(values, missing=pairs)
+    if isinstance(groups, list) and groups and len(groups) == values.n_ordered:
+        groups = [*groups, *([(MISSING,)] * len(values.missing_labels))]
+    return values, groups
 
 
 def _text(value: Any, *, are_numbers: bool = False) -> str:
@@ -398,6 +422,10 @@ def _field_from_attribute(attribute: Attribute) -> dict[str, Any]:
     else:
         edges = [int(edge) if edge.is_integer() else edge for edge in values.edges]
         field |= {"type": "number", "bins": edges}
+    if not isinstance(values, Categories) and values.missing:
+        field["missingValues"] = [
+            {"value": value, "label": label} for value, label in values.missing
+        ]
     if attribute.groups:
         field["groups"] = [list(path) for path in attribute.groups]
     return field

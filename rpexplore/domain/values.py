@@ -76,13 +76,13 @@ def selected_values(attribute: Attribute, text: str) -> tuple[int, ...]:
     for part in text.split(","):
         indices = _indices(attribute, part.strip())
         if indices is None:
-            labels = attribute.labels()
+            labels, last = attribute.labels(), attribute.n_ordered - 1
             is_numeric = not isinstance(attribute.values, Categories)
             ends = ", from where a value begins to where one ends" if is_numeric else ""
             groups = ", a group" if attribute.groups else ""
             raise DomainError(
                 f"The values of attribute {attribute.name!r} must be named by one of them{groups} "
-                f"or a range such as {labels[0]}{RANGE}{labels[-1]}{ends}, got {text!r}; its "
+                f"or a range such as {labels[0]}{RANGE}{labels[last]}{ends}, got {text!r}; its "
                 f"values are {shown_few(labels)}."
             )
         selected.update(indices)
@@ -124,7 +124,7 @@ def _indices(attribute: Attribute, text: str) -> Sequence[int] | None:
     while split >= 0:  # labels may hold dots
         left, right = text[:split].strip(), text[split + len(RANGE) :].strip()
         first = _end_of_range(attribute, left, starts) if left else 0
-        last = _end_of_range(attribute, right, ends) if right else attribute.size - 1
+        last = _end_of_range(attribute, right, ends) if right else attribute.n_ordered - 1
         if (left or right) and first is not None and last is not None and first <= last:
             return range(first, last + 1)
         split = text.find(RANGE, split + 1)
@@ -135,7 +135,7 @@ def _end_of_range(attribute: Attribute, text: str, numbers: Mapping[float, int])
     """The index of the value at an end of a range, named by itself or by a number."""
     value = index_by_value(attribute).get(text)
     if value is not None:
-        return value
+        return value if value < attribute.n_ordered else None  # missing values lie in no range
     try:
         return numbers.get(float(text))
     except ValueError:

@@ -140,6 +140,12 @@ ATTRIBUTES = rows(
 )
 _WEIGHTING = {"enum": ["equal", "cells", "sqrt"]}
 _RELATIVE_TO = {"enum": ["weight", "target"]}
+_MISSING_VALUES = rows(
+    record(value=of_type("string"), label=of_type("string")),
+    "What stands for no answer in the records; values with one label share a cell, behind the "
+    "numbers.",
+    minItems=1,
+)
 
 LOSSES = {
     "sum_of_variances": record(
@@ -367,6 +373,7 @@ DEFINITIONS = {
                     "Whole numbers from minimum to maximum, in groups of step (1 if not given)."
                 ),
                 "properties": {
+                    "missingValues": _MISSING_VALUES,
                     "type": const("integer"),
                     "constraints": {
                         "type": "object",
@@ -387,6 +394,7 @@ DEFINITIONS = {
                     "not, but for the last."
                 ),
                 "properties": {
+                    "missingValues": _MISSING_VALUES,
                     "type": const("number"),
                     "bins": rows(of_type("number"), minItems=2, maxItems=1000001),
                 },

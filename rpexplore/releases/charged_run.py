@@ -124,7 +124,8 @@ class ChargedRun:
             )
         on_progress(COUNTING, 0.0)
         booked, n_parts, n_kept = self.steps.booked_share, len(self.counts), 0
-        unknown_names = set(options.unknown_values) - set(self._plan.domain.names)
+        unknown_names = {*options.unknown_values, *options.missing_values}
+        unknown_names -= set(self._plan.domain.names)
         if unknown_names:
             self._plan.domain.position(min(unknown_names))  # which says what is there
         for place, (steps, of_part) in enumerate(zip(self.steps.parts, self.counts, strict=True)):
@@ -154,6 +155,7 @@ class ChargedRun:
             "entry_id": self._entry_id,
             "records": asdict(self.fingerprint),
             "unknown_values": dict(options.unknown_values),
+            **({"missing_values": dict(options.missing_values)} if options.missing_values else {}),
             "person_rule": options.person_rule.text if options.person_rule else "",
         }
 
@@ -163,19 +165,35 @@ class ChargedRun:
         by_rule = "" if rule is None else f" {rule.text}"
         if rule is None and most is not None:
             by_rule = f" That nobody has more than {plural(most, 'record')} is taken for granted."
-        unknown = ", or counted as the category that takes out-of-codebook values"
+        takes = [
+            what
+            for what, takers in (
+                ("missing", self._options.missing_values),
+                ("out-of-codebook", self._options.unknown_values),
+            )
+            if takers
+        ]
+        taken = f", or counted as the category that takes {' and '.join(takes)} values"
         room = "the run already: it costs nothing further" if self.is_booked else "room for the run"
         is_escaped = self._options.escape_formulas or not self._plan.has_labels_in_csv
         formulas = None if is_escaped else formulas_warning(self._plan.domain)
         return (
             f"The plan holds what it claims, and protects {self._plan.budget.unit}.{by_rule}",
             "The records have every column that the plan needs, and each value in it is one of the "
-            f"plan's{unknown if self._options.unknown_values else ''}.",
+            f"plan's{taken if takes else ''}.",
             f"{str(self._output)!r} can be written; about {data_size(self._n_bytes)} will be.",
             f"The ledger {self.ledger.name!r} has {room}.",
             *self._approvals_found(),
             *self._source.remarks(),
             *filter(None, [formulas]),
+        )
+
+    def taken(self) -> tuple[str, ...]:
+        """How many values a category took that are missing or not in the codebook. Private."""
+        taken = dict.fromkeys(one for of_part in self.counts for one in of_part.taken)
+        return tuple(
+            f"{n:,} of {name!r} {'is' if n == 1 else 'are'} {what}, and counted as {label!r}."
+            for name, what, n, label in taken
         )
 
     def _approvals_found(self) -> Iterator[str]:

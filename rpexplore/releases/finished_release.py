@@ -15,7 +15,7 @@ has the measurements that everything is computed from (`measurement_file`).
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 from rpexplore.common.json_fields import FieldError, text_of
 from rpexplore.common.numbers import exact_text, shown_value
 from rpexplore.common.text import capitalised, joined
-from rpexplore.data.coding import unknown_codes
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.values import index_by_value
 from rpexplore.errors import (
     ApprovalError,
     DataError,
@@ -83,6 +83,8 @@ _NOUN = "a release"
 _TEXTS = (
     "run", "finished", "records_per_person", "privacy_unit", "guarantee", "noise", "postprocessing",
 )  # fmt: skip
+MISSING_VALUES = "missing_values"
+"""The key of a manifest for what missing values were counted as; there if any were to be."""
 _STATED = (*_TEXTS, "unknown_values", "plan_sha256", "rho", "max_records_per_person")
 # What is raised by reading facts of a run that cannot be.
 _IMPOSSIBLE = (
@@ -181,14 +183,16 @@ class Release(PartReader):
     folder: Path
     plan: Plan
     manifest: Mapping[str, Any]
+    # Only just after the run, for the curator's screen: see `DryRun`.
+    taken: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
         _refuse_version_1(folder)
-        # Only releases that were approved say so.
-        stated = (*_STATED, *({APPROVALS} & read_manifest(folder).keys()))
+        # Only releases that were approved, or had missing values counted, say so.
+        stated = (*_STATED, *({APPROVALS, MISSING_VALUES} & read_manifest(folder).keys()))
         manifest = checked_folder(folder, FORMAT, _NOUN, stated)
         listed = {entry["path"] for entry in manifest["files"]}
         if PLAN not in listed:
@@ -196,8 +200,13 @@ class Release(PartReader):
         plan = Plan.load(folder / PLAN)
         facts: dict[str, Any] = _facts_of(plan)
         try:
-            unknown_codes(plan.domain, manifest["unknown_values"])
-            facts["unknown_values"] = dict(manifest["unknown_values"])
+            for option in ("unknown_values", MISSING_VALUES):
+                if option in manifest:
+                    for attribute, value in manifest[option].items():
+                        index_by_value(plan.domain[attribute])[value]  # raises if there is none
+                    facts[option] = dict(manifest[option])
+            if not facts.get(MISSING_VALUES, True):  # then nothing is said of them
+                raise KeyError(MISSING_VALUES)
             facts |= {key: text_of(manifest, key) for key in _TEXTS}
             if APPROVALS in manifest:
                 facts |= facts_in_folder(folder, manifest[APPROVALS], plan)
@@ -412,6 +421,7 @@ def write_manifest(
         "noise": "discrete Gaussian, exact, from the operating system's entropy",
         "postprocessing": "; ".join(done),
         "unknown_values": dict(note.unknown_values),
+        **({MISSING_VALUES: dict(note.missing_values)} if note.missing_values else {}),
         "records_per_person": note.person_rule,
         **facts_of_approvals(approvals, note.n_demanded),
     }

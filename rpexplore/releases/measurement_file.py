@@ -22,7 +22,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -63,6 +63,7 @@ class MeasurementNote:
     streaming_note  that records left their server to be counted, in words; "" if they did not
     approvals       SHA-256 of the files of approvals, in their order
     n_demanded      how many approvals the ledger demanded when the run was booked
+    missing_values  attribute name -> category that took missing values
     """
 
     run: str
@@ -77,6 +78,7 @@ class MeasurementNote:
     streaming_note: str = ""
     approvals: Sequence[str] = ()
     n_demanded: int = 0
+    missing_values: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -97,18 +97,20 @@ def adaptive_readme(
     )
 
 
-def describe_unknown_values(unknown_values: Mapping[str, str]) -> str:
-    """What out-of-codebook values were counted as, as a sentence; "" for nothing."""
-    if not unknown_values:
-        return ""
-    pairs = "; ".join(f"{name}: {value}" for name, value in unknown_values.items())
-    return f"Out-of-codebook values were counted as: {pairs}. "
+def describe_takers(unknown_values: Mapping[str, str], missing_values: Mapping[str, str]) -> str:
+    """What out-of-codebook and missing values were counted as, in sentences; "" for nothing."""
+    text = ""
+    for what, takers in (("Out-of-codebook", unknown_values), ("Missing", missing_values)):
+        if takers:
+            pairs = "; ".join(f"{name}: {value}" for name, value in takers.items())
+            text += f"{what} values were counted as: {pairs}. "
+    return text
 
 
 def release_readme(plan: Plan, note: MeasurementNote, sections: Sequence[str]) -> str:
     """The README.md of a release, without its approvals; sections: of its parts."""
     rule = f"{note.person_rule} " if note.person_rule else ""
-    records = describe_unknown_values(note.unknown_values) + rule
+    records = describe_takers(note.unknown_values, note.missing_values) + rule
     if note.streaming_note:
         records += f"{note.streaming_note} "
     if note.escape_formulas:

@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from rpexplore.common.numbers import Exact
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
+from rpexplore.data.coding import with_all
 from rpexplore.data.files.source import AnySource
 from rpexplore.data.source import Fingerprint, PersonRule
 from rpexplore.errors import ReleaseError
@@ -60,6 +61,7 @@ def release(
     ledger: str | Path | None = None,
     limit_rho: Exact | None = None,
     unknown_values: Mapping[str, str] | None = None,
+    missing_values: Mapping[str, str] | None = None,
     person_rule: PersonRule | None = None,
     may_be_empty: bool = False,
     escape_formulas: bool = False,
@@ -85,7 +87,9 @@ def release(
         limit_rho: Budget limit of the dataset, a total ρ in the plan's privacy unit; noted in the
             ledger if it has none yet, refused if it has another.
         unknown_values: Attribute name -> the category that takes values that are not in the
-            domain, and missing ones; without it they are refused.
+            domain; without it they are refused. "*" stands for all attributes that have this
+            category and are not named.
+        missing_values: The same for values that are missing.
         person_rule: How it is seen to that no person has more records than the plan protects;
             without it, that is taken for granted.
         may_be_empty: Whether a release without a single record is wanted; else it is refused.
@@ -126,7 +130,8 @@ def release(
     plan, output = Plan.of(plan), Path(output)
     options = RunOptions(
         name=name,
-        unknown_values=unknown_values or {},
+        unknown_values=with_all(plan.domain, unknown_values or {}),
+        missing_values=with_all(plan.domain, missing_values or {}),
         person_rule=person_rule,
         ledger=ledger,
         limit_rho=limit_rho,
@@ -157,11 +162,12 @@ def release(
             parquet_only,
             charged_run.streaming_note,
             *charged_run.noted_approvals(),
+            missing_values=dict(options.missing_values),
         )
         write_note(folder, note)
         manifest = steps.write(folder, note, part_of_progress(on_progress, steps.drawn_share, 1.0))
     on_progress("Finished", 1.0)
-    return Release(output, plan, manifest)
+    return Release(output, plan, manifest, charged_run.taken())
 
 
 def dry_run(
@@ -173,6 +179,7 @@ def dry_run(
     ledger: str | Path | None = None,
     limit_rho: Exact | None = None,
     unknown_values: Mapping[str, str] | None = None,
+    missing_values: Mapping[str, str] | None = None,
     person_rule: PersonRule | None = None,
     may_be_empty: bool = False,
     escape_formulas: bool = False,
@@ -195,9 +202,11 @@ def dry_run(
         >>> check.findings[0]
         'The plan holds what it claims, and protects one record.'
     """
+    plan = Plan.of(plan)
     options = RunOptions(
         name=name,
-        unknown_values=unknown_values or {},
+        unknown_values=with_all(plan.domain, unknown_values or {}),
+        missing_values=with_all(plan.domain, missing_values or {}),
         person_rule=person_rule,
         ledger=ledger,
         limit_rho=limit_rho,
@@ -207,10 +216,10 @@ def dry_run(
         approvals=load_approvals(approvals),
     )
     on_progress("Checking the plan", 0.0)
-    charged_run = ChargedRun(Plan.of(plan), data, Path(output), options)
+    charged_run = ChargedRun(plan, data, Path(output), options)
     charged_run.count(on_progress)
     on_progress("Finished", 1.0)
-    return DryRun(charged_run.findings(), charged_run.fingerprint)
+    return DryRun(charged_run.findings(), charged_run.fingerprint, charged_run.taken())
 
 
 def resume(

@@ -38,6 +38,7 @@ class RunOptions:
 
     name: str | None = None
     unknown_values: Mapping[str, str] = field(default_factory=dict)
+    missing_values: Mapping[str, str] = field(default_factory=dict)
     person_rule: PersonRule | None = None
     ledger: str | Path | None = None
     limit_rho: Exact | None = None
@@ -52,11 +53,13 @@ class RunOptions:
 class DryRun:
     """What a dry run has found in order, in words, and what the records look like from outside.
 
-    Holds nothing that was read from records.
+    Holds nothing that was read from records but for `taken`: how many missing and out-of-codebook
+    values a category took, in sentences for the curator's screen alone.
     """
 
     findings: tuple[str, ...]
     fingerprint: Fingerprint
+    taken: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
 
 class PartSteps(Protocol):
@@ -219,9 +222,14 @@ class PartCounts:
         self._plan, self._source, self._options, self._steps = steps.plan, source, options, steps
         self._parts, self._fingerprint = steps.parts, fingerprint
         names = self._plan.domain.names
-        self._unknown_values = {
-            name: value for name, value in options.unknown_values.items() if name in names
+        self._takers = {
+            option: {name: value for name, value in takers.items() if name in names}
+            for option, takers in (
+                ("unknown_values", options.unknown_values),
+                ("missing_values", options.missing_values),
+            )
         }
+        self.taken: tuple[tuple[str, str, int, str], ...] = ()  # as of `Counts`
         self._kept: Counts | None = None
         self._kept_tables: Sequence[Sequence[int]] = ()
         self._totals: _Totals = {}
@@ -229,6 +237,7 @@ class PartCounts:
     def first(self, on_progress: Progress) -> Counts:
         """Those of the first part; what the others must agree with."""
         self._kept = self._count(self._parts[0], on_progress)
+        self.taken = self._kept.taken
         self._kept_tables = self._parts[0].tables
         return self._kept
 
@@ -304,7 +313,7 @@ class PartCounts:
             shares=shares,
             work=work,
             check=check,
-            unknown_values=self._unknown_values,
+            **self._takers,
             person_rule=self._options.person_rule,
             on_progress=lambda _, share: on_progress(_MEASURING, share),
         )
@@ -337,7 +346,7 @@ class PartCounts:
         counts = self._source.count(
             self._plan.domain,
             part.tables,
-            unknown_values=self._unknown_values,
+            **self._takers,
             person_rule=self._options.person_rule,
             on_progress=on_progress,
             **areas,

@@ -144,17 +144,22 @@ def _values(attribute: Attribute) -> str:
     values = attribute.values
     if isinstance(values, Integers):
         step = [f"step={values.step}"] if values.step != 1 else []
-        return call("rp.Integers", [str(values.minimum), str(values.maximum), *step])
+        limits = [str(values.minimum), str(values.maximum)]
+        return call("rp.Integers", [*limits, *step, *_missing(values)])
     if isinstance(values, Bins):
         edges = [
             int(edge) if edge.is_integer() and abs(edge) < 1e15 else edge for edge in values.edges
         ]
-        return call("rp.Bins", [wrapped(edges)])
+        return call("rp.Bins", [wrapped(edges), *_missing(values)])
     assert isinstance(values, Categories)
     labels = [f"labels={wrapped(values.labels)}"] if values.labels != values.values else []
     spelled = [f"spellings={wrapped(values.spellings)}"] if values.spellings else []
     numbers = ["are_numbers=True"] if values.are_numbers else []
     return call("rp.Categories", [wrapped(values.values), *labels, *spelled, *numbers])
+
+
+def _missing(values: Integers | Bins) -> list[str]:
+    return [f"missing={wrapped(values.missing)}"] if values.missing else []
 
 
 def _builder(recipe: Recipe) -> str:

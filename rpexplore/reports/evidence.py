@@ -235,10 +235,12 @@ def all_values(domain: Domain) -> Section:
 def _values_in_short(attribute: Attribute) -> str:
     values = attribute.values
     if isinstance(values, Integers):
-        whole = f"whole numbers {values.minimum:,} to {values.maximum:,}"
-        return whole if values.step == 1 else f"{whole}, in groups of {values.step:,}"
+        text = f"whole numbers {values.minimum:,} to {values.maximum:,}"
+        text += f", in groups of {values.step:,}" if values.step > 1 else ""
+        return "; ".join([text, *values.missing_labels])
     if isinstance(values, Bins) and values.size > FIRST_VALUES:
-        return f"intervals from “{values.label(0)}” up to “{values.label(values.size - 1)}”"
+        text = f"intervals from “{values.label(0)}” up to “{values.label(values.n_ordered - 1)}”"
+        return "; ".join([text, *values.missing_labels])
     labels = attribute.labels(FIRST_VALUES)
     if values.size > FIRST_VALUES:
         labels.append(f"and {values.size - FIRST_VALUES:,} more")

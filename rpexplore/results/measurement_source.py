@@ -37,6 +37,8 @@ class MeasurementSource:
                   attribute name -> category that took the values outside the domain
     person_rule   how the records of one person were bounded, in words; "" if they were not
     run           the name of the run that released it; "" for a noisy marginal
+    missing_values
+                  attribute name -> category that took missing values
 
     Raises `BudgetError` for a ρ or a number of records that is not positive.
     """
@@ -49,6 +51,7 @@ class MeasurementSource:
     unknown_values: Mapping[str, str] = field(default_factory=dict)
     person_rule: str = ""
     run: str = ""
+    missing_values: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         Budget(
@@ -69,6 +72,7 @@ class MeasurementSource:
             unknown_values=release.manifest["unknown_values"],
             person_rule=release.manifest["records_per_person"],
             run=release.manifest["run"],
+            missing_values=manifest.get("missing_values", {}),
         )
 
     @property
@@ -92,6 +96,7 @@ class MeasurementSource:
             "unknown_values": dict(self.unknown_values),
             "records_per_person": self.person_rule,
             "run": self.run,
+            **({"missing_values": dict(self.missing_values)} if self.missing_values else {}),
         }
 
     def as_worded(self, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,6 +107,7 @@ class MeasurementSource:
     def from_json(cls, content: Mapping[str, Any]) -> "MeasurementSource":
         """Raises `KeyError`, `TypeError` or `RpexploreError` for what `to_json` does not write."""
         rho, unknown_values = content["rho"], dict(content["unknown_values"])
+        missing_values = dict(content.get("missing_values", {}))
         return cls(
             text_of(content, "name"),
             text_of(content, "sha256"),
@@ -111,6 +117,7 @@ class MeasurementSource:
             {name: text_of(unknown_values, name) for name in unknown_values},
             text_of(content, "records_per_person"),
             text_of(content, "run"),
+            {name: text_of(missing_values, name) for name in missing_values},
         )
 
 
@@ -231,7 +238,7 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
                 "different records; combine only releases with one rule for persons."
             )
     known: dict[str, MeasurementSource] = {}
-    categories: dict[str, tuple[str, MeasurementSource]] = {}
+    categories: dict[tuple[str, str], tuple[str, MeasurementSource]] = {}
     for source in sources:
         # By run: two runs can draw the same.
         twin = known.setdefault(source.run or source.sha256, source)
@@ -240,11 +247,13 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
                 f"{source.name!r} holds the same measurements as {twin.name!r}, and counting them "
                 "twice would claim more accuracy than there is; name it once."
             )
-        for name, value in source.unknown_values.items():
-            before, first = categories.setdefault(name, (value, source))
+        takers = [("Out-of-codebook", *pair) for pair in source.unknown_values.items()]
+        takers += [("Missing", *pair) for pair in source.missing_values.items()]
+        for what, name, value in takers:
+            before, first = categories.setdefault((what, name), (value, source))
             if before != value:
                 raise ReleaseError(
-                    f"Out-of-codebook values of {name!r} were counted as {before!r} in "
+                    f"{what} values of {name!r} were counted as {before!r} in "
                     f"{first.name!r} and as {value!r} in {source.name!r}, and the two do not count "
                     "the same; combine only releases that treat such values alike."
                 )

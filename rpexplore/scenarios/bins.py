@@ -89,7 +89,7 @@ def as_bins(values: Numeric) -> Bins:
     starts = [float(start) for start in range(values.minimum, values.maximum + 1, values.step)]
     # The last interval includes its right edge, and an interval needs two edges.
     last = float(values.maximum) if values.maximum > starts[-1] else values.maximum + 1.0
-    return Bins((*starts, last))
+    return Bins((*starts, last), values.missing)
 
 
 def merged(values: Numeric, first: int, last: int) -> Bins:
@@ -102,7 +102,7 @@ def merged(values: Numeric, first: int, last: int) -> Bins:
     joined = edges[:first] + edges[last:]
     if isinstance(values, Integers) and joined[-2] < values.maximum:
         joined = (*joined[:-1], values.maximum)  # no longer an interval for one number alone
-    return Bins(joined)
+    return Bins(joined, values.missing)
 
 
 def split(values: Numeric, number: int, at: float) -> Bins:
@@ -117,7 +117,7 @@ def split(values: Numeric, number: int, at: float) -> Bins:
             raise DomainError(f"Whole numbers are split at a whole number, got {at:g}.")
     if not left < at < right:
         raise DomainError(f"Bin {number} can be split between {left:g} and {right:g}, got {at:g}.")
-    return Bins((*edges[:number], float(at), *edges[number:]))
+    return Bins((*edges[:number], float(at), *edges[number:]), values.missing)
 
 
 def widened(values: Numeric, changed: Numeric) -> str:

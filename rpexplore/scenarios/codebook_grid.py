@@ -175,7 +175,7 @@ def _keys(values: Values) -> list[Any]:
     if isinstance(values, Categories):
         return list(values.values)
     if isinstance(values, Bins):  # not by labels: that of a bin changes when it is no longer last
-        return list(pairwise(values.edges))
+        return [*pairwise(values.edges), *values.missing_labels]
     return [values.label(index) for index in range(values.size)]
 
 
@@ -239,7 +239,7 @@ def _edited_values(values: Values, change: Mapping[str, Any]) -> Values:
         return values
     texts = [str(text).strip() for text in change["values"]]
     if isinstance(values, Bins):
-        return bins_of_texts(texts)
+        return replace(values, edges=bins_of_texts(texts).edges)
     # A category that stays keeps its label, and what else it may be written like.
     labels = dict(zip(values.values, values.labels, strict=True))
     spelled = dict(zip(values.values, values.spellings, strict=False))
@@ -255,6 +255,8 @@ def _converted(attribute: Attribute, kind: str) -> Values:
     """Values of another kind, of the same number where that can be."""
     values, size = attribute.values, attribute.size
     if kind == INTEGERS:
+        if isinstance(values, Bins):
+            return Integers(0, values.n_ordered - 1, missing=values.missing)
         return Integers(0, size - 1)
     if size > MAX_LISTED:
         raise DomainError(

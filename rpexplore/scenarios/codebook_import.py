@@ -163,6 +163,8 @@ def why_no_csv(domain: Domain) -> str:
         if isinstance(values, Bins) or (isinstance(values, Integers) and values.step > 1):
             name = attribute.name
             return f"A CSV codebook lists single values; {name} groups numbers. JSON holds all."
+        if isinstance(values, Integers) and values.missing:
+            return f"A CSV codebook has no cell for missing numbers of {attribute.name}. JSON has."
     if int(domain.sizes.sum()) > _MAX_CSV_LINES:
         return "There are too many values to list one by one. JSON holds all."
     if domain.impossible:

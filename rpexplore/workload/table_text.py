@@ -313,10 +313,14 @@ def query_matrix(basis: Basis, attribute: Attribute) -> QueryMatrix:
     """The queries of a basis for an attribute; `WorkloadError` if the attribute cannot have it."""
     basis.check(attribute)
     groups = attribute.groups if basis.uses_groups else ()
-    return QueryMatrix(basis, attribute, _operator(basis, attribute.size, groups))
+    n_ordered = attribute.n_ordered if basis.depends_on_order else attribute.size
+    return QueryMatrix(basis, attribute, _operator(basis, attribute.size, n_ordered, groups))
 
 
 @lru_cache(maxsize=32)
-def _operator(basis: Basis, size: int, groups: tuple[tuple[str, ...], ...]) -> Operator:
+def _operator(
+    basis: Basis, size: int, n_ordered: int, groups: tuple[tuple[str, ...], ...]
+) -> Operator:
     """Attributes that differ in names only share what is computed."""
-    return basis.operator(Attribute("any", Integers(1, size), groups=groups))
+    missing = tuple((f".{index}", f"missing {index}") for index in range(size - n_ordered))
+    return basis.operator(Attribute("any", Integers(1, n_ordered, missing=missing), groups=groups))

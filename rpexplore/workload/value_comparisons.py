@@ -129,7 +129,9 @@ def _ordered(attribute: Attribute, operator: str, value: Value) -> np.ndarray:
         if count and (highs[last] > value or (highs[last] == value and strictly and closed[last])):
             raise _cut(attribute, last, operator, value)
         below = np.arange(attribute.size) < count
-    return below if operator in ("<", "<=") else ~below
+    # What is missing is neither below a number nor above it.
+    is_ordered = np.arange(attribute.size) < attribute.n_ordered
+    return below if operator in ("<", "<=") else ~below & is_ordered
 
 
 @lru_cache(maxsize=64)
@@ -138,7 +140,7 @@ def bounds(attribute: Attribute) -> tuple[list[Decimal], list[Decimal], list[boo
 
     For whole numbers and intervals.
     """
-    values, size = attribute.values, attribute.size
+    values, size = attribute.values, attribute.n_ordered
     if isinstance(values, Integers):
         lows = [values.minimum + index * values.step for index in range(size)]
         highs = [*(low - 1 for low in lows[1:]), values.maximum]
@@ -185,7 +187,7 @@ def _cut(attribute: Attribute, index: int, operator: str, value: Decimal) -> Wor
             remedies.insert(0, f"< {low}")
     else:
         remedies = [f">= {low}"]
-        if index < attribute.size - 1:
+        if index < attribute.n_ordered - 1:
             remedies.append(f"{'>' if closed[index] else '>='} {high}")
     end = high if closed[index] else f"under {high}"
     return WorkloadError(

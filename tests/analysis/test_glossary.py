@@ -17,7 +17,8 @@ Equal weight per table; Equal weight per cell; Square root of cells; Privacy uni
 Standard error; Margin of error; Coefficient of variation; Median; 10th / 90th percentile;
 Least / most accurate; Publishable share; Expected counts; Optimality; Reference distribution;
 Binding targets; Contribution; Average vs worst case; Scenario; Project; Dry run;
-Out-of-codebook values; Ledger; Ledger entry; Budget limit; Subtotal; Post-processing; Baselines;
+Out-of-codebook values; Missing values; Ledger; Ledger entry; Budget limit; Subtotal;
+Post-processing; Baselines;
 ρ; ε; δ; μ; Variance; Residual; Privacy profile; Unused budget by cell; Apply; Save as scenario
 """
 TERMS = [" ".join(term.split()) for term in ON_SCREEN.split(";")]

@@ -247,8 +247,8 @@ def test_options_with_odd_texts_are_answered(attacked):
         PLAN: ("--rho", "--of-order", "--at-most-cells", "--table", "--tables", "--weight",
                "--loss", "--target", "--basis", "--weighting", "--relative-to", "--out"),
         ("release", "plan.json", "records.csv", "--yes"): (
-            "--unknown-values", "--person-id", "--excess", "--ledger", "--limit-rho", "--database",
-            "--out"),
+            "--unknown-values", "--missing-values", "--person-id", "--excess", "--ledger",
+            "--limit-rho", "--database", "--out"),
         ("show", "plan.json"): ("--tables", "--csv"),
         ("report", "plan.json"): ("--out", "--record-noun"),
         ("answer", "release"): ("total",),

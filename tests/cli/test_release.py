@@ -477,3 +477,38 @@ def test_a_schema_may_bear_the_name_of_its_file(planned, monkeypatch):
     where = ["--database", "SURVEY_DB", "--table", "survey.people"]
     planned.done("release", "plan.json", *where, "--out", "out")
     assert TableRelease.load("out")
+
+
+def test_all_missing_and_unknown_values_are_told_in_one_dry_run(planned, monkeypatch):
+    with Path("records.csv").open("a", encoding="utf-8") as file:
+        file.write(",F,Atlantis\n,,R1\nold,,R1\n")
+    command = ["release", "plan.json", "records.csv", "--out", "o"]
+    result = planned(*command, "--dry-run")
+    assert "The columns 'age' and 'sex' hold missing values" in result.stderr
+    assert "and the column 'region' holds a value that is not in the codebook" in result.stderr
+    assert "Atlantis" not in result.output
+    assert "missing." not in result.output
+    monkeypatch.setattr("rpexplore.cli.console.on_a_terminal", lambda: True)
+    result = planned(*command, "--dry-run")
+    assert "'age': 2 missing. 'sex': 2 missing. 'region': 1 not in the codebook" in result.stderr
+
+
+def test_missing_values_are_another_option_than_unknown_ones(planned, monkeypatch):
+    with Path("records.csv").open("a", encoding="utf-8") as file:
+        file.write("old,F,Atlantis\nold,,R1\n")
+    unknown, missing = ("--unknown-values", "region=R3"), ("--missing-values", "*=M")
+    command = ["release", "plan.json", "records.csv", "--out", "o"]
+    assert "'sex' holds a missing value" in planned(*command, *unknown).stderr
+    assert "'region' holds a value that is not" in planned(*command, *missing).stderr
+    monkeypatch.setattr("rpexplore.cli.console.on_a_terminal", lambda: True)
+    for result in (planned(*command, *unknown, *missing, *dry) for dry in (["--dry-run"], [])):
+        assert result.exit_code == 0
+        assert "is missing, and counted as" not in result.stdout
+        assert "1 of 'sex' is missing, and counted as" in result.stderr
+        assert "1 of 'region' is not in the codebook, and counted as" in result.stderr
+    manifest = json.loads(Path("o/manifest.json").read_text())
+    assert manifest["missing_values"] == {"sex": "M"}
+    assert manifest["unknown_values"] == {"region": "R3"}
+    assert "Missing values were counted as: sex: M" in Path("o/README.md").read_text()
+    for path in Path("o").rglob("*"):
+        assert path.is_dir() or b"is missing, and counted" not in path.read_bytes()

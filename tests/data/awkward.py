@@ -52,6 +52,7 @@ def listed_texts() -> tuple[str, ...]:
     return tuple(dict.fromkeys([*written, *more, "false", "rest"]))
 
 
+_REST = (("rest", "rest"),)
 VALUES = {
     "listed": Categories(listed_texts()),
     "whole": Categories(("3.0", "0", "-1", "ä", "rest")),
@@ -61,13 +62,22 @@ VALUES = {
     "yes": Categories(("TRUE", "false", "rest")),
     "spelled": Categories(("ä", "3", "rest"), spellings=(("a", "A"), ("true", "10"), ())),
     "numbers": Categories(("3", ".30", "-1.0", "0.1", "2.5", "10", "rest"), are_numbers=True),
-    "steps": Integers(-1, 10, 3),
-    "wide": Integers(-(2**53), 2**53, 2**50),
-    "bins": Bins((-1, 0, 0.1, 0.3, 0.30000000000000004, 2.5, 10, 1e16)),
-    "edges": Bins((-1, 0, 5e-324, 0.1, 0.3, 0.7, 2.5, 10, 1e16, 1e300)),
-    "large": Bins((-(2.0**63), -(2.0**53), 0.5, 2.0**53, 2.0**53 + 4, 1e18, 2.0**63)),
-    "exact": Bins((-(2.0**53), 0, 2.0**53)),
-    "tiny": Bins((0, 5e-324, 1)),
+    "steps": Integers(-1, 10, 3, (("0", "refused"), ("true", "odd"), ("a", "odd"), *_REST)),
+    "wide": Integers(-(2**53), 2**53, 2**50, (("", "nothing"), *_REST)),
+    "bins": Bins(
+        (-1, 0, 0.1, 0.3, 0.30000000000000004, 2.5, 10, 1e16),
+        (("0.1", "a tenth"), ("-3e300", "far"), ("3", "three"), ("ä", "letter"), *_REST),
+    ),
+    "tiny": Bins((0, 5e-324, 1), (("NaN", "no number"), ("1e300", "large"), *_REST)),
+    "edges": Bins(
+        (-1, 0, 5e-324, 0.1, 0.3, 0.7, 2.5, 10, 1e16, 1e300),
+        (("0.7", "no answer"), ("1e300", "huge"), *_REST),
+    ),
+    "large": Bins(
+        (-(2.0**63), -(2.0**53), 0.5, 2.0**53, 2.0**53 + 4, 1e18, 2.0**63),
+        (("3", "three"), *_REST),
+    ),
+    "exact": Bins((-(2.0**53), 0, 2.0**53), (("-1", "none"), *_REST)),
 }
 WAYS = {
     "text": tuple(VALUES),
@@ -111,11 +121,13 @@ def tables() -> list[tuple[int, int]]:
     return [(0, index) for index in range(1, len(domain()))]
 
 
-def others() -> dict[str, str]:
-    """The last value of every attribute but the first takes what is none of them."""
-    given = {}
-    for attribute in domain().attributes[1:]:
-        values = attribute.values
-        listed = values.values if isinstance(values, Categories) else attribute.labels()
-        given[attribute.name] = listed[-1]
-    return given
+def takers() -> dict[str, dict[str, str]]:
+    """The last value of every attribute but the first takes what is unknown, another what is
+    missing."""
+    return {
+        "unknown_values": {a.name: a.stored_values()[-1] for a in domain().attributes[1:]},
+        "missing_values": {
+            a.name: a.stored_values()[0 if isinstance(a.values, Categories) else a.n_ordered]
+            for a in domain().attributes[1:]
+        },
+    }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore.data.coding import coders
+from rpexplore.data.coding import Faults, Takers, coders
 from rpexplore.data.files.source import FileSource
 from rpexplore.domain.domain import Domain
 
@@ -33,19 +33,24 @@ def read_records(
     domain: Domain,
     indices: Sequence[int],
     *,
-    unknown_values: Mapping[str, str] | None = None,
+    others: Mapping[str, str] | None = None,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> CodedRecords:
-    """All records of a file or folder in memory: what `FileSource.count` sees batch by batch."""
-    source, coding = FileSource(path), coders(domain, indices, unknown_values)
+    """All records of a file or folder in memory: what `FileSource.count` sees batch by batch.
+
+    others: attribute name -> the value that takes what is unknown or missing
+    """
+    source, coding = FileSource(path), coders(domain, indices, FileSource(path).declared_missing())
+    faults = Faults(domain, Takers.of(domain, others, others))
     parts: dict[int, list[np.ndarray]] = {index: [] for index in indices}
     n_records = 0
     with source.readable():
         for batch, share in source.batches([coder.name for coder in coding.values()]):
             for index, coder in coding.items():
-                parts[index].append(coder.codes(batch.column(coder.name)))
+                parts[index].append(faults.codes(index, batch.column(coder.name), coder))
             n_records += batch.num_rows
             on_progress(share)
+    faults.refuse()
     none = [np.empty(0, dtype=np.uint8)]
     codes = {index: np.concatenate(part or none) for index, part in parts.items()}
     return CodedRecords(codes, n_records, domain.sizes)

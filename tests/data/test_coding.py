@@ -10,16 +10,31 @@ from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.data import coding
-from rpexplore.data.coding import coders, distinct_values
+from rpexplore.data.coding import Faults, Takers, coders, distinct_values
 from rpexplore.domain.attribute import Values
 from rpexplore.errors import DataError, DomainError
 
 VALUE_SETS = [
     Categories(("0", "1", "-3", "127", "2.5", "a", "rest")),
-    Integers(-3, 2**53, 2**40),
-    Integers(-3, 300, 7),
-    Bins((-128, 0, 1.5, 300, 1e17)),
+    Integers(-3, 2**53, 2**40, (("127", "refused"), ("none", "none"))),
+    Integers(-3, 300, 7, (("zz", "none"),)),
+    Bins((-128, 0, 1.5, 300, 1e17), (("2.5", "odd"), ("none", "none"))),
 ]
+
+
+def coder_of(domain, others=None):
+    """The codes of a column, with a value that takes all others, or a `DataError` for these."""
+
+    def codes(column):
+        faults = Faults(domain, Takers.of(domain, others, others))
+        (coder,) = coders(domain, [0]).values()
+        codes = faults.codes(0, column, coder)
+        faults.refuse()
+        return codes
+
+    return codes
+
+
 COLUMNS = [
     (st.integers(-128, 127), pa.int8()),
     (st.integers(0, 255), pa.uint8()),
@@ -41,19 +56,20 @@ def test_codes_are_those_of_each_value_by_itself(column, values, data, narrow):
     kind, type_ = column
     drawn = data.draw(st.lists(kind | st.none(), max_size=10))
     domain = Domain((Attribute("c", values),))
-    coder = coders(domain, [0], {"c": domain["c"].labels()[-1]})[0]
-    strict = coders(domain, [0], None)[0]
+    others = {"c": domain["c"].labels()[-1]}
+    coder = coder_of(domain, others)
+    strict = coder_of(domain)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coding, "_NARROW", narrow)
         alone = []
         for value in drawn:
             one = pa.array([value], type_)
-            alone += coder.codes(one).tolist()
+            alone += coder(one).tolist()
             try:
-                assert strict.codes(one).tolist() == alone[-1:]
+                assert strict(one).tolist() == alone[-1:]
             except DataError:
                 assert alone[-1] == values.size - 1
-        together = coder.codes(pa.array(drawn, type_))
+        together = coder(pa.array(drawn, type_))
     assert together.tolist() == alone
     assert together.dtype == np.min_scalar_type(values.size - 1)
 
@@ -77,48 +93,52 @@ def test_strings_are_compared_once_for_each_distinct_one(monkeypatch):
         coding, "as_text", lambda column: lengths.append(len(column)) or as_text(column)
     )
     domain = Domain((Attribute("c", Categories(("a", "b"))),))
-    coder = coders(domain, [0], None)[0]
+    coder = coder_of(domain)
     for column in (pa.array(["a", "b"] * 500), pa.array(["b", "a"] * 500).dictionary_encode()):
-        coder.codes(column)
+        coder(column)
     assert lengths == [2, 2]
 
 
 def test_a_strange_value_that_no_record_has_is_no_matter():
     """A dictionary may list more than is used, and so may a range of numbers."""
     domain = Domain((Attribute("c", Categories(("1", "3"))),))
-    coder = coders(domain, [0], None)[0]
+    coder = coder_of(domain)
     listed = pa.DictionaryArray.from_arrays(pa.array([2, 0, 2]), pa.array(["3", "zz", "1"]))
-    assert coder.codes(listed).tolist() == [0, 1, 0]
-    assert coder.codes(pa.array([1, 3, 1])).tolist() == [0, 1, 0]
+    assert coder(listed).tolist() == [0, 1, 0]
+    assert coder(pa.array([1, 3, 1])).tolist() == [0, 1, 0]
     with pytest.raises(DataError) as caught:
-        coder.codes(pa.array([1, 3, 2]))
-    assert caught.value.private == "It holds: 2."
+        coder(pa.array([1, 3, 2]))
+    assert caught.value.private == "'c': 1 not in the codebook. It holds: 2."
 
 
 def test_a_null_within_a_dictionary_is_missing():
     domain = Domain((Attribute("c", Categories(("a", "rest"))),))
     column = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None]))
-    assert coders(domain, [0], {"c": "rest"})[0].codes(column).tolist() == [0, 1, 1]
+    assert coder_of(domain, {"c": "rest"})(column).tolist() == [0, 1, 1]
     with pytest.raises(DataError, match="missing value"):
-        coders(domain, [0], None)[0].codes(column)
+        coder_of(domain)(column)
 
 
 def test_part_of_a_column_is_coded_by_itself():
     domain = Domain((Attribute("c", Categories(("a", "b"))),))
-    coder = coders(domain, [0], None)[0]
+    coder = coder_of(domain)
     for column in (
         pa.array(["x", "b", "a", "y"]),
         pa.array(["x", "b", "a", "y"]).dictionary_encode(),
     ):
-        assert coder.codes(column.slice(1, 2)).tolist() == [1, 0]
+        assert coder(column.slice(1, 2)).tolist() == [1, 0]
 
 
 def test_unknown_others_are_refused():
-    domain = Domain((Attribute("c", Integers(0, 3)),))
+    domain = Domain((Attribute("c", Integers(0, 3, missing=(("-9", "refused"),))),))
     with pytest.raises(DomainError, match="'d'"):
-        coders(domain, [0], {"d": "0"})
+        Takers.of(domain, {"d": "refused"})
     with pytest.raises(DataError, match="'7'"):
-        coders(domain, [0], {"c": "7"})
+        Takers.of(domain, missing_values={"c": "7"})
+    with pytest.raises(DataError, match="real numbers"):
+        Takers.of(domain, {"c": "3"})
+    with pytest.raises(DataError, match="No attribute has the value 'none'"):
+        Takers.of(domain, {"*": "none"})
 
 
 @pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64()])
@@ -128,26 +148,35 @@ def test_a_number_at_an_edge_lies_there_whatever_its_precision(kind):
     domain = Domain((Attribute("c", Bins(edges)),))
     column = pa.array(np.array(edges, kind.to_pandas_dtype()))
     assert column.type == kind
-    coder = coders(domain, [0], None)[0]
-    assert coder.codes(column).tolist() == [0, 1, 2, 2]
-    assert coder.codes(pa.concat_arrays([column] * 40)).tolist() == [0, 1, 2, 2] * 40
+    code = coder_of(domain)
+    assert code(column).tolist() == [0, 1, 2, 2]
+    assert code(pa.concat_arrays([column] * 40)).tolist() == [0, 1, 2, 2] * 40
     for outside in (1.102, np.inf, -np.inf):
         with pytest.raises(DataError, match="not in the codebook"):
-            coder.codes(pa.array([outside], pa.float64()).cast(kind, safe=False))
+            code(pa.array([outside], pa.float64()).cast(kind, safe=False))
+
+
+@pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64()])
+def test_a_missing_number_is_missing_whatever_its_precision(kind):
+    """One that the column cannot hold is not what becomes of it there: infinity, or nothing."""
+    missing = (("0.7", "no answer"), ("1e300", "huge"), ("1e-300", "tiny"))
+    values = Bins((0, 1), missing)
+    column = pa.array(np.array([0.7, 0.5, 0, np.inf], kind.to_pandas_dtype()))
+    coder = coders(Domain((Attribute("c", values),)), [0])[0]
+    assert coder.signed_codes(column).tolist() == [1, 0, 0, -1]
 
 
 def test_edges_that_a_column_cannot_tell_are_refused():
-    domain = Domain((Attribute("c", Bins((0, 0.3, 0.30000000001, 1e300))),))
-    coder = coders(domain, [0], None)[0]
-    assert coder.codes(pa.array([0.3, 0.30000000001])).tolist() == [1, 2]
+    code = coder_of(Domain((Attribute("c", Bins((0, 0.3, 0.30000000001, 1e300))),)))
+    assert code(pa.array([0.3, 0.30000000001])).tolist() == [1, 2]
     with pytest.raises(DataError, match=r"0\.3 and 0\.30000000001 .* 'c' .* \(float32\); leave"):
-        coder.codes(pa.array([0.3], pa.float32()))
+        code(pa.array([0.3], pa.float32()))
 
 
 def codes_of(values: Values, texts: list) -> list[int]:
     """The code of each value, −1 for one that is refused."""
     domain = Domain((Attribute("c", values),))
-    return coders(domain, [0], None)[0].signed_codes(pa.array(texts)).tolist()
+    return coders(domain, [0])[0].signed_codes(pa.array(texts)).tolist()
 
 
 @pytest.mark.parametrize(
@@ -206,6 +235,7 @@ LAST = 2**53
         (Bins((0, LAST + 4, 1e300)), [LAST + 3, LAST + 4, LAST + 5, 2**63 - 1], [0, 1, 1, 1]),
         (Bins((-1e300, 2.5)), [2, 3, -(2**63)], [0, -1, 0]),
         (Bins((-1e300, -1e290)), [0, -(2**63)], [-1, -1]),
+        (Bins((0, 9), (("-9", "a"), ("5", "b"))), [-9, 5, 6, 10], [1, 2, 0, -1]),
     ],
 )
 def test_whole_numbers_are_told_apart_where_floats_are_not(values, numbers, expected):
@@ -217,5 +247,20 @@ def test_whole_numbers_are_told_apart_where_floats_are_not(values, numbers, expe
         (number, code) for number, code in zip(numbers, expected, strict=True) if number > 0
     ]
     column = pa.array([number for number, _ in unsigned], pa.uint64())
-    coder = coders(Domain((Attribute("c", values),)), [0], None)[0]
+    coder = coders(Domain((Attribute("c", values),)), [0])[0]
     assert coder.signed_codes(column).tolist() == [code for _, code in unsigned]
+
+
+def test_every_attribute_that_has_the_value_takes_what_is_missing():
+    domain = Domain(
+        (
+            Attribute("age", Integers(0, 3, missing=(("-9", "not stated"),))),
+            Attribute("sex", Categories(("f", "m", "9"), ("female", "male", "not stated"))),
+            Attribute("job", Categories(("yes", "no"))),
+            Attribute("own", Categories(("1", "not stated", "not applicable"))),
+        )
+    )
+    takers = Takers.of(domain, None, {"*": "not stated", "own": "not applicable"})
+    assert takers == Takers({0: 4, 1: 2, 3: 2}, {})
+    with pytest.raises(DataError, match="No attribute"):
+        Takers.of(domain, {"*": "3"})

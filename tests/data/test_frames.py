@@ -77,7 +77,7 @@ def test_a_frame_is_counted_as_the_same_records_in_a_file(kind, rule, tmp_path):
 def test_awkward_values_mean_what_they_mean_in_a_file(kind, tmp_path):
     table, domain = awkward.table(), awkward.domain()
     pq.write_table(table, tmp_path / "records.parquet")
-    options = {"unknown_values": awkward.others()}
+    options = awkward.takers()
     of_file = FileSource(tmp_path / "records.parquet").count(domain, awkward.tables(), **options)
     source = FrameSource(KINDS[kind](table), name="awkward")
     of_frame = source.count(domain, awkward.tables(), **options)
@@ -91,7 +91,7 @@ def test_missing_values_of_pandas_are_missing():
         with pytest.raises(DataError, match=f"'{column}' holds a missing value"):
             FrameSource(frame, name="survey").count(DOMAIN, [DOMAIN.positions([column])])
     counts = FrameSource(frame, name="survey").count(
-        DOMAIN, [(0,)], unknown_values={"sex": "other"}
+        DOMAIN, [(0,)], missing_values={"sex": "other"}
     )
     assert counts.counts((0,)).tolist() == [1, 0, 1]
 

@@ -332,3 +332,42 @@ def test_more_attributes_than_any_codebook_has_are_refused_before_one_is_made(na
     monkeypatch.setattr(codebook, "Attribute", None)
     with pytest.raises(DomainError, match="can have at most 100,000 attributes"):
         Domain.parse(texts[name], name)
+
+
+def test_missing_values_of_numbers_have_cells_behind_the_numbers():
+    missing = [{"value": "-9", "label": "refused"}, {"value": "-8", "label": "refused"}, "-7", ""]
+    whole = {"type": "integer", "constraints": {"minimum": 0, "maximum": 3}}
+    fields = [
+        {"name": "age", **whole, "missingValues": missing},
+        {"name": "mass", "type": "number", "bins": [0, 1, 2], "missingValues": ["1.5"]},
+        {"name": "none", **whole, "missingValues": []},
+        {"name": "all", **whole},
+        {"name": "grouped", **whole, "missingValues": ["9"], "groups": [["a"], ["a"], [], ["b"]]},
+    ]
+    domain = Domain.from_schema({"fields": fields, "missingValues": ["", "2", "99"]})
+    assert domain["age"].labels() == ["0", "1", "2", "3", "refused", "not stated"]
+    assert domain["mass"].labels() == ["0 to under 1", "1 to 2", "not stated"]
+    assert domain["none"].labels() == ["0", "1", "2", "3"]
+    # Of the whole table's, that which it would read as a number.
+    assert domain["all"].values == Integers(0, 3, missing=(("2", "not stated"),))
+    assert domain["grouped"].groups == (("a",), ("a",), (), ("b",), ("Missing",))
+    assert Domain.from_schema(domain.to_schema()) == domain
+    with pytest.raises(DomainError, match="cell for missing ones"):
+        domain.text("codebook.csv")
+
+
+@pytest.mark.parametrize(
+    ("missing", "reason"),
+    [
+        ((("-9", "3"),), "tell it from the numbers"),
+        ((("-9", "0 to 9"),), "tell it from the numbers"),
+        ((("-9", ""),), "tell it from the numbers"),
+        ((("-9", "a"), ("-9.0", "b")), "listed twice"),
+        ("-9", "must be a list"),
+        (("-9",), "pair of texts"),
+    ],
+)
+def test_missing_values_that_cannot_be_are_refused(missing, reason):
+    for kind in (lambda: Integers(0, 9, 1, missing), lambda: Bins((0, 1), missing)):
+        with pytest.raises(DomainError, match=reason):
+            kind()

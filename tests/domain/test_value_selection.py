@@ -94,3 +94,14 @@ def test_the_query_of_several_attributes_counts_the_values_that_any_of_its_texts
         product_query(domain, {"age": []})
     with pytest.raises(DomainError, match="no attribute 'sex'"):
         product_query(domain, {"sex": "F"})
+
+
+@pytest.mark.parametrize("text", ["1..", "..", "1..not stated", "not stated.."])
+def test_missing_values_of_numbers_are_in_no_range(text):
+    age = rp.Attribute("age", rp.Integers(0, 3, missing=(("-9", "not stated"),)))
+    assert selected_values(age, "not stated,2") == (2, 4)
+    if text == "1..":
+        assert selected_values(age, text) == (1, 2, 3)
+    else:
+        with pytest.raises(DomainError):
+            selected_values(age, text)

@@ -149,8 +149,24 @@ def test_category_for_other_values_must_be_chosen_and_is_kept_for_its_codebook(
     session.scenario = small
     session.run()
     assert session.multiselect(key="others").value == []
-    session.multiselect(key="others").set_value(["region"]).run()
-    assert session.selectbox(key="other value of region").value is None
+    # Its numbers have no cell for missing values, which alone could take any.
+    assert session.multiselect(key="others").options == []
+
+
+def test_missing_values_are_counted_where_the_curator_says(app, records, tmp_path):
+    text = records.read_text().splitlines()
+    header = text[0].split(",")
+    at = header.index("region")
+    row = text[1].split(",")
+    row[at] = ""
+    records.write_text("\n".join([*text, ",".join(row)]) + "\n")
+    session = set_up(app("release"), records, tmp_path / "out")
+    session.multiselect(key="missings").set_value(["region"]).run()
+    session.selectbox(key="missing value of region").set_value("R12").run()
+    session.press("Dry run")
+    assert "1 of 'region' is missing, and counted as 'Outer Isles'." in plain(
+        session.texts("success")
+    )
 
 
 def test_what_holds_no_records_or_other_columns_is_refused(app, tmp_path):

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from rpexplore.data.areas import AreaCoder
+from rpexplore.data.coding import Takers
 from rpexplore.data.counting import maximal
 from rpexplore.data.engines import spark_areas
 from rpexplore.data.engines.packing import Layout
@@ -37,7 +38,7 @@ def tasks_of(parts: AreaParts) -> Tasks:
     first = parts.parts[0]
     coder = AreaCoder(first.areas, "people", TREE.levels[1:], len(OTHERS))
     tables = tuple(maximal(first.tables))
-    request = Request("people", OTHERS, tables, {}, None, coder)
+    request = Request("people", OTHERS, tables, Takers(), None, coder)
     layout = Layout((), tuple(request.attribute_indices))
     return Tasks(request, layout, shares, work, range(100, 101 + len(shares)))
 

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from rpexplore import Budget, Domain, SumOfVariances, Workload
+from rpexplore import Attribute, Budget, Categories, Domain, Integers, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.counts import query_plan
 from rpexplore.planning.planner import plan_tables
@@ -15,7 +15,7 @@ from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.query_list import QueryList
 from tests.support.sealed import edit_manifest
 
-DOMAIN = Domain.from_sizes({"a": 2, "b": 3})
+DOMAIN = Domain((Attribute("a", Categories(("0", "1"))), Attribute("b", Integers(0, 2))))
 PLANS = {
     TableRelease: plan_tables(
         Workload.all_up_to(DOMAIN, 2), loss=SumOfVariances(), budget=Budget(rho=1)

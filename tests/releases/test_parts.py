@@ -23,7 +23,13 @@ from tests.support.generalised import any_plan, workloads_with_bases
 from tests.support.stopped_runs import killed
 
 PART_CELLS = "rpexplore.releases.measurement.PART_CELLS"
-DOMAIN = rp.Domain.from_sizes({"a": 3, "b": 4, "c": 5, "d": 2, "one": 1})
+SIZES = {"b": 4, "c": 5, "d": 2, "one": 1}
+DOMAIN = rp.Domain(
+    (
+        rp.Attribute("a", rp.Categories(("0", "1", "2"))),
+        *(rp.Attribute(name, rp.Integers(0, size - 1)) for name, size in SIZES.items()),
+    )
+)
 PLAN = plan_tables(
     rp.Workload.all_up_to(DOMAIN, 3), loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2")
 )

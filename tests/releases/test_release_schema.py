@@ -44,7 +44,7 @@ def small(tmp_path_factory) -> rp.Release:
 
 def test_the_schema_is_one():
     Draft202012Validator.check_schema(SCHEMA)
-    assert set(SCHEMA["properties"]) == {*SCHEMA["required"], "approvals"}
+    assert set(SCHEMA["properties"]) == {*SCHEMA["required"], "approvals", "missing_values"}
 
 
 def test_a_manifest_is_valid(done):

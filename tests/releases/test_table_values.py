@@ -296,8 +296,8 @@ def test_csv_and_parquet_give_the_same_release(data, output, without_noise):
 
 
 def test_other_keeps_everybody(data, output, without_noise):
-    data.write_text(CSV + "x,0,k,\n,99,k,\n")
-    done = release(PLAN, data, output, unknown_values={"sex": "m", "age": "6 to 8"})
+    data.write_text(CSV + "x,0,k,\n,8,k,\n")
+    done = release(PLAN, data, output, missing_values={"sex": "m"}, unknown_values={"sex": "m"})
     assert np.allclose(done.table([])["value"], 7)
     assert np.allclose(done.table("sex")["value"], [3, 4])
     assert np.allclose(done.table("age")["value"], [3, 2, 2])

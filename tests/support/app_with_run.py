@@ -33,6 +33,7 @@ async def _lifespan_with_run(server: Any) -> AsyncIterator[None]:
         data=data,
         output=folder / OUTPUT,
         unknown_values={},
+        missing_values={},
         person_rule=None,
         ledger=ledger,
         limit=None,

@@ -1,5 +1,7 @@
 """QueryMatrix: every operation against the dense matrix W, written down row by row."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -245,3 +247,22 @@ def test_rolling_sums_of_more_values_than_there_are_are_running_totals():
     attribute = Attribute("a", Integers(0, 4))
     wide, prefix = (query_matrix(basis, attribute) for basis in (Windows(10**30), Prefix()))
     np.testing.assert_array_equal(wide.of(np.eye(5), 0), prefix.of(np.eye(5), 0))
+
+
+@pytest.mark.parametrize("values", [Integers(0, 5), Bins(range(7))], ids=["whole", "bins"])
+@pytest.mark.parametrize("basis", [Prefix(), Ranges(), Windows(3), Windows(9), Hierarchy((2,))])
+def test_missing_values_of_numbers_stand_by_themselves(basis, values):
+    """The rows about numbers are those without missing values; each missing value has its own."""
+    numbers = Attribute("n", values)
+    attribute = Attribute("n", replace(values, missing=(("-9", "refused"), ("", "empty"))))
+    matrix, alone = query_matrix(basis, attribute), query_matrix(basis, numbers)
+    w, w_alone = matrix.of(np.eye(8), 0), alone.of(np.eye(6), 0)
+    total = np.all(w == 1, axis=1)  # of a hierarchy, everybody
+    assert w.shape == (len(w_alone) + 2, 8) == (matrix.n_rows, 8)
+    touches = np.any(w[:, 6:] != 0, axis=1) & ~total
+    assert np.array_equal(w[touches], np.eye(8)[6:])
+    assert np.array_equal(w[~touches & ~total, :6], w_alone[: len(w_alone)][sum(total) :])
+    assert [matrix.label(row) for row in np.flatnonzero(touches)] == ["refused", "empty"]
+    labels = matrix.labels()
+    assert [labels[row] for row in np.flatnonzero(~touches)] == alone.labels()
+    assert matrix.operator.row_quadratics(np.eye(8)).tolist() == np.sum(w * w, axis=1).tolist()

@@ -1,6 +1,7 @@
 """Comparisons of one attribute with a value, against every number that a value holds."""
 
 import operator
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -205,3 +206,16 @@ def test_the_mirror_of_a_comparison_has_its_sides_exchanged():
 
 def test_quotation_marks_are_doubled():
     assert in_quotes('19" wheel') == '"19"" wheel"'
+
+
+@pytest.mark.parametrize(
+    "values", [Integers(0, 3, 1), Bins((0, 1, 2, 3, 4))], ids=["whole", "bins"]
+)
+def test_missing_values_are_neither_below_nor_above_a_number(values):
+    attribute = Attribute("age", replace(values, missing=(("-9", "refused"), ("", "empty"))))
+    at_least_2 = [False, False, True, True, False, False]
+    assert values_where(attribute, ">=", Decimal(2)).tolist() == at_least_2
+    below_2 = [True, True, False, False, False, False]
+    assert values_where(attribute, "<", Decimal(2)).tolist() == below_2
+    refused = [False, False, False, False, True, False]
+    assert values_where(attribute, EQUAL, "refused").tolist() == refused

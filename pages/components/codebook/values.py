@@ -1,6 +1,7 @@
 """The values of one attribute on the Codebook page: names, groups, and bins of numbers."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -169,6 +170,8 @@ def bin_editor(name: str) -> None:
     changed = attempt(lambda: methods[how](name, present))
     if changed is None:
         return
+    if present is not None:
+        changed = replace(changed, missing=present.missing)
     if changed == present:
         st.caption(f"As it is: {escaped(bins.describe(changed))}")
         return

@@ -24,8 +24,8 @@ from pages.components.release.progress import (
 from pages.components.release.records import (
     data_source,
     person_rule_input,
-    unknown_value_caption,
-    unknown_value_input,
+    taker_caption,
+    taker_inputs,
 )
 from pages.components.release.release_task import (
     RELEASE_TASK,
@@ -113,7 +113,7 @@ def _set_up(planned: Plan) -> None:
         return
     _leave_used_folder()
     form = ReleaseForm(planned, data)
-    unknown_values = unknown_value_input(form)
+    takers = taker_inputs(form)
     person_rule = person_rule_input(form)
     st.subheader("Output and cost")
     place = st.container()
@@ -141,7 +141,7 @@ def _set_up(planned: Plan) -> None:
             unfinished_runs(account, ledger)
     if is_going:
         run_elsewhere(data, account)
-    unknown_value_caption(planned.domain, unknown_values)
+    taker_caption(planned.domain, takers)
     show_messages(HERE)
     label = f"Run the release: spend {planned.budget.amount_text(planned.rho)}"
     if paid:
@@ -154,7 +154,8 @@ def _set_up(planned: Plan) -> None:
         scenario=current(),
         data=data,
         output=output,
-        unknown_values=unknown_values,
+        missing_values=takers["missing_values"],
+        unknown_values=takers["unknown_values"],
         person_rule=person_rule,
         ledger=ledger,
         limit=limit,

@@ -60,7 +60,8 @@ def inputs_after_dry_run(inputs: ReleaseInputs) -> ReleaseInputs | None:
             "what is chosen above; then the plan can be run."
         )
         return None
-    findings = "\n".join(f"- {escaped(finding)}" for finding in task.result.findings)
+    told = (*task.result.findings, *task.result.taken)
+    findings = "\n".join(f"- {escaped(finding)}" for finding in told)
     st.success(f"All is in order; nothing was spent.\n{findings}")
     return replace(inputs, expected_fingerprint=task.result.fingerprint)
 

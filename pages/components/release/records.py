@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -12,6 +13,7 @@ from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.numbers import shown_few
 from rpexplore.common.text import plural
+from rpexplore.data.coding import able_to_take
 from rpexplore.data.engines.connections import connection_named, connection_names, secrets_file
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.files.offered import records
@@ -201,40 +203,70 @@ def person_rule_input(form: ReleaseForm) -> PersonRule | None:
     return PersonRule(column, most, "keep first", order)
 
 
-def unknown_value_input(form: ReleaseForm) -> dict[str, str]:
-    """For attributes of the user's choice: the category that takes values not in the codebook."""
-    domain = form.planned.domain
-    _forget_other_codebook(domain)
-    with st.expander("Out-of-codebook values", expanded=bool(st.session_state.get("others"))):
-        st.markdown(meaning("Out-of-codebook values"))
+@dataclass(frozen=True)
+class _Takers:
+    """The questions which category takes values that are in none.
+
+    noun  of the values, at the beginning of a sentence
+    key   of the widgets
+    """
+
+    noun: str
+    key: str
+
+
+_UNKNOWN = _Takers("Out-of-codebook values", "other")
+_MISSING = _Takers("Missing values", "missing")
+
+
+def taker_inputs(form: ReleaseForm) -> dict[str, dict[str, str]]:
+    """For attributes of the user's choice: the categories that take values that are in none.
+
+    As the arguments `missing_values` and `unknown_values` of a release.
+    """
+    _forget_other_codebook(form.planned.domain)
+    return {
+        "missing_values": _taker_input(form, _MISSING),
+        "unknown_values": _taker_input(form, _UNKNOWN),
+    }
+
+
+def _taker_input(form: ReleaseForm, asked: _Takers) -> dict[str, str]:
+    domain, noun, key = form.planned.domain, asked.noun, f"{asked.key}s"
+    takers = {}
+    with st.expander(noun, expanded=bool(st.session_state.get(key))):
+        st.markdown(meaning(noun))
+        able = [attribute.name for attribute in domain if able_to_take(attribute)]
         chosen = st.multiselect(
-            "Out-of-codebook values are counted in a category of",
-            domain.names,
-            key="others",
+            f"{noun} are counted in a category of",
+            able,
+            key=key,
             persist_state="session",
+            help="Numbers have such a category if the codebook gives them missing values.",
         )
-        others = {}
         for name in chosen:
             labels = _labels(domain, name)
-            others[name] = st.selectbox(
-                f"Out-of-codebook values of {escaped(name)} are counted as",
-                list(labels),
+            takers[name] = st.selectbox(
+                f"{noun} of {escaped(name)} are counted as",
+                able_to_take(domain[name]),
                 index=None,
-                format_func=labels.__getitem__,
+                format_func=lambda value, labels=labels: str(labels.get(value, value)),
                 placeholder="Choose a category",
-                key=f"other value of {name}",
+                key=f"{asked.key} value of {name}",
                 persist_state="session",
             )
-    if None in others.values():
-        form.wait("Choose the category for out-of-codebook values above to go on.")
-    return {name: value for name, value in others.items() if value is not None}
+    if None in takers.values():
+        form.wait(f"Choose the category for {noun.lower()} above to go on.")
+    return {name: value for name, value in takers.items() if value is not None}
 
 
-def unknown_value_caption(domain: Domain, unknown_values: Mapping[str, str]) -> None:
-    """The category that takes other values of each attribute, in one line beside the button."""
-    parts = [f"{name} → {_labels(domain, name)[value]}" for name, value in unknown_values.items()]
-    if parts:
-        st.caption(escaped(f"Out-of-codebook values: {', '.join(parts)}"))
+def taker_caption(domain: Domain, takers: Mapping[str, Mapping[str, str]]) -> None:
+    """The categories that take other values of each attribute, in a line beside the button."""
+    for option, asked in (("missing_values", _MISSING), ("unknown_values", _UNKNOWN)):
+        pairs = takers[option].items()
+        parts = [f"{name} → {_labels(domain, name).get(value, value)}" for name, value in pairs]
+        if parts:
+            st.caption(escaped(f"{asked.noun}: {', '.join(parts)}"))
 
 
 def _labels(domain: Domain, name: str) -> dict[str, str]:
@@ -248,7 +280,8 @@ def _forget_other_codebook(domain: Domain) -> None:
     """Choices were made among the categories of one codebook; under another they mean nothing."""
     before: Domain | None = st.session_state.get("others of")
     if before is not None and before != domain:
-        st.session_state["others"] = []
-        for name in before.names:
-            st.session_state.pop(f"other value of {name}", None)
+        for asked in (_UNKNOWN, _MISSING):
+            st.session_state[f"{asked.key}s"] = []
+            for name in before.names:
+                st.session_state.pop(f"{asked.key} value of {name}", None)
     st.session_state["others of"] = domain

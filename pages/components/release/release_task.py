@@ -75,6 +75,7 @@ class ReleaseInputs:
     data: Source
     output: Path
     unknown_values: Mapping[str, str]
+    missing_values: Mapping[str, str]
     person_rule: PersonRule | None
     ledger: Ledger
     limit: Fraction | None  # ρ of the plan's privacy unit
@@ -100,6 +101,7 @@ class ReleaseInputs:
             self.data,
             self.output,
             unknown_values=self.unknown_values,
+            missing_values=self.missing_values,
             person_rule=self.person_rule,
             ledger=self.ledger.name,
             limit_rho=self.limit,

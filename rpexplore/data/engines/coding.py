@@ -33,10 +33,11 @@ from rpexplore.data.coding import (
     EXACT_TEXT,
     MISSING,
     UNKNOWN,
+    at_width,
     compared_edges,
 )
 from rpexplore.data.source import PersonRule
-from rpexplore.domain.attribute import NUMBER_STEPS, Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import NUMBER_STEPS, Attribute, Categories, Integers, number_of
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
@@ -85,14 +86,13 @@ def code_columns(
     table: ir.Table,
     domain: Domain,
     attribute_indices: Sequence[int],
-    unknown_codes: Mapping[int, int],
     engine: str,
     more: Mapping[str, Value],
 ) -> ir.Table:
     """Columns c0, c3, … of int32 codes of these attributes, and `more`.
 
-    unknown_codes: attribute index -> the code of what is unknown or missing. Raises `DataError` for
-    a column of a kind that cannot be an attribute, or for more bins than a statement can hold.
+    `UNKNOWN` and `MISSING` are codes, too. Raises `DataError` for a column of a kind that cannot be
+    an attribute, or for more bins than a statement can hold.
     """
     given: dict[str, Value] = dict(more)
     joined: dict[int, Categories] = {}
@@ -117,9 +117,11 @@ def code_columns(
     records = table.select(**(given or {"any": ibis.literal(0, "int8")}))
     for index, values in joined.items():
         records = _join_codes(records, index, values)
-    codes = {
-        f"c{index}": _code(records, index, unknown_codes.get(index)) for index in attribute_indices
-    }
+    codes = {}
+    for index in attribute_indices:
+        values = domain.attributes[index].values
+        empty = MISSING if isinstance(values, Categories) else values.missing_codes.get("", MISSING)
+        codes[f"c{index}"] = _code(records, index, empty)
     kept = {name: records[name] for name in (more if attribute_indices else records.columns)}
     return records.select(**kept, **codes)
 
@@ -127,7 +129,8 @@ def code_columns(
 def _is_missing(column: Value) -> Value:
     if column.type().is_floating():  # Ibis takes NaN for null in Spark; it equals itself in engines
         there: Value = ibis.coalesce(column == column, ibis.literal(False))
-        return ~there
+        is_nan: Value = column == ibis.literal("nan").cast(column.type())
+        return ~there | ibis.coalesce(is_nan, ibis.literal(False))
     return column.isnull()
 
 
@@ -317,10 +320,13 @@ def _is_plain(digits: Value) -> Value:
 
 
 def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
-    """The index of the range that a number lies in; null outside."""
+    """The index of the range that a number lies in, or of its missing values; null outside."""
     values, kind = attribute.values, column.type()
+    assert not isinstance(values, Categories)
+    numbers = _numbers(column, engine)
+    missing = list(_missing_cases(column, numbers, values.missing_codes, engine))
     # Whole numbers are compared as such: floats tell too few of them apart.
-    number: Value = column if kind.is_integer() else _numbers(column, engine)
+    number: Value = column if kind.is_integer() else numbers
     if isinstance(values, Integers):
         minimum, maximum = (
             _whole(limit) if kind.is_integer() else _float(limit)
@@ -340,12 +346,12 @@ def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
         if values.step > 1:
             step = _whole(values.step)
             steps = (steps - steps % step) / step
-        return ibis.cases((inside, steps.cast("int32")))
-    assert isinstance(values, Bins)
-    if values.size > _MOST_BINS:
+        return ibis.cases(*missing, (inside, steps.cast("int32")))
+    if values.n_ordered > _MOST_BINS:
         raise DataError(
             f"The attribute {attribute.name!r} must have at most {_MOST_BINS:,} bins to be counted "
-            f"in a database, got {values.size:,}; use fewer, or count an export of the records."
+            f"in a database, got {values.n_ordered:,}; use fewer, or count an export of the "
+            "records."
         )
     edges = compared_edges(attribute.name, values, _float_width(column)).tolist()
     last = edges[-1]
@@ -361,7 +367,30 @@ def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
     else:
         reached = [number >= _float(edge) for edge in edges]
         is_below = number <= _float(last)
-    return ibis.cases((reached[0] & is_below, _bin_index(reached, 0, values.size)))
+    index = _bin_index(reached, 0, values.n_ordered)
+    return ibis.cases(*missing, (reached[0] & is_below, index))
+
+
+def _missing_cases(
+    column: Value, number: Value, codes: Mapping[str, int], engine: str
+) -> Iterator[tuple[Value, Value]]:
+    """Whether a value is one of the missing ones, and its code."""
+    is_text = column.type().is_string() or column.type().is_unknown()
+    width = _float_width(column)
+    digits = None
+    for value, code in codes.items():
+        literal = ibis.literal(code, "int32")
+        missing = number_of(value)
+        if missing is not None:
+            yield number == _float(float(at_width(missing, width))), literal
+        elif is_text:
+            if digits is None:
+                text: Value = as_text(column)
+                text = _sql_text(text) if engine == "postgresql" else text
+                trimmed = text.re_replace(f"^[{BLANKS}]+|[{BLANKS}]+$", "")
+                digits = hex_digits(trimmed, engine)
+            forms = dict.fromkeys((value, normalize("NFD", value)))
+            yield digits.isin([form.encode().hex() for form in forms]), literal
 
 
 def _bin_index(reached: Sequence[Value], first: int, end: int) -> Value:
@@ -392,10 +421,11 @@ def _join_codes(records: ir.Table, index: int, values: Categories) -> ir.Table:
     )
 
 
-def _code(records: ir.Table, index: int, unknown_code: int | None) -> Value:
-    unknown, missing = (UNKNOWN, MISSING) if unknown_code is None else (unknown_code, unknown_code)
-    code = ibis.coalesce(records[f"f{index}"], ibis.literal(unknown, "int32"))
-    return ibis.ifelse(records[f"m{index}"], ibis.literal(missing, "int32"), code).cast("int32")
+def _code(records: ir.Table, index: int, empty: int) -> Value:
+    nothing, unknown = ibis.literal(empty, "int32"), ibis.literal(UNKNOWN, "int32")
+    # Not a number is missing, unless it is a category.
+    other: Value = ibis.ifelse(records[f"m{index}"], nothing, unknown)
+    return ibis.coalesce(records[f"f{index}"], other).cast("int32")
 
 
 def _whole(value: int) -> Value:

@@ -56,7 +56,7 @@ def coded_records(table: ir.Table, request: Request, engine: str) -> ir.Table:
     more |= {
         area: area_text(table[column], engine) for area, column in request.area_columns.items()
     }
-    records = code_columns(table, request.domain, indices, request.unknown_codes, engine, more)
+    records = code_columns(table, request.domain, indices, engine, more)
     if rule is None:
         return records
     order = None
@@ -146,6 +146,7 @@ def statement(
     tables, sizes = request.tables, request.sizes
     kept = kept_records(records, request.rule)
     parts = [_checks(kept, request)] if has_checks else []
+    kept = _taken(kept, request)
     positions = {table: position for position, table in enumerate(tables)}
     for block in blocks_of(request) if share is None else share:
         counted = kept.group_by(*(f"c{index}" for index in block.attribute_indices)).aggregate(
@@ -162,6 +163,18 @@ def statement(
                 )
             parts.append(_rows(summed, positions[table], cell, summed.n))
     return _union(parts)
+
+
+def _taken(kept: ir.Table, request: Request) -> ir.Table:
+    """Records whose unknown and missing values have the codes of the categories that take them."""
+    columns: dict[str, Value] = {}
+    for code, takers in ((UNKNOWN, request.takers.unknown), (MISSING, request.takers.missing)):
+        for index in takers.keys() & set(request.attribute_indices):
+            name = f"c{index}"
+            column: Value = columns.get(name, kept[name])
+            taker = ibis.literal(takers[index], "int32")
+            columns[name] = ibis.ifelse(column == ibis.literal(code, "int32"), taker, column)
+    return kept.mutate(**columns) if columns else kept
 
 
 def _checks(kept: ir.Table, request: Request) -> ir.Table:
@@ -241,7 +254,8 @@ class Tally:
         if n_records < 0:
             raise self._request.changed_error()
         self._request.refuse(checks)
-        counts = Counts(dict(zip(self._request.tables, self._counts, strict=True)), n_records)
+        tables = dict(zip(self._request.tables, self._counts, strict=True))
+        counts = Counts(tables, n_records, self._request.faults(checks).taken())
         if self._is_corrupt or not agree(counts):
             raise self._request.changed_error()
         return counts

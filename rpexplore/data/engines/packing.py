@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from rpexplore.data.coding import MISSING, code_type
+from rpexplore.data.coding import MISSING
 from rpexplore.data.engines.session import STATE, Request
 from rpexplore.data.engines.source import nothing_quoted
 from rpexplore.errors import DataError
@@ -179,15 +179,10 @@ class UnlistedError(Exception):
         self.attribute_indices = attribute_indices
 
 
-def listed_codes(batch: pa.RecordBatch, layout: Layout, request: Request) -> dict[int, np.ndarray]:
+def listed_codes(batch: pa.RecordBatch, layout: Layout) -> dict[int, np.ndarray]:
     """Codes of what Spark has looked up; `UNKNOWN` where it has not found a value."""
     numbers = [batch.column(f"w{place}").to_numpy() for place in range(len(layout.words))]
     if not numbers:
         return {}
     columns = unpacked(np.stack(numbers, axis=1), layout.words)
-    codes = {index: columns.column(f"c{index}").to_numpy() for index in layout.listed}
-    for index, code in request.unknown_codes.items():
-        if index in codes and MISSING in codes[index]:
-            wide = codes[index].astype(code_type(request.sizes[index]))
-            codes[index] = np.where(wide == MISSING, code, wide)
-    return codes
+    return {index: columns.column(f"c{index}").to_numpy() for index in layout.listed}

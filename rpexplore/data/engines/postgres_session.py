@@ -280,6 +280,7 @@ class GroupTally:
             for table in request.tables
         }
         self._n_records = dict.fromkeys(self.sets, 0)
+        self._inspections = {each: Inspection(request) for each in self.sets}
 
     @cached_property
     def _of_sets(self) -> Mapping[AttributeIndices, Sequence[AttributeIndices]]:
@@ -296,7 +297,7 @@ class GroupTally:
         rows: c<index> of the set's attributes, columns of areas, STATE where there is a rule, and
             N_RECORDS
         """
-        request, inspection = self._request, Inspection(self._request)
+        request, inspection = self._request, self._inspections[attributes]
         given = {
             # What is not grouped by is nothing to refuse.
             index: rows.column(f"c{index}").to_numpy()
@@ -305,10 +306,9 @@ class GroupTally:
             for index in request.attribute_indices
         }
         state = None if request.rule is None else rows.column(STATE).to_numpy()
-        codes = inspection.codes(given, state)
-        request.refuse(inspection.checks.tolist())
-        codes = {**codes, **area_codes(rows, request)}
         n_records = rows.column(N_RECORDS).to_numpy()
+        codes = inspection.codes(given, state, n_records)
+        codes = {**codes, **area_codes(rows, request)}
         self._n_records[attributes] += int(n_records.sum())
         for table in self._of_sets[attributes]:
             if self._n_records[attributes] > _NARROW:
@@ -319,7 +319,11 @@ class GroupTally:
 
     def counts(self) -> Counts:
         """The counts; raises `DataError` if they are not all of the same records."""
-        counts = Counts(self._tables, self._n_records[self.sets[0]])
+        # Every set has all records, so that each attribute is as faulty in any set that has it.
+        checks = np.max([one.checks for one in self._inspections.values()], axis=0).tolist()
+        self._request.refuse(checks)
+        taken = self._request.faults(checks).taken()
+        counts = Counts(self._tables, self._n_records[self.sets[0]], taken)
         # Tables of one set are sums of the same rows.
         has_lost = any(
             cells.sum(dtype=np.int64) != counts.n_records for cells in self._tables.values()

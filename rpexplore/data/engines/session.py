@@ -1,7 +1,7 @@
 """A session with an engine: opened to read only, what is counted in it, and how it is stopped."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ import numpy as np
 from rpexplore.common.installation import require
 from rpexplore.common.processes import Progress
 from rpexplore.data.areas import AreaCoder
-from rpexplore.data.coding import unknown_value_error
+from rpexplore.data.coding import Faults, Takers
 from rpexplore.data.engines.connections import ENGINES, UNREACHABLE, Connection
 from rpexplore.data.source import BEYOND, COUNTING, OF_NOBODY, UNCLEAR, Counts, PersonRule
 from rpexplore.domain.domain import AttributeIndices, Domain
@@ -42,7 +42,7 @@ class Request:
 
     records        the name of the records, for errors
     tables         ascending attribute indices, none in another
-    unknown_codes  attribute index -> the code of what is unknown or missing; else it is refused
+    takers         the categories that take what is unknown or missing; else it is refused
     rule           how many records of a person are counted; None: all
     area_coder     codes the areas that tables are counted by, which stand in these as attributes
                    behind the domain's; None for none
@@ -51,7 +51,7 @@ class Request:
     records: str
     domain: Domain
     tables: tuple[AttributeIndices, ...]
-    unknown_codes: Mapping[int, int]
+    takers: Takers
     rule: PersonRule | None
     area_coder: AreaCoder | None = None
 
@@ -94,20 +94,24 @@ class Request:
         checks: how many are unknown, and missing, in each attribute; then how many have each of
             the STATES; then, of areas, how many have each of the `AreaCoder.refusals`
         """
-        of_attributes = checks[: 2 * len(self.attribute_indices)]
-        of_states = checks[len(of_attributes) : len(of_attributes) + len(STATES)]
-        of_areas = checks[len(of_attributes) + len(STATES) :]
+        first = 2 * len(self.attribute_indices)
+        of_states = checks[first : first + len(STATES)]
+        of_areas = checks[first + len(STATES) :]
         for state, n_of_state in zip(STATES, of_states, strict=True):
             if self.rule is not None and n_of_state:
                 raise self.rule.error(state)
-        for position, index in enumerate(self.attribute_indices):
-            for is_missing in (False, True):
-                if of_attributes[2 * position + is_missing]:
-                    raise unknown_value_error(self.domain.names[index], is_missing=is_missing)
+        self.faults(checks).refuse()
         if self.area_coder is not None:
             for refusal, n_refused in zip(self.area_coder.refusals, of_areas, strict=True):
                 if n_refused:
                     raise self.area_coder.refusal_error(refusal)
+
+    def faults(self, checks: Sequence[int]) -> Faults:
+        """How many values of each attribute are unknown or missing, as `refuse` has them."""
+        faults = Faults(self.domain, self.takers)
+        for position, index in enumerate(self.attribute_indices):
+            faults.add(index, checks[2 * position], checks[2 * position + 1])
+        return faults
 
     def changed_error(self) -> DataError:
         """The error for counts that are not all of the same records."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import joined, text_of_path
 from rpexplore.data.areas import AreaCoder, AreaCuts, AreaShares, Work
-from rpexplore.data.coding import MISSING, UNKNOWN, Coder, unknown_codes
+from rpexplore.data.coding import MISSING, UNKNOWN, Coder, Takers, code_type
 from rpexplore.data.counting import Codes, counts_of, maximal
 from rpexplore.data.engines.connections import ENGINES, Connection
 from rpexplore.data.engines.session import (
@@ -179,12 +179,14 @@ class DatabaseSource:
         tables: Sequence[Sequence[int]],
         *,
         unknown_values: Mapping[str, str] | None = None,
+        missing_values: Mapping[str, str] | None = None,
         person_rule: PersonRule | None = None,
         areas: AreaCuts | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
+        takers = Takers.of(domain, unknown_values, missing_values)
         with self._session() as session:
-            request = self._request(session, domain, tables, unknown_values, person_rule, areas)
+            request = self._request(session, domain, tables, takers, person_rule, areas)
             on_progress(COUNTING, 0.0)
             count = session.count_streamed if self.stream else session.count
             counts = count(self.table, request, on_progress)
@@ -206,6 +208,7 @@ class DatabaseSource:
         work: Work,
         check: Callable[[Counts], None],
         unknown_values: Mapping[str, str] | None = None,
+        missing_values: Mapping[str, str] | None = None,
         person_rule: PersonRule | None = None,
         on_progress: Progress = no_progress,
     ) -> Generator[Iterator[np.ndarray], None, None]:
@@ -227,7 +230,8 @@ class DatabaseSource:
 
         with self._session() as session:
             assert isinstance(session, ClusterSession)
-            request = self._request(session, domain, tables, unknown_values, person_rule, areas)
+            takers = Takers.of(domain, unknown_values, missing_values)
+            request = self._request(session, domain, tables, takers, person_rule, areas)
             yield from session.worked_on(self.table, request, shares, work, check, on_progress)
 
     def _request(
@@ -235,7 +239,7 @@ class DatabaseSource:
         session: Session,
         domain: Domain,
         tables: Sequence[Sequence[int]],
-        unknown_values: Mapping[str, str] | None,
+        takers: Takers,
         rule: PersonRule | None,
         areas: AreaCuts | None,
     ) -> Request:
@@ -245,7 +249,7 @@ class DatabaseSource:
             self.name,
             domain,
             tuple(maximal(tables)),
-            unknown_codes(domain, unknown_values),
+            takers,
             rule,
             None if areas is None else AreaCoder(areas, self.name, there, len(domain)),
         )
@@ -303,24 +307,35 @@ class Inspection:
         self._request = request
         self.checks = np.zeros(request.n_checks, dtype=np.int64)
 
-    def codes(self, columns: Mapping[int, np.ndarray], state: np.ndarray | None) -> Codes:
-        """Category indices as they are counted; 0 for what `checks` tells of.
+    def codes(
+        self,
+        columns: Mapping[int, np.ndarray],
+        state: np.ndarray | None,
+        n_records: np.ndarray | None = None,
+    ) -> Codes:
+        """Category indices as they are counted; 0 for what is refused, which `checks` tells of.
 
         Args:
             columns: Codes [n] of every attribute of the request, `UNKNOWN` and `MISSING` among
                 them.
             state: What every record's person is for the rule, [n]; None where there is no rule.
+            n_records: How many records each row stands for, [n]; None: one.
         """
+
+        def count(rows: np.ndarray) -> int:
+            return int(np.count_nonzero(rows) if n_records is None else n_records[rows].sum())
+
         codes = {}
         for position, (index, column) in enumerate(columns.items()):
             if len(column) and column.min() < 0:
-                self.checks[2 * position] += np.count_nonzero(column == UNKNOWN)
-                self.checks[2 * position + 1] += np.count_nonzero(column == MISSING)
-                column = np.maximum(column, 0)
+                self.checks[2 * position] += count(column == UNKNOWN)
+                self.checks[2 * position + 1] += count(column == MISSING)
+                wide = column.astype(code_type(self._request.sizes[index]), copy=False)
+                column = np.maximum(self._request.takers.taken(index, wide), 0)
             codes[index] = column.astype(np.min_scalar_type(self._request.sizes[index] - 1))
         if state is not None:
             for place, refused in enumerate(STATES, start=2 * len(columns)):
-                self.checks[place] += np.count_nonzero(state == refused)
+                self.checks[place] += count(state == refused)
         return codes
 
     def codes_of_areas(self, coder: AreaCoder, areas: np.ndarray) -> Codes:
@@ -343,21 +358,23 @@ def count_streamed(
     batches: c<index> for every attribute of the request, its `area_columns`, and STATE where there
         is a rule
 
-    Raises `DataError` at the first batch in which something is wrong.
+    Raises `DataError` when all have been seen, for everything that is wrong with attributes.
     """
+    inspection = Inspection(request)
 
     def inspected() -> Iterator[tuple[Codes, int, float]]:
         for batch in batches:
-            inspection = Inspection(request)
             columns = {
                 index: batch.column(f"c{index}").to_numpy() for index in request.attribute_indices
             }
             state = None if request.rule is None else batch.column(STATE).to_numpy()
             codes = inspection.codes(columns, state)
-            request.refuse(inspection.checks.tolist())
             yield {**codes, **area_codes(batch, request)}, batch.num_rows, 0.0
 
-    return counts_of(inspected(), request.tables, request.sizes, on_progress=on_progress)
+    counts = counts_of(inspected(), request.tables, request.sizes, on_progress=on_progress)
+    checks = inspection.checks.tolist()
+    request.refuse(checks)
+    return replace(counts, taken=request.faults(checks).taken())
 
 
 def area_codes(batch: pa.RecordBatch, request: Request) -> Codes:
@@ -392,10 +409,7 @@ def coded(batches: Iterable[pa.RecordBatch], request: Request) -> Iterator[pa.Re
 
 
 def coders_of(request: Request, attribute_indices: Sequence[int]) -> dict[int, Coder]:
-    return {
-        index: Coder(request.domain.attributes[index], request.unknown_codes.get(index))
-        for index in attribute_indices
-    }
+    return {index: Coder(request.domain.attributes[index]) for index in attribute_indices}
 
 
 def signed_codes(batch: pa.RecordBatch, coders: Mapping[int, Coder]) -> dict[int, np.ndarray]:

@@ -107,7 +107,7 @@ def counts_of_part(
         coders = coders_of(request, layout.unlisted)
         for batch in _larger(batches):
             if request.rule is None:
-                found = listed_codes(batch, layout, request)
+                found = listed_codes(batch, layout)
                 for index, column in found.items():
                     n_unlisted[index] += int(np.count_nonzero(column == UNKNOWN))
                 codes = found | signed_codes(batch, coders)
@@ -198,7 +198,7 @@ def counts_of_chunks(rows: Iterable[Mapping[str, Any]], request: Request) -> Cou
         )
         for table, start in starts.items()
     }
-    counts = Counts(tables, n_records)
+    counts = Counts(tables, n_records, request.faults(found).taken())
     if not agree(counts):
         raise request.changed_error()
     return counts

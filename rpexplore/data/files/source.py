@@ -5,7 +5,7 @@ import json
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -315,6 +315,19 @@ class FileSource(BatchSource):
             # The time of a change cannot be set back as that of the contents can.
             files.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino))
         return files
+
+    def declared_missing(self) -> Mapping[str, Sequence[tuple[float, float]]]:
+        """Of files of SPSS, Stata or SAS; what one file of a folder declares holds for all."""
+        declared: dict[str, list[tuple[float, float]]] = {}
+        with self.readable():
+            for file in record_files(self.path):
+                if file.kind not in PACKAGES:
+                    continue
+                for variable in statistics_variables(file.path):
+                    if variable.kind != "text" and variable.missing:
+                        name = normalize("NFC", variable.name)
+                        declared.setdefault(name, []).extend(variable.missing)
+        return declared
 
     def columns(self) -> tuple[str, ...]:
         """Those of the first file, then the keys of the folders."""

@@ -23,7 +23,7 @@ from rpexplore.privacy.conversions import USUAL_DELTAS
 from rpexplore.releases.finished_release import FORMAT as RELEASE
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
-from rpexplore.releases.readme import describe_unknown_values
+from rpexplore.releases.readme import describe_takers
 from rpexplore.reports.evidence import nist_checklist
 from rpexplore.reports.first_pages import label
 from rpexplore.reports.section import Checklist, Facts
@@ -183,7 +183,9 @@ def registry_entry(release: Release, answers: RegistryAnswers) -> dict[str, Any]
         "implementation": {
             "preprocessing_and_hyperparameter_tuning": _text(
                 told.get("Choices that depend on data"),
-                describe_unknown_values(manifest["unknown_values"]).strip(),
+                describe_takers(
+                    manifest["unknown_values"], manifest.get("missing_values", {})
+                ).strip(),
                 answers.exploration,
             ),
             "mechanisms": _text(

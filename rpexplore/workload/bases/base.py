@@ -181,7 +181,11 @@ class Basis(ABC):
 
     @abstractmethod
     def operator(self, attribute: Attribute) -> Operator:
-        """W for the attribute; it depends on the size and, if `uses_groups`, the groups alone."""
+        """W for the attribute; it depends on the size and, if `uses_groups`, the groups alone.
+
+        If it `depends_on_order`, also on how many of the values are missing ones, which stand by
+        themselves.
+        """
 
     @abstractmethod
     def row_label(self, attribute: Attribute) -> Callable[[int], str]:
@@ -222,7 +226,7 @@ class Basis(ABC):
     @classmethod
     def unavailable_reason(cls, attribute: Attribute) -> str:
         """Why the attribute is not offered this basis; "" if it is."""
-        if attribute.size < cls.min_values_of(attribute):
+        if attribute.n_ordered < cls.min_values_of(attribute):
             return f"at least {plural(cls.min_values_of(attribute), 'value')} needed"
         if attribute.size > cls.max_values:
             return f"at most {cls.max_values:,} values possible; join some on the Codebook page"

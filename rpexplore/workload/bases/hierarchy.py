@@ -84,10 +84,10 @@ class Hierarchy(Basis):
                 "none; name the groups of its values in the schema (in a codebook the column "
                 "group), or give widths of groups of consecutive values."
             )
-        if self.widths and self.widths[-1] >= attribute.size:
+        if self.widths and self.widths[-1] >= attribute.n_ordered:
             raise WorkloadError(
-                f"The width of groups must be below the {attribute.size:,} values of attribute "
-                f"{attribute.name!r}, got {self.widths[-1]:,}; choose a smaller width."
+                f"The width of groups must be below the {attribute.n_ordered:,} values of "
+                f"attribute {attribute.name!r}, got {self.widths[-1]:,}; choose a smaller width."
             )
 
     def n_rows(self, attribute: Attribute) -> int:
@@ -126,11 +126,11 @@ class Hierarchy(Basis):
         Without the total, single values, and groups of the same values as a coarser one.
         """
         self.check(attribute)
-        n = attribute.size
+        n, n_ordered = attribute.size, attribute.n_ordered
         groups: dict[tuple[int, ...], tuple[str, ...]] = {}
         for width in reversed(self.widths):
-            for start in range(0, n, width):
-                groups.setdefault(tuple(range(start, min(start + width, n))), ())
+            for start in range(0, n_ordered, width):
+                groups.setdefault(tuple(range(start, min(start + width, n_ordered))), ())
         paths = () if self.widths else attribute.groups
         for depth in range(1, max(map(len, paths), default=0) + 1):
             members: dict[tuple[str, ...], list[int]] = {}
@@ -168,7 +168,7 @@ class Hierarchy(Basis):
         width = max(
             width
             for width in self.widths
-            if start % width == 0 and len(members) == min(width, attribute.size - start)
+            if start % width == 0 and len(members) == min(width, attribute.n_ordered - start)
         )
         return f"groups of {width:,}"
 
@@ -194,7 +194,7 @@ class Hierarchy(Basis):
     def default(cls, attribute: Attribute) -> Self:
         if attribute.groups:
             return cls()
-        return cls((next((width for width in (10, 5) if 3 * width <= attribute.size), 2),))
+        return cls((next((width for width in (10, 5) if 3 * width <= attribute.n_ordered), 2),))
 
     @classmethod
     def parameter_help(cls, attribute: Attribute) -> str:

@@ -67,7 +67,8 @@ class Prefix(Basis):
 
     def operator(self, attribute: Attribute) -> Operator:
         last = np.arange(attribute.size)
-        return Intervals(np.zeros_like(last), last, attribute.size)
+        first = np.where(last < attribute.n_ordered, 0, last)  # a missing value stands for itself
+        return Intervals(first, last, attribute.size)
 
     def row_label(self, attribute: Attribute) -> Callable[[int], str]:
         return attribute.values.up_to_label
@@ -86,7 +87,8 @@ class Prefix(Basis):
 class Ranges(Basis):
     """Every range of consecutive values: n (n + 1) / 2 queries about n values.
 
-    Rows go from value 0 to 0, 1, …, then from value 1 to 1, 2, …
+    Rows go from value 0 to 0, 1, …, then from value 1 to 1, 2, … Missing values of numbers come
+    last, each by itself.
 
     Example:
         >>> import rpexplore as rp
@@ -102,15 +104,22 @@ class Ranges(Basis):
     is_triangle = True
 
     def n_rows(self, attribute: Attribute) -> int:
-        return attribute.size * (attribute.size + 1) // 2
+        return _first_row(attribute, attribute.n_ordered) + attribute.size - attribute.n_ordered
 
     def operator(self, attribute: Attribute) -> Operator:
-        return Intervals(*np.triu_indices(attribute.size), attribute.size)
+        first, last = np.triu_indices(attribute.n_ordered)
+        missing = np.arange(attribute.n_ordered, attribute.size)
+        first, last = np.append(first, missing), np.append(last, missing)
+        return Intervals(first, last, attribute.size)
 
     def row_label(self, attribute: Attribute) -> Callable[[int], str]:
-        starts = [_first_row(attribute, first) for first in range(attribute.size)]
+        n = attribute.n_ordered
+        starts = [_first_row(attribute, first) for first in range(n)]
+        n_ranges = _first_row(attribute, n)
 
         def label(row: int) -> str:
+            if row >= n_ranges:
+                return attribute.values.label(n + row - n_ranges)
             first = bisect_right(starts, row) - 1
             return attribute.values.range_label(first, first + row - starts[first])
 
@@ -120,7 +129,7 @@ class Ranges(Basis):
         return "ranges: every range of values"
 
     def example_rows(self, attribute: Attribute) -> list[int]:
-        n = attribute.size
+        n = attribute.n_ordered
         pairs = ((n // 4, n // 2), (0, n // 3), (n // 2, n - 1))
         return [_first_row(attribute, first) + last - first for first, last in pairs]
 
@@ -130,7 +139,7 @@ class Ranges(Basis):
 
 def _first_row(attribute: Attribute, first: int) -> int:
     """The row of the range that holds one value, this one."""
-    return first * attribute.size - first * (first - 1) // 2
+    return first * attribute.n_ordered - first * (first - 1) // 2
 
 
 # ---- Windows: moving sums of an attribute's values.
@@ -172,11 +181,16 @@ class Windows(Basis):
     def operator(self, attribute: Attribute) -> Operator:
         last = np.arange(attribute.size)
         width = min(self.width, attribute.size)  # any larger one need not fit into 64 bits
-        return Intervals(np.maximum(last - width + 1, 0), last, attribute.size)
+        first = np.maximum(last - width + 1, 0)
+        first = np.where(last < attribute.n_ordered, first, last)
+        return Intervals(first, last, attribute.size)
 
     def row_label(self, attribute: Attribute) -> Callable[[int], str]:
-        label = attribute.values.range_label
-        return lambda row: label(max(row - self.width + 1, 0), row)
+        def label(row: int) -> str:
+            first = max(row - self.width + 1, 0) if row < attribute.n_ordered else row
+            return attribute.values.range_label(first, row)
+
+        return label
 
     def parameter_text(self) -> str:
         return str(self.width)
@@ -195,12 +209,12 @@ class Windows(Basis):
         return cls(min(5, attribute.size - 1))
 
     def describe(self, attribute: Attribute) -> str:
-        if self.width >= attribute.size:
+        if self.width >= attribute.n_ordered:
             return Prefix().describe(attribute)
         return f"moving sums of {self.width:,} values" if self.width > 1 else "single values"
 
     def suffix(self, attribute: Attribute) -> str:
-        if self.width >= attribute.size:
+        if self.width >= attribute.n_ordered:
             return Prefix().suffix(attribute)
         return f"moving sums of {self.width:,}"
 

@@ -86,7 +86,7 @@ def test_values_of_sqlite_do_not_depend_on_others(value, in_sqlite):
 def test_a_column_that_begins_empty_is_never_read_as_another_type(in_sqlite):
     source = in_sqlite(pa.table({'od"d': [None] * 100_001 + ["a"]}))
     with pytest.raises(DataError, match="nobody can tell its type"):
-        source.count(CODES, [(0,)], unknown_values={'od"d': "A"})
+        source.count(CODES, [(0,)], missing_values={'od"d': "A"})
 
 
 def test_views_of_sqlite_share_the_account_of_their_tables(in_sqlite):

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rpexplore import Attribute, Bins, Categories, Domain
-from rpexplore.data.coding import MISSING, UNKNOWN, Coder
+from rpexplore.data.coding import MISSING, UNKNOWN, Coder, Takers
 from rpexplore.data.engines import spark_areas
 from rpexplore.data.engines.coding import BLANKS
 from rpexplore.data.engines.connections import Connection
@@ -31,7 +31,7 @@ def of_file(tmp_path_factory) -> Counts:
 
 
 def counted(source: FileSource | DatabaseSource) -> Counts:
-    return source.count(awkward.domain(), awkward.tables(), unknown_values=awkward.others())
+    return source.count(awkward.domain(), awkward.tables(), **awkward.takers())
 
 
 def disagreements(of_file: Counts, of_engine: Counts) -> list[str]:
@@ -84,7 +84,9 @@ def test_spark_reads_as_files_are_read(of_file, spark, tmp_path):
 def test_spark_finds_nothing_that_is_something_else_in_files(most_in_a_method, spark, monkeypatch):
     monkeypatch.setattr(spark_areas, "_MOST_IN_A_METHOD", most_in_a_method)
     domain, table = awkward.domain(), awkward.table()
-    request = Request("x", domain, tuple((index,) for index in range(len(domain.names))), {}, None)
+    request = Request(
+        "x", domain, tuple((index,) for index in range(len(domain.names))), Takers(), None
+    )
     frame = spark.createDataFrame(table)
     kinds = {field.name: field.dataType.simpleString() for field in frame.schema}
     layout = spark_areas.layout_of(kinds, request, ())
@@ -93,7 +95,7 @@ def test_spark_finds_nothing_that_is_something_else_in_files(most_in_a_method, s
     for index in layout.listed:
         attribute = domain.attributes[index]
         column = table[attribute.name].combine_chunks()
-        codes = Coder(attribute, None).signed_codes(column)
+        codes = Coder(attribute).signed_codes(column)
         found = columns.column(f"c{index}").to_numpy()
         assert np.array_equal(found[found != UNKNOWN], codes[found != UNKNOWN]), attribute.name
         assert np.any(found >= 0), attribute.name
@@ -168,11 +170,11 @@ def test_numbers_without_a_scale_in_postgresql(postgres):
         "CREATE TABLE amounts (c numeric)",
         "INSERT INTO amounts VALUES (0.5), (1), (1e30), (1e-400), ('NaN'), (1e400)",
     )
-    domain = Domain((Attribute("c", Bins((0, 0.5, 1, 2))),))
+    domain = Domain((Attribute("c", Bins((0, 0.5, 1, 2), (("-9", "other"),))),))
     counts = DatabaseSource(postgres.connection, "amounts").count(
-        domain, [(0,)], unknown_values={"c": "1 to 2"}
+        domain, [(0,)], unknown_values={"c": "other"}
     )
-    assert counts.counts((0,)).tolist() == [1, 1, 4]
+    assert counts.counts((0,)).tolist() == [1, 1, 1, 3]
 
 
 @pytest.mark.parametrize("column", [[[1]], [b"a"], [{"x": 1}]], ids=["list", "bytes", "struct"])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rpexplore import Domain
+from rpexplore.data.coding import Takers
 from rpexplore.data.engines.packing import numbers_of, unpacked, words_of
 from rpexplore.data.engines.session import STATE, Request
 from rpexplore.data.source import PersonRule
@@ -27,7 +28,7 @@ def test_every_code_comes_back(n_rows):
     sizes = [1, 2, 3, 6, 7, 10, 999_999, 999_998, 5, 30, 1000, 2**19]
     domain = Domain.from_sizes({f"a{index}": size for index, size in enumerate(sizes)})
     tables = tuple((index,) for index in range(len(sizes)))
-    request = Request("x", domain, tables, {}, PersonRule("who", 1))
+    request = Request("x", domain, tables, Takers(), PersonRule("who", 1))
     words = words_of(request)
     assert len(words) > 1
     rng = np.random.default_rng(0)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Categories, Domain, Integers
+from rpexplore.data.coding import Takers
 from rpexplore.data.engines import counting as engine_counting
 from rpexplore.data.engines import duckdb_session, postgres_session
 from rpexplore.data.engines import packing as engine_packing
@@ -77,7 +78,7 @@ def test_any_tables_of_any_records(tmp_path_factory, data):
 
 def tally_of(tables, sizes, rows) -> Counts:
     """What these rows (part, cell, n) are the counts of, where nothing is wrong with records."""
-    request = Request("x", Domain.from_sizes(sizes), tables, {}, None)
+    request = Request("x", Domain.from_sizes(sizes), tables, Takers(), None)
     tally = engine_counting.Tally(request)
     checks = [(-1, cell, 0) for cell in range(1, 1 + request.n_checks)]
     for part, cell, n in [*checks, *rows]:
@@ -152,8 +153,11 @@ def test_what_is_not_in_the_codebook_is_told_apart_and_never_shown(value, store)
     with pytest.raises(DataError, match=f"'sex' holds {what}") as caught:
         source.count(DOMAIN, TABLES)
     assert "s3cr3t" not in caught.value.on_screen()
-    counts = source.count(DOMAIN, TABLES, unknown_values={"sex": "f"})
+    option = "missing_values" if value is None else "unknown_values"
+    counts = source.count(DOMAIN, TABLES, **{option: {"sex": "f"}})
     assert counts.n_records == 50
+    what = "missing" if value is None else "not in the codebook"
+    assert counts.taken == (("sex", what, 1, "f"),)
     source.count(DOMAIN, [(1,)])  # of no concern there
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rpexplore.data.coding import Takers
 from rpexplore.data.engines import spark_session
 from rpexplore.data.engines import spark_worker as worker
 from rpexplore.data.engines.connections import Connection
@@ -30,7 +31,7 @@ PLAIN = Layout((), tuple(range(len(DOMAIN.names))))
 
 
 def request(rule: PersonRule | None = None) -> Request:
-    return Request("people", DOMAIN, TABLES, {}, rule)
+    return Request("people", DOMAIN, TABLES, Takers(), rule)
 
 
 def parts_of(records: pa.Table, n_parts: int) -> list[list[pa.RecordBatch]]:
@@ -154,7 +155,8 @@ def test_what_is_not_in_the_codebook_is_told_by_no_worker(value, spark, tmp_path
     with pytest.raises(DataError, match=f"'sex' holds {what}") as caught:
         source.count(DOMAIN, TABLES)
     assert "s3cr3t" not in f"{caught.value} {caught.value.private}"
-    assert source.count(DOMAIN, TABLES, unknown_values={"sex": "f"}).n_records == 50
+    option = "missing_values" if value is None else "unknown_values"
+    assert source.count(DOMAIN, TABLES, **{option: {"sex": "f"}}).n_records == 50
 
 
 def test_a_session_made_in_another_thread_goes_on(spark):

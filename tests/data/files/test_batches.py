@@ -214,7 +214,9 @@ def test_progress_grows_to_one(indices, tmp_path):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_other_takes_what_is_unlisted_or_missing_and_drops_nobody(ending, tmp_path):
     domain = domain_of(
-        c=Categories(("a", "rest"), ("A", "the rest")), n=Integers(0, 9, 5), x=Bins((0, 1, 2))
+        c=Categories(("a", "rest"), ("A", "the rest")),
+        n=Integers(0, 9, 5, (("-1", "none"),)),
+        x=Bins((0, 1, 2), (("", "none"),)),
     )
     frame = pd.DataFrame(
         {
@@ -225,11 +227,11 @@ def test_other_takes_what_is_unlisted_or_missing_and_drops_nobody(ending, tmp_pa
     )
     path = tmp_path / f"records.{ending}"
     frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
-    other = {"c": "rest", "n": "5 to 9", "x": "0 to under 1"}
-    records = read_records(path, domain, [0, 1, 2], unknown_values=other)
+    other = {"c": "rest", "n": "none", "x": "none"}
+    records = read_records(path, domain, [0, 1, 2], others=other)
     assert records.codes[0].tolist() == [0, 1, 1, 1, 1]
-    assert records.codes[1].tolist() == [1, 1, 1, 1, 0]
-    assert records.codes[2].tolist() == [0, 0, 0, 1, 0]
+    assert records.codes[1].tolist() == [1, 2, 2, 2, 0]
+    assert records.codes[2].tolist() == [0, 2, 2, 1, 2]
     for indices in ([], [0], [0, 1], [0, 1, 2]):
         assert records.counts(indices).sum() == 5
 
@@ -237,7 +239,7 @@ def test_other_takes_what_is_unlisted_or_missing_and_drops_nobody(ending, tmp_pa
 def test_other_helps_its_own_attribute_only(tmp_path):
     domain = domain_of(c=Categories(("a", "rest")), d=Categories(("a", "rest")))
     path = written(tmp_path, f"c,d\na,{SECRET}\n")
-    error = refusal(path, domain, SECRET, unknown_values={"c": "rest"})
+    error = refusal(path, domain, SECRET, others={"c": "rest"})
     assert "'d'" in str(error)
 
 
@@ -245,9 +247,9 @@ def test_other_helps_its_own_attribute_only(tmp_path):
 def test_an_unknown_other_is_refused(indices, tmp_path):
     path = written(tmp_path, "c\na\n")
     with pytest.raises((DataError, DomainError), match="'nobody'"):
-        read_records(path, LETTERS, indices, unknown_values={"nobody": "a"})
+        read_records(path, LETTERS, indices, others={"nobody": "a"})
     with pytest.raises(DataError, match="'nonsense'"):
-        read_records(path, LETTERS, indices, unknown_values={"c": "nonsense"})
+        read_records(path, LETTERS, indices, others={"c": "nonsense"})
 
 
 @pytest.mark.parametrize("text", ["c\na\n\nb\n", "c\na\n\n", 'c\na\n""\nb\n'])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rpexplore import Bins, Categories, Integers
 from tests.data.files.written_records import (
     DIGITS,
+    NONE,
     NUMBERED,
     SECRET,
     codes,
@@ -81,8 +82,8 @@ def test_other_types(tmp_path):
 @pytest.mark.parametrize("type_", TEXT_TYPES, ids=str)
 def test_strange_texts_of_every_type_are_told_and_mapped(type_, tmp_path):
     path = stored(tmp_path, c=text_array(["1", SECRET, None], type_))
-    for domain, other, codes_then in ((NUMBERED, "rest", [1, 3, 3]), (DIGITS, "9", [1, 9, 9])):
-        assert codes(path, domain, unknown_values={"c": other}) == [codes_then]
+    for domain, other, codes_then in ((NUMBERED, "rest", [1, 3, 3]), (DIGITS, "none", [1, 10, 10])):
+        assert codes(path, domain, others={"c": other}) == [codes_then]
         error = refusal(path, domain, SECRET)
         assert "'c'" in str(error)
         assert "not in the codebook" in str(error)
@@ -90,20 +91,22 @@ def test_strange_texts_of_every_type_are_told_and_mapped(type_, tmp_path):
 
 
 @pytest.mark.parametrize("type_", [*TEXT_TYPES, *NUMBER_TYPES, pa.null(), pa.bool_()], ids=str)
-@pytest.mark.parametrize("domain", [NUMBERED, DIGITS, domain_of(c=Bins((0, 1, 2)))])
+@pytest.mark.parametrize("domain", [NUMBERED, DIGITS, domain_of(c=Bins((0, 1, 2), NONE))])
 def test_a_null_of_every_type_is_refused_or_mapped(type_, domain, tmp_path):
     path = stored(tmp_path, c=pa.nulls(2, type_))
     assert "missing value" in str(refusal(path, domain))
-    label = domain["c"].labels()[0]
-    assert codes(path, domain, unknown_values={"c": label}) == [[0, 0]]
+    last = domain["c"].size - 1
+    assert codes(path, domain, others={"c": domain["c"].labels()[last]}) == [[last, last]]
 
 
 @pytest.mark.parametrize("strange", [math.nan, math.inf, -math.inf, 2.5, 1e300, -1.0])
 @pytest.mark.parametrize("domain", [NUMBERED, DIGITS])
 def test_floats_that_are_no_value(strange, domain, tmp_path):
     path = stored(tmp_path, c=[1.0, strange])
-    assert "not in the codebook" in str(refusal(path, domain))
-    assert codes(path, domain, unknown_values={"c": domain["c"].labels()[2]}) == [[1, 2]]
+    what = "missing value" if math.isnan(strange) else "not in the codebook"
+    assert what in str(refusal(path, domain))
+    last = domain["c"].size - 1
+    assert codes(path, domain, others={"c": domain["c"].labels()[last]}) == [[1, last]]
 
 
 @pytest.mark.parametrize("column", [[[1]], [{"x": 1}]], ids=["list", "struct"])
@@ -117,8 +120,8 @@ def test_nested_columns_are_refused(column, tmp_path):
 FLOATS = [-0.0, 0.0, 1.0, 2.5, 1e15, 1e16, 2.0**53, 9e15, 1e19, 1e300, math.nan, math.inf, None]
 VALUE_SETS = [
     Categories(("0", "1", "1000000000000000", "9007199254740992", "rest")),
-    Integers(0, 2**53, 10**15),
-    Bins((-1, 1, 1e16, 1e17)),
+    Integers(0, 2**53, 10**15, (("-0", "nothing"), *NONE)),
+    Bins((-1, 1, 1e16, 1e17), NONE),
 ]
 
 
@@ -130,6 +133,6 @@ def test_how_a_record_is_coded_does_not_depend_on_the_others(tmp_path_factory, f
 
     def coded(column):
         path = stored(folder, c=pa.array(column, pa.float64()))
-        return codes(path, domain, unknown_values=other)[0]
+        return codes(path, domain, others=other)[0]
 
     assert coded(floats) == [coded([value])[0] for value in floats]

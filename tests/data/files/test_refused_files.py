@@ -193,7 +193,11 @@ def test_a_value_outside_is_told_on_screen_only(values, ending, tmp_path):
 def test_some_values_are_shown_and_said_to_be_some(tmp_path):
     rows = "".join(f"{SECRET}{i}\n{SECRET}{i}\n" for i in range(9))
     error = refusal(written(tmp_path, f"c\n{rows}"), LETTERS, SECRET)
-    assert error.private == ("It holds: " + ", ".join(f"'{SECRET}{i}'" for i in range(5)) + ", ….")
+    assert error.private == (
+        "'c': 18 not in the codebook. It holds: "
+        + ", ".join(f"'{SECRET}{i}'" for i in range(5))
+        + ", …."
+    )
 
 
 def test_nothing_is_logged_or_printed(tmp_path, caplog, capfd, recwarn):

@@ -118,7 +118,9 @@ def test_counts_are_those_of_a_counter(tmp_path_factory, records, form, rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "_LEAST_ROWS", rows)
         patch.setattr(files, "_MOST_ROWS", rows)
-        check(FileSource(path).count(DOMAIN, ALL, unknown_values=OTHER), records)
+        check(
+            FileSource(path).count(DOMAIN, ALL, unknown_values=OTHER, missing_values=OTHER), records
+        )
 
 
 @given(
@@ -144,16 +146,23 @@ def test_of_each_person_the_first_are_counted(tmp_path_factory, ids, records, mo
     path = tmp_path_factory.mktemp("records") / ("data.csv" if as_csv else "data.parquet")
     pa.csv.write_csv(table, path) if as_csv else pq.write_table(table, path, row_group_size=5)
     rule = PersonRule("id", most, "keep first", order)
-    counts = FileSource(path).count(DOMAIN, ALL, unknown_values=OTHER, person_rule=rule)
+    counts = FileSource(path).count(
+        DOMAIN, ALL, unknown_values=OTHER, missing_values=OTHER, person_rule=rule
+    )
     check(counts, [each for index, each in enumerate(records) if index in kept])
     strict = PersonRule("id", most)
     if len(kept) == n:
         check(
-            FileSource(path).count(DOMAIN, ALL, unknown_values=OTHER, person_rule=strict), records
+            FileSource(path).count(
+                DOMAIN, ALL, unknown_values=OTHER, missing_values=OTHER, person_rule=strict
+            ),
+            records,
         )
     else:
         with pytest.raises(DataError, match=f"than the {most} that"):
-            FileSource(path).count(DOMAIN, ALL, unknown_values=OTHER, person_rule=strict)
+            FileSource(path).count(
+                DOMAIN, ALL, unknown_values=OTHER, missing_values=OTHER, person_rule=strict
+            )
 
 
 def test_the_first_records_are_found_across_batches(tmp_path):
@@ -371,7 +380,7 @@ def test_a_missing_key_is_a_missing_value(missing, tmp_path):
     records = [tuple(None if value == missing else value for value in each) for each in SOME]
     path = write_folder(tmp_path / "data", records, "hive")
     assert "missing value" in str(refusal(path))
-    check(FileSource(path).count(DOMAIN, ALL, unknown_values=OTHER), records)
+    check(FileSource(path).count(DOMAIN, ALL, unknown_values=OTHER, missing_values=OTHER), records)
 
 
 @pytest.mark.parametrize("broken", ["cut", "garbled", "not compressed", "quotes", "ragged"])

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyreadstat
 import pytest
 
-from rpexplore import Attribute, Bins, Categories, Domain
+from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.common import file_kinds
 from rpexplore.common.file_kinds import DictionaryVariable
 from rpexplore.data.files import statistics_batches as module
@@ -156,8 +156,8 @@ def test_extended_missing_values_without_labels_are_missing(tmp_path):
     pyreadstat.write_dta(frame, path, missing_user_values={"age": ["a"]})
     (batch, _), *_ = FileSource(path).batches(["age"])
     assert batch.to_pydict() == {"age": [30.5, None, None]}
-    domain = Domain((Attribute("age", Bins((0, 30, 60))),))
-    assert codes(path, domain, unknown_values={"age": "0 to under 30"}) == [[1, 0, 0]]
+    domain = Domain((Attribute("age", Bins((0, 30, 60), (("", "not stated"),))),))
+    assert codes(path, domain) == [[1, 2, 2]]
 
 
 def test_what_is_not_in_the_codebook_is_refused_without_a_word_of_it(tmp_path):
@@ -166,3 +166,18 @@ def test_what_is_not_in_the_codebook_is_refused_without_a_word_of_it(tmp_path):
     domain = Domain((Attribute("place", Categories(("north", "south"))),))
     error = refusal(path, domain, "s3cr3t")
     assert "s3cr3t" in error.private
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_what_a_file_declares_missing_is_never_read_as_a_number(tmp_path):
+    """98 and 99 are no people of that age; a codebook may give single ones a cell of their own."""
+    path = tmp_path / "a.sav"
+    frame = pd.DataFrame({"age": [30.0, 97, 98, 99, np.nan], "band": [1.0, 2, 8, 9, 1]})
+    ranges = {"age": [{"lo": 98, "hi": 99}], "band": [8, 9]}
+    pyreadstat.write_sav(frame, path, missing_ranges=ranges)
+    age, band = Attribute("age", Integers(0, 120)), Attribute("band", Bins((0, 5, 10)))
+    for attribute, n in ((age, 3), (band, 2)):
+        assert f"{n} missing" in refusal(path, Domain((attribute,))).private
+    kinds = Integers(0, 120, missing=(("98", "refused"), ("x", "not stated")))
+    listed = Domain((Attribute("age", kinds),))
+    assert codes(path, listed, others={"age": "not stated"}) == [[30, 97, 121, 122, 122]]

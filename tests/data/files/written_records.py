@@ -20,7 +20,8 @@ def domain_of(**values) -> Domain:
 
 
 LETTERS = domain_of(c=Categories(("a", "b", "rest")))
-DIGITS = domain_of(c=Integers(0, 9))
+NONE = (("none", "none"),)
+DIGITS = domain_of(c=Integers(0, 9, 1, NONE))
 NUMBERED = domain_of(c=Categories(("0", "1", "2", "rest")))
 
 
