@@ -186,7 +186,7 @@ class PostgresSession(SQLSession):
                 for numbers in numbers_of(copy, len(words), ROWS_AT_ONCE):
                     yield unpacked(numbers, words)
 
-        # Records that are refused stop the copy before the connection is closed.
+        # An error stops the copy before the connection is closed.
         with closing(self.pieces(batches, name, on_progress)) as rows:
             return count_streamed(rows, request, on_progress)
 

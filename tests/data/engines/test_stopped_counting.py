@@ -11,6 +11,7 @@ from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.errors import DataError
 from tests.data.engines.servers import Server, in_duckdb, running_postgres
+from tests.data.engines.test_areas import CUTS
 from tests.support.processor_time import PATIENCE
 
 
@@ -56,13 +57,16 @@ def test_the_caller_stops_a_server(error, stream, postgres):
     assert not runs(postgres)
 
 
-def test_records_that_are_refused_stop_a_stream(postgres):
+def test_records_in_no_area_stop_a_stream(postgres):
+    """Other faults are told at the end, all at once."""
     postgres.run(
-        "CREATE OR REPLACE VIEW endless AS SELECT '2' AS c FROM generate_series(1, 10) "
+        "CREATE OR REPLACE VIEW endless AS SELECT '1' AS c, 'N' AS region, 'nowhere' AS town "
+        "FROM generate_series(1, 10) "
         "CROSS JOIN generate_series(1, 10000) AS a CROSS JOIN generate_series(1, 10000) AS b"
     )
-    with pytest.raises(DataError, match="not in the codebook"):
-        DatabaseSource(postgres.connection, "endless", stream=True).count(SLOW, [(0,)])
+    source = DatabaseSource(postgres.connection, "endless", stream=True)
+    with pytest.raises(DataError, match="not in the tree"):
+        source.count(SLOW, [(0, 1)], areas=CUTS)
     assert not runs(postgres)
 
 
