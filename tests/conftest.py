@@ -2,6 +2,7 @@
 
 import gc
 import os
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,12 +30,15 @@ settings.load_profile(PROFILE)
 # What an earlier version found, and kept in the user's folder, is no proof of this one.
 os.environ["RPEXPLORE_NO_CACHE"] = "1"
 
+# No test knows the ledgers that the user has used; fixtures that several tests share have one home.
+HOMES = tempfile.TemporaryDirectory(prefix="rpexplore-homes-")
+os.environ["RPEXPLORE_HOME"] = f"{HOMES.name}/shared"
+
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory, monkeypatch) -> None:
-    """No test knows the ledgers that another one, or the user, has used."""
-    home = tmp_path_factory.getbasetemp() / "homes" / uuid.uuid4().hex
-    monkeypatch.setenv("RPEXPLORE_HOME", str(home))
+def own_home(monkeypatch) -> None:
+    """Nor does a test know those that another one has used."""
+    monkeypatch.setenv("RPEXPLORE_HOME", f"{HOMES.name}/{uuid.uuid4().hex}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -45,8 +45,8 @@ DEMAND = rp.ApprovalDemand(1, f"alice@x ssh-ed25519 {KEY}\n")
 def folder(tmp_path) -> Path:
     folder = tmp_path / "survey"
     folder.mkdir()
-    for name in ("one.csv", "two.csv"):
-        (folder / name).write_text("a\n0\n1\n")
+    for name, records in (("one.csv", "a\n0\n1\n"), ("two.csv", "a\n1\n1\n")):
+        (folder / name).write_text(records)
     return folder
 
 

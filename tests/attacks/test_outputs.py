@@ -112,10 +112,11 @@ def test_nothing_is_written_among_records(option, folder, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["pipe", "loop"])
-def test_what_is_no_file_is_no_ledger(kind, folder, monkeypatch):
-    monkeypatch.chdir(folder)
+def test_what_is_no_file_is_no_ledger(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("records.csv").write_text(CSV)
     path = output(kind, "")
-    arguments = ["ledger", "records", "--ledger", str(path), "--limit-record-rho", "1"]
+    arguments = ["ledger", "records.csv", "--ledger", str(path), "--limit-record-rho", "1"]
     try:
         result = CliRunner().invoke(cli, arguments)
         assert result.exit_code == 2

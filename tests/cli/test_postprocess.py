@@ -89,6 +89,7 @@ def test_json_tells_the_same(folder):
         "rho_is_known": True,
         "unit": "one record",
         "sources": [source.to_json() for source in result.sources],
+        "left_aside": [],
         "warning": None,
     }
 

@@ -189,6 +189,7 @@ SHARED = {
         "_places",
         "_lock",
         "_place",
+        "_reading",
         "_numbers",
         "_of_work",
     },

@@ -9,6 +9,8 @@ import rpexplore as rp
 from pages.components.shared import background
 from rpexplore.analysis import frontier
 from rpexplore.analysis.sufficient_budgets import TARGET_LOSS
+from rpexplore.errors import PlanError
+from rpexplore.planning import planner
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -86,13 +88,19 @@ def test_every_view_of_every_state_is_drawn(tradeoffs, small, state):
         assert all(chart.alt for chart in charts(session))
 
 
-def test_without_a_plan_or_targets_it_says_why(app, small):
+def test_without_a_plan_or_targets_it_says_why(app, small, monkeypatch):
     session = app("tradeoffs", small.replaced(loss=TARGET_LOSS))
     assert "has no target" in plain(session.texts("error"))
     assert not charts(session)
-    session = app("tradeoffs", small.replaced(budget=rp.Budget(privacy_cost="1e-125")))
-    assert "There is no plan" in plain(session.texts("error"))
-    assert not charts(session)
+    with monkeypatch.context() as patch:
+
+        def refuse(*_, **__):
+            raise PlanError("These tables cannot be planned with.")
+
+        patch.setattr(planner, "optimum", refuse)
+        session = app("tradeoffs", small)
+        assert "There is no plan: These tables cannot" in plain(session.texts("error"))
+        assert not charts(session)
     session = app("tradeoffs", small).show("tradeoffs", TARGETS)
     assert "No table has a target yet" in plain(session.texts("info"))
     assert not charts(session)

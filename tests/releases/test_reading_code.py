@@ -41,7 +41,7 @@ def released(tmp_path_factory) -> TableRelease:
     plan = plan_tables(
         rp.Workload.all_up_to(DOMAIN, 3), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
     )
-    release(plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger")
+    release(plan, pd.DataFrame(rows), folder / "out", name="reading", ledger=folder / "ledger")
     return TableRelease.load(folder / "out")
 
 

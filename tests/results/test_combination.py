@@ -246,7 +246,7 @@ def test_categories_in_another_order_are_refused_and_other_labels_are_not():
 
 
 def test_what_any_part_states_to_be_impossible_stays_so():
-    attributes = rp.Domain.from_sizes({"x": 2, "y": 2}).attributes
+    attributes = rp.Domain.from_sizes({"x": 3, "y": 3}).attributes
     stated = ([{"x": "0"}, {"y": "0"}], [{"y": "0"}, {"x": "1", "y": "1"}])
     domains = [rp.Domain(attributes, impossible) for impossible in stated]
     parts = [estimates(domain, name=str(domain), tables=[(0,)]) for domain in domains]

@@ -42,7 +42,7 @@ def released(tmp_path_factory) -> TableRelease:
         rp.Workload.all_up_to(DOMAIN, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/10")
     )
     return release(
-        plan, pd.DataFrame(rows), folder / "out", name="s", ledger=folder / "ledger"
+        plan, pd.DataFrame(rows), folder / "out", name="workbook", ledger=folder / "ledger"
     ).part("tables")
 
 

@@ -63,7 +63,10 @@ def ledger_of(source: Source, place: str | Path | None = None) -> Ledger:
         LedgerError: If they have their account in another ledger than the one that is named, or in
             several; if that ledger is gone, or is another one than it was; and if they lie in no
             folder, have no account, and none is named.
+        ReleaseError: If the one that is named would be taken for records.
     """
+    if place is not None:
+        refuse_among_records(source, Ledger(place).path)
     return known_ledger(source, place) or Ledger.beside(source)
 
 
