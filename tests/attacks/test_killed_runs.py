@@ -102,7 +102,9 @@ def ledger_in(request, monkeypatch) -> Callable[[Path], Path | str]:
     ],
     indirect=True,
 )
-def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, ledger_in, tmp_path):
+def test_killed_at_any_line_a_run_is_free_or_can_be_finished(
+    plan, store, ledger_in, tmp_path, monkeypatch
+):
     folder = tmp_path / "whole"
     data, n_points = store(folder)
     ledger = ledger_in(folder)
@@ -112,6 +114,8 @@ def test_killed_at_any_line_a_run_is_free_or_can_be_finished(plan, store, ledger
     seen = set()
     for point in range(n_points):
         folder = tmp_path / str(point)
+        # A table on a server is the same each time, and its ledger another one.
+        monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / f"home-{point}"))
         data, _ = store(folder)
         before = {path.name for path in folder.iterdir()}
         output, ledger = folder / "release", ledger_in(folder)
