@@ -40,7 +40,9 @@ def folder(tmp_path):
 
 def test_a_ledger_that_nobody_may_read_is_passed_over_unless_it_is_the_one_in_use(folder):
     (folder.parent / FILENAME).write_text("no ledger")
-    assert ledger_of(FileSource(folder), folder / "own.sqlite") == Ledger(folder / "own.sqlite")
+    assert ledger_of(FileSource(folder), folder.parent / "own.sqlite") == Ledger(
+        folder.parent / "own.sqlite"
+    )
     with pytest.raises(LedgerError, match=r"it is no ledger|it is empty"):
         ledger_of(FileSource(folder), folder.parent / FILENAME)
 
