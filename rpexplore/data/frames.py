@@ -18,8 +18,8 @@ from unicodedata import normalize
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.data.batch_source import BatchSource
 from rpexplore.data.coding import of_known_type, refuse_nested
+from rpexplore.data.counting import BatchSource
 from rpexplore.data.source import Fingerprint, check_column
 from rpexplore.errors import DataError
 

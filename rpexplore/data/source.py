@@ -122,7 +122,7 @@ class PersonRule:
     """How many records one person may have, and what happens to more.
 
     column  the column that says whose a record is; a record without an entry there is refused,
-            and so are ids that leave it open who is meant (`batch_source`)
+            and so are ids that leave it open who is meant (`persons`)
     most    m: how many records one person may have
     excess  "refuse": records of a person beyond m are refused, and nothing is spent.
             "keep first": the first m records of every person are counted, the others are not; in

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.data.batch_source import BatchSource
+from rpexplore.data.counting import BatchSource
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.area_release import AreaRelease

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpexplore.common.processes import no_progress
-from rpexplore.data import batch_source
-from rpexplore.data.batch_source import kept_records
+from rpexplore.data import persons
+from rpexplore.data.persons import kept_records
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError
 
@@ -63,7 +63,7 @@ def test_the_first_records_of_every_person_are_kept(kind, most, cuts, data):
     ids = data.draw(st.lists(values, max_size=20))
     expected = first_of_each(ids, [0] * len(ids), most)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch_source, "_PIECE", data.draw(st.sampled_from([2, 1 << 20])))
+        patch.setattr(persons, "_PIECE", data.draw(st.sampled_from([2, 1 << 20])))
         assert kept({"id": ids}, most, cuts=cuts, types={"id": type_}) == expected
         if all(expected):
             assert kept({"id": ids}, most, "refuse", cuts=cuts, types={"id": type_}) == expected
@@ -158,13 +158,13 @@ def test_ids_that_are_told_fast_are_what_the_slow_way_makes_of_them(text):
     def matches(pattern):
         return re.search(pattern.replace("$", r"\Z"), text) is not None
 
-    is_plain = matches(batch_source.PLAIN_ID)
-    if is_plain or matches(batch_source.PADDED_ID):
-        assert replaced(text, batch_source.CANONICAL) == text
-        assert not matches(batch_source.NOBODY_ID)
-        assert not matches(batch_source.UNCLEAR_ID)
-        number = replaced(text, batch_source.AS_NUMBER)
-        assert number == (text if is_plain else replaced(text, batch_source.AS_NUMBER[:1]))
+    is_plain = matches(persons.PLAIN_ID)
+    if is_plain or matches(persons.PADDED_ID):
+        assert replaced(text, persons.CANONICAL) == text
+        assert not matches(persons.NOBODY_ID)
+        assert not matches(persons.UNCLEAR_ID)
+        number = replaced(text, persons.AS_NUMBER)
+        assert number == (text if is_plain else replaced(text, persons.AS_NUMBER[:1]))
 
 
 def test_no_records_are_kept_of_none():

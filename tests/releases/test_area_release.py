@@ -141,7 +141,7 @@ def test_tables_in_other_bases_are_released_and_added_up(data, output):
     [
         (f"{MODULES}.area_measurement.discrete_gaussian", 9, False),
         (f"{MODULES}.area_release.measure_areas", 3, False),
-        ("rpexplore.data.batch_source.counts_of", 3, False),
+        ("rpexplore.data.counting.counts_of", 3, False),
         ("rpexplore.releases.measurement_file.Draft.add", 2, False),
         ("rpexplore.releases.measurement_file.Draft.note", 2, False),
         ("rpexplore.releases.release.write_note", 1, False),

@@ -99,7 +99,7 @@ ADD = "rpexplore.releases.measurement_file.Draft.add"
     [
         (DRAW, 9),
         (ADD, 4),
-        ("rpexplore.data.batch_source.counts_of", 3),
+        ("rpexplore.data.counting.counts_of", 3),
         ("rpexplore.releases.measurement_file.Draft.note", 3),
         ("os.fsync", 8),
         ("os.fsync", 12),

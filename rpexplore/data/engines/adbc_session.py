@@ -17,7 +17,6 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from rpexplore.common.processes import Progress
-from rpexplore.data.batch_source import kept_records
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.postgres_servers import address_of, catalogue_of
 from rpexplore.data.engines.session import (
@@ -31,6 +30,7 @@ from rpexplore.data.engines.session import (
     quoted,
 )
 from rpexplore.data.engines.source import coded, count_streamed
+from rpexplore.data.persons import kept_records
 from rpexplore.data.source import Counts
 from rpexplore.errors import DataError
 

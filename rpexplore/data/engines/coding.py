@@ -18,15 +18,6 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.data.batch_source import (
-    AS_NUMBER,
-    CANONICAL,
-    EXACT_BELOW,
-    NOBODY_ID,
-    PADDED_ID,
-    PLAIN_ID,
-    UNCLEAR_ID,
-)
 from rpexplore.data.coding import (
     BLANKS,
     EXACT,
@@ -35,6 +26,15 @@ from rpexplore.data.coding import (
     UNKNOWN,
     at_width,
     compared_edges,
+)
+from rpexplore.data.persons import (
+    AS_NUMBER,
+    CANONICAL,
+    EXACT_BELOW,
+    NOBODY_ID,
+    PADDED_ID,
+    PLAIN_ID,
+    UNCLEAR_ID,
 )
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.attribute import NUMBER_STEPS, Attribute, Categories, Integers, number_of
@@ -145,7 +145,7 @@ def hex_digits(text: Value, engine: str) -> Value:
 def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, Value]:
     """What the rule needs of a record: PERSON, ORDER if records are kept by one, and the others.
 
-    An id means what it means in a file: `batch_source` has the patterns.
+    An id means what it means in a file: `persons` has the patterns.
     """
     column: Value = table[rule.column]
     kind = column.type()

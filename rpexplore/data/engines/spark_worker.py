@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.processes import no_progress
-from rpexplore.data.batch_source import person_keys
 from rpexplore.data.coding import UNKNOWN
 from rpexplore.data.counting import Codes, counts_of, gather
 from rpexplore.data.engines.packing import Layout, UnlistedError, listed_codes
@@ -29,6 +28,7 @@ from rpexplore.data.engines.source import (
     nothing_quoted,
     signed_codes,
 )
+from rpexplore.data.persons import person_keys
 from rpexplore.data.source import Counts
 from rpexplore.domain.domain import AttributeIndices
 

@@ -20,8 +20,8 @@ import pyarrow.parquet
 from rpexplore.common.file_kinds import PACKAGES
 from rpexplore.common.files import file_identity, machine_names
 from rpexplore.common.text import text_of_path
-from rpexplore.data.batch_source import BatchSource
 from rpexplore.data.coding import refuse_nested
+from rpexplore.data.counting import BatchSource
 from rpexplore.data.files.csv_batches import csv_batches, csv_header, opened, other_separator
 from rpexplore.data.files.statistics_batches import statistics_batches, statistics_variables
 from rpexplore.data.frames import Frame, FrameSource

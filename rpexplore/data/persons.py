@@ -1,149 +1,17 @@
-"""Counting of records that can be read in batches again, at most m records of a person."""
+"""Persons: which records are kept where one person may have only so many (`PersonRule`)."""
 
-from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.common.processes import Progress, no_progress, part_of_progress
-from rpexplore.data.areas import AreaCoder, AreaCuts
-from rpexplore.data.coding import (
-    BLANKS,
-    Faults,
-    Takers,
-    as_numbers,
-    as_text,
-    coders,
-    distinct_values,
-    of_known_type,
-)
-from rpexplore.data.counting import Codes, counts_of
-from rpexplore.data.source import (
-    BEYOND,
-    COUNTING,
-    OF_NOBODY,
-    UNCLEAR,
-    Counts,
-    PersonRule,
-    Source,
-)
-from rpexplore.domain.domain import Domain
-from rpexplore.errors import DataError
+from rpexplore.common.processes import Progress
+from rpexplore.data.coding import BLANKS, as_numbers, as_text, distinct_values, of_known_type
+from rpexplore.data.source import BEYOND, COUNTING, OF_NOBODY, UNCLEAR, PersonRule
 
-# ---- Counting of records that can be read in batches as often as is needed: files and frames.
-
-
-# Of the time of a run with a rule for persons: what looking for them takes.
-_PERSONS_SHARE = 0.3
-
-
-class BatchSource(Source):
-    """A source whose records are read in batches.
-
-    The memory that counting needs is stated in `counting`, and in `persons` for a `PersonRule`.
-    """
-
-    @abstractmethod
-    def batches(self, names: Sequence[str]) -> Generator[tuple[pa.RecordBatch, float], None, None]:
-        """Batches of the named columns, from the first record on, each with the share read by then.
-
-        Whoever does not take them all closes this: a reader that is left open works on in threads
-        of its own. Raises `DataError` for a column that is not there once.
-        """
-
-    def declared_missing(self) -> Mapping[str, Sequence[tuple[float, float]]]:
-        """Column -> ranges of numbers, ends included, that the records themselves call missing."""
-        return {}
-
-    def remarks(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def streaming_note(self) -> str:
-        return ""
-
-    @abstractmethod
-    def readable(self) -> AbstractContextManager[None]:
-        """A block in which what cannot be read is raised as a `DataError`."""
-
-    def count(
-        self,
-        domain: Domain,
-        tables: Sequence[Sequence[int]],
-        *,
-        unknown_values: Mapping[str, str] | None = None,
-        missing_values: Mapping[str, str] | None = None,
-        person_rule: PersonRule | None = None,
-        areas: AreaCuts | None = None,
-        on_progress: Progress = no_progress,
-    ) -> Counts:
-        before = self.fingerprint()
-        attributes = {index for table in tables for index in table if index < len(domain)}
-        faults = Faults(domain, Takers.of(domain, unknown_values, missing_values))
-        coding = coders(domain, attributes, self.declared_missing())
-        names, sizes = [coder.name for coder in coding.values()], domain.sizes.tolist()
-        start, kept, area_coder = 0.0, None, None
-
-        def code(batch: pa.RecordBatch) -> Codes:
-            codes = {
-                index: faults.codes(index, batch.column(coder.name), coder)
-                for index, coder in coding.items()
-            }
-            return codes if area_coder is None else codes | area_coder.codes(batch)
-
-        with self.readable():
-            if areas is not None:
-                area_coder = AreaCoder(areas, self.name, self.columns(), first=len(domain))
-                names += area_coder.names
-                sizes += area_coder.sizes
-            if person_rule is not None:
-                start = _PERSONS_SHARE
-                with closing(self.batches(person_rule.columns)) as batches:
-                    kept = kept_records(
-                        batches, person_rule, part_of_progress(on_progress, 0.0, start)
-                    )
-            with closing(self._coded(names, code, kept)) as coded:
-                counts = counts_of(
-                    coded, tables, sizes, on_progress=part_of_progress(on_progress, start, 1.0)
-                )
-        if self.fingerprint() != before:
-            raise self._changed()
-        faults.refuse()
-        on_progress(COUNTING, 1.0)
-        return replace(counts, taken=faults.taken())
-
-    def _coded(
-        self,
-        names: Sequence[str],
-        code: Callable[[pa.RecordBatch], Codes],
-        kept: np.ndarray | None,
-    ) -> Generator[tuple[Codes, int, float], None, None]:
-        """The codes of each batch, of the kept records alone; others may hold anything."""
-        start = 0
-        with closing(self.batches(names)) as batches:
-            for batch, share in batches:
-                if kept is not None:
-                    are_kept = kept[start : start + batch.num_rows]
-                    start += batch.num_rows
-                    if len(are_kept) < batch.num_rows:
-                        raise self._changed()
-                    batch = batch.filter(pa.array(are_kept))
-                yield code(batch), batch.num_rows, share
-
-    def _changed(self) -> DataError:
-        return DataError(
-            f"The records {self.name!r} changed while they were counted; nothing of these counts "
-            "is used. Wait until they are complete, and run again."
-        )
-
-
-# ---- Persons: which records are kept where one person may have only so many (`PersonRule`).
-#
 # One person's id may be written in several ways. Its canonical form is the same for every source,
 # type and engine: a text in NFC without blanks around it; a whole number, also one of a decimal or
 # floating type, by its digits (7.0 is 7, as among categories); a date as 2026-11-28.
