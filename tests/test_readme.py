@@ -250,7 +250,7 @@ def test_dry_and_stopped_runs(folder, tmp_path, monkeypatch):
     assert "nothing was charged" in run(dry)
     assert not Path("checked").exists()
     output = finish[-1]
-    table = "rpexplore.releases.table_files.TableWriter.table"
+    table = "rpexplore.releases.table_release.TableWriter.table"
     killed(table, 3, "plan.json", "sample_data/household.csv", output)
     run(finish)
     assert TableRelease.load(output).plan.sha256 == plan.sha256

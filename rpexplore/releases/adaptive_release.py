@@ -42,26 +42,22 @@ from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasuredFile, MeasurementNote
 from rpexplore.releases.readme import adaptive_readme
 from rpexplore.releases.table_cells import (
+    BYTES_PER_CELL,
+    BYTES_PER_CELL_IN_PARQUET,
     Labels,
     check_schema,
     csv_decimals,
+    files_of_tables,
     for_csv,
     label_columns,
     not_what_was_written,
     pieces_of_cells,
     read_columns,
     read_rows,
-)
-from rpexplore.releases.table_files import (
-    BYTES_PER_CELL,
-    BYTES_PER_CELL_IN_PARQUET,
-    StoredResiduals,
-    files_of_tables,
-    residual_files,
     table_path,
-    write_residuals,
     write_table,
 )
+from rpexplore.releases.table_release import StoredResiduals, residual_files, write_residuals
 
 # ---- Adaptive tables of a release: what is counted, measured and written, and their folder
 # `rounds`.

@@ -42,11 +42,10 @@ from rpexplore.releases.area_measurement import (
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
 from rpexplore.releases.items import Item
-from rpexplore.releases.manifest import TableFiles, file_entry
+from rpexplore.releases.manifest import TableFiles, WrittenFiles, file_entry
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.readme import area_readme
-from rpexplore.releases.table_files import WrittenFiles
 
 # tables/         each table on each level in a folder of its own, as Parquet files of areas that
 #                     follow one another, one row a cell of an area (`area_files`)

@@ -21,8 +21,7 @@ from rpexplore.planning.mechanism.reconstruction import (
     marginal,
 )
 from rpexplore.releases.manifest import CONFIDENCE, in_release
-from rpexplore.releases.table_cells import Labels, table_of_cells
-from rpexplore.releases.table_files import table_path
+from rpexplore.releases.table_cells import Labels, table_of_cells, table_path
 
 if TYPE_CHECKING:
     import pandas as pd

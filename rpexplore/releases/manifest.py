@@ -10,9 +10,11 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from rpexplore.common.json_fields import (
@@ -27,10 +29,13 @@ from rpexplore.common.numbers import shown, shown_few
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.plan import LAST_OF_VERSION_1
 from rpexplore.releases.atomic_folder import MANIFEST, write_to_disk
-from rpexplore.releases.measurement_file import RUN_FOLDER
+from rpexplore.releases.measurement_file import RUN_FOLDER, Measured
 
 CONFIDENCE = 0.95  # of the intervals in all files of a release
 README = "README.md"
+
+_WRITTEN = RUN_FOLDER + "/written-{}.jsonl"  # for the part that begins there
+_BYTES_BETWEEN_NOTES = 1 << 23  # of files that are written: fewer are written anew in no time
 
 _IN_ALL = ("format", "format_version", "interval_confidence", "versions", "files", "sha256")
 _SENTENCES = {"guarantee", "privacy_unit"}
@@ -57,6 +62,53 @@ def file_entry(folder: Path, path: str, **more: Any) -> dict[str, Any]:
     """What the manifest says of a file in the folder."""
     file = folder / path
     return {"path": path, "bytes": file.stat().st_size, "sha256": _sha256(file), **more}
+
+
+class WrittenFiles:
+    """The files of a part that are complete, noted as they are: finishing the run keeps them.
+
+    A file is kept if it has the size and the SHA-256 that were noted, so that it does not matter
+    what of a note has come to the disk. Several threads may use it at a time.
+    """
+
+    def __init__(self, folder: Path, paths: Iterable[str], measured: Measured) -> None:
+        """Make the folders of these files, and remove what is in them and not noted.
+
+        measured: what they are made from
+        """
+        self._folder, self._lock = folder, Lock()
+        self._notes = measured.folder / _WRITTEN.format(measured.start)
+        self._noted: dict[str, dict[str, Any]] = {}
+        self._waiting: list[Mapping[str, Any]] = []
+        with suppress(OSError), self._notes.open(encoding="utf-8") as file:
+            for line in file:
+                with suppress(ValueError, KeyError, TypeError):  # the last may be cut off
+                    entry = json.loads(line)
+                    self._noted[entry["path"]] = entry
+        for name in sorted({path.rpartition("/")[0] for path in paths} - {""}):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            for path in (folder / name).iterdir():
+                if f"{name}/{path.name}" not in self._noted:
+                    path.unlink()
+
+    def entries(self, paths: Sequence[str], **more: Any) -> list[dict[str, Any]] | None:
+        """What the manifest says of these files; None unless they are all complete."""
+        noted = [self._noted.get(path) for path in paths]
+        with suppress(OSError):
+            if None not in noted:
+                entries = [file_entry(self._folder, path, **more) for path in paths]
+                return entries if entries == noted else None
+        return None
+
+    def note(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """Note that these files are complete, when there are enough of them."""
+        with self._lock:
+            self._waiting += entries
+            if sum(entry["bytes"] for entry in self._waiting) < _BYTES_BETWEEN_NOTES:
+                return
+            with self._notes.open("a", encoding="utf-8") as file:
+                file.write("".join(f"\n{json.dumps(entry)}" for entry in self._waiting))
+            self._waiting.clear()
 
 
 def save_manifest(

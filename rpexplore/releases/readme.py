@@ -1,7 +1,7 @@
 """The README of a release folder, and lines of Python, R, SAS and Stata that read its tables."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -31,19 +31,18 @@ from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.adaptive_rounds import RoundOutcome
 from rpexplore.releases.measurement_file import MeasurementNote
-from rpexplore.releases.table_cells import not_what_was_written
-from rpexplore.releases.table_files import residual_files, table_path
+from rpexplore.releases.table_cells import not_what_was_written, table_path
 from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
 
 # ---- The README of a release folder: what the numbers of each part are, and what a row counts.
 
 
-def table_readme(folder: Path, plan: TablePlan) -> str:
+def table_readme(folder: Path, plan: TablePlan, residual_files: Iterable[str]) -> str:
     """What the README.md says of tables, whose files are in the folder."""
     workload = plan.workload
     largest = np.flatnonzero(workload.orders == workload.orders.max())
-    residuals = list(residual_files(plan.closure))
+    residuals = list(residual_files)
     example = int(largest[np.argmin(workload.cells[largest])])
     return _render(
         "tables.md.j2",

@@ -1,10 +1,12 @@
-"""The cells of a table as rows, in CSV and in Parquet, read only if they are what was written."""
+"""The cells of a table as rows, written as CSV and Parquet, read only if they are as written."""
 
 import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -28,7 +30,7 @@ from rpexplore.domain.result_schema import (
     rows_of,
 )
 from rpexplore.errors import ReleaseError
-from rpexplore.releases.manifest import CONFIDENCE
+from rpexplore.releases.manifest import CONFIDENCE, file_entry
 from rpexplore.workload.bases import Basis, Identity
 from rpexplore.workload.table_text import query_matrix
 
@@ -381,6 +383,67 @@ def _joined(fields: Sequence[_Field], n_rows: int) -> bytes:
 def _quoted(text: str) -> str:
     """A text as CSV has it: in quotation marks, those within doubled."""
     return '"{}"'.format(text.replace('"', '""'))
+
+
+# ---- The files of a table: Parquet, and CSV beside it.
+
+
+BYTES_PER_CELL, BYTES_PER_CELL_IN_PARQUET = 125, 60  # or fewer: as CSV and Parquet, Parquet alone
+TABLES = "tables"
+"""The folder of the tables of a release."""
+
+
+def write_table(
+    folder: Path,
+    position: int,
+    attributes: Sequence[str],
+    pieces: Iterator[pa.Table],
+    *,
+    decimals: int,
+    escape_formulas: bool,
+    with_csv: bool = True,
+) -> list[dict[str, Any]]:
+    """Write a table, given in pieces (at least one), as Parquet and CSV; their manifest entries.
+
+    Args:
+        decimals: Of numbers in the CSV file, see `csv_decimals`; Parquet files have them in full.
+        escape_formulas: Whether no text in the CSV file begins as formulas of spreadsheets do.
+        with_csv: Whether there is a CSV file.
+    """
+    path, first = table_path(position, attributes), next(pieces)
+    with ExitStack() as files:
+        parquet_writer = files.enter_context(table_writer(folder / f"{path}.parquet", first.schema))
+        csv_writer = None
+        if with_csv:
+            file = files.enter_context((folder / f"{path}.csv").open("wb"))
+            names = first.column_names
+            csv_writer = CsvWriter(file, names, decimals, escape_formulas=escape_formulas)
+        for piece in chain([first], pieces):
+            parquet_writer.write_table(piece)
+            if csv_writer is not None:
+                csv_writer.write(piece)
+    paths = table_paths(position, attributes, with_csv=with_csv)
+    return [file_entry(folder, path, attributes=list(attributes)) for path in paths]
+
+
+def files_of_tables(tables: Sequence[Sequence[str]]) -> dict[str, list[str]]:
+    """The files that `write_table` writes of tables, and the attributes of each."""
+    return {
+        path: list(names)
+        for position, names in enumerate(tables)
+        for path in table_paths(position, names, with_csv=True)
+    }
+
+
+def table_paths(position: int, names: Sequence[str], *, with_csv: bool) -> list[str]:
+    path = table_path(position, names)
+    return [f"{path}.parquet", f"{path}.csv"] if with_csv else [f"{path}.parquet"]
+
+
+def table_path(position: int, names: Sequence[str]) -> str:
+    """Where a table lies in the folder, without ending: its number, then its attributes."""
+    plain = (re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names or ("total",))
+    return f"{TABLES}/{position:04d}_{'_'.join(plain)[:80]}"
 
 
 # ---- Columns in the Parquet files of a release, read only if they are what was written.

@@ -40,7 +40,7 @@ from rpexplore.releases.manifest import (
     read_manifest,
     save_manifest,
 )
-from rpexplore.releases.table_files import BYTES_PER_CELL, files_of_tables
+from rpexplore.releases.table_cells import BYTES_PER_CELL, files_of_tables
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.measurement_source import (
     SPENT,

@@ -29,8 +29,7 @@ from rpexplore.releases.manifest import (
     file_entry,
     not_as_written,
 )
-from rpexplore.releases.table_cells import csv_decimals, read_rows
-from rpexplore.releases.table_files import files_of_tables, write_table
+from rpexplore.releases.table_cells import csv_decimals, files_of_tables, read_rows, write_table
 from rpexplore.results.estimates.shrinkage import (
     SHRINKAGE_FILES,
     read_shrinkage,

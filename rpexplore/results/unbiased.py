@@ -35,8 +35,7 @@ from rpexplore.releases.table_cells import (
     not_what_was_written,
     refuse_gaps,
 )
-from rpexplore.releases.table_files import residual_files
-from rpexplore.releases.table_release import TableRelease
+from rpexplore.releases.table_release import TableRelease, residual_files
 from rpexplore.results.measurement_source import (
     MeasurementSource,
     Spent,

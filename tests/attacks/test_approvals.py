@@ -28,7 +28,7 @@ TABLES = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2, "b": 3}), 2)
 PLAN = plan_tables(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
 OTHER = plan_tables(TABLES, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/3"))
 BEFORE_NOISE = ("rpexplore.releases.release.write_measured", 1)
-WHILE_WRITING = ("rpexplore.releases.table_files.TableWriter.table", 2)
+WHILE_WRITING = ("rpexplore.releases.table_release.TableWriter.table", 2)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from rpexplore.releases.measurement_file import Draft, Measured, MeasuredFile
 from rpexplore.releases.release import dry_run, release
 from rpexplore.releases.release_steps import PlanSteps
 from rpexplore.releases.table_cells import CsvWriter, csv_decimals, label_columns, table_of_cells
-from rpexplore.releases.table_files import Contributions
+from rpexplore.releases.table_release import Contributions
 from tests.benchmarks.measure import Row, once, peak_gigabytes, process_seconds
 from tests.published import figures
 

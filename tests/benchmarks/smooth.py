@@ -26,8 +26,7 @@ from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.atomic_folder import MANIFEST
 from rpexplore.releases.measurement import measure_residual, measured_cells
 from rpexplore.releases.measurement_file import Draft, Measured
-from rpexplore.releases.table_files import TableWriter
-from rpexplore.releases.table_release import TableRelease
+from rpexplore.releases.table_release import TableRelease, TableWriter
 from rpexplore.results.estimates.shrinkage import smooth as smooth_tables
 from rpexplore.results.unbiased import Estimates
 from rpexplore.workload.smooth_weights import SmoothWeights

@@ -80,7 +80,7 @@ def test_a_resumed_run_escapes_as_the_run_was_to(formulas, monkeypatch):
 
     release = ("release", "formulas-plan.json", "formulas.csv", "--out", "out")
     with monkeypatch.context() as patch:
-        patch.setattr("rpexplore.releases.table_files.TableWriter.table", stop)
+        patch.setattr("rpexplore.releases.table_release.TableWriter.table", stop)
         assert formulas(*release, "--escape-formulas").exit_code == 130
     assert "takes no --escape-formulas" in formulas.refused(
         "release", "--resume", "--out", "out", "--escape-formulas"

@@ -21,7 +21,7 @@ from tests.cli.program import BUDGET, Program
 from tests.support.ledgers import database_ledger
 from tests.support.stopped_runs import killed
 
-TABLE = "rpexplore.releases.table_files.TableWriter.table"
+TABLE = "rpexplore.releases.table_release.TableWriter.table"
 
 
 @pytest.fixture

@@ -200,7 +200,7 @@ def test_a_stopped_run_is_finished_on_the_page(app, records, tmp_path):
     session = app("plan")
     session.planned.save(tmp_path / "plan.json")
     killed(
-        "rpexplore.releases.table_files.TableWriter.table",
+        "rpexplore.releases.table_release.TableWriter.table",
         3,
         tmp_path / "plan.json",
         records,

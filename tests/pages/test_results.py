@@ -23,7 +23,7 @@ from rpexplore.planning.counts import query_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.readme import TableFile
 from rpexplore.releases.release import release
-from rpexplore.releases.table_files import table_path
+from rpexplore.releases.table_cells import table_path
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.combination import load_combined
 from rpexplore.results.processed_folder import postprocess

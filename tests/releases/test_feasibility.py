@@ -15,7 +15,7 @@ from rpexplore.planning.planner import plan_tables
 from rpexplore.releases import feasibility
 from rpexplore.releases.feasibility import Fit, ReleaseSize, computer_memory
 from rpexplore.releases.measurement import MAX_TABLE_CELLS, PART_CELLS, check_measurable
-from rpexplore.releases.table_files import BYTES_PER_CELL
+from rpexplore.releases.table_cells import BYTES_PER_CELL
 from rpexplore.scenarios.bases import BasisChoice
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.workload import Workload

@@ -52,7 +52,7 @@ def test_a_run_that_is_finished_later_is_without_csv_files_as_well(data, output,
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("rpexplore.releases.table_files.TableWriter.table", stop)
+        patch.setattr("rpexplore.releases.table_release.TableWriter.table", stop)
         with pytest.raises(KeyboardInterrupt):
             release(PLAN, data, output, parquet_only=True)
     resume(output)

@@ -16,8 +16,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.readme import TableColumn, TableFile
 from rpexplore.releases.release import release
-from rpexplore.releases.table_cells import parquet_of
-from rpexplore.releases.table_files import table_path
+from rpexplore.releases.table_cells import parquet_of, table_path
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.publication import Publication

@@ -38,7 +38,7 @@ def planned_with(rho: str) -> dict[str, PartPlan]:
 
 
 PLANS, OTHER_PLANS = planned_with("1/2"), planned_with("1/3")
-TABLE = "rpexplore.releases.table_files.TableWriter.table"
+TABLE = "rpexplore.releases.table_release.TableWriter.table"
 WRITE = "rpexplore.releases.query_release.QuerySteps.write"
 # Where a run is killed while it writes, and when it does so again.
 WHILE_WRITING = {
@@ -154,8 +154,8 @@ def test_before_all_is_drawn_a_killed_run_can_be_run_again_and_is_charged_once(
     ("kind", "function", "nth"),
     [
         ("tables", TABLE, 1),
-        ("tables", "rpexplore.releases.table_files.file_entry", 9),
-        ("tables", "rpexplore.releases.table_files.TableWriter.residuals", 1),
+        ("tables", "rpexplore.releases.table_cells.file_entry", 9),
+        ("tables", "rpexplore.releases.table_release.TableWriter.residuals", 1),
         ("tables", "rpexplore.releases.release_steps.write_manifest", 1),
         ("tables", "pathlib.Path.rmdir", 1),
         ("queries", "pyarrow.csv.write_csv", 1),
@@ -212,8 +212,8 @@ def test_killed_when_it_has_its_name_the_release_is_whole_and_can_be_tidied(kind
 
 
 def test_complete_files_are_kept_and_others_written_again(data, output, tmp_path, monkeypatch):
-    monkeypatch.setattr("rpexplore.releases.table_files._ROWS_PER_FILE", 50)
-    monkeypatch.setattr("rpexplore.releases.table_files._BYTES_BETWEEN_NOTES", 0)
+    monkeypatch.setattr("rpexplore.releases.table_release._ROWS_PER_FILE", 50)
+    monkeypatch.setattr("rpexplore.releases.manifest._BYTES_BETWEEN_NOTES", 0)
     PLANS["tables"].save(tmp_path / "plan.json")
     with monkeypatch.context() as patch:
         patch.setattr("rpexplore.releases.table_release.table_readme", stop)

@@ -175,7 +175,7 @@ POINTS = {  # function, the how manyth call, whether all was drawn
     "in areas": (NOISE["areas"], 3, False),
     "in counts": (NOISE["counts"], 1, False),
     "while it notes": ("rpexplore.releases.release.write_note", 1, False),
-    "while it writes tables": ("rpexplore.releases.table_files.TableWriter.table", 2, True),
+    "while it writes tables": ("rpexplore.releases.table_release.TableWriter.table", 2, True),
     "while it writes areas": ("rpexplore.releases.area_release.write_table", 2, True),
     "while it writes counts": ("rpexplore.releases.query_release.QuerySteps.write", 1, True),
     "while it ends": ("rpexplore.releases.release_steps.write_manifest", 1, True),

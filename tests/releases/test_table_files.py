@@ -30,7 +30,7 @@ from rpexplore.domain.result_schema import RELEASED, Schema
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.release import release
-from rpexplore.releases.table_files import table_path
+from rpexplore.releases.table_cells import table_path
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.table_text import query_matrix
 from tests.support.results import names_of

@@ -13,7 +13,7 @@ import rpexplore as rp
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.release import release
-from rpexplore.releases.table_files import table_path
+from rpexplore.releases.table_cells import table_path
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results import workbook
 from rpexplore.results.processed_folder import postprocess

@@ -20,7 +20,7 @@ from rpexplore.common.text import FORMULAS_ESCAPED, joined
 from rpexplore.domain.domain import formulas_warning
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.atomic_folder import check_room, new_folder
-from rpexplore.releases.table_files import BYTES_PER_CELL
+from rpexplore.releases.table_cells import BYTES_PER_CELL
 from rpexplore.results.formats import writers
 from rpexplore.results.formats.export import Export, Format, Imprint
 from rpexplore.results.formats.writers import DEFAULT
