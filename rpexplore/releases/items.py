@@ -91,6 +91,10 @@ class Item:
 class Figures:
     """What kind of figures there are: unbiased ones, unless something says otherwise."""
 
+    attributes: Any
+    table_names: Any
+    has: Any
+
     @property
     def is_biased(self) -> bool:
         """Whether they were processed or estimated, so that they are not right on average."""
@@ -114,6 +118,16 @@ class Figures:
     def bound_of(self, attributes: Collection[str], record_noun: str = "records") -> str:
         """What is known of all errors of a table together, as a sentence; "" for nothing."""
         return ""
+
+    def has_counts(self, attributes: Collection[str]) -> bool:
+        """Whether there are counts of these attributes together: a table, or within one."""
+        return set(attributes) <= set(self.attributes) and self.has(attributes)
+
+    def in_column_order(self, attributes: Collection[str]) -> tuple[str, ...]:
+        """The attributes in the order in which tables have them as columns."""
+        tables = (table for table in self.table_names if set(table) == set(attributes))
+        in_order = (name for name in self.attributes if name in attributes)
+        return next(tables, None) or tuple(in_order)
 
 
 class PartReader(Figures, ABC):

@@ -200,6 +200,13 @@ class AreaTables(Figures):
         names = self._plan.workload.tables.tables
         return tuple((*self._axes, *names[table]) for table in self._asked)
 
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Those in some table, in the domain's order where they can be added up."""
+        used = {name: None for table in self.table_names for name in table}
+        order = used if self.domain is None else self.domain.names
+        return tuple(name for name in order if name in used)
+
     def has(self, attributes: AttributeSet) -> bool:
         """Whether a table holds these attributes together, or has exactly them if it is biased."""
         names = set(attributes)

@@ -1,6 +1,6 @@
 """Results: tables to be looked at, be they released, combined, processed or estimated."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -86,13 +86,6 @@ def sources_of(results: PartReader) -> Sequence[MeasurementSource]:
     return results.made_of or [MeasurementSource.of(results)]  # pyright: ignore[reportArgumentType]
 
 
-def attributes_in_tables(results: ShownTables) -> tuple[str, ...]:
-    """The attributes that are in some table, in the domain's order where it is known."""
-    used = {name: None for table in results.table_names for name in table}
-    order = used if results.domain is None else results.domain.names
-    return tuple(name for name in order if name in used)
-
-
 def source_folder(sources: Sequence[Mapping[str, Any]], folders: Iterable[Path]) -> Path | None:
     """The first of some folders that holds what other tables or records were made of, or None.
 
@@ -107,18 +100,6 @@ def source_folder(sources: Sequence[Mapping[str, Any]], folders: Iterable[Path])
             if manifest.get("format") == COMBINED[0] and manifest.get("sources") == sources:
                 return folder
     return None
-
-
-def in_column_order(results: ShownTables, attributes: Collection[str]) -> tuple[str, ...]:
-    """The attributes in the order in which tables have them as columns."""
-    tables = (table for table in results.table_names if set(table) == set(attributes))
-    in_order = (name for name in attributes_in_tables(results) if name in attributes)
-    return next(tables, None) or tuple(in_order)
-
-
-def has_counts(results: ShownTables, attributes: Collection[str]) -> bool:
-    """Whether there are counts of these attributes together: a table, or within one."""
-    return set(attributes) <= set(attributes_in_tables(results)) and results.has(attributes)
 
 
 # Format of a folder -> what opens it, where that is not `load_unbiased`.

@@ -18,9 +18,6 @@ from rpexplore.results.combination import combine, load_unbiased, write_combined
 from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.processed_tables import ProcessedTables
 from rpexplore.results.results import (
-    attributes_in_tables,
-    has_counts,
-    in_column_order,
     load_results,
     source_folder,
 )
@@ -63,17 +60,17 @@ def folders(tmp_path_factory) -> dict[str, Path]:
 def test_tables_are_those_that_were_written(folders, kind):
     loaded = load_results(folders[kind])
     assert set(loaded.table_names) == {("region",), ("age", "sex"), ("sex", "region")}
-    assert set(attributes_in_tables(loaded)) == {"age", "sex", "region"}
+    assert set(loaded.attributes) == {"age", "sex", "region"}
     assert loaded.is_biased == (kind == "processed")
     manifest = json.loads((folders[kind] / "manifest.json").read_text())
     assert loaded.label == manifest.get("label", "unbiased; as released")
     for table in loaded.table_names:
-        assert has_counts(loaded, table)
-        assert has_counts(loaded, table[::-1])
-        assert in_column_order(loaded, table[::-1]) == table
+        assert loaded.has_counts(table)
+        assert loaded.has_counts(table[::-1])
+        assert loaded.in_column_order(table[::-1]) == table
         pd.testing.assert_frame_equal(loaded.table(table[::-1]), loaded.table(table))
-    assert not has_counts(loaded, ["age", "region"])
-    assert not has_counts(loaded, ["age", "no such"])
+    assert not loaded.has_counts(["age", "region"])
+    assert not loaded.has_counts(["age", "no such"])
     with pytest.raises(RpexploreError):
         loaded.table(["age", "region"])
 
@@ -82,7 +79,7 @@ def test_marginals_within_tables_are_rebuilt(folders):
     loaded = load_results(folders["first"])
     assert isinstance(loaded, TableRelease)
     for attributes in ([], ["age"], ["sex"]):
-        assert has_counts(loaded, attributes)
+        assert loaded.has_counts(attributes)
         pd.testing.assert_frame_equal(loaded.table(attributes), loaded.counts(attributes))
     assert "≤ 3" in set(loaded.table(["age", "sex"])["age"])
     by_value = loaded.counts(["sex", "age"])
@@ -93,8 +90,8 @@ def test_marginals_within_tables_are_rebuilt(folders):
 
 def test_a_single_valued_attribute_of_no_table_is_not_offered(folders):
     loaded = load_results(folders["first"])
-    assert "one" not in attributes_in_tables(loaded)
-    assert not has_counts(loaded, ["one"])
+    assert "one" not in loaded.attributes
+    assert not loaded.has_counts(["one"])
 
 
 @pytest.mark.parametrize("kind", ["first", "combined"])
@@ -111,7 +108,7 @@ def test_answers_do_not_depend_on_the_order_of_attributes(folders, kind):
 def test_processed_tables_hold_nothing_but_themselves(folders):
     loaded = load_results(folders["processed"])
     assert loaded.domain is None
-    assert not has_counts(loaded, [])
+    assert not loaded.has_counts([])
     with pytest.raises(ReleaseError, match=r"no processed table of \(total\)"):
         loaded.table([])
     with pytest.raises(ReleaseError, match="no known standard error"):

@@ -30,9 +30,6 @@ from rpexplore.results.publication import (
 from rpexplore.results.results import (
     Results,
     ShownTables,
-    attributes_in_tables,
-    has_counts,
-    in_column_order,
 )
 
 # ---- The results browser: tables in several views, subtotals, and answers to queries.
@@ -73,7 +70,7 @@ def browse_table(
             "Show as", list(VIEWS), key="results view", horizontal=True, persist_state="session"
         )
         publication = publication_input(results)
-    if not has_counts(results, attributes):
+    if not results.has_counts(attributes):
         others = " Take one out, or choose others." if attributes else " Choose some."
         if attributes and results.is_biased:
             others = " Add one or take one out."
@@ -132,14 +129,14 @@ def _attributes(results: Results, folder: Path) -> tuple[str, ...]:
 
     What was chosen in another folder stays if there are counts of it here.
     """
-    names, tables = attributes_in_tables(results), results.table_names
+    names, tables = results.attributes, results.table_names
     chosen = st.session_state.get("looked at")
     is_new = st.session_state.get("looked at in") != folder
     st.session_state["looked at in"] = folder
     if (
         chosen is None
         or not set(chosen) <= set(names)
-        or (is_new and not has_counts(results, chosen))
+        or (is_new and not results.has_counts(chosen))
     ):
         # One attribute first; the total alone says little.
         st.session_state["looked at"] = list(min(tables, key=lambda table: (not table, len(table))))
@@ -154,7 +151,7 @@ def _attributes(results: Results, folder: Path) -> tuple[str, ...]:
         else "Any released table, and any that is inside one: its counts are summed from what was "
         "measured, and have exact errors too.",
     )
-    return in_column_order(results, chosen)
+    return results.in_column_order(chosen)
 
 
 def _subtotal(

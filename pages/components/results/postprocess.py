@@ -38,7 +38,6 @@ from rpexplore.results.duration import (
 from rpexplore.results.estimates.shrinkage import BY_SIZE
 from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.processed_tables import Method, ProcessedTables
-from rpexplore.results.results import attributes_in_tables
 from rpexplore.results.unbiased import Estimates
 from rpexplore.workload.table_text import title
 
@@ -212,7 +211,7 @@ def shrinkage(tables: ProcessedTables) -> None:
         "was taken away. Clearly above 1, real differences went with it; above 1.41 the unbiased "
         "counts of a group are more accurate than its smooth ones."
     )
-    attributes = attributes_in_tables(tables)
+    attributes = tables.attributes
     by = st.radio(
         "By",
         [VALUES, SIZES, TABLES] if attributes else [SIZES],

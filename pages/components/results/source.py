@@ -26,7 +26,6 @@ from rpexplore.results.processed_tables import ProcessedTables
 from rpexplore.results.results import (
     Results,
     ShownTables,
-    attributes_in_tables,
     load_any_results,
     load_area_results,
     source_folder,
@@ -138,7 +137,7 @@ def record_noun_of(source: Results) -> str:
 
 def is_of_current(source: ShownTables) -> bool:
     """Whether these tables can be those of the open scenario."""
-    return set(attributes_in_tables(source)) <= set(current().domain.names)
+    return set(source.attributes) <= set(current().domain.names)
 
 
 def _load(folder: Path, others: tuple[Path, ...], on_progress: Progress) -> Any:

@@ -28,7 +28,7 @@ from rpexplore.figures.cells import (
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.results.area_results import AreaTables
 from rpexplore.results.publication import Publication, has_errors
-from rpexplore.results.results import ShownTables, has_counts, in_column_order
+from rpexplore.results.results import ShownTables
 
 MOST_OPTIONS = 1000  # values of an attribute, to choose from
 MOST_ROWS, MOST_COLUMNS = 1000, 100  # of a grid
@@ -211,7 +211,7 @@ def _part(
 
     Draws a choice for each other attribute: one of its values, or all together.
     """
-    fixed, summed, can_be_summed = {}, [], has_counts(results, axes)
+    fixed, summed, can_be_summed = {}, [], results.has_counts(axes)
     for axis in cells.axes:
         if axis.name in axes:
             continue
@@ -227,10 +227,10 @@ def _part(
             summed.append(axis.name)
         else:
             fixed[axis.name] = axis.labels.index(label)
-    names = in_column_order(results, [*axes, *fixed])
-    if not has_counts(results, names) and not results.is_biased:
+    names = results.in_column_order([*axes, *fixed])
+    if not results.has_counts(names) and not results.is_biased:
         return None, f"Areas are not added up here; choose one at {escaped(' and '.join(summed))}."
-    if not has_counts(results, names):
+    if not results.has_counts(names):
         return None, (
             "Biased counts cannot be summed any further here, and there is no table without "
             f"{escaped(' and '.join(summed))}; choose a value there."
