@@ -4,7 +4,6 @@ from rpexplore import errors as errors
 from rpexplore.analysis.baselines import compare as compare
 from rpexplore.analysis.usefulness import publishable as publishable
 from rpexplore.data.engines.source import DatabaseSource as DatabaseSource
-from rpexplore.data.frames import FrameSource as FrameSource
 from rpexplore.data.source import PersonRule as PersonRule
 from rpexplore.domain.area_codebook import AreaCodebook as AreaCodebook
 from rpexplore.domain.area_tree import AreaTree as AreaTree
@@ -14,7 +13,6 @@ from rpexplore.domain.attribute import Categories as Categories
 from rpexplore.domain.attribute import Integers as Integers
 from rpexplore.domain.domain import Domain as Domain
 from rpexplore.domain.expected_counts import ExpectedCounts as ExpectedCounts
-from rpexplore.errors import RpexploreError as RpexploreError
 from rpexplore.planning.approval import approve as approve
 from rpexplore.planning.areas.area_workload import AreaWorkload as AreaWorkload
 from rpexplore.planning.losses.constrained import MaxWithinTargets as MaxWithinTargets
@@ -45,12 +43,9 @@ from rpexplore.results.estimates.area_counts import whole_area_counts as whole_a
 from rpexplore.results.formats.export import Imprint as Imprint
 from rpexplore.results.formats.publishing import publish as publish
 from rpexplore.results.processed_folder import postprocess as postprocess
-from rpexplore.results.rehearsal import rehearse_smooth_tables as rehearse_smooth_tables
 from rpexplore.results.results import load_results as load_results
-from rpexplore.results.second_plan import weights_from_release as weights_from_release
 from rpexplore.results.synthetic.records import SyntheticRecords as SyntheticRecords
 from rpexplore.results.synthetic.records_folder import synthesize as synthesize
-from rpexplore.scenarios.board_notes import BoardNotes as BoardNotes
 from rpexplore.workload.bases import CustomBasis as CustomBasis
 from rpexplore.workload.bases import Hierarchy as Hierarchy
 from rpexplore.workload.bases import Identity as Identity

@@ -111,7 +111,7 @@ def report(
     cv_limit: float = CV_LIMIT,
     request: WorkloadRequest | None = None,
     rehearsal: SmoothRehearsal | None = None,
-    board: BoardNotes | None = None,
+    board: BoardNotes | str | Path | None = None,
     area_totals: Mapping[int, float] | None = None,
     approvals: Sequence[Approval] = (),
 ) -> Report:
@@ -129,7 +129,7 @@ def report(
         request: The request of the scenario, which has the targets as they were typed.
         rehearsal: How near smooth tables of this plan came, from `rehearse_smooth_tables`.
         area_totals: Publicly known totals of areas, as of `publishable_in_areas`.
-        board: Comments on sections, open questions and the decision of a board.
+        board: Comments on sections, open questions and the decision of a board, or their file.
         approvals: Of this plan, to be named in the report.
 
     Raises:
@@ -151,7 +151,8 @@ def report(
             "The rehearsal is of another plan, with the SHA-256 "
             f"{rehearsal.plan_sha256[:16]}…; rehearse this one, or leave the rehearsal out."
         )
-    notes, words = board or BoardNotes(), PlanWords.of(plan)
+    notes = BoardNotes.load(board) if isinstance(board, (str, Path)) else board or BoardNotes()
+    words = PlanWords.of(plan)
     given = Given(record_noun, expected, cv_limit, request, rehearsal, area_totals)
     parts = [(part, SECTIONS[part.part.kind](part.part, given)) for part in words.parts]
     domain = plan.domain

@@ -46,7 +46,7 @@ def weights_from_release(
         WorkloadError: If the codebook is another one, or the release has no pair of attributes.
 
     Example:
-        weights = rp.weights_from_release("first", domain, budget)
+        weights = weights_from_release("first", domain, budget)
         workload = weights.weighted(rp.Workload.all_up_to(domain, 3))
         second = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
     """

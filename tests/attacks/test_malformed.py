@@ -188,7 +188,7 @@ def test_projects_with_one_value_changed_are_answered(attacked):
     for changed in part(edited_file(Path("project.json"), random.Random(4), 300)):
         try:
             Project.parse(sealed_text(json.loads(changed)))
-        except rp.RpexploreError as error:
+        except rp.errors.RpexploreError as error:
             if PYTHON.search(str(error)):
                 attacked.note(str(error))
 

@@ -16,6 +16,7 @@ from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.measurement import measure_residual
 from rpexplore.results.estimates.shrinkage import smooth as smooth_tables
 from rpexplore.results.measurement_source import MeasurementSource
+from rpexplore.results.second_plan import weights_from_release
 from rpexplore.results.unbiased import Estimates
 from rpexplore.workload.smooth_weights import SmoothWeights
 from tests.benchmarks.measure import Row
@@ -48,7 +49,7 @@ def _rows(
         released = _released(domain, 3, _weights(budget, records), budget, records)
         one.append(_error(released, records))
         released = _released(domain, 2, _weights(first, records), first, records)
-        weights = rp.weights_from_release(released, domain, second)
+        weights = weights_from_release(released, domain, second)
         more = _released(domain, 3, weights, second, records)
         two.append(_error(rp.combine(released, more), records))
     what = f"{name}, ε = {epsilon}: median L1 error of two plans, beside one plan's"

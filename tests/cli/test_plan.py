@@ -20,6 +20,7 @@ from rpexplore.planning.losses.losses import PNorm, SumOfVariances
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
+from rpexplore.results.second_plan import weights_from_release
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.workload import Workload
@@ -374,7 +375,7 @@ def test_a_second_plan_from_a_first_release_is_combined_with_it(planned):
     plan = ("plan", "codebook.csv", "--up-to", "3", "--rho", "0.4", "--out", "second.json")
     text = planned.done(*plan, "--from-release", "first")
     budget, domain = Budget(rho="0.4"), Domain.load("codebook.csv")
-    weights = rp.weights_from_release("first", domain, budget)
+    weights = weights_from_release("first", domain, budget)
     workload = weights.weighted(Workload.all_up_to(domain, 3))
     assert (
         TablePlan.load("second.json").sha256

@@ -11,6 +11,7 @@ from rpexplore.cli.main import cli
 from rpexplore.reports import report
 from rpexplore.reports.report import html
 from rpexplore.reports.report import report as report_report
+from rpexplore.results.rehearsal import rehearse_smooth_tables
 from rpexplore.scenarios.board_notes import BoardNotes
 from tests.reports.reports import Page
 from tests.reports.scenarios import SCENARIOS
@@ -50,7 +51,7 @@ def test_notes_for_the_board_and_expected_counts_are_in_it(plan):
     for sentence in ("As agreed.", "This is the plan that the decision is on.", "at most 10 %."):
         assert sentence in text
     assert done.stderr == ""
-    rehearsal = rp.rehearse_smooth_tables(plan, rp.ExpectedCounts.of_total(5000))
+    rehearsal = rehearse_smooth_tables(plan, rp.ExpectedCounts.of_total(5000))
     done = run("--out", "rehearsed.html", "--expected-count", "5000", "--rehearse")
     assert done.exit_code == 0, done.output
     assert rehearsal.describe("records") in Page(Path("rehearsed.html").read_text("utf-8")).text

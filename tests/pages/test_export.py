@@ -16,6 +16,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import ExportError
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.reports import bundle, report
+from rpexplore.results.rehearsal import rehearse_smooth_tables
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 from tests.support.processor_time import PATIENCE
@@ -67,7 +68,7 @@ def test_a_rehearsal_of_this_session_is_in_the_report(made, small):
     expected = ExpectedCounts.of_total(900)
     scenario = small.replaced(expected=expected)
     session, plan = opened(scenario)
-    rehearsal = rp.rehearse_smooth_tables(plan, expected)
+    rehearsal = rehearse_smooth_tables(plan, expected)
     assert "Rehearsed" not in made["report.html"]()
     session.session_state[FOUND] = (plan, expected), rehearsal
     session.run()

@@ -10,6 +10,7 @@ from pages.components.workload.settings import PARTS
 from rpexplore.domain.domain import TO_COMPLETE
 from rpexplore.releases import feasibility
 from rpexplore.releases.release import release
+from rpexplore.results.second_plan import weights_from_release
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -444,7 +445,7 @@ def test_weights_for_smooth_tables_from_a_first_release(app, small, tmp_path):
     session.text_input(key="first release").set_value(str(first)).run()
     assert "the margin of error of an unbiased cell" in plain(session.texts("markdown"))
     session.button(key="apply smooth weights").click().run()
-    expected = rp.weights_from_release(first, small.domain, small.budget)
+    expected = weights_from_release(first, small.domain, small.budget)
     assert session.scenario.request.smooth_weights == expected
     captions = plain(session.texts("caption"))
     assert "Release this plan on the same records: both budgets add up." in captions

@@ -235,7 +235,7 @@ def test_questions_beyond_the_digits_of_a_computer_are_refused_by_name(monkeypat
     rows = ((1, -1, 0, 0), (0, 1, -1, 0), (0, 0, 1, -1), (3,) * 4)
     domain = rp.Domain.from_sizes({"wide": 4, "sex": 2})
     tables_of_bases = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.CustomBasis(rows)})
-    with pytest.raises(rp.RpexploreError, match=r"for 'wide': .* Scale them alike"):
+    with pytest.raises(rp.errors.RpexploreError, match=r"for 'wide': .* Scale them alike"):
         plan_tables(tables_of_bases, loss=SUM, budget=rp.Budget(privacy_cost=1))
 
 
@@ -245,7 +245,7 @@ def test_questions_of_very_different_size_are_planned_right_or_refused():
     tables_of_bases = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.CustomBasis(rows)})
     try:
         plan = plan_tables(tables_of_bases, loss=SUM, budget=rp.Budget(privacy_cost=1))
-    except rp.RpexploreError as error:
+    except rp.errors.RpexploreError as error:
         outcome = str(error)
     else:
         outcome = str(rp.verify(plan))

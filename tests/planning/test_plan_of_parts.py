@@ -382,7 +382,7 @@ def test_a_small_part_of_a_largest_error_gets_its_small_share():
 )
 def test_shares_that_cannot_be_used_are_refused(shares, message):
     request = rp.Request(tables=TABLES, counts=COUNTS, budget=BUDGET, shares=shares)
-    with pytest.raises((PlanError, WorkloadError, rp.RpexploreError), match=message):
+    with pytest.raises((PlanError, WorkloadError, rp.errors.RpexploreError), match=message):
         rp.plan(request)
 
 

@@ -81,7 +81,9 @@ def test_a_loss_without_a_value_for_these_variances_is_refused():
         lambda v: cvxpy.sum(cvxpy.inv_pos(3 - v)),
     ):
         loss = rp.CustomLoss(expression, "barrier")
-        with pytest.raises(rp.RpexploreError, match="There must be a value of the loss “barrier”"):
+        with pytest.raises(
+            rp.errors.RpexploreError, match="There must be a value of the loss “barrier”"
+        ):
             plan_tables(tables, loss=loss, budget=rp.Budget(privacy_cost="0.5"))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rpexplore.reports.bundle import contents_of
-from rpexplore.reports.report import html
+from rpexplore.reports.report import html, report
 from rpexplore.scenarios.board_notes import SECTIONS, BoardNotes
 from tests.reports.reports import Page, plan_of, report_of
 from tests.reports.scenarios import SCENARIOS
@@ -16,6 +16,15 @@ ATTACK = "</p><script>alert(1)</script><img src=x onerror=alert(2)>"
 def page_with(notes: BoardNotes, name: str = "groups") -> Page:
     scenario = SCENARIOS[name].replaced(board=notes)
     return Page(html(contents_of(plan_of(name), scenario)))
+
+
+def test_a_report_takes_the_notes_from_their_file(tmp_path):
+    notes = BoardNotes((("Accuracy", "On accuracy."),))
+    (tmp_path / "board.json").write_text(notes.text())
+    plan = plan_of("groups")
+    page = html(report(plan, board=tmp_path / "board.json"))
+    assert page == html(report(plan, board=str(tmp_path / "board.json")))
+    assert page == html(report(plan, board=notes)) != html(report(plan))
 
 
 def section(page: Page, heading: str) -> str:

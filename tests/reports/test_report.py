@@ -28,6 +28,7 @@ from rpexplore.planning.table_plan import TablePlan
 from rpexplore.reports.bundle import contents_of
 from rpexplore.reports.report import html, report
 from rpexplore.reports.section import Facts, Numbers
+from rpexplore.results.rehearsal import rehearse_smooth_tables
 from rpexplore.scenarios.workload_changes import for_smooth_tables
 from rpexplore.workload.smooth_weights import PairDependence
 from rpexplore.workload.table_text import workload_from_csv
@@ -134,7 +135,7 @@ def test_missed_targets_come_with_a_sufficient_budget():
 def test_readings_of_the_release_are_weighed_and_rehearsed():
     plan, scenario = plan_of("up to"), SCENARIOS["up to"]
     expected = ExpectedCounts.of_total(900)
-    rehearsal = rp.rehearse_smooth_tables(plan, expected)
+    rehearsal = rehearse_smooth_tables(plan, expected)
     page = Page(html(contents_of(plan, scenario, rehearsal)))
     for reading in READINGS.values():
         assert f"Publish them {reading.use}." in page.text

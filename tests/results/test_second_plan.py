@@ -7,6 +7,7 @@ import rpexplore as rp
 from rpexplore.errors import WorkloadError
 from rpexplore.estimation.table_map import TableMap
 from rpexplore.results.measurement_source import MeasurementSource
+from rpexplore.results.second_plan import weights_from_release
 from rpexplore.results.unbiased import Estimates
 from tests.results.test_smooth import closed
 
@@ -33,7 +34,7 @@ COUNTS = np.multiply.outer([[400, 100], [100, 400]], [[0.3, 0.7]])
 def test_distances_are_those_from_the_product_of_margins():
     first = estimates(COUNTS, ((0, 1, 2), (0, 3), (0, 1, 3)))
     budget = rp.Budget(rho="0.9", max_records_per_person=3)
-    weights = rp.weights_from_release(first, DOMAIN, budget)
+    weights = weights_from_release(first, DOMAIN, budget)
     assert (weights.rho, weights.records) == (pytest.approx(0.1), 1000)
     assert weights.pairs.releases == ("1a2b",)
     assert [pair[:2] for pair in weights.pairs.pairs] == [(0, 1), (0, 3), (1, 3)]
@@ -55,4 +56,4 @@ def test_distances_are_those_from_the_product_of_margins():
 )
 def test_what_shows_nothing_of_the_plans_pairs_is_refused(tables, domain, message):
     with pytest.raises(WorkloadError, match=message):
-        rp.weights_from_release(estimates(COUNTS, tables), domain, rp.Budget(rho=1))
+        weights_from_release(estimates(COUNTS, tables), domain, rp.Budget(rho=1))
