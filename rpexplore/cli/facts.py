@@ -117,13 +117,11 @@ def plan_facts(plan: Plan | PartPlan) -> dict[str, Any]:
         "privacy_cost": exact_text(plan.exact_privacy_cost),
         "epsilon_by_delta": {delta: plan.epsilon(delta) for delta in USUAL_DELTAS},
     }
-    parts = {part.kind: part_facts(part) for part in plan.parts}
+    parts: dict[str, dict[str, Any]] = {
+        part.kind: {f"{part.item}_count": part.n_items, **_FACTS[part.kind](part)}
+        for part in plan.parts
+    }
     return facts | (next(iter(parts.values())) if len(parts) == 1 else {"parts": parts})
-
-
-def part_facts(part: Any) -> dict[str, Any]:
-    """What only a part of a plan has, in plain values."""
-    return {f"{part.item}_count": part.n_items, **_FACTS[part.kind](part)}
 
 
 def _certified(part: CertifiedPlan) -> dict[str, Any]:

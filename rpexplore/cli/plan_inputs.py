@@ -460,13 +460,6 @@ def optimum_at_smallest_budget(
     return optimum, budget, reason
 
 
-def _has_optional_targets(asked: PartsAsked) -> bool:
-    """Whether a table in areas has a target that is not required, or none."""
-    return asked.areas is not None and not all(
-        np.all(workload.required) for workload in asked.areas.workloads
-    )
-
-
 def plan_at_smallest_budget(
     which: str,
     asked: PartsAsked,
@@ -490,7 +483,9 @@ def plan_at_smallest_budget(
     """
     if shares is not None:
         raise WorkloadError("--minimum-budget finds the shares of the parts; leave --share out.")
-    if which == REQUIRED and (asked.counts is not None or _has_optional_targets(asked)):
+    in_areas = () if asked.areas is None else asked.areas.workloads
+    has_others = asked.counts is not None or not all(np.all(one.required) for one in in_areas)
+    if which == REQUIRED and has_others:
         raise WorkloadError(
             "--minimum-budget required goes with tables alone, or tables in areas whose targets "
             "are all required: of others it would meet all targets; say --minimum-budget targets, "

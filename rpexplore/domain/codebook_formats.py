@@ -431,12 +431,10 @@ def _in_order(said: DictionaryVariable) -> list[Any]:
     listed = dict.fromkeys((*said.labels, *single))
     if said.kind == "text":
         return list(listed)
-    numbers = sorted(value for value in listed if _is_number(value))
+    numbers = sorted(
+        value for value in listed if not isinstance(value, str) and math.isfinite(value)
+    )
     return [*numbers, *sorted(value for value in listed if isinstance(value, str))]
-
-
-def _is_number(value: Any) -> bool:
-    return not isinstance(value, str) and math.isfinite(value)
 
 
 def _is_missing(value: Any, said: DictionaryVariable) -> bool:

@@ -69,7 +69,10 @@ def agreeing(
         table = np.asarray(fits.pop(subset), dtype=float)
         contributions[subset] = beyond_shares(table, [shares[index] for index in subset])
     raised = _lift(tables, contributions, shares, on_progress)
-    _as_in_map(tables, contributions, shares)
+    # From totals spread as in the one-way tables to totals spread as in the map. The largest first:
+    # each needs its subsets as they were.
+    for subset in reversed(tables.family):
+        contributions[subset] = tables.decomposed(subset, _table(subset, contributions, shares))
     contributions[()] = np.array(total)
     return Agreement(without_rounding(tables, contributions, np.array(total)), raised)
 
@@ -178,17 +181,6 @@ def _table(
     subset: AttributeIndices, contributions: ContributionArrays, shares: Mapping[int, np.ndarray]
 ) -> np.ndarray:
     return spread_sum(subset, {part: contributions[part] for part in subsets(subset)}, shares)
-
-
-def _as_in_map(
-    tables: TableMap,
-    contributions: Tables,
-    shares: Mapping[int, np.ndarray],
-) -> None:
-    """From totals spread as in the one-way tables to totals spread as in the map, in place."""
-    # The largest first: each needs its subsets as they were.
-    for subset in reversed(tables.family):
-        contributions[subset] = tables.decomposed(subset, _table(subset, contributions, shares))
 
 
 # ---- Iterative proportional fitting of one table to tables of one attribute less.

@@ -83,12 +83,11 @@ def shares_listed(beside: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Column]
         "loss": Column("objective"),
     }
     levels = {name: Column(str(name), "name") for name in beside.columns if name not in own}
-    shares = ["ratio", *levels]
-    return beside.assign(**{name: beside[name].map(_share_text) for name in shares}), own | levels
-
-
-def _share_text(share: float) -> str:
-    return f"{rounded(100 * share, 3, zeros=True)} %"
+    texts = {
+        name: [f"{rounded(100 * share, 3, zeros=True)} %" for share in beside[name]]
+        for name in ("ratio", *levels)
+    }
+    return beside.assign(**texts), own | levels
 
 
 def parts_chart(errors: AreaErrors, top: int) -> Chart:

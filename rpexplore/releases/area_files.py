@@ -331,7 +331,11 @@ def rows_of_areas(
     """
     n_cells = int(parts.plan.workload.tables.exact_cells[table])
     pieces = []
-    for part, own in _parts_with(parts, level):
+    for part, of_part in enumerate(parts.areas):
+        own_level = level - (0 if part == 0 else parts.level)
+        if not 0 <= own_level < len(of_part.slices):
+            continue
+        own = of_part.slices[own_level]
         within = slice(max(own.start, areas.start), min(own.stop, areas.stop))
         if within.start >= within.stop:
             continue
@@ -341,14 +345,6 @@ def rows_of_areas(
             path = folder / table_file(parts.plan, level, table, part)
             pieces.append(_rows(path, n_before * n_cells, n_areas * n_cells))
     return pa.concat_tables(pieces).unify_dictionaries() if pieces else None
-
-
-def _parts_with(parts: AreaParts, level: int) -> Iterator[tuple[int, slice]]:
-    """The parts that have areas of a level, and these areas."""
-    for part, areas in enumerate(parts.areas):
-        own_level = level - (0 if part == 0 else parts.level)
-        if 0 <= own_level < len(areas.slices):
-            yield part, areas.slices[own_level]
 
 
 def _rows(path: Path, start: int, count: int) -> pa.Table:

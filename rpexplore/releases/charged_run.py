@@ -177,13 +177,16 @@ class ChargedRun:
         room = "the run already: it costs nothing further" if self.is_booked else "room for the run"
         is_escaped = self._options.escape_formulas or not self._plan.has_labels_in_csv
         formulas = None if is_escaped else formulas_warning(self._plan.domain)
+        approvals = [describe_approval(approval) for approval in self._options.approvals]
+        if approvals:
+            approvals.insert(0, describe_checks(most_demanded(self._account.approval_demands)))
         return (
             f"The plan holds what it claims, and protects {self._plan.budget.unit}.{by_rule}",
             "The records have every column that the plan needs, and each value in it is one of the "
             f"plan's{taken if takes else ''}.",
             f"{str(self._output)!r} can be written; about {data_size(self._n_bytes)} will be.",
             f"The ledger {self.ledger.name!r} has {room}.",
-            *self._approvals_found(),
+            *approvals,
             *self._source.remarks(),
             *filter(None, [formulas]),
         )
@@ -195,12 +198,6 @@ class ChargedRun:
             f"{n:,} of {name!r} {'is' if n == 1 else 'are'} {what}, and counted as {label!r}."
             for name, what, n, label in taken
         )
-
-    def _approvals_found(self) -> Iterator[str]:
-        """Who has approved the plan, and what of it was checked."""
-        if approvals := self._options.approvals:
-            yield describe_checks(most_demanded(self._account.approval_demands))
-            yield from map(describe_approval, approvals)
 
     @property
     def streaming_note(self) -> str:

@@ -572,19 +572,13 @@ def read_rows(path: Path, figures: Sequence[Column], n_rows: int | None = None) 
         n_rows: How many rows there must be; any number if left out.
     """
     numbers = [column for column in figures if column.is_number]
-    kinds = {
-        may_be_empty: {
-            column.name: pa.float64() for column in numbers if _may_be_empty(column) is may_be_empty
-        }
-        for may_be_empty in (False, True)
-    }
-    rows = read_columns(path, kinds[False], n_rows, or_empty=kinds[True], largest=LARGEST_ESTIMATE)
+    full, or_empty = {}, {}
+    for column in numbers:
+        kinds = or_empty if column.role in ("model_error", "target") else full
+        kinds[column.name] = pa.float64()
+    rows = read_columns(path, full, n_rows, or_empty=or_empty, largest=LARGEST_ESTIMATE)
     check_roles(path, rows.schema, figures)
     return rows
-
-
-def _may_be_empty(column: Column) -> bool:
-    return column.role in ("model_error", "target")
 
 
 def check_roles(path: Path, schema: pa.Schema, figures: Sequence[Column]) -> None:

@@ -393,6 +393,11 @@ QUERIES = "queries.csv"
 def counts_again(plan: QueryPlan, scenario: Scenario, codebook: Domain) -> Reproduction:
     """How own counts are made again. codebook: of the whole plan, which lies beside the script"""
     (attributes,) = texts_of_tables(codebook, [plan.domain.names])
+    stated = _stated(plan, scenario)
+    try:
+        csv = csv_of_conditions(stated)
+    except WorkloadError:  # not every query is a condition
+        csv = csv_of_coefficients(stated)
     return Reproduction(
         asked="counts()",
         definitions=(
@@ -407,7 +412,7 @@ def counts_again(plan: QueryPlan, scenario: Scenario, codebook: Domain) -> Repro
         needs_path=True,
         verb=["rpexplore", "plan", "codebook.json"],
         options=[["--counts-of", attributes], ["--counts", QUERIES]],
-        files={QUERIES: PartFile(_csv(_stated(plan, scenario)), "the queries with their targets")},
+        files={QUERIES: PartFile(csv, "the queries with their targets")},
     )
 
 
@@ -423,10 +428,3 @@ def _stated(plan: QueryPlan, scenario: Scenario) -> StatedQueries:
     ):
         return stated
     return StatedQueries.of(queries)
-
-
-def _csv(stated: StatedQueries) -> str:
-    try:
-        return csv_of_conditions(stated)
-    except WorkloadError:  # not every query is a condition
-        return csv_of_coefficients(stated)

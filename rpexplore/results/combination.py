@@ -178,8 +178,13 @@ def combine(
     estimates += [marginal.estimates() for marginal in marginals]
     sources = tuple(source for part in estimates for source in part.sources)
     refuse_unlike(sources)
-    for part in estimates[1:]:
-        _refuse_different_domains(estimates[0], part)
+    first, *others = estimates
+    for part in others:
+        if difference := difference_of_cells(first.domain, part.domain):
+            raise ReleaseError(
+                f"{first.sources[0].name!r} and {part.sources[0].name!r} {difference}; combine "
+                "only what was planned with the same codebook."
+            )
     strategies = _common_strategies(estimates)
     # Σ 1/σ² of each residual, exact.
     precisions: defaultdict[AttributeIndices, Fraction] = defaultdict(Fraction)
@@ -274,15 +279,6 @@ def _common_strategies(parts: Sequence[Estimates]) -> dict[int, Strategy]:
                     "values of this attribute, or were planned with the same strategy."
                 )
     return {index: strategy for index, (strategy, _) in strategies.items() if strategy is not None}
-
-
-def _refuse_different_domains(left: Estimates, right: Estimates) -> None:
-    """Raise `ReleaseError` unless both have the same attributes with the same values, in order."""
-    if difference := difference_of_cells(left.domain, right.domain):
-        raise ReleaseError(
-            f"{left.sources[0].name!r} and {right.sources[0].name!r} {difference}; combine only "
-            "what was planned with the same codebook."
-        )
 
 
 def _release_ids(part: PartReader) -> list[ReleaseId]:

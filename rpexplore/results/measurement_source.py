@@ -99,10 +99,6 @@ class MeasurementSource:
             **({"missing_values": dict(self.missing_values)} if self.missing_values else {}),
         }
 
-    def as_worded(self, content: Mapping[str, Any]) -> dict[str, Any]:
-        """`to_json`, with the privacy unit in the words of what `from_json` has read."""
-        return {**self.to_json(), "privacy_unit": text_of(content, "privacy_unit")}
-
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "MeasurementSource":
         """Raises `KeyError`, `TypeError` or `RpexploreError` for what `to_json` does not write."""
@@ -178,8 +174,10 @@ def facts_as_worded(manifest: Mapping[str, Any]) -> dict[str, Any]:
     Raises what `MeasurementSource.from_json` does.
     """
     sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
-    pairs = zip(sources, manifest["sources"], strict=True)
-    worded = [source.as_worded(content) for source, content in pairs]
+    worded = [
+        {**source.to_json(), "privacy_unit": text_of(content, "privacy_unit")}
+        for source, content in zip(sources, manifest["sources"], strict=True)
+    ]
     return {**facts_of_sources(sources), "sources": worded}
 
 

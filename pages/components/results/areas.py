@@ -64,7 +64,9 @@ def browse_areas(results: AreaResults) -> Publication:
     noun = current().record_noun if is_of_scenario else "records"
     attributes = (*([tables.axis] if tables.axis else []), *table)
     publication = browse_table(tables, attributes, noun)
-    _where_all_are(results, tables, table)
+    with st.expander("All areas of a level at once"):
+        st.caption("Tables are Parquet files, of each level in a folder of its own; in Python:")
+        st.code(tables.reading_lines(*table), language="python", wrap_lines=True)
     return publication
 
 
@@ -143,12 +145,6 @@ def _table(tables: AreaTables) -> Table | None:
         st.session_state[key] = title(min(names, key=lambda name: (not name, len(name))))
     chosen = st.selectbox("Table", list(titles), key=key, width=300, persist_state="session")
     return titles[chosen]
-
-
-def _where_all_are(results: AreaResults, tables: AreaTables, table: Table) -> None:
-    with st.expander("All areas of a level at once"):
-        st.caption("Tables are Parquet files, of each level in a folder of its own; in Python:")
-        st.code(tables.reading_lines(*table), language="python", wrap_lines=True)
 
 
 # ---- What is made of a release of areas: sums over any areas, and whole counts.

@@ -68,7 +68,8 @@ def which_tables(planned: TablePlan | None) -> None:
     with st.container(gap="small"):
         if planned is not None:
             by_attributes(planned)
-        release_size()
+        size = ReleaseSize.of(current().workload)
+        st.caption(f"{size.text} Reading the records comes on top.")
 
 
 def numbers() -> None:
@@ -229,8 +230,3 @@ def obstacles(fit: Fit) -> None:
             "Tables of fewer attributes are smaller, and so are those of attributes with fewer "
             "values: the Codebook page can group them."
         )
-
-
-def release_size() -> None:
-    """What a release of the tables takes."""
-    st.caption(f"{ReleaseSize.of(current().workload).text} Reading the records comes on top.")

@@ -299,8 +299,10 @@ def _numbers(column: Value, engine: str) -> Value:
     value = shortened.cast("decimal").abs()
     largest: Value = ibis.literal("1.7976931348623158e308")
     smallest: Value = ibis.literal("2.5e-324")
+    # Far within the range of floating point, by how it is written.
+    is_plain = (digits.length() <= 200) & ~digits.re_search("[eE][+-]?0*[1-9][0-9][0-9]")
     return ibis.cases(
-        (is_number & _is_plain(digits), digits.cast("float64")),
+        (is_number & is_plain, digits.cast("float64")),
         (
             is_number,
             ibis.cases(
@@ -312,11 +314,6 @@ def _numbers(column: Value, engine: str) -> Value:
             ),
         ),
     )
-
-
-def _is_plain(digits: Value) -> Value:
-    """Whether a number lies far within the range of floating point by how it is written."""
-    return (digits.length() <= 200) & ~digits.re_search("[eE][+-]?0*[1-9][0-9][0-9]")
 
 
 def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:

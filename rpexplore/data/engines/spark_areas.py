@@ -65,7 +65,9 @@ class Tasks:
             for key, begin, end in zip(self.keys[1:], ends, ends[1:], strict=False):
                 for start in range(begin, end, _RECORDS):
                     some = order[start : min(start + _RECORDS, end)]
-                    yield _batch(key, chunk=len(some), counts=self._packed(codes, some))
+                    # An attribute after another.
+                    packed = b"".join(codes[index][some].tobytes() for index in self._columns)
+                    yield _batch(key, chunk=len(some), counts=packed)
 
         def all_rows() -> Iterator[pa.RecordBatch]:
             yield from worker.counts_of_part(batches, self.request, self.layout, more=by_share)
@@ -111,10 +113,6 @@ class Tasks:
                 width = code_type(int(max(some.max() + 1, -some.min())))
                 packed = some.astype(width).tobytes()
                 yield _batch(key, width=width.itemsize, counts=packed)
-
-    def _packed(self, codes: Codes, records: np.ndarray) -> bytes:
-        """The codes of some records, an attribute after another."""
-        return b"".join(codes[index][records].tobytes() for index in self._columns)
 
     def _unpacked(self, row: Row) -> dict[int, np.ndarray]:
         codes, start = {}, 0

@@ -193,7 +193,10 @@ class GroupDistances:
         }
         cells, squares, outside = np.reshape(list(sums.values()), (-1, 3)).T
         numbers = self._independent_numbers(residuals, [attribute for attribute, _ in sums], cells)
-        distance, limit = np.sqrt(squares / cells), distance_limit(numbers)
+        # √(1/2n) is the standard deviation of a root mean square of n independent normal numbers:
+        # counts without any error hardly ever go beyond the limit.
+        distance = np.sqrt(squares / cells)
+        limit = _AS_THE_TRUTH + _DEVIATIONS / np.sqrt(2 * numbers)
         unknown = np.full(3, np.nan)
         own_counts = np.reshape([counts.get(group, unknown) for group in sums], (-1, 3))
         return pd.DataFrame(
@@ -231,12 +234,6 @@ class GroupDistances:
             for attribute, n_cells in zip(attributes, cells.tolist(), strict=True)
         ]
         return np.minimum(numbers, cells)
-
-
-def distance_limit(numbers: np.ndarray) -> np.ndarray:
-    """The distance that counts without any error hardly ever have in so many numbers."""
-    # √(1/2n) is the standard deviation of a root mean square of n independent normal numbers.
-    return _AS_THE_TRUTH + _DEVIATIONS / np.sqrt(2 * numbers)
 
 
 # ---- How far smooth tables were shrunk: measurement by measurement, and group by group.
