@@ -84,11 +84,11 @@ def show(
             write_new(csv, text, force)
     if as_json:
         first_rows = row_facts(rows if tables is None else rows.head(tables))
-        facts = {**plan_facts(loaded), **usefulness_facts(loaded, useful)}
+        facts = {**plan_facts(loaded), **usefulness_facts(useful)}
         say_json({**facts, items: first_rows, "csv": csv and str(csv)})
         return
     shown = plan_text(loaded, tables) if areas is None else planned_sum_table(rows, tables)
-    say("\n\n".join(filter(None, (shown, usefulness_text(loaded, useful)))))
+    say("\n\n".join(filter(None, (shown, usefulness_text(useful)))))
     if csv is not None:
         say(f"All {len(rows):,} {items} are in {csv}.")
 

@@ -438,7 +438,7 @@ def plan(
     facts = {
         "plan": str(out),
         **plan_facts(made),
-        **usefulness_facts(made, useful),
+        **usefulness_facts(useful),
         **({"choice": choice} if adaptive else {}),
         "why": reason,
         "weights": None if weights is None else weights.text,
@@ -456,7 +456,7 @@ def plan(
         str(made),
         _NO_AREAS if tree is not None and asked.areas is None else None,
         *(text for _, text in beside.values()),
-        usefulness_text(made, useful),
+        usefulness_text(useful),
         _saved(made, out),
         next_steps(weights, from_release),
         warning,

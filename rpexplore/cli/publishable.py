@@ -87,7 +87,7 @@ def usefulness_of(
     return {part.kind: _USEFULNESS[part.kind](part, *wanted, totals) for part in plan.parts}
 
 
-def usefulness_facts(plan: "Plan", useful: dict[str, Any]) -> dict[str, Any]:
+def usefulness_facts(useful: dict[str, Any]) -> dict[str, Any]:
     """What `usefulness_of` a plan found, in plain values, under a name that says of what.
 
     Of several parts by kind.
@@ -99,7 +99,7 @@ def usefulness_facts(plan: "Plan", useful: dict[str, Any]) -> dict[str, Any]:
     return {"publishable_if_unbiased" if kind == "rounds" else "publishable": found}
 
 
-def usefulness_text(plan: "Plan", useful: dict[str, Any]) -> str:
+def usefulness_text(useful: dict[str, Any]) -> str:
     """What `usefulness_of` a plan found, for reading."""
     texts = {
         kind: _TEXTS[kind](found)

@@ -164,11 +164,6 @@ class ProcessedTables(PartReader):
         """The attributes of each table, in the domain's order."""
         return tuple(tuple(entry["attributes"]) for entry in self._entries.values())
 
-    @property
-    def table_files(self) -> list[Path]:
-        """The Parquet file of each table, in the order of `table_names`."""
-        return [self.folder / entry["path"] for entry in self._entries.values()]
-
     def has(self, attributes: AttributeSet) -> bool:
         """Whether there is a table with exactly these attributes."""
         return frozenset(_names([attributes])) in self._entries

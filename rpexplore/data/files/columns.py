@@ -141,7 +141,6 @@ def read_column_values(
     path: str | Path,
     names: Sequence[str],
     *,
-    most: int = MOST_VALUES,
     on_progress: Progress = no_progress,
 ) -> ColumnValues:
     """The values that occur in these columns, sorted, as the categories of a domain have them.
@@ -161,8 +160,8 @@ def read_column_values(
                     distinct = distinct.filter(pc.is_finite(distinct))
                 texts = pc.utf8_normalize(as_text(distinct), form="NFC").to_pylist()
                 values[name] |= {text for text in texts if text.strip()}
-                if len(values[name]) > most:
-                    refused[name] = f"more than {most} different values"
+                if len(values[name]) > MOST_VALUES:
+                    refused[name] = f"more than {MOST_VALUES} different values"
                 elif any(len(value) > MOST_LETTERS for value in values[name]):
                     refused[name] = f"texts of more than {MOST_LETTERS} characters"
                 if name in refused:
