@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import comb
 from types import MappingProxyType
 from typing import Any
 
@@ -235,17 +236,9 @@ def area_targets(tables: Workload) -> list[AreaTarget]:
 def usual_tables(domain: Domain, order: int = _USUAL_ORDER) -> Workload:
     """All tables of up to so many attributes, or of fewer where these would be too many."""
     order = min(order, len(domain))
-    while order > 1 and _n_tables(len(domain), order) > MOST_TABLES:
+    while order > 1 and sum(comb(len(domain), k) for k in range(order + 1)) > MOST_TABLES:
         order -= 1
     return Workload.all_up_to(domain, order)
-
-
-def _n_tables(n_attributes: int, order: int) -> int:
-    total, of_order = 0, 1
-    for number in range(order + 1):
-        total += of_order
-        of_order = of_order * (n_attributes - number) // (number + 1)
-    return total
 
 
 def redistricting_from_domain(domain: Domain, *, with_quarters: bool) -> Workload:
