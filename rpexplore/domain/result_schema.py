@@ -113,7 +113,7 @@ NOTE = Column(
 )
 """Behind the figures of a table, own counts or areas that has such rows."""
 
-IMPOSSIBLE_NOTE = "impossible by the codebook: the true count is 0"
+IMPOSSIBLE_NOTE = "impossible by the codebook"
 
 VALUE_IS = Column("value_is", "note", "What was done to the count in value.")
 UNBIASED_VALUE = Column(
