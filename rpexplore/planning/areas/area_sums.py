@@ -28,6 +28,10 @@ AreaName = int | str | Sequence[str]
 AreaLists = Mapping[str, Iterable[AreaName] | str] | AreaName
 
 
+NO_ANSWER = "not all of these areas have this table"
+"""The note beside a sum that has no standard error."""
+
+
 @dataclass(frozen=True, eq=False)
 class AreaSums:
     """Lists of areas, each of which is added up; the areas of a list do not overlap.
@@ -152,6 +156,7 @@ def accuracy_of_sums(
             "standard_error": np.sqrt(variances.T.ravel()),
         }
     )
+    table["note"] = np.where(table["standard_error"].isna(), NO_ANSWER, "")
     return table.sort_values("standard_error", ascending=False, kind="stable", ignore_index=True)
 
 
