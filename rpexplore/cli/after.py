@@ -379,7 +379,7 @@ def planned_sum_table(rows: "pd.DataFrame", count: int | None) -> str:
             for text, missing in zip(errors, rows["standard_error"].isna(), strict=True)
         ],
     }
-    notes = {"note": rows["note"].tolist()} if rows["note"].any() else {}
+    notes = {"note": rows["note"].tolist()} if any(rows["note"]) else {}
     more = total - len(rows)
     left_out = f"\n… and {more:,} more: --tables {total} shows all." if more else ""
     return text_table({**columns, **notes}, "<<>>" + "<" * len(notes)) + left_out
@@ -480,7 +480,10 @@ def answer_on_level(
             )
         example = "the values that count, such as age=18..24"
         query = product_query(domain, inputs.texts_by_attribute(domain, where, "A=VALUES", example))
-        answers = results.side_by_side(number, results.within(top, number)).answers(where=query)
+        shown = results.side_by_side(
+            number, results.within(top, number), tree.empty_on(number, top)
+        )
+        answers = shown.answers(where=query)
         if csv is not None:
             write_new(csv, csv_of_frame(answers, escape_formulas=escape_formulas), force)
     first = answers.head(_MOST_SUMS)

@@ -78,7 +78,14 @@ def area_readme(plan: AreaPlan, example: str) -> str:
     """What the README.md says of tables in areas; example: a folder of one of them."""
     levels = plan.workload.tree.levels
     impossible = impossible_rows(plan.domain)
-    return _render("areas.md.j2", plan, levels=levels, example=example, impossible=impossible)
+    return _render(
+        "areas.md.j2",
+        plan,
+        levels=levels,
+        example=example,
+        impossible=impossible,
+        empty=plan.workload.tree.empty_text,
+    )
 
 
 def adaptive_readme(

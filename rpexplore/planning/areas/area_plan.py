@@ -440,6 +440,7 @@ def area_summary(plan: "AreaPlan") -> str:
     rows = [
         f"Plan for {plural(plan.n_items, 'table')} in {plural(tree.n_areas, 'area')} on "
         f"{plural(len(tree.levels), 'level')}",
+        *([f"  Empty      {tree.empty_text}"] if tree.empty_text else []),
         *plan.privacy_lines,
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.proven}",
