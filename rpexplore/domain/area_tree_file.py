@@ -60,13 +60,16 @@ def tree_of_parquet(content: bytes, levels: Sequence[str], sizes: Sequence[int])
             f"at most in all; got levels of {', '.join(f'{size:,}' for size in sizes):.100}."
         )
     kinds = {"parent": pa.int32(), "code": pa.string(), "name": pa.string(), "empty": pa.bool_()}
-    table = table_of_parquet(content, kinds, None, DomainError, optional={"name", "empty"})
+    optional = {"name", "empty"}
+    table = table_of_parquet(
+        content, kinds, None, DomainError, optional=optional, most_rows=MAX_AREAS
+    )
     n_areas, n_rows = sum(sizes), len(table["parent"])
     is_empty = np.zeros(n_rows, dtype=bool)
     if "empty" in table:
         is_empty = table["empty"].to_numpy(zero_copy_only=False)
     n_others = np.count_nonzero(~is_empty)
-    if n_others != n_areas or np.any(is_empty[:n_areas]) or n_rows > MAX_AREAS:
+    if n_others != n_areas or np.any(is_empty[:n_areas]):
         behind = " before those of empty areas" if "empty" in table else ""
         raise DomainError(f"it must have {n_areas:,} rows{behind}, got {n_others:,}.")
     starts = np.cumsum([0, *sizes])
