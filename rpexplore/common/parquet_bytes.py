@@ -35,9 +35,9 @@ def table_of_parquet(
 ) -> "dict[str, pa.Array]":
     """The columns of a Parquet file, in the order and of the types they must have.
 
-    n_rows: None for any number above 0, up to `most_rows` if that is given. optional: columns that may be left out. Raises `error`,
-    which the caller completes with the file's name, for anything else than so many rows of exactly
-    these columns without missing values.
+    n_rows: None for any number above 0, up to `most_rows` if that is given. optional: columns that
+    may be left out. Raises `error`, which the caller completes with the file's name, for anything
+    else than so many rows of exactly these columns without missing values.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -95,11 +95,14 @@ class AreaCoder:
         self._by_one_code = bool(self.names) and not set(self.names[:-1]) & set(columns)
         if self._by_one_code and len(self.names) > 1:
             self._codes = tree.codes.take(pa.array(self._undivided))
-            # An empty area with the code of another one would be taken for that.
-            of_empty = tree.all_codes.slice(tree.n_areas)
-            if len(pc.unique(self._codes)) < len(self._codes) or (
-                pc.any(pc.is_in(of_empty, self._codes.cast(of_empty.type))).as_py()
-            ):
+            is_unclear = len(pc.unique(self._codes)) < len(self._codes)
+            if tree.empty is not None:  # one with the code of another would be taken for that
+                empty = np.arange(tree.n_areas, tree.n_all)
+                empty = empty[~np.isin(empty, tree.empty.parents)]  # areas without parts
+                of_empty = tree.all_codes.take(pa.array(empty))
+                codes = self._codes.cast(of_empty.type)
+                is_unclear |= pc.any(pc.is_in(of_empty, codes)).as_py()
+            if is_unclear:
                 self._by_one_code = False  # which the check of columns tells
             else:
                 self.names = self.names[-1:]

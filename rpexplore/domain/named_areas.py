@@ -167,12 +167,14 @@ def areas_by_code(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    numbers = np.arange(1, tree.n_all)
-    if level is not None:
-        own = tree.level_slice(level)
-        numbers = np.append(np.arange(own.start, own.stop), tree.empty_on(level))
+    within = slice(1, tree.n_areas) if level is None else tree.level_slice(level)
+    numbers = np.arange(within.start, within.stop)
     coded = codes.dictionary_encode()
-    searched = tree.all_codes.take(pa.array(numbers))
+    searched = tree.codes.slice(within.start, within.stop - within.start)
+    if tree.empty is not None:
+        empty = np.arange(tree.n_areas, tree.n_all) if level is None else tree.empty_on(level)
+        numbers = np.append(numbers, empty)
+        searched = tree.all_codes.take(pa.array(numbers))
     entries = pc.fill_null(pc.index_in(searched, value_set=coded.dictionary), -1).to_numpy()
     places = np.flatnonzero(entries >= 0)
     areas = np.zeros(len(coded.dictionary), dtype=np.int64)

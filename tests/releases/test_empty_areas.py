@@ -162,6 +162,10 @@ def test_an_empty_area_with_the_code_of_another_one_is_not_taken_for_it(data, ou
     )
     with pytest.raises(DataError, match="no column 'region'"):
         rp.dry_run(planned(tree), data, output)
+    tree = rp.AreaTree.from_columns(  # a region with the code of a town is no matter
+        {"region": list("NN1"), "town": list("123")}, empty=[False, False, True]
+    )
+    assert rp.dry_run(planned(tree), data, output)
 
 
 def test_manifests_list_their_files_like_others(data, output):
