@@ -194,6 +194,7 @@ def postprocess(
     smooth: options.Smooth = False,
     round_: options.Round = False,
     gap: options.Gap = None,
+    in_areas: area_options.InAreas = False,
     known_totals: area_options.KnownTotals = None,
     escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
@@ -204,7 +205,7 @@ def postprocess(
     their intervals. Its README.md says which of them to publish for which use. Costs no privacy.
 
     Of tables in areas: --nonnegative --round, counts that also add up over areas; where tables
-    without areas are released as well, these are processed, and areas with --known-totals.
+    without areas are released as well, these are processed, and areas with --in-areas.
     """
     from rpexplore.analysis.released_cells import (
         describe_farthest,
@@ -226,11 +227,12 @@ def postprocess(
         )
     check_new(out)
     parts = parts_in(release)
-    if known_totals is not None or ("areas" in parts and "tables" not in parts):
+    if in_areas or known_totals is not None or ("areas" in parts and "tables" not in parts):
         write_whole_counts(
             release,
             out,
             known_totals,
+            option="--in-areas" if in_areas else "--known-totals",
             nonnegative=nonnegative,
             rounded=round_,
             others={"--smooth": smooth, "--gap": gap, "--escape-formulas": escape_formulas},
@@ -272,7 +274,7 @@ def postprocess(
     warning = None if escape_formulas else formulas_warning(source.domain)
     aside = source.left_aside
     if "areas" in parts:
-        aside += " Whole counts of its areas are made with --known-totals FILE, of their own."
+        aside += " --nonnegative --round --in-areas makes whole counts of these."
     facts |= {"folder": str(out), "table_count": count, "left_aside": aside, "warning": warning}
     say_result(as_json, facts, "\n\n".join(filter(None, [text, aside, warning])))
 
@@ -362,10 +364,7 @@ def planned_sums(plan: "Plan | PartPlan", areas: Path) -> "pd.DataFrame":
 
 
 def planned_sum_table(rows: "pd.DataFrame", count: int | None) -> str:
-    """The first rows of `planned_sums` as a text table (None: as many as usual).
-
-    What is asked for in no or not all areas is empty.
-    """
+    """The first rows of `planned_sums` as a text table (None: as many as usual)."""
     from rpexplore.common.text import describe_numbers
     from rpexplore.workload.table_text import title
 
@@ -380,9 +379,10 @@ def planned_sum_table(rows: "pd.DataFrame", count: int | None) -> str:
             for text, missing in zip(errors, rows["standard_error"].isna(), strict=True)
         ],
     }
+    notes = {"note": rows["note"].tolist()} if any(rows["note"]) else {}
     more = total - len(rows)
     left_out = f"\n… and {more:,} more: --tables {total} shows all." if more else ""
-    return text_table(columns, "<<>>") + left_out
+    return text_table({**columns, **notes}, "<<>>" + "<" * len(notes)) + left_out
 
 
 def tables_of_area(folder: Path, area: str) -> "tuple[AreaTables, Domain]":
@@ -480,7 +480,10 @@ def answer_on_level(
             )
         example = "the values that count, such as age=18..24"
         query = product_query(domain, inputs.texts_by_attribute(domain, where, "A=VALUES", example))
-        answers = results.side_by_side(number, results.within(top, number)).answers(where=query)
+        shown = results.side_by_side(
+            number, results.within(top, number), tree.empty_on(number, top)
+        )
+        answers = shown.answers(where=query)
         if csv is not None:
             write_new(csv, csv_of_frame(answers, escape_formulas=escape_formulas), force)
     first = answers.head(_MOST_SUMS)
@@ -512,6 +515,7 @@ def write_whole_counts(
     out: Path,
     totals: Path | None,
     *,
+    option: str,
     nonnegative: bool,
     rounded: bool,
     others: dict[str, Any],
@@ -519,16 +523,17 @@ def write_whole_counts(
 ) -> None:
     """Write whole counts of a release of areas, the one processing that there is for it.
 
-    others: further options -> what they were given as, all of which are refused
+    option: that asks for it. others: further options -> what they were given as, all of which are
+    refused
     """
     from rpexplore.common.text import capitalised, plural
     from rpexplore.domain.named_areas import totals_of_areas
     from rpexplore.results.estimates.area_counts import whole_area_counts
 
-    for option, value in others.items():
+    for other, value in others.items():
         if value not in (None, False):
             raise RpexploreError(
-                f"{option} does not go with whole counts of tables in areas, which "
+                f"{other} does not go with whole counts of tables in areas, which "
                 "--nonnegative --round makes; leave it out"
                 f"{' or leave --known-totals out' if totals is not None else ''}."
             )
@@ -538,7 +543,7 @@ def write_whole_counts(
             "once; give --nonnegative --round."
         )
     with progress("Reading the release") as on_progress:
-        release = load_areas(folder, "--known-totals")
+        release = load_areas(folder, option)
         known: dict[AreaName, int] = {}
         if totals is not None:
             known |= totals_of_areas(release.tree, totals)

@@ -157,6 +157,10 @@ ExpectedAreas = Annotated[
         "called code.",
     ),
 ]
+InAreas = Annotated[
+    bool,
+    Option("--in-areas", help="For areas: their tables, not those without areas, where both are."),
+]
 KnownTotals = Annotated[
     Path | None,
     Option(

@@ -470,6 +470,12 @@ NeededApprovals = Annotated[
     ),
 ]
 Empty = Annotated[bool, _flag("--empty", "Release even if there are no records at all.")]
+CountImpossible = Annotated[
+    bool,
+    _flag(
+        "--count-impossible", "Count records that the codebook's impossible combinations rule out."
+    ),
+]
 DryRun = Annotated[bool, _flag("--dry-run", "Check everything, the records too; spend nothing.")]
 Resume = Annotated[
     bool, _flag("--resume", "Finish a stopped run into --out, without drawing again.")

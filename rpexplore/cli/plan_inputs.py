@@ -74,8 +74,9 @@ def levels_shown(tree: "AreaTree | None") -> tuple[dict[str, Any] | None, str]:
     from rpexplore.cli.facts import level_table, note_on_depth, row_facts
 
     sizes, note = level_sizes(tree), note_on_depth(tree)
-    texts = (level_table(sizes), plural(tree.n_areas, "area"), note)
+    texts = (level_table(sizes), plural(tree.n_areas, "area"), tree.empty_text, note)
     facts = {"areas": tree.n_areas, "levels": row_facts(sizes), "note": note}
+    facts["empty_areas"] = tree.n_all - tree.n_areas
     return facts, "\n\n".join(filter(None, texts))
 
 

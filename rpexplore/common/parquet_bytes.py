@@ -31,12 +31,13 @@ def table_of_parquet(
     error: type[RpexploreError],
     *,
     optional: Collection[str] = (),
+    most_rows: int | None = None,
 ) -> "dict[str, pa.Array]":
     """The columns of a Parquet file, in the order and of the types they must have.
 
-    n_rows: None for any number above 0. optional: columns that may be left out. Raises `error`,
-    which the caller completes with the file's name, for anything else than so many rows of exactly
-    these columns without missing values.
+    n_rows: None for any number above 0, up to `most_rows` if that is given. optional: columns that
+    may be left out. Raises `error`, which the caller completes with the file's name, for anything
+    else than so many rows of exactly these columns without missing values.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -52,6 +53,8 @@ def table_of_parquet(
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
         if file.metadata.num_rows != (n_rows or max(file.metadata.num_rows, 1)):
             raise error(f"it must have {n_rows or 1:,} rows, got {file.metadata.num_rows:,}.")
+        if most_rows is not None and file.metadata.num_rows > most_rows:
+            raise error(f"it can have {most_rows:,} rows, got {file.metadata.num_rows:,}.")
         if sum(group.total_byte_size for group in groups) > _MOST_BYTES:
             raise error("its columns are larger than 4 GB.")
         columns = {name: file.read([name])[name].combine_chunks() for name in names}

@@ -95,7 +95,14 @@ class AreaCoder:
         self._by_one_code = bool(self.names) and not set(self.names[:-1]) & set(columns)
         if self._by_one_code and len(self.names) > 1:
             self._codes = tree.codes.take(pa.array(self._undivided))
-            if len(pc.unique(self._codes)) < len(self._codes):
+            is_unclear = len(pc.unique(self._codes)) < len(self._codes)
+            if tree.empty is not None:  # one with the code of another would be taken for that
+                empty = np.arange(tree.n_areas, tree.n_all)
+                empty = empty[~np.isin(empty, tree.empty.parents)]  # areas without parts
+                of_empty = tree.all_codes.take(pa.array(empty))
+                codes = self._codes.cast(of_empty.type)
+                is_unclear |= pc.any(pc.is_in(of_empty, codes)).as_py()
+            if is_unclear:
                 self._by_one_code = False  # which the check of columns tells
             else:
                 self.names = self.names[-1:]
@@ -132,9 +139,13 @@ class AreaCoder:
         """The error for such a record."""
         level, is_unknown = divmod(-1 - refusal, 2)
         what = "is not in the tree" if is_unknown else "is missing within an area that has parts"
+        remedy = "add the area to the tree"
+        if is_unknown and self._tree.empty is not None:
+            what = "is not in the tree, or that of an area stated to be empty"
+            remedy += ", or take its mark out,"
         return DataError(
             f"Records lie in an area whose code in the column {self.names[level]!r} {what}; "
-            "correct the records, or add the area to the tree before planning.",
+            f"correct the records, or {remedy} before planning.",
             private=private,
         )
 

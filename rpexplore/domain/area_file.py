@@ -21,7 +21,8 @@ from rpexplore.errors import DomainError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CODE, PARENT, NAME = "code", "parent", "name"
+CODE, PARENT, NAME, EMPTY = "code", "parent", "name", "empty"
+_YES, _NO = ("yes", "true", "1"), ("no", "false", "0", "")  # in the column of empty areas
 OF_NAMES = "_name"  # behind the name of a level: the column of its areas' names
 
 
@@ -63,13 +64,14 @@ def _tree_of_columns(
     lengths: Sequence[int],
 ) -> AreaTree:
     """The tree of the columns of a file, some of which are taken out of `table`."""
+    empty = None if EMPTY in levels else _marks(table, row_name, filename)
     if separator is not None and lengths:
         raise DomainError("Give the separator of whole codes or the lengths of their parts.")
     if separator is not None or lengths:
-        return _of_whole_codes(table, levels, separator, list(lengths), row_name, filename)
+        return _of_whole_codes(table, levels, separator, list(lengths), row_name, filename, empty)
     if CODE in table and PARENT in table:
         columns = [table[CODE], table[PARENT], table.get(NAME)]
-        return AreaTree.from_parent_columns(*columns, levels=levels, row_name=row_name)
+        return AreaTree.from_parent_columns(*columns, levels=levels, empty=empty, row_name=row_name)
     # One column for each level.
     of_names = {f"{level}{OF_NAMES}": level for level in levels or table}
     levels = levels or [column for column in table if column not in of_names]
@@ -80,8 +82,32 @@ def _tree_of_columns(
             )
     names = {level: table[column] for column, level in of_names.items() if column in table}
     return AreaTree.from_columns(
-        {level: table[level] for level in levels}, names, row_name=row_name
+        {level: table[level] for level in levels}, names, empty=empty, row_name=row_name
     )
+
+
+def _marks(table: "dict[str, pa.Array]", row_name: RowName, filename: str) -> "np.ndarray | None":
+    """Which rows are of empty areas, by the column that says so, which is taken out of `table`.
+
+    None where there is none.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if EMPTY not in table:
+        return None
+    texts = pc.utf8_lower(
+        pc.utf8_trim_whitespace(text_column(f"values of the column {EMPTY!r}", table.pop(EMPTY)))
+    )
+    unclear = ~pc.is_in(texts, pa.array([*_YES, *_NO])).to_numpy(zero_copy_only=False)
+    if np.any(unclear):
+        row = int(np.argmax(unclear))
+        raise DomainError(
+            f"{row_name(row + 1)} has {shown(texts[row].as_py())!r} in the column {EMPTY}, which "
+            "says of areas that are publicly known to have nobody yes, and of others no or "
+            f"nothing; to have a level of that name in {filename}, name the levels."
+        )
+    return pc.is_in(texts, pa.array(_YES)).to_numpy(zero_copy_only=False)
 
 
 def columns_of_file(content: bytes, filename: str) -> "tuple[dict[str, pa.Array], RowName]":
@@ -106,12 +132,17 @@ def _of_whole_codes(
     lengths: list[int],
     row_name: RowName,
     filename: str,
+    empty: "np.ndarray | None",
 ) -> AreaTree:
     """Of a column of whole codes: an area's code is what those of its parts begin with."""
     column = CODE if CODE in table else next(iter(table))
     codes = text_column(f"codes in the column {column!r}", table.pop(column))
     named = text_column("names of the areas", table[NAME]) if NAME in table else None
-    codes, named, row_name = _in_order(codes, named, row_name)
+    order = _order_of(codes)
+    if order is not None:  # one sort, after which most beginnings are in order too
+        codes, named = codes.take(order), None if named is None else named.take(order)
+        empty = None if empty is None else empty[order.to_numpy()]
+        row_name = partial(_sorted_row, row_name, order)
     if separator is not None:
         beginnings = _beginnings_to(codes, separator)
     else:
@@ -121,22 +152,23 @@ def _of_whole_codes(
     if named is not None:
         names = dict(zip(levels, _names_where_codes_end(beginnings, named), strict=True))
     return AreaTree.from_columns(
-        dict(zip(levels, beginnings, strict=True)), names, row_name=row_name
+        dict(zip(levels, beginnings, strict=True)), names, empty=empty, row_name=row_name
     )
 
 
-def _in_order(
-    codes: "pa.Array", names: "pa.Array | None", row_name: RowName
-) -> "tuple[pa.Array, pa.Array | None, RowName]":
-    """The same rows by their codes: one sort, after which most beginnings are in order too."""
+def _order_of(codes: "pa.Array") -> "pa.Array | None":
+    """The rows in the order of their codes; None where they are in it."""
     import pyarrow.compute as pc
 
     before, behind = codes.slice(0, max(len(codes) - 1, 0)), codes.slice(1)
     if pc.all(pc.less_equal(before, behind)).as_py() is not False:
-        return codes, names, row_name
-    order = pc.sort_indices(codes)
-    codes, names = codes.take(order), None if names is None else names.take(order)
-    return codes, names, lambda row: row_name(order[row - 1].as_py() + 1)
+        return None
+    return pc.sort_indices(codes)
+
+
+def _sorted_row(row_name: RowName, order: "pa.Array", row: int) -> str:
+    """The name of a row of what was sorted."""
+    return row_name(order[row - 1].as_py() + 1)
 
 
 def _names_where_codes_end(beginnings: "list[pa.Array]", names: "pa.Array") -> "Iterator[pa.Array]":

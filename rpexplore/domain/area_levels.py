@@ -40,10 +40,10 @@ class Level:
 
 def levels_of_columns(
     columns: "Mapping[str, pa.Array]", names: "Mapping[str, pa.Array]", row_name: RowName
-) -> list[Level]:
-    """The levels of columns of codes, from the top; a code that is missing is None or "".
+) -> tuple[list[Level], np.ndarray]:
+    """The levels of columns of codes, from the top, and the number of each row's area on its level.
 
-    names: columns of names for some of the levels
+    A code that is missing is None or "". names: columns of names for some of the levels
 
     Raises:
         DomainError: For what is no tree.
@@ -79,7 +79,7 @@ def levels_of_columns(
             _refuse_other_names(level, named, rows, first_rows[inverse], row_name)
             named = named.take(pa.array(first_rows))
         levels.append(Level(level, parents, columns[level].take(pa.array(first_rows)), named))
-    return levels
+    return levels, numbers
 
 
 def text_column(title: str, values: Sequence[str | None]) -> "pa.Array":

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -11,7 +11,7 @@ import numpy as np
 
 from rpexplore.common.numbers import read_only
 from rpexplore.common.parquet_bytes import parquet_bytes, table_of_parquet
-from rpexplore.domain.area_tree import MAX_AREAS, AreaTree
+from rpexplore.domain.area_tree import MAX_AREAS, AreaTree, EmptyAreas
 from rpexplore.errors import DomainError
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 # ---- Area tree file: the areas of a plan as Parquet, one row an area in the order of the tree.
 #
 # Columns: `parent` (int32: the row of the area that it is a part of, −1 for the top), `code`, and
-# `name` where areas have names. The levels and their numbers of areas stand in the plan file.
+# `name` where areas have names. The levels and their numbers of areas stand in the plan file. Where
+# some areas are known to have nobody, these follow, level by level, and `empty` (a boolean) tells.
 
 
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
@@ -32,9 +33,12 @@ def parquet_of_tree(tree: AreaTree) -> bytes:
     """The file of a tree."""
     import pyarrow as pa
 
-    columns = {"parent": pa.array(tree.parents, pa.int32()), "code": tree.codes.cast(pa.string())}
-    if tree.names is not None:
-        columns["name"] = tree.names.cast(pa.string())
+    columns = {"parent": pa.array(tree.all_parents, pa.int32())}
+    columns["code"] = tree.all_codes.cast(pa.string())
+    if tree.all_names is not None:
+        columns["name"] = tree.all_names.cast(pa.string())
+    if tree.empty is not None:
+        columns["empty"] = pa.array(np.arange(tree.n_all) >= tree.n_areas)
     return parquet_bytes(columns)
 
 
@@ -55,18 +59,69 @@ def tree_of_parquet(content: bytes, levels: Sequence[str], sizes: Sequence[int])
             f"A tree of areas must have one area at the top, some on each level, and {MAX_AREAS:,} "
             f"at most in all; got levels of {', '.join(f'{size:,}' for size in sizes):.100}."
         )
-    kinds = {"parent": pa.int32(), "code": pa.string(), "name": pa.string()}
-    table = table_of_parquet(content, kinds, sum(sizes), DomainError, optional={"name"})
+    kinds = {"parent": pa.int32(), "code": pa.string(), "name": pa.string(), "empty": pa.bool_()}
+    optional = {"name", "empty"}
+    table = table_of_parquet(
+        content, kinds, None, DomainError, optional=optional, most_rows=MAX_AREAS
+    )
+    n_areas, n_rows = sum(sizes), len(table["parent"])
+    is_empty = np.zeros(n_rows, dtype=bool)
+    if "empty" in table:
+        is_empty = table["empty"].to_numpy(zero_copy_only=False)
+    n_others = np.count_nonzero(~is_empty)
+    if n_others != n_areas or np.any(is_empty[:n_areas]):
+        behind = " before those of empty areas" if "empty" in table else ""
+        raise DomainError(f"it must have {n_areas:,} rows{behind}, got {n_others:,}.")
     starts = np.cumsum([0, *sizes])
-    parents, codes = table["parent"].to_numpy(), table["code"]
-    _check_parents(parents, starts)
-    _check_codes(parents, codes)
-    return AreaTree(
+    parents, codes, names = table["parent"].to_numpy(), table["code"], table.get("name")
+    _check_parents(parents[:n_areas], starts)
+    for areas in (slice(0, n_areas), slice(n_areas, n_rows)):
+        _check_codes(parents[areas], codes[areas])
+    tree = AreaTree(
         levels=tuple(levels),
         starts=read_only(starts),
-        parents=read_only(parents),
-        codes=codes,
-        names=table.get("name"),
+        parents=read_only(parents[:n_areas]),
+        codes=codes.slice(0, n_areas),
+        names=None if names is None else names.slice(0, n_areas),
+    )
+    if "empty" not in table:
+        return tree
+    return replace(tree, empty=_empty_of(tree, parents, codes, names))
+
+
+def _empty_of(
+    tree: AreaTree, parents: np.ndarray, codes: "pa.Array", names: "pa.Array | None"
+) -> EmptyAreas:
+    """The empty areas behind those of a tree; the columns are of all areas."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    n_areas, n_all = tree.n_areas, len(parents)
+    if n_areas == n_all:
+        raise DomainError("Its column empty says of no area that it is empty.")
+    levels = np.append(tree.level_of.astype(np.int64), np.zeros(n_all - n_areas, dtype=np.int64))
+    below = parents[n_areas:]
+    wrong = (below < 0) | (below >= np.arange(n_areas, n_all))
+    in_tree = np.where(below < n_areas, below, 0)
+    wrong |= (below < n_areas) & (tree.n_parts[np.maximum(in_tree, 0)] == 0)
+    if not np.any(wrong):
+        for _ in tree.levels:  # of areas in empty ones those of the level above come first
+            levels[n_areas:] = levels[below] + 1
+        own = levels[n_areas:]
+        wrong = (own >= len(tree.levels)) | (np.diff(own, prepend=own[0]) < 0)
+        wrong |= (np.diff(own, prepend=-1) == 0) & (np.diff(below, prepend=-1) < 0)
+    # No part of an area has the code of another one.
+    keys = pc.binary_join_element_wise(pa.array(parents).cast(pa.string()), codes, ",")
+    if np.any(wrong) or len(pc.unique(keys)) < n_all:
+        raise DomainError(
+            "The empty areas must each be a part of an area that has others, level by level, in "
+            "the order of their parents and codes, each with a code of its own."
+        )
+    return EmptyAreas(
+        levels=read_only(levels[n_areas:].astype(np.int8)),
+        parents=read_only(below),
+        codes=codes.slice(n_areas),
+        names=None if names is None else names.slice(n_areas),
     )
 
 
@@ -89,6 +144,8 @@ def _check_codes(parents: np.ndarray, codes: "pa.Array") -> None:
     """Raise unless the parts of an area have ascending codes."""
     import pyarrow.compute as pc
 
+    if not len(codes):
+        return
     ascending = pc.less(codes.slice(0, len(codes) - 1), codes.slice(1))
     wrong = ~ascending.to_numpy(zero_copy_only=False) & (parents[1:] == parents[:-1])
     wrong |= pc.equal(codes.slice(1), "").to_numpy(zero_copy_only=False)

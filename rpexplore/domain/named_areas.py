@@ -33,7 +33,8 @@ def lists_of_areas(
 ) -> dict[str, list[int]]:
     """List -> the numbers of its areas, of a file with one row an area of a list.
 
-    Its columns are `list`, and those that name the area. `DomainError` for what cannot be used.
+    Its columns are `list`, and those that name the area. Empty areas have their numbers behind
+    those of the tree. `DomainError` for what cannot be used.
 
     content: of the file, where it is not to be read
     """
@@ -77,7 +78,8 @@ def totals_of_areas(
 ) -> dict[int, int]:
     """The numbers of areas -> their totals, of a file with one row an area.
 
-    Its columns are `total`, and those that name the area. `DomainError` for what cannot be used.
+    Its columns are `total`, and those that name the area. Empty areas, whose total can be nothing
+    but 0, are left out. `DomainError` for what cannot be used.
 
     content: of the file, where it is not to be read
     """
@@ -94,9 +96,14 @@ def totals_of_areas(
                 f"{row_name(row)} has a total of the area {_path(tree, area)} once more; keep one."
             )
         totals[area] = int(text)
+        if area >= tree.n_areas and totals[area]:
+            raise DomainError(
+                f"{row_name(row)} has the {TOTAL} {text.strip()} of the area {_path(tree, area)}, "
+                "which is stated to be empty; make it 0, or take the mark out of the areas."
+            )
     if not totals:
         raise DomainError(f"{Path(path).name} has no rows; give a row for each area's total.")
-    return totals
+    return {area: total for area, total in totals.items() if area < tree.n_areas}
 
 
 def _named(
@@ -142,7 +149,7 @@ def _by_path(tree: AreaTree, columns: "Sequence[pa.Array]", row_name: RowName) -
                 f"give the codes from the coarsest level on, or {tree.levels[0]} for the whole."
             )
         try:
-            areas.append(tree.find(given))
+            areas.append(tree.find(given, empty=True))
         except DomainError as error:
             if given != [tree.levels[0]]:
                 raise DomainError(f"{row_name(row)}: {error}") from None
@@ -153,19 +160,25 @@ def _by_path(tree: AreaTree, columns: "Sequence[pa.Array]", row_name: RowName) -
 def areas_by_code(
     tree: AreaTree, codes: "pa.Array", row_name: RowName, remedy: str, level: int | None = None
 ) -> np.ndarray:
-    """The areas with these codes on a level, or on any, int64[n_rows].
+    """The areas with these codes on a level, or on any, int64[n_rows]; empty ones as well.
 
     remedy: for a code of several areas. `DomainError` for one that is not of one area.
     """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     within = slice(1, tree.n_areas) if level is None else tree.level_slice(level)
+    numbers = np.arange(within.start, within.stop)
     coded = codes.dictionary_encode()
     searched = tree.codes.slice(within.start, within.stop - within.start)
+    if tree.empty is not None:
+        empty = np.arange(tree.n_areas, tree.n_all) if level is None else tree.empty_on(level)
+        numbers = np.append(numbers, empty)
+        searched = tree.all_codes.take(pa.array(numbers))
     entries = pc.fill_null(pc.index_in(searched, value_set=coded.dictionary), -1).to_numpy()
     places = np.flatnonzero(entries >= 0)
     areas = np.zeros(len(coded.dictionary), dtype=np.int64)
-    areas[entries[places]] = within.start + places
+    areas[entries[places]] = numbers[places]
     counts = np.bincount(entries[places], minlength=len(areas))
     rows = coded.indices.to_numpy()
     unfit = (counts != 1) & ~((counts == 0) & (np.array(coded.dictionary) == tree.levels[0]))

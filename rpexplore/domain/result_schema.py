@@ -109,11 +109,15 @@ RELEASED = (
 """The figures of each cell of a released table, in their order."""
 
 NOTE = Column(
-    "note", "note", "Whether the codebook states that no record is in the row. Empty where not."
+    "note",
+    "note",
+    "Whether it is stated that no record is in the row: by the codebook, or as the "
+    "area is empty. Nothing where not.",
 )
 """Behind the figures of a table, own counts or areas that has such rows."""
 
-IMPOSSIBLE_NOTE = "impossible by the codebook: the true count is 0"
+IMPOSSIBLE_NOTE = "impossible by the codebook"
+EMPTY_NOTE = "empty by the list of areas: exactly 0, without noise"
 
 VALUE_IS = Column("value_is", "note", "What was done to the count in value.")
 UNBIASED_VALUE = Column(

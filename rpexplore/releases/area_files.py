@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.domain.area_tree import AreaTree
-from rpexplore.domain.result_schema import NOTE, RELEASED, Column
+from rpexplore.domain.result_schema import EMPTY_NOTE, NOTE, RELEASED, Column
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.mechanism.reconstruction import impossible_answers, query_matrices
 from rpexplore.releases.area_measurement import PartAnswers
@@ -22,6 +22,7 @@ from rpexplore.releases.measurement_file import Measured
 from rpexplore.releases.table_cells import (
     arrays_of_figures,
     check_roles,
+    constant_text,
     label_columns,
     notes_of,
     schema_of_cells,
@@ -32,10 +33,11 @@ from rpexplore.releases.table_cells import (
 #
 # tables/5_block/0003_age_sex/00007.parquet   a table on a level, of the areas of a part: one row
 #                                             a cell of an area, with a column for each level
+# tables/5_block/0003_age_sex/empty.parquet   the same of areas that are known to have nobody
 # residuals/00007.parquet                     what was measured in the areas of a part
 
 
-_TABLES, _RESIDUALS = "tables", "residuals"
+_TABLES, _RESIDUALS, _EMPTY = "tables", "residuals", "empty.parquet"
 _ROWS_AT_ONCE = 1 << 20
 _RESIDUAL_SCHEMA = pa.schema(
     [(name, pa.int32()) for name in ("area", "residual", "cell")] + [("measured", pa.int64())]
@@ -72,7 +74,37 @@ def area_files(parts: AreaParts) -> dict[str, list[str] | None]:
         for level, table in tables_of_part(parts, part):
             names = plan.workload.tables.tables[table]
             files[table_file(plan, level, table, part)] = list(names)
+    for level, table in tables_of_empty(plan):
+        files[empty_file(plan, level, table)] = list(plan.workload.tables.tables[table])
     return files
+
+
+def tables_of_empty(plan: AreaPlan) -> Iterator[tuple[int, int]]:
+    """The levels that have empty areas, and the tables that some area of the level is asked for."""
+    tree, asked = plan.workload.tree, asked_tables(plan)
+    for level in range(1, len(tree.levels)):
+        if len(tree.empty_on(level)):
+            kinds = np.unique(plan.workload.kinds[tree.level_slice(level)])
+            for table in np.flatnonzero(asked[kinds].any(axis=0)).tolist():
+                yield level, table
+
+
+def empty_file(plan: AreaPlan, level: int, table: int) -> str:
+    """The file of a table in the empty areas of a level."""
+    return f"{table_folder(plan, level, table)}/{_EMPTY}"
+
+
+def write_empty(plan: AreaPlan, level: int, table: int, folder: Path) -> None:
+    """Write a table in the empty areas of a level: 0 everywhere, with no error."""
+    areas = plan.workload.tree.empty_on(level)
+    n_cells = int(plan.workload.tables.exact_cells[table])
+
+    def cells_of(some: slice) -> tuple[np.ndarray, np.ndarray]:
+        nothing = np.zeros((len(areas[some]), n_cells))
+        return nothing, nothing
+
+    path = folder / empty_file(plan, level, table)
+    _write_cells(plan, level, table, areas, cells_of, path)
 
 
 def tables_of_part(parts: AreaParts, part: int) -> Iterator[tuple[int, int]]:
@@ -208,7 +240,10 @@ def _write_cells(
         tables.attribute_indices(table),
         [matrices[basis] for basis in tables.attribute_basis_index[table] if basis >= 0],
     )
-    figures = RELEASED if impossible is None else (*RELEASED, NOTE)
+    has_notes = impossible is not None or tree.empty is not None
+    figures = (*RELEASED, NOTE) if has_notes else RELEASED
+    # The areas of one file are all empty, or none is.
+    is_empty = len(areas) > 0 and int(areas[0]) >= tree.n_areas
     schema = schema_of_cells([*area_columns(tree, level), *of_cells], figures)
     n_cells = int(np.prod(shape, dtype=np.int64))
     codes = np.indices(shape, dtype=np.int32).reshape(len(shape), n_cells)
@@ -227,8 +262,11 @@ def _write_cells(
         values, errors = cells_of(some)
         errors = np.ascontiguousarray(np.broadcast_to(errors, values.shape))
         columns += arrays_of_figures(RELEASED, values.reshape(-1), errors.reshape(-1))
-        if impossible is not None:
-            columns.append(notes_of(np.tile(impossible.reshape(-1), n_areas)))
+        if is_empty:
+            columns.append(constant_text(EMPTY_NOTE, n_areas * n_cells))
+        elif has_notes:
+            of_area = np.zeros(n_cells, bool) if impossible is None else impossible.reshape(-1)
+            columns.append(notes_of(np.tile(of_area, n_areas)))
         return pa.table(columns, schema=schema)
 
     write_rows(path, map(piece, range(0, len(areas), step)))
@@ -254,12 +292,13 @@ def _texts_of(tree: AreaTree, areas: np.ndarray, level: int) -> list[tuple[np.nd
     list.
     """
     found = []
-    if level and tree.names is not None:
-        found.append(_among(tree.names, areas))
+    names = tree.all_names
+    if level and names is not None:
+        found.append(_among(names, areas))
     for _ in range(level):
-        found.append(_among(tree.codes, areas))
-        areas = tree.parents[areas]
-    return found[::-1] if tree.names is None else [*found[:0:-1], *found[:1]]
+        found.append(_among(tree.all_codes, areas))
+        areas = tree.all_parents[areas]
+    return found[::-1] if names is None else [*found[:0:-1], *found[:1]]
 
 
 def _among(texts: pa.Array, areas: np.ndarray) -> tuple[np.ndarray, pa.Array]:
@@ -283,6 +322,8 @@ def items_of_areas(
 ) -> list[Item]:
     """Each table on each level of a folder for which it was asked, with all areas of the level.
 
+    Empty areas come last.
+
     figures: the columns beside those of labels
     """
     plan, items = parts.plan, []
@@ -292,6 +333,7 @@ def items_of_areas(
         for table, attributes in enumerate(tables.tables):
             n_areas = len(asked_areas(parts, table, areas))
             if n_areas:
+                n_areas += len(plan.workload.tree.empty_on(level))
                 path = table_folder(plan, level, table)
                 items.append(
                     Item(
@@ -310,7 +352,10 @@ def _all_rows(
     parts: AreaParts, folder: Path, level: int, table: int, figures: Sequence[Column]
 ) -> pa.Table:
     areas = parts.plan.workload.tree.level_slice(level)
-    rows = rows_of_areas(parts, folder, level, table, areas)
+    rows = with_empty(
+        rows_of_areas(parts, folder, level, table, areas),
+        rows_of_empty(parts.plan, folder, level, table),
+    )
     assert rows is not None
     check_roles(folder / table_folder(parts.plan, level, table), rows.schema, figures)
     return rows
@@ -345,6 +390,27 @@ def rows_of_areas(
             path = folder / table_file(parts.plan, level, table, part)
             pieces.append(_rows(path, n_before * n_cells, n_areas * n_cells))
     return pa.concat_tables(pieces).unify_dictionaries() if pieces else None
+
+
+def rows_of_empty(
+    plan: AreaPlan, folder: Path, level: int, table: int, within: int = 0
+) -> pa.Table | None:
+    """A table in the empty areas of a level that lie in an area, one row a cell; None for none."""
+    tree = plan.workload.tree
+    areas = tree.empty_on(level)
+    wanted = np.isin(areas, tree.empty_on(level, within))
+    if not np.any(wanted):
+        return None
+    rows = pyarrow.parquet.read_table(folder / empty_file(plan, level, table))
+    n_cells = int(plan.workload.tables.exact_cells[table])
+    return rows.filter(pa.array(np.repeat(wanted, n_cells)))
+
+
+def with_empty(rows: pa.Table | None, empty: pa.Table | None) -> pa.Table | None:
+    """The rows of areas, and behind them those of empty ones; None for neither."""
+    if rows is None or empty is None:
+        return empty if rows is None else rows
+    return pa.concat_tables([rows, empty]).unify_dictionaries()
 
 
 def _rows(path: Path, start: int, count: int) -> pa.Table:

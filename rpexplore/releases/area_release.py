@@ -23,12 +23,17 @@ from rpexplore.planning.areas.area_sums import area_number
 from rpexplore.planning.mechanism.reconstruction import query_attributes
 from rpexplore.releases.area_files import (
     area_files,
+    empty_file,
     items_of_areas,
     residual_file,
     rows_of_areas,
+    rows_of_empty,
     table_file,
     table_folder,
+    tables_of_empty,
     tables_of_part,
+    with_empty,
+    write_empty,
     write_residuals,
     write_table,
 )
@@ -111,7 +116,8 @@ class AreaRelease(PartRelease[AreaPlan]):
 
         Returns:
             Columns: the codes of the area on each level below the top, its name if there are
-            names, the labels of attributes, value, standard_error, lower_95, upper_95.
+            names, the labels of attributes, value, standard_error, lower_95, upper_95, and note
+            where some areas are empty or some rows impossible. Empty areas come last.
 
         Raises:
             ReleaseError: If there is no such level or table on it.
@@ -133,7 +139,10 @@ class AreaRelease(PartRelease[AreaPlan]):
                 "which is above it; give fewer codes."
             )
         areas = AreaRange.within(self.tree, depth, top, top + 1, number).slices[-1]
-        rows = rows_of_areas(self.parts, self.folder, number, table, areas)
+        rows = with_empty(
+            rows_of_areas(self.parts, self.folder, number, table, areas),
+            rows_of_empty(plan, self.folder, number, table, top),
+        )
         if rows is None:
             rows = pyarrow.parquet.read_schema(min(folder.iterdir())).empty_table()
         return frame_of(rows)
@@ -202,9 +211,24 @@ class AreaSteps:
         for part in range(len(parts.areas)):
             on_progress(WRITING, part / len(parts.areas))
             entries += self._write_part(part, folder, answers, written)
+        for level, table in tables_of_empty(self.plan):
+            entries += self._write_empty(level, table, folder, written)
         example = next(path for path in reversed(files) if files[path] is not None)
         readme = area_readme(self.plan, "/".join(example.split("/")[1:3]))
         return WrittenPart(readme, entries)
+
+    def _write_empty(
+        self, level: int, table: int, folder: Path, written: WrittenFiles
+    ) -> list[dict[str, Any]]:
+        """Write a table in empty areas, unless it is there; what the manifest says of it."""
+        path = empty_file(self.plan, level, table)
+        facts = {"attributes": list(self.plan.workload.tables.tables[table])}
+        kept = written.entries([path], **facts)
+        if kept is None:
+            write_empty(self.plan, level, table, folder)
+            kept = [file_entry(folder, path, **facts)]
+            written.note(kept)
+        return list(kept)
 
     def _write_part(
         self, part: int, folder: Path, answers: MeasuredAnswers, written: WrittenFiles

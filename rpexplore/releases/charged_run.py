@@ -52,7 +52,14 @@ from rpexplore.releases.measurement_file import (
     read_booking,
     write_booking,
 )
-from rpexplore.releases.release_steps import PartCounts, PlanSteps, RunOptions, refuse_false_claims
+from rpexplore.releases.readme import COUNTED_IMPOSSIBLE
+from rpexplore.releases.release_steps import (
+    ImpossibleRecords,
+    PartCounts,
+    PlanSteps,
+    RunOptions,
+    refuse_false_claims,
+)
 
 # ---- A charged run: everything is refused before it is booked, and it is booked before any noise.
 #
@@ -102,6 +109,7 @@ class ChargedRun:
         self.counts = [
             PartCounts(source, options, steps, self.fingerprint) for steps in self.steps.parts
         ]
+        self._impossible = ImpossibleRecords(plan)
         if self._entry is None:
             if self._record_limit is not None and account.limit_record_rho is None:
                 ledger.store.check_bookable(sets_limit=True)
@@ -113,8 +121,9 @@ class ChargedRun:
     def count(self, on_progress: Progress) -> None:
         """Count what is measured first of each part, of the records as they were found.
 
-        Raises `DataError` also if the records are not, or no longer, those that are expected, and
-        `ReleaseError` if there are too many.
+        Raises `DataError` also if the records are not, or no longer, those that are expected, or
+        have combinations that are impossible and not to be counted, and `ReleaseError` if there
+        are too many.
         """
         options = self._options
         if options.expected_fingerprint not in (None, self.fingerprint):
@@ -138,6 +147,7 @@ class ChargedRun:
                     "may be empty (the option --empty)."
                 )
             steps.check_countable(counts)
+            self._impossible.look_at(steps.plan.domain, counts)
             for before in self.counts[:place]:
                 of_part.refuse_others(before)
             # No more is in memory than one part may take; what is beyond is counted again.
@@ -146,6 +156,14 @@ class ChargedRun:
                 n_kept -= counts.n_cells
                 of_part.forget()
             del counts
+        if not options.count_impossible:
+            domain = self._plan.domain
+            for tables in self._impossible.passes():
+                counts = self._source.count(
+                    domain, tables, **options.takers(domain), person_rule=options.person_rule
+                )
+                self._impossible.look_at(domain, counts)
+            self._impossible.refuse()
 
     @property
     def origin(self) -> Mapping[str, Any]:
@@ -184,6 +202,7 @@ class ChargedRun:
             f"The plan holds what it claims, and protects {self._plan.budget.unit}.{by_rule}",
             "The records have every column that the plan needs, and each value in it is one of the "
             f"plan's{taken if takes else ''}.",
+            *self._impossible_found(),
             f"{str(self._output)!r} can be written; about {data_size(self._n_bytes)} will be.",
             f"The ledger {self.ledger.name!r} has {room}.",
             *approvals,
@@ -192,12 +211,29 @@ class ChargedRun:
         )
 
     def taken(self) -> tuple[str, ...]:
-        """How many values a category took that are missing or not in the codebook. Private."""
+        """What the curator has to know of the records that are counted. Private.
+
+        How many values a category took that are missing or not in the codebook, and how many
+        records have impossible combinations, as far as that was seen.
+        """
         taken = dict.fromkeys(one for of_part in self.counts for one in of_part.taken)
-        return tuple(
-            f"{n:,} of {name!r} {'is' if n == 1 else 'are'} {what}, and counted as {label!r}."
-            for name, what, n, label in taken
+        return (
+            *(
+                f"{n:,} of {name!r} {'is' if n == 1 else 'are'} {what}, and counted as {label!r}."
+                for name, what, n, label in taken
+            ),
+            *self._impossible.sentences(),
         )
+
+    def _impossible_found(self) -> Iterator[str]:
+        """What became of records with impossible combinations, if the codebook states any."""
+        if self._options.count_impossible and self._plan.domain.impossible:
+            yield COUNTED_IMPOSSIBLE
+        elif self._plan.domain.impossible:
+            yield (
+                "As far as the plan's columns tell, no record has a combination that the codebook "
+                "states to be impossible."
+            )
 
     @property
     def streaming_note(self) -> str:

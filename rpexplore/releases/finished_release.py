@@ -85,6 +85,8 @@ _TEXTS = (
 )  # fmt: skip
 MISSING_VALUES = "missing_values"
 """The key of a manifest for what missing values were counted as; there if any were to be."""
+COUNT_IMPOSSIBLE = "count_impossible"
+"""The key of a manifest that says that records with impossible combinations were counted."""
 _STATED = (*_TEXTS, "unknown_values", "plan_sha256", "rho", "max_records_per_person")
 # What is raised by reading facts of a run that cannot be.
 _IMPOSSIBLE = (
@@ -191,8 +193,9 @@ class Release(PartReader):
         """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
         _refuse_version_1(folder)
-        # Only releases that were approved, or had missing values counted, say so.
-        stated = (*_STATED, *({APPROVALS, MISSING_VALUES} & read_manifest(folder).keys()))
+        # Only releases of which it is true say that they were approved, or what they counted.
+        optional = {APPROVALS, MISSING_VALUES, COUNT_IMPOSSIBLE}
+        stated = (*_STATED, *(optional & read_manifest(folder).keys()))
         manifest = checked_folder(folder, FORMAT, _NOUN, stated)
         listed = {entry["path"] for entry in manifest["files"]}
         if PLAN not in listed:
@@ -207,6 +210,10 @@ class Release(PartReader):
                     facts[option] = dict(manifest[option])
             if not facts.get(MISSING_VALUES, True):  # then nothing is said of them
                 raise KeyError(MISSING_VALUES)
+            if COUNT_IMPOSSIBLE in manifest:
+                if not plan.domain.impossible:
+                    raise KeyError(COUNT_IMPOSSIBLE)
+                facts[COUNT_IMPOSSIBLE] = True
             facts |= {key: text_of(manifest, key) for key in _TEXTS}
             if APPROVALS in manifest:
                 facts |= facts_in_folder(folder, manifest[APPROVALS], plan)
@@ -422,6 +429,7 @@ def write_manifest(
         "postprocessing": "; ".join(done),
         "unknown_values": dict(note.unknown_values),
         **({MISSING_VALUES: dict(note.missing_values)} if note.missing_values else {}),
+        **({COUNT_IMPOSSIBLE: True} if note.count_impossible else {}),
         "records_per_person": note.person_rule,
         **facts_of_approvals(approvals, note.n_demanded),
     }

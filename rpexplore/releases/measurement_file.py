@@ -64,6 +64,8 @@ class MeasurementNote:
     approvals       SHA-256 of the files of approvals, in their order
     n_demanded      how many approvals the ledger demanded when the run was booked
     missing_values  attribute name -> category that took missing values
+    count_impossible
+                    whether records with impossible combinations were counted, if there were any
     """
 
     run: str
@@ -79,6 +81,7 @@ class MeasurementNote:
     approvals: Sequence[str] = ()
     n_demanded: int = 0
     missing_values: Mapping[str, str] = field(default_factory=dict)
+    count_impossible: bool = False
 
 
 @dataclass(frozen=True)

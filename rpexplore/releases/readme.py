@@ -77,7 +77,14 @@ def area_readme(plan: AreaPlan, example: str) -> str:
     """What the README.md says of tables in areas; example: a folder of one of them."""
     levels = plan.workload.tree.levels
     impossible = impossible_rows(plan.domain)
-    return _render("areas.md.j2", plan, levels=levels, example=example, impossible=impossible)
+    return _render(
+        "areas.md.j2",
+        plan,
+        levels=levels,
+        example=example,
+        impossible=impossible,
+        empty=plan.workload.tree.empty_text,
+    )
 
 
 def adaptive_readme(
@@ -96,20 +103,35 @@ def adaptive_readme(
     )
 
 
-def describe_takers(unknown_values: Mapping[str, str], missing_values: Mapping[str, str]) -> str:
-    """What out-of-codebook and missing values were counted as, in sentences; "" for nothing."""
+COUNTED_IMPOSSIBLE = (
+    "Records with combinations that the codebook states to be impossible are counted as they are, "
+    "if there are any: unbiased counts keep them, and estimates that follow the codebook are 0 "
+    "there."
+)
+"""What is said of a run that counts such records."""
+
+
+def describe_counted(
+    unknown_values: Mapping[str, str], missing_values: Mapping[str, str], *, count_impossible: bool
+) -> str:
+    """How records that do not fit the codebook were counted, in sentences; "" for none."""
     text = ""
     for what, takers in (("Out-of-codebook", unknown_values), ("Missing", missing_values)):
         if takers:
             pairs = "; ".join(f"{name}: {value}" for name, value in takers.items())
             text += f"{what} values were counted as: {pairs}. "
+    if count_impossible:
+        text += f"{COUNTED_IMPOSSIBLE} "
     return text
 
 
 def release_readme(plan: Plan, note: MeasurementNote, sections: Sequence[str]) -> str:
     """The README.md of a release, without its approvals; sections: of its parts."""
     rule = f"{note.person_rule} " if note.person_rule else ""
-    records = describe_takers(note.unknown_values, note.missing_values) + rule
+    records = describe_counted(
+        note.unknown_values, note.missing_values, count_impossible=note.count_impossible
+    )
+    records += rule
     if note.streaming_note:
         records += f"{note.streaming_note} "
     if note.escape_formulas:
@@ -127,7 +149,8 @@ def impossible_rows(domain: Domain) -> str:
         return ""
     return (
         f"The codebook states {describe_combinations(domain.impossible)}. Where no record can be "
-        f'in some rows, a further column, `{NOTE.name}`, says of each of them "{IMPOSSIBLE_NOTE}".'
+        f'in some rows, a further column, `{NOTE.name}`, says of each of them "{IMPOSSIBLE_NOTE}": '
+        "the true count is 0 there, unless it is said below that such records were counted."
     )
 
 

@@ -64,6 +64,7 @@ def release(
     missing_values: Mapping[str, str] | None = None,
     person_rule: PersonRule | None = None,
     may_be_empty: bool = False,
+    count_impossible: bool = False,
     escape_formulas: bool = False,
     parquet_only: bool = False,
     expected_fingerprint: Fingerprint | None = None,
@@ -93,6 +94,8 @@ def release(
         person_rule: How it is seen to that no person has more records than the plan protects;
             without it, that is taken for granted.
         may_be_empty: Whether a release without a single record is wanted; else it is refused.
+        count_impossible: Whether records with combinations that the codebook states to be
+            impossible are counted as they are; else they are refused. Manifest and README say so.
         escape_formulas: Whether an apostrophe stands in CSV files before texts that a spreadsheet
             would take for formulas.
         parquet_only: Whether to leave out CSV files, half of the time and two thirds
@@ -136,6 +139,7 @@ def release(
         ledger=ledger,
         limit_rho=limit_rho,
         may_be_empty=may_be_empty,
+        count_impossible=count_impossible,
         escape_formulas=escape_formulas,
         parquet_only=parquet_only,
         expected_fingerprint=expected_fingerprint,
@@ -163,6 +167,7 @@ def release(
             charged_run.streaming_note,
             *charged_run.noted_approvals(),
             missing_values=dict(options.missing_values),
+            count_impossible=options.count_impossible and bool(plan.domain.impossible),
         )
         write_note(folder, note)
         manifest = steps.write(folder, note, part_of_progress(on_progress, steps.drawn_share, 1.0))
@@ -182,6 +187,7 @@ def dry_run(
     missing_values: Mapping[str, str] | None = None,
     person_rule: PersonRule | None = None,
     may_be_empty: bool = False,
+    count_impossible: bool = False,
     escape_formulas: bool = False,
     parquet_only: bool = False,
     approvals: Sequence[str | Path | Approval] = (),
@@ -211,6 +217,7 @@ def dry_run(
         ledger=ledger,
         limit_rho=limit_rho,
         may_be_empty=may_be_empty,
+        count_impossible=count_impossible,
         escape_formulas=escape_formulas,
         parquet_only=parquet_only,
         approvals=load_approvals(approvals),

@@ -1,9 +1,10 @@
 """What a run is told, the steps of its parts, of which each kind has its own, and its counts."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
+from math import prod
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -11,9 +12,13 @@ import numpy as np
 
 from rpexplore.common.numbers import Exact
 from rpexplore.common.processes import Progress, part_of_progress
+from rpexplore.common.text import plural
 from rpexplore.data.areas import AreaShares, Work
+from rpexplore.data.counting import maximal
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.source import Counts, Fingerprint, PersonRule, Source
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.values import ImpossibleCombination, product_query
 from rpexplore.errors import DataError, PlanError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.part_plan import PartPlan
@@ -22,12 +27,13 @@ from rpexplore.planning.verification import verify
 from rpexplore.releases.adaptive_release import AdaptiveSteps
 from rpexplore.releases.area_release import AreaSteps
 from rpexplore.releases.finished_release import WrittenPart, part_folder, write_manifest
-from rpexplore.releases.measurement import Part
+from rpexplore.releases.measurement import PART_CELLS, Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.query_release import QuerySteps
 from rpexplore.releases.table_release import TableSteps
 
 _MEASURING = "Measuring with noise"
+_MOST_NAMED = 3  # impossible combinations in an error
 # Of all records (), of those with each value of an attribute (its name,), and by area (None).
 _Totals = dict[tuple[str, ...] | None, bytes]
 
@@ -43,10 +49,21 @@ class RunOptions:
     ledger: str | Path | None = None
     limit_rho: Exact | None = None
     may_be_empty: bool = False
+    count_impossible: bool = False
     escape_formulas: bool = False
     parquet_only: bool = False
     expected_fingerprint: Fingerprint | None = None
     approvals: Sequence[Approval] = ()
+
+    def takers(self, domain: Domain) -> dict[str, Any]:
+        """What takes values that are in no category, as `Source.count` has it."""
+        return {
+            option: {name: value for name, value in takers.items() if name in domain.names}
+            for option, takers in (
+                ("unknown_values", self.unknown_values),
+                ("missing_values", self.missing_values),
+            )
+        }
 
 
 @dataclass(frozen=True)
@@ -221,14 +238,7 @@ class PartCounts:
     ) -> None:
         self._plan, self._source, self._options, self._steps = steps.plan, source, options, steps
         self._parts, self._fingerprint = steps.parts, fingerprint
-        names = self._plan.domain.names
-        self._takers = {
-            option: {name: value for name, value in takers.items() if name in names}
-            for option, takers in (
-                ("unknown_values", options.unknown_values),
-                ("missing_values", options.missing_values),
-            )
-        }
+        self._takers = options.takers(self._plan.domain)
         self.taken: tuple[tuple[str, str, int, str], ...] = ()  # as of `Counts`
         self._kept: Counts | None = None
         self._kept_tables: Sequence[Sequence[int]] = ()
@@ -384,3 +394,113 @@ def _with_progress(
         on_progress(_MEASURING, n_done / n_measured)
         yield piece
         n_done += piece.size
+
+
+class ImpossibleRecords:
+    """How many records have combinations that the codebook states to be impossible. Private.
+
+    Read off the counts of a plan's parts where one of their tables has all attributes of a
+    combination; the others are counted for it, in as few passes over the records as memory allows.
+    Of a combination with an attribute that the plan does not read, no record tells; only cells that
+    the combinations rule out whatever that attribute is are looked at.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._domain = domain = plan.domain
+        counted = {
+            part.domain.names[index] for part in plan.parts for index in part.attribute_indices
+        }
+        self._left = [one for one in domain.impossible if counted.issuperset(one.names)]
+        self._looks_at_cells = len(self._left) < len(domain.impossible)
+        self._found: dict[str, int] = {}
+
+    def look_at(self, domain: Domain, counts: Counts) -> None:
+        """See what these counts tell; domain: that of their tables."""
+        for one in self._left[:]:
+            with suppress(KeyError):  # of an attribute, or a table, that is not there
+                self._see(one, self._table(domain, counts, one.names))
+                self._left.remove(one)
+        if self._looks_at_cells:
+            self._look_at_cells(domain, counts)
+
+    def passes(self) -> Iterator[list[tuple[int, ...]]]:
+        """The tables, of the plan's domain, to be counted at a time for what is still not known.
+
+        Raises `DataError` for a combination of so many values that no table of them fits.
+        """
+        tables = maximal(self._domain.positions(one.names) for one in self._left)
+        batch, n_cells = list[tuple[int, ...]](), 0
+        for table in tables:
+            size = prod(self._domain.sizes[list(table)].tolist())
+            if size > PART_CELLS:
+                names = " × ".join(self._domain.names[index] for index in table)
+                raise DataError(
+                    f"Whether records have the impossible combinations of {names} cannot be "
+                    f"checked: these have {size:,} values together. State them with fewer "
+                    "attributes, or count such records as they are (the option "
+                    "--count-impossible; in Python count_impossible=True)."
+                )
+            if batch and n_cells + size > PART_CELLS:
+                yield batch
+                batch, n_cells = [], 0
+            batch.append(table)
+            n_cells += size
+        if batch:
+            yield batch
+
+    def refuse(self) -> None:
+        """Raise `DataError` for what was found, by the names of combinations."""
+        if not self._found:
+            return
+        few, is_one = list(self._found)[:_MOST_NAMED], len(self._found) == 1
+        more = len(self._found) - len(few)
+        raise DataError(
+            f"The records have {'a combination' if is_one else 'combinations'} that the codebook "
+            f"states to be impossible: {'; '.join(few)}{f'; and {more:,} more' if more else ''}. "
+            "Correct the records, or the codebook, or count such records as they are (the option "
+            "--count-impossible; in Python count_impossible=True).",
+            private=" ".join(self.sentences()),
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """How many records have each combination. Private."""
+        return tuple(
+            f"{plural(n, 'record')} {'has' if n == 1 else 'have'} {text}."
+            for text, n in self._found.items()
+        )
+
+    def _see(self, one: ImpossibleCombination, table: np.ndarray) -> None:
+        chosen = product_query(self._domain, dict(one.selections))
+        cells = table[np.ix_(*(np.array(chosen[name], dtype=bool) for name in one.names))]
+        if n := int(cells.sum()):
+            self._found[one.text] = n
+
+    def _look_at_cells(self, domain: Domain, counts: Counts) -> None:
+        """See to cells in which no record can be, whatever attributes hold that are not read."""
+        zeros = self._domain.structural_zeros
+        own = [
+            [domain.names[index] for index in table if index < len(domain)]
+            for table in counts.tables
+        ]
+        for table in maximal(
+            self._domain.positions(
+                [name for name in names if self._domain.position(name) in zeros.kinds]
+            )
+            for names in own
+        ):
+            possible = zeros.possible(table)
+            if possible is None:
+                continue
+            names = [self._domain.names[index] for index in table]
+            if n := int(self._table(domain, counts, names)[~possible].sum()):
+                self._found[f"values of {' × '.join(names)} that no possible record has"] = n
+
+    @staticmethod
+    def _table(domain: Domain, counts: Counts, names: Collection[str]) -> np.ndarray:
+        """The counts of a table with its axes in the order of these names.
+
+        Raises `KeyError` where there are none.
+        """
+        known = {name: index for index, name in enumerate(domain.names)}
+        indices = np.array([known[name] for name in names])
+        return counts.counts(np.sort(indices).tolist()).transpose(np.argsort(np.argsort(indices)))

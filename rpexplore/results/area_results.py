@@ -126,13 +126,18 @@ class AreaResults(PartReader):
         """The tables of one area."""
         return AreaTables(self, int(self.tree.level_of[area]), slice(area, area + 1), "")
 
-    def side_by_side(self, level: int, areas: slice) -> "AreaTables":
-        """The tables of areas of a level that follow one another, with one row an area and cell."""
+    def side_by_side(
+        self, level: int, areas: slice, empty: Sequence[int] | np.ndarray = ()
+    ) -> "AreaTables":
+        """The tables of areas of a level that follow one another, with one row an area and cell.
+
+        empty: of empty areas that are to be in answers, too
+        """
         name = self.tree.levels[level]
         figures = [column.name for column in PROCESSED]
         while name in (*self.plan.domain.names, *figures):
             name += " (area)"
-        return AreaTables(self, level, areas, name)
+        return AreaTables(self, level, areas, name, tuple(int(area) for area in empty))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,12 +146,14 @@ class AreaTables(Figures):
 
     areas  that follow one another on a level, by their numbers
     axis   the column that says which area a row is of, before all attributes; "" for one area
+    empty  empty areas that `answers` has behind the others, by their numbers
     """
 
     results: AreaResults
     level: int
     areas: slice
     axis: str
+    empty: tuple[int, ...] = ()
 
     @property
     def label(self) -> str:
@@ -276,9 +283,11 @@ class AreaTables(Figures):
         for index in reversed(indices):
             values = values @ vectors[index]
         variances = np.array([noise.covariance(vectors, vectors) for noise in noises])[own]
-        labels = [self._labels(areas)] if self.axis else []
         if not self.axis:
-            values, variances = values[0], variances[0]
+            return frame_of(table_of_cells([], values[0], variances[0]))
+        nothing = np.zeros(len(self.empty))
+        values, variances = np.append(values, nothing), np.append(variances, nothing)
+        labels = [self._labels(np.append(areas, np.array(self.empty, dtype=np.int64)))]
         return frame_of(table_of_cells(labels, values, variances))
 
     def reading_lines(self, *attributes: str) -> str:

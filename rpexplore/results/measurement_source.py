@@ -39,6 +39,8 @@ class MeasurementSource:
     run           the name of the run that released it; "" for a noisy marginal
     missing_values
                   attribute name -> category that took missing values
+    count_impossible
+                  whether records with impossible combinations were counted as they are
 
     Raises `BudgetError` for a ρ or a number of records that is not positive.
     """
@@ -52,6 +54,7 @@ class MeasurementSource:
     person_rule: str = ""
     run: str = ""
     missing_values: Mapping[str, str] = field(default_factory=dict)
+    count_impossible: bool = False
 
     def __post_init__(self) -> None:
         Budget(
@@ -73,6 +76,7 @@ class MeasurementSource:
             person_rule=release.manifest["records_per_person"],
             run=release.manifest["run"],
             missing_values=manifest.get("missing_values", {}),
+            count_impossible=manifest.get("count_impossible", False),
         )
 
     @property
@@ -97,6 +101,7 @@ class MeasurementSource:
             "records_per_person": self.person_rule,
             "run": self.run,
             **({"missing_values": dict(self.missing_values)} if self.missing_values else {}),
+            **({"count_impossible": True} if self.count_impossible else {}),
         }
 
     @classmethod
@@ -114,6 +119,7 @@ class MeasurementSource:
             text_of(content, "records_per_person"),
             text_of(content, "run"),
             {name: text_of(missing_values, name) for name in missing_values},
+            count_impossible="count_impossible" in content,
         )
 
 

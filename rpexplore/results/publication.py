@@ -72,8 +72,13 @@ class Publication:
         return schema.marked(table)
 
     def publishable(self, frame: pd.DataFrame) -> np.ndarray:
-        """Whether each cell is publishable, bool: smooth cells by their model-based error."""
-        return are_publishable_as_estimated(*_errors_and_counts(frame), self.cv_limit)
+        """Whether each cell is publishable, bool: smooth cells by their model-based error.
+
+        So are the cells of empty areas, which are exactly 0 and have no noise.
+        """
+        errors, counts = _errors_and_counts(frame)
+        are_exact = (errors == 0) & (counts == 0) & (not Schema.of(frame).is_smooth)
+        return are_exact | are_publishable_as_estimated(errors, counts, self.cv_limit)
 
     def hides(self, estimate: float, standard_error: float) -> bool:
         """Whether a noisy count is left empty."""

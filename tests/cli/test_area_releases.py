@@ -175,6 +175,33 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
     assert "more" not in released.files()
 
 
+def test_areas_that_are_stated_to_be_empty_are_0_everywhere(run):
+    Path("areas.csv").write_text("state,town,empty\nN,1,\nN,2,yes\nS,1,no\nS,2,\n", "utf-8")
+    Path("people.csv").write_text("state,town,sex\nN,1,F\nS,1,M\nS,2,F\n", "utf-8")
+    says = "1 area (1 on town) is stated to be empty"
+    assert says in run.done("schema", "codebook.csv", "--areas", "areas.csv", "--out", "c.json")
+    run.done(
+        "plan", "codebook.csv", "--areas", "areas.csv", "--table", "town,sex", "--table", "town",
+        "--rho", "1", "--out", "plan.json",
+    )  # fmt: skip
+    assert says in run.done("show", "plan.json")
+    run.done("release", "plan.json", "people.csv", "--out", "out")
+    on_level = run.json("answer", "out", "--level", "town", "--csv", "towns.csv")["answers"]
+    assert [row["value"] == row["standard_error"] == 0 for row in on_level] == [
+        False, False, False, True,
+    ]  # fmt: skip
+    refused = run.refused("answer", "out", "--area", "N > 2")
+    assert "stated to be empty: " in refused
+    Path("totals.csv").write_text("state,town,total\nall,,3\nN,,1\nS,,2\nN,2,0\n", "utf-8")
+    both = ("--nonnegative", "--round", "--known-totals", "totals.csv")
+    assert run.json("postprocess", "out", *both, "--out", "whole")["known_totals"] == 3
+    Path("people.csv").write_text("state,town,sex\nN,2,F\n", "utf-8")
+    refusal = run("release", "plan.json", "people.csv", "--out", "more")
+    assert refusal.exit_code == 2
+    assert "or that of an area stated to be empty" in refusal.stderr
+    assert "Nothing was charged" in refusal.stderr
+
+
 def test_a_plan_for_areas_has_a_report(released):
     counts = ("--expected-count", "90")
     useful = released.json("show", "plan.json", *counts)["publishable"]

@@ -40,6 +40,29 @@ def test_what_is_made_of_tables_says_that_other_parts_are_left_out(released, ver
     assert ASIDE in " ".join(released.done(*verb).split())
 
 
+def test_areas_are_processed_beside_tables_without_known_totals(released):
+    text = released.done("postprocess", "out", "--nonnegative", "--out", "made")
+    assert "--nonnegative --round --in-areas makes whole counts of these" in " ".join(text.split())
+    both = ("--nonnegative", "--round", "--in-areas")
+    assert released.json("postprocess", "out", *both, "--out", "whole")["known_totals"] == 0
+    assert "town" in Path("whole/README.md").read_text("utf-8")
+    refused = released.refused("postprocess", "made", *both, "--out", "more")
+    assert "--in-areas goes with a release of tables in areas" in refused
+
+
+def test_sums_that_have_no_standard_error_say_why(released):
+    Path("lists.csv").write_text("list,town\na,a1\n", "utf-8")
+    released.done(
+        "plan", "book.csv", "--areas", "areas.csv", "--up-to", "1", "--level", "town=none",
+        "--rho", "1", "--out", "few.json",
+    )  # fmt: skip
+    shown = ("show", "few.json", "--areas", "lists.csv")
+    assert "not all of these areas have this table" in released.done(*shown)
+    assert {row["note"] for row in released.json(*shown)["sums"]} == {
+        "not all of these areas have this table"
+    }
+
+
 def test_rehearsals_are_of_the_tables_of_the_plan(released):
     counts = ("--expected-count", "90")
     assert "not tables in areas and own counts" in released.done("rehearse", "plan.json", *counts)

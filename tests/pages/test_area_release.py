@@ -1,5 +1,6 @@
 """Areas in the app from the run on records to tables, area by area."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -37,6 +38,33 @@ def released(app, tmp_path):
     session.open("release")
     set_up(session, records, output)
     return session, records, output
+
+
+def test_empty_areas_are_said_where_areas_are_opened_and_looked_at(app, tmp_path):
+    towns = TOWNS.replace(b"\n", b",\n").replace(b"town,", b"town,empty") + b"N|3,yes\n"
+    areas = {**CODEBOOK["fields"][0]["areas"], "sha256": hashlib.sha256(towns).hexdigest()}
+    codebook = {"fields": [{"name": "home", "areas": areas}, CODEBOOK["fields"][1]]}
+    session = drop(
+        alone(app("areas")),
+        ("register.json", json.dumps(codebook).encode(), "application/json"),
+        ("towns.csv", towns, "text/csv"),
+    )
+    assert session.metrics()["Areas"] == "6"
+    assert "1 area (1 on town) is stated to be empty" in plain(session.texts("markdown"))
+    show(session, "Plan")
+    planned(session)
+    records, output = tmp_path / "people.csv", tmp_path / "towns"
+    records.write_text("".join(f"{','.join(row)}\n" for row in [("town", "sex"), *PEOPLE]))
+    session.open("release")
+    open_dialog(set_up(session, records, output).press("Dry run"))
+    finish(session.press("Spend"))
+    session.open("results")
+    session.selectbox(key="areas shown within 0").select("3 areas of the level town, side by side")
+    session.run()
+    assert not session.exception
+    assert "1 area of the level stated to be empty" in plain(session.texts("caption"))
+    done = Release.load(output).part("areas")
+    assert done.table("town")["value"].tolist()[3:] == [0]
 
 
 def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):

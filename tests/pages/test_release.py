@@ -169,6 +169,19 @@ def test_missing_values_are_counted_where_the_curator_says(app, records, tmp_pat
     )
 
 
+def test_impossible_records_are_refused_until_the_curator_has_them_counted(app, tmp_path):
+    sex = rp.Attribute("sex", rp.Categories(("f", "m")))
+    age = rp.Attribute("age", rp.Integers(0, 2))
+    (tmp_path / "people.csv").write_text("sex,age\nf,0\nm,1\n")
+    scenario = Scenario(rp.Domain((sex, age), ({"sex": "f", "age": "0"},)))
+    session = set_up(app("release", scenario), tmp_path / "people.csv", tmp_path / "out")
+    session.press("Dry run")
+    assert "impossible: sex=f age=0." in plain(session.texts("error"))
+    session.checkbox(key="count impossible").check().run()
+    session.press("Dry run")
+    assert "impossible are counted as they are" in plain(session.texts("success"))
+
+
 def test_what_holds_no_records_or_other_columns_is_refused(app, tmp_path):
     (tmp_path / "a.txt").touch()
     (tmp_path / "a.csv").touch()

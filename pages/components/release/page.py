@@ -22,6 +22,7 @@ from pages.components.release.progress import (
     run_elsewhere,
 )
 from pages.components.release.records import (
+    count_impossible_input,
     data_source,
     person_rule_input,
     taker_caption,
@@ -114,6 +115,7 @@ def _set_up(planned: Plan) -> None:
     _leave_used_folder()
     form = ReleaseForm(planned, data)
     takers = taker_inputs(form)
+    count_impossible = count_impossible_input(planned)
     person_rule = person_rule_input(form)
     st.subheader("Output and cost")
     place = st.container()
@@ -156,6 +158,7 @@ def _set_up(planned: Plan) -> None:
         output=output,
         missing_values=takers["missing_values"],
         unknown_values=takers["unknown_values"],
+        count_impossible=count_impossible,
         person_rule=person_rule,
         ledger=ledger,
         limit=limit,

@@ -20,6 +20,7 @@ from rpexplore.data.files.offered import records
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.values import describe_combinations
 from rpexplore.errors import DataError, RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios import examples
@@ -258,6 +259,19 @@ def _taker_input(form: ReleaseForm, asked: _Takers) -> dict[str, str]:
     if None in takers.values():
         form.wait(f"Choose the category for {noun.lower()} above to go on.")
     return {name: value for name, value in takers.items() if value is not None}
+
+
+def count_impossible_input(planned: Plan) -> bool:
+    """Whether records with impossible combinations are counted; asked if the codebook has some."""
+    stated = planned.domain.impossible
+    return bool(stated) and st.checkbox(
+        "Count records with impossible combinations as they are",
+        key="count impossible",
+        persist_state="session",
+        help=f"The codebook states {escaped(describe_combinations(stated))}. Without this, such "
+        "records are refused, before anything is spent. With it, unbiased counts keep them, "
+        "estimates that follow the codebook are 0 there, and the release says so.",
+    )
 
 
 def taker_caption(domain: Domain, takers: Mapping[str, Mapping[str, str]]) -> None:

@@ -82,6 +82,7 @@ class ReleaseInputs:
     account: Account
     escape_formulas: bool = False  # in CSV files
     parquet_only: bool = False
+    count_impossible: bool = False
     approvals: tuple[Approval, ...] = ()
     expected_fingerprint: Fingerprint | None = None  # what a dry run has seen of the records
 
@@ -102,6 +103,7 @@ class ReleaseInputs:
             self.output,
             unknown_values=self.unknown_values,
             missing_values=self.missing_values,
+            count_impossible=self.count_impossible,
             person_rule=self.person_rule,
             ledger=self.ledger.name,
             limit_rho=self.limit,

@@ -130,6 +130,11 @@ def _shown(results: AreaResults, top: int) -> AreaTables:
             width=180,
         )
         some = slice(first, min(first + _AT_ONCE, some.stop))
+    if len(tree.empty_on(level, top)):
+        st.caption(
+            f"{plural(len(tree.empty_on(level, top)), 'area')} of the level stated to be empty: "
+            "exactly 0; the files of the release have them as well."
+        )
     return kept(results.side_by_side, level, some)
 
 

@@ -76,5 +76,5 @@ def area_levels(opened: AreaStudy) -> None:
         ("Levels", f"{len(tree.levels):,}", escaped(f"attribute {opened.attribute}")),
         ("Other attributes", f"{len(domain):,}", escaped(joined(domain.names))),
     )
-    st.markdown(escaped(describe_levels(sizes)))
+    st.markdown(escaped(" ".join(filter(None, [describe_levels(sizes), tree.empty_text]))))
     numbers(sizes, LEVEL_COLUMNS, "levels.csv", "The levels of the areas")

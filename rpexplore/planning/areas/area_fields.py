@@ -86,7 +86,9 @@ FIELDS = record(
             "One row an area, level by level from the top, the parts of an area behind each"
             " other in ascending order of their codes: parent (int32: the row from 0 of the"
             " area that it is a part of, -1 for the top), code (a text, unique among the "
-            "parts of an area) and, where areas have names, name."
+            "parts of an area) and, where areas have names, name. Where some areas are known to "
+            "have nobody, these follow, level by level, and empty (boolean) tells; they are in no "
+            "number of areas here."
         ),
         precisions=sha256(
             "One row for all neighbouring parts of one area that are not divided and asked "

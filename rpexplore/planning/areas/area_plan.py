@@ -245,7 +245,8 @@ class AreaPlan(CertifiedPlan):
         Returns:
             One row a list and table, the least accurate first: list, attributes, areas (in the
             list), standard_error (of a cell of the sum of the areas' unbiased tables, the root
-            mean square where cells differ; NaN where one of them has no answer).
+            mean square where cells differ; NaN where one of them has no answer), note (why there
+            is none).
 
         Raises:
             DomainError: For an area that is not there, or that a list counts twice.
@@ -439,6 +440,7 @@ def area_summary(plan: "AreaPlan") -> str:
     rows = [
         f"Plan for {plural(plan.n_items, 'table')} in {plural(tree.n_areas, 'area')} on "
         f"{plural(len(tree.levels), 'level')}",
+        *([f"  Empty      {tree.empty_text}"] if tree.empty_text else []),
         *plan.privacy_lines,
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.proven}",

@@ -28,6 +28,10 @@ AreaName = int | str | Sequence[str]
 AreaLists = Mapping[str, Iterable[AreaName] | str] | AreaName
 
 
+NO_ANSWER = "not all of these areas have this table"
+"""The note beside a sum that has no standard error."""
+
+
 @dataclass(frozen=True, eq=False)
 class AreaSums:
     """Lists of areas, each of which is added up; the areas of a list do not overlap.
@@ -152,6 +156,7 @@ def accuracy_of_sums(
             "standard_error": np.sqrt(variances.T.ravel()),
         }
     )
+    table["note"] = np.where(table["standard_error"].isna(), NO_ANSWER, "")
     return table.sort_values("standard_error", ascending=False, kind="stable", ignore_index=True)
 
 
@@ -162,15 +167,28 @@ def variances_of_sums(plan: "AreaPlan", sums: AreaSums) -> np.ndarray:
 
 
 def area_number(tree: AreaTree, area: AreaName) -> int:
-    """The number of an area; `DomainError` for the codes of none. A number is left as it is."""
+    """The number of an area; `DomainError` for the codes of none, and for an empty area.
+
+    A number is left as it is.
+    """
+    number = number_with_empty(tree, area)
+    if isinstance(area, str | Sequence) and number >= tree.n_areas:
+        tree.find(tree.path(number))  # raises
+    return number
+
+
+def number_with_empty(tree: AreaTree, area: AreaName) -> int:
+    """The number of an area, which may be an empty one, as `area_number`."""
     if isinstance(area, str):
         return int(_by_own_codes(tree, [area], "The area")[0])
     if not isinstance(area, Sequence):
         return area
-    highest = tree.codes.slice(1, int(tree.n_parts[0]))
-    if len(area) == 1 and highest.index(area[0]).as_py() < 0:
-        return area_number(tree, area[0])
-    return tree.find(area)
+    try:
+        return tree.find(area, empty=True)
+    except DomainError:
+        if len(area) > 1:
+            raise
+        return number_with_empty(tree, area[0])
 
 
 def _by_own_codes(tree: AreaTree, codes: Sequence[str], source: str) -> np.ndarray:
@@ -182,9 +200,10 @@ def _by_own_codes(tree: AreaTree, codes: Sequence[str], source: str) -> np.ndarr
 def area_numbers(
     tree: AreaTree, areas: Iterable[AreaName] | str, source: str = "The list of areas"
 ) -> np.ndarray:
-    """The numbers of areas, or of the one with this code, int64[n].
+    """The numbers of areas, or of the one with this code, int64[n]; empty areas are left out.
 
-    source: what has them, for errors; `DomainError` for none, and for areas that are not there
+    source: what has them, for errors; `DomainError` for none, for empty areas only, and for areas
+    that are not there
     """
     given = [areas] if isinstance(areas, str) else list(areas)
     if len(given) == 0:
@@ -193,17 +212,26 @@ def area_numbers(
     codes = [area for area in given if isinstance(area, str)]
     by_code = iter(_by_own_codes(tree, codes, source).tolist() if codes else ())
     numbers = np.asarray(
-        [next(by_code) if isinstance(area, str) else area_number(tree, area) for area in given]
+        [
+            next(by_code) if isinstance(area, str) else number_with_empty(tree, area)
+            for area in given
+        ]
     )
     if numbers.dtype.kind not in "iu":
         raise DomainError(
             f"{source} must name areas by their numbers or by their codes from below "
             f"{tree.levels[0]!r}, got {given[0]!r}."
         )
-    outside = (numbers < 0) | (numbers >= tree.n_areas)
+    outside = (numbers < 0) | (numbers >= tree.n_all)
     if np.any(outside):
         raise DomainError(
             f"{source} has the number {int(numbers[np.argmax(outside)]):,}; the areas "
             f"have the numbers 0 to {tree.n_areas - 1:,}."
+        )
+    numbers = numbers[numbers < tree.n_areas]
+    if not len(numbers):
+        raise DomainError(
+            f"{source} has no areas but such as are stated to be empty: their counts are 0, "
+            "without noise; leave it out."
         )
     return numbers.astype(np.int64)

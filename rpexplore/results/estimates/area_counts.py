@@ -22,10 +22,11 @@ import pyarrow.parquet
 
 from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.common.template_text import text_from_template
+from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.result_schema import PROCESSED_VALUE, frame_of
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.areas.area_sums import AreaName, area_number
-from rpexplore.releases.area_files import table_file, tables_of_part
+from rpexplore.planning.areas.area_sums import AreaName, area_number, number_with_empty
+from rpexplore.releases.area_files import empty_file, table_file, tables_of_empty, tables_of_part
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.area_release import AreaRelease
 from rpexplore.releases.atomic_folder import check_new
@@ -149,7 +150,7 @@ def whole_area_counts(
     tree = plan.workload.tree
     check_new(output)
     cells = cells_of(plan)
-    numbers = {area_number(tree, area): int(total) for area, total in (totals or {}).items()}
+    numbers = _totals_by_number(tree, totals or {})
     all_totals, source = known_totals(tree, numbers), MeasurementSource.of(in_areas)
     parts = AreaParts(plan)
     answers = ReleasedAnswers(parts, in_areas.folder)
@@ -171,6 +172,7 @@ def whole_area_counts(
             )
             found = _by_level(within, parts.level, some, own, last)
             entries += _write_part(in_areas, parts, part, cells, found, folder)
+        entries += _write_empty(in_areas, folder)
         text = text_from_template(
             "rpexplore.results",
             "area_counts.md.j2",
@@ -178,6 +180,7 @@ def whole_area_counts(
             guarantee=guarantee([source]),
             levels=tree.levels,
             n_totals=len(numbers),
+            empty=tree.empty_text,
             source=source,
         )
         (folder / "README.md").write_text(text, encoding="utf-8", newline="\n")
@@ -225,6 +228,31 @@ def _write_part(
         names = [plan.workload.tree.levels[level], *plan.workload.tables.tables[table]]
         entries.append(file_entry(folder, path, attributes=names))
     return entries
+
+
+def _write_empty(release: AreaRelease, folder: Path) -> list[dict[str, Any]]:
+    """Write the tables of empty areas; what the manifest says of their files."""
+    plan, entries = release.plan, []
+    for level, table in tables_of_empty(plan):
+        n_cells = int(plan.workload.tables.exact_cells[table])
+        zeros = np.zeros(len(plan.workload.tree.empty_on(level)) * n_cells, dtype=np.int64)
+        path = empty_file(plan, level, table)
+        _write_table(release.folder / path, folder / path, zeros)
+        names = [plan.workload.tree.levels[level], *plan.workload.tables.tables[table]]
+        entries.append(file_entry(folder, path, attributes=names))
+    return entries
+
+
+def _totals_by_number(tree: AreaTree, totals: Mapping[AreaName, int]) -> dict[int, int]:
+    """Known totals by the numbers of areas; of empty ones, whose total is 0, none."""
+    numbers = {}
+    for area, total in totals.items():
+        number = number_with_empty(tree, area)
+        if number < tree.n_areas:
+            numbers[number] = int(total)
+        elif int(total):
+            area_number(tree, tree.path(number))  # which says that it is empty
+    return numbers
 
 
 def _write_table(released: Path, path: Path, values: np.ndarray) -> None:

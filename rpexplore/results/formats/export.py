@@ -400,7 +400,9 @@ def decimals_of(rows: pa.Table) -> int:
     by_model = schema.is_smooth and not schema.has_unbiased
     if schema.has("error"):
         errors = np.asarray(rows[schema.name("error")])
-    return csv_decimals(max(errors.min(), LEAST_ERROR) if by_model else errors.min(), largest)
+    if by_model:
+        return csv_decimals(max(errors.min(), LEAST_ERROR), largest)
+    return csv_decimals(errors.min(where=errors > 0, initial=np.inf), largest)  # 0 in empty areas
 
 
 def _key(rows: pa.Table, columns: Sequence[Column]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from rpexplore.privacy.conversions import USUAL_DELTAS
 from rpexplore.releases.finished_release import FORMAT as RELEASE
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
-from rpexplore.releases.readme import describe_takers
+from rpexplore.releases.readme import describe_counted
 from rpexplore.reports.evidence import nist_checklist
 from rpexplore.reports.first_pages import label
 from rpexplore.reports.section import Checklist, Facts
@@ -183,8 +183,10 @@ def registry_entry(release: Release, answers: RegistryAnswers) -> dict[str, Any]
         "implementation": {
             "preprocessing_and_hyperparameter_tuning": _text(
                 told.get("Choices that depend on data"),
-                describe_takers(
-                    manifest["unknown_values"], manifest.get("missing_values", {})
+                describe_counted(
+                    manifest["unknown_values"],
+                    manifest.get("missing_values", {}),
+                    count_impossible=manifest.get("count_impossible", False),
                 ).strip(),
                 answers.exploration,
             ),

@@ -273,3 +273,24 @@ def test_a_task_that_is_killed_and_tried_again_publishes_one_noise(what, tmp_pat
     command = [sys.executable, "-m", "tests.data.engines.lost_task", str(tmp_path), what]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_impossible_records_and_those_in_empty_areas_are_refused_in_every_engine(stored, tmp_path):
+    """The combination is of attributes that no table has together: it is counted for the check."""
+    domain = rp.Domain(DOMAIN.attributes, ({"sex": "1", "age": "2"},))
+    tree = rp.AreaTree.from_columns({"region": list("NNS"), "town": list("123")}, empty=[0, 1, 0])
+    tables = rp.Workload.of(domain, [("sex",), ("age",)])
+    areas = rp.AreaWorkload.of_levels(tree, {"town": tables})
+    plan = rp.plan(rp.Request(tables=tables, areas=areas, budget=rp.Budget(rho=1)))
+    rows = {"region": ["N", "S"], "town": ["1", "3"], "sex": ["1", "0"], "age": [1, 2]}
+
+    def refusal(changed) -> rp.RpexploreError:
+        source = stored(pa.table({**rows, **changed}))
+        with pytest.raises(rp.RpexploreError) as caught:
+            rp.dry_run(plan, source, tmp_path / "out", ledger=tmp_path / "ledger.sqlite")
+        return caught.value
+
+    error = refusal({"age": [2, 2]})
+    assert "impossible: sex=1 age=2." in str(error)
+    assert error.private == "1 record has sex=1 age=2."
+    assert "or that of an area stated to be empty" in str(refusal({"town": ["2", "3"]}))

@@ -88,6 +88,9 @@ def test_standard_errors_of_tables_are_those_of_the_areas_answers():
         found_two = sorted(errors[name, table] for name in of_two)
         assert found_two == pytest.approx(extremes, rel=1e-12)
     assert np.isnan(errors["N1", ("age",)])  # towns have no ages
+    notes = found.set_index(["list", "attributes"])["note"]
+    assert set(notes[errors.isna()]) == {"not all of these areas have this table"}
+    assert set(notes[errors.notna()]) == {""}
     assert errors["N3", ("sex",)] == errors["also N3", ("sex",)]
     of_sexes = plan.accuracy_of_sums({"N3": [("N", "3")]}, ["sex"])
     alone = plan.accuracy_of_sums(("N", "3"), ["sex"])  # one area, called by its codes
