@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.data.areas import AreaCoder, AreaCuts
 from rpexplore.data.coding import (
-    BLANKS,
+    Declared,
     Faults,
     Takers,
     as_numbers,
@@ -32,6 +32,7 @@ from rpexplore.data.source import (
     PersonRule,
     Source,
 )
+from rpexplore.domain.dates import BLANKS
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
@@ -56,8 +57,8 @@ class BatchSource(Source):
         of its own. Raises `DataError` for a column that is not there once.
         """
 
-    def declared_missing(self) -> Mapping[str, Sequence[tuple[float, float]]]:
-        """Column -> ranges of numbers, ends included, that the records themselves call missing."""
+    def declared_missing(self) -> Mapping[str, Declared]:
+        """Column -> what the records themselves declare missing."""
         return {}
 
     def remarks(self) -> tuple[str, ...]:

@@ -9,10 +9,16 @@ from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import is_text, plural
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Dates, Integers
 from rpexplore.domain.codebook import schema_in_json
 from rpexplore.domain.codebook_formats import dictionary_kind, draft_of_file
-from rpexplore.domain.domain import TO_COMPLETE, Domain, is_unfinished, label_from_records
+from rpexplore.domain.domain import (
+    Domain,
+    completed,
+    is_unfinished,
+    label_from_records,
+    to_complete,
+)
 from rpexplore.domain.values import combination_from_text, stated_combinations
 from rpexplore.errors import DomainError
 from rpexplore.planning.table_plan import TablePlan
@@ -138,12 +144,14 @@ def domain_of_columns(
     *,
     from_records: Collection[str] = (),
     present: Domain | None = None,
+    missing: Mapping[str, Sequence[tuple[str, str]]] | None = None,
 ) -> Domain:
     """The domain of a data file's columns: {name: its values}, without values to be completed.
 
     from_records: the columns whose values come from records, which their labels then say as well.
     present: the domain that they are added to; what it has already stays, but for values that it
     waits for.
+    missing: by column, the values that stand for no answer, and their labels.
     """
     attributes = {attribute.name: attribute for attribute in present or ()}
     for name, values in columns.items():
@@ -151,8 +159,10 @@ def domain_of_columns(
             label = attributes[name].label if name in attributes else ""
             if name in from_records:
                 label = label_from_records(label)
-            listed = Categories(tuple(values)) if values else TO_COMPLETE
-            attributes[name] = Attribute(name, listed, label)
+            waiting = to_complete(name, label, (missing or {}).get(name, ()))
+            if values:
+                waiting = completed(waiting, Categories(tuple(values)))
+            attributes[name] = waiting
     return (present or Domain(())).with_attributes(attributes.values())
 
 
@@ -163,6 +173,8 @@ def why_no_csv(domain: Domain) -> str:
         if isinstance(values, Bins) or (isinstance(values, Integers) and values.step > 1):
             name = attribute.name
             return f"A CSV codebook lists single values; {name} groups numbers. JSON holds all."
+        if isinstance(values, Dates):
+            return f"A CSV codebook has no dates, as {attribute.name} has. JSON holds all."
         if isinstance(values, Integers) and values.missing:
             return f"A CSV codebook has no cell for missing numbers of {attribute.name}. JSON has."
     if int(domain.sizes.sum()) > _MAX_CSV_LINES:

@@ -19,7 +19,7 @@ from rpexplore.workload.value_comparisons import (
     MIRRORED,
     Value,
     bounds,
-    decimal_text,
+    limit_text,
     value_names,
     values_where,
 )
@@ -438,7 +438,7 @@ def _run(attribute: Attribute, first: int, last: int) -> str:
     """The condition of the values first … last of whole numbers or intervals."""
     lows, highs, closed = bounds(attribute)
     name = text_of_name(attribute.name)
-    low, high = decimal_text(lows[first]), decimal_text(highs[last])
+    low, high = limit_text(attribute, lows[first]), limit_text(attribute, highs[last])
     up_to = "<=" if closed[last] else "<"
     if lows[first] == highs[last]:
         return f"{name} == {low}"

@@ -26,7 +26,7 @@ def edited(changes, domain=DOMAIN):
 def test_grid_shows_every_attribute():
     grid = grids.codebook_grid(DOMAIN).set_index("name")
     assert grid["size"].tolist() == [20, 2, 2]
-    assert grid.loc["age", ["minimum", "maximum", "step"]].tolist() == [0, 99, 5]
+    assert grid.loc["age", ["minimum", "maximum", "step"]].tolist() == ["0", "99", "5"]
     assert grid.loc["sex", "values"] == ["F", "M"]
     assert grid.loc["income", "values"] == ["0", "500", "1000.5"]
     assert grid["kind"].tolist() == [grids.INTEGERS, grids.CATEGORIES, grids.BINS]

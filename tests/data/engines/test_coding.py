@@ -101,7 +101,7 @@ def test_spark_finds_nothing_that_is_something_else_in_files(most_in_a_method, s
         assert np.any(found >= 0), attribute.name
         assert np.count_nonzero(found == MISSING) == column.null_count, attribute.name
     looked_up = {domain.names[index].partition(" ")[0] for index in layout.listed}
-    assert looked_up == {"row", "text", "whole"}
+    assert looked_up == {"row", "text", "date", "whole"}
 
 
 def test_collations_of_spark_are_not_asked(spark):
