@@ -197,8 +197,8 @@ class PlanCommand(LossHelp):
             if not files or error.param is None or error.param.name != "codebook":
                 raise
             raise RpexploreError(
-                f"The request {files[0].name} names no codebook, and there is none beside it; write "
-                'codebook = "codebook.json" into the file, or name it in front of '
+                f"The request {files[0].name} names no codebook, and there is none beside it; "
+                'write codebook = "codebook.json" into the file, or name it in front of '
                 f"{REQUEST}: rpexplore plan codebook.json {REQUEST} {files[0].name}."
             ) from None
 

@@ -259,9 +259,13 @@ def _completed(kind: str, change: Mapping[str, Any]) -> Values:
     """What was typed for an attribute that waited for its values, once that is enough."""
     listed = [str(text).strip() for text in change.get("values") or ()]
     lowest, highest = change.get("minimum"), change.get("maximum")
-    if lowest is not None and highest is not None and kind in (UNFINISHED, INTEGERS, DATES):
+    if (
+        lowest not in (None, "")
+        and highest not in (None, "")
+        and kind in (UNFINISHED, INTEGERS, DATES)
+    ):
         if kind == DATES or (kind == UNFINISHED and _is_day(lowest) and _is_day(highest)):
-            return Dates(str(lowest), str(highest), str(change.get("step") or ""))
+            return Dates(lowest, highest, str(change.get("step") or ""))
         return _edited_values(Integers(0, 0), {"step": 1} | dict(change))
     if listed and kind == DATES:
         return Dates(edges=tuple(listed))
@@ -270,16 +274,16 @@ def _completed(kind: str, change: Mapping[str, Any]) -> Values:
     return Categories(tuple(listed)) if listed and kind not in (INTEGERS, DATES) else TO_COMPLETE
 
 
-def _is_day(text: Any) -> bool:
+def _is_day(text: str) -> bool:
     """Whether a text is a day in full, or a month; a year is a number."""
     try:
-        return not str(text).isdigit() and bool(stated_day(str(text)))
+        return not text.isdigit() and bool(stated_day(text))
     except DomainError:
         return False
 
 
 def _edited_values(values: Values, change: Mapping[str, Any]) -> Values:
-    limits = {name: str(change[name]) for name in _LIMITS if change.get(name) is not None}
+    limits = {name: str(change[name]) for name in _LIMITS if change.get(name) not in (None, "")}
     if isinstance(values, Integers):
         numbers = {}
         for name, text in limits.items():
