@@ -258,12 +258,9 @@ def _edited(attribute: Attribute, change: Mapping[str, Any]) -> Attribute:
 def _completed(kind: str, change: Mapping[str, Any]) -> Values:
     """What was typed for an attribute that waited for its values, once that is enough."""
     listed = [str(text).strip() for text in change.get("values") or ()]
-    lowest, highest = change.get("minimum"), change.get("maximum")
-    if (
-        lowest not in (None, "")
-        and highest not in (None, "")
-        and kind in (UNFINISHED, INTEGERS, DATES)
-    ):
+    typed = [change.get(name) for name in ("minimum", "maximum")]
+    lowest, highest = ("" if limit is None else str(limit) for limit in typed)
+    if lowest and highest and kind in (UNFINISHED, INTEGERS, DATES):
         if kind == DATES or (kind == UNFINISHED and _is_day(lowest) and _is_day(highest)):
             return Dates(lowest, highest, str(change.get("step") or ""))
         return _edited_values(Integers(0, 0), {"step": 1} | dict(change))

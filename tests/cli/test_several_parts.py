@@ -125,6 +125,6 @@ def test_dates_and_missing_numbers_have_their_cells_in_areas_and_national_tables
             )
             for age in ("0", "1", "refused", "not stated")
         }
-    assert round(release.answers["value"][0]) == 18
+    assert round(release.answers["answer"][0]) == 18
     facts = released.json("answer", "days", "day=2026-02", "age=refused")
     assert round(facts["value"]) == 12
