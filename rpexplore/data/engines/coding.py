@@ -450,9 +450,13 @@ def _year_month_day(column: Value, values: Dates, engine: str) -> tuple[Value, V
         is_day: Value = ~column.isnull()
         if kind.is_timestamp() and kind.timezone:
             time = _at_zone("UTC", column)
-            is_day = ibis.coalesce(time == time.truncate("D"), ibis.literal(False))
-        parts = time.year(), time.month(), time.day()
-        year, month, day = (part.cast("int64") for part in parts)
+            is_day = time == time.truncate("D")
+        # Engines have days without a year, too: infinity.
+        days: Value = time.cast("date")
+        is_day &= (days >= ibis.literal(date.min)) & (days <= ibis.literal(date.max))
+        is_day = ibis.coalesce(is_day, ibis.literal(False))
+        days = ibis.ifelse(is_day, days, ibis.null("date"))
+        year, month, day = (part.cast("int64") for part in (days.year(), days.month(), days.day()))
     else:
         text: Value = as_text(column) if not kind.is_floating() else _whole_text(column)
         if engine == "postgresql":
