@@ -69,7 +69,8 @@ def survey_named_after(filename: str, present: str) -> str:
 
 
 def domain_from_lines(text: str) -> Domain:
-    """A codebook typed as lines: "age 0..99", "income 0..9999 step 500", "region 12", "sex: F, M".
+    """A codebook typed as lines: "age 0..99", "income 0..9999 step 500", "region 12", "sex: F, M",
+    "admitted 2026-01-01..2026-12-31 step month".
 
     Raises `DomainError` naming the line that cannot be used.
     """
@@ -98,8 +99,8 @@ def describe_left_out(without_values: Mapping[str, str], *, is_draft: bool = Fal
     names = [f"{shown(name)} (type {shown(kind)})" for name, kind in without_values.items()]
     more = f" and {len(names) - 4:,} more" if len(names) > 4 else ""
     remedy = (
-        "Give constraints.enum, bins, or a minimum and maximum of whole numbers there, or add them "
-        "in the grid."
+        "Give constraints.enum, bins, or a minimum and maximum of whole numbers or days there, or "
+        "add them in the grid."
     )
     if is_draft:
         remedy = "Give two of their values or more a label there, or add them to the codebook."
@@ -196,6 +197,8 @@ def _attribute_from_line(line: str) -> Attribute:
         step = int(step_text or 1)
         limits = (int(low), int(high)) if dots else (0, int(last) - 1)
     except ValueError:
+        if dots and name and re.match(r"\d{4}-", low):
+            return Attribute(name.strip(), Dates(low.strip(), high.strip(), step_text.strip()))
         limits, step = None, 1
     if not name or limits is None:
         raise DomainError(

@@ -155,7 +155,8 @@ def integers(draw):
     """Whole numbers in groups; the last group may be shorter."""
     minimum = draw(st.integers(-(2**52), 2**52))
     step = draw(st.integers(1, 100))
-    return rp.Integers(minimum, minimum + draw(st.integers(0, 300)), step)
+    missing = draw(st.sampled_from([(), (("", "none"), ("x", 'the "rest"'))]))
+    return rp.Integers(minimum, minimum + draw(st.integers(0, 300)), step, missing)
 
 
 def bins() -> st.SearchStrategy[rp.Bins]:

@@ -510,7 +510,7 @@ def _missing_cases(
             is_value: Value = number == _float(float(at_width(missing, width)))
             if abs(missing) >= EXACT and not kind.is_floating() and not kind.is_boolean():
                 # Whole numbers that floats cannot tell from this one are compared by their digits.
-                written: Value = as_text(column)
+                written: Value = _plain_text(column)
                 written = _sql_text(written) if engine == "postgresql" else written
                 written = written.re_replace(f"^[{BLANKS}]+|[{BLANKS}]+$", "")
                 is_whole = written.re_search(f"^{WHOLE_TEXT}$")
