@@ -23,6 +23,7 @@ from rpexplore.domain.attribute import (
     NOT_STATED,
     Attribute,
     Categories,
+    Dates,
     Integers,
     Values,
 )
@@ -283,6 +284,8 @@ def difference_of_cells(left: Domain, right: Domain) -> str:
 
 def _values(attribute: Attribute) -> object:
     values = attribute.values
+    if isinstance(values, Dates):  # in whatever format records write them
+        return values.starts, values.last, values.missing
     return values.values if isinstance(values, Categories) else values
 
 

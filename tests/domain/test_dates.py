@@ -1,5 +1,6 @@
 """Attributes of dates: steps and edges, labels, what codebooks say of them, texts of records."""
 
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from rpexplore import Attribute, Dates, Domain, Prefix
 from rpexplore.data.coding import ordinal_of
 from rpexplore.domain.dates import UNITS
+from rpexplore.domain.domain import difference_of_cells
 from rpexplore.domain.values import selected_values
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.workload.conditions import tokens_of
@@ -255,3 +257,17 @@ def test_comparisons_that_cut_through_a_month_are_refused_with_those_that_do_not
 def test_cumulative_sums_end_before_the_missing_ones():
     rows = [query_matrix(Prefix(), DAY).label(row) for row in (0, 1, 11, 12)]
     assert rows == ["≤ 2026-01", "≤ 2026-02", "≤ 2026-12", "open"]
+
+
+def test_cells_of_the_same_days_count_the_same():
+    def domain(values):
+        return Domain((Attribute("day", values),))
+
+    months = Dates(FIRST, "2026-02-28", "month")
+    for same in (
+        replace(months, format="%d/%m/%Y"),
+        Dates(edges=(FIRST, "2026-02-01", "2026-02-28")),
+    ):
+        assert difference_of_cells(domain(months), domain(same)) == ""
+    for other in (replace(months, last="2026-02-27"), replace(months, step="day")):
+        assert "different values of 'day'" in difference_of_cells(domain(months), domain(other))
