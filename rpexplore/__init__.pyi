@@ -10,6 +10,7 @@ from rpexplore.domain.area_tree import AreaTree as AreaTree
 from rpexplore.domain.attribute import Attribute as Attribute
 from rpexplore.domain.attribute import Bins as Bins
 from rpexplore.domain.attribute import Categories as Categories
+from rpexplore.domain.attribute import Dates as Dates
 from rpexplore.domain.attribute import Integers as Integers
 from rpexplore.domain.domain import Domain as Domain
 from rpexplore.domain.expected_counts import ExpectedCounts as ExpectedCounts

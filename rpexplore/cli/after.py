@@ -1,6 +1,7 @@
 """The verbs that work on releases and cost no privacy, for tables and for areas."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +99,7 @@ def answer(
             if area is not None:
                 release, domain = tables_of_area(release_folder, area)
             else:
+                _refuse_no_count(counts, where or [])
                 release = _tables_of(results)
                 domain = release.domain
             example = "the values that count, such as age=18..24"
@@ -116,6 +118,22 @@ def answer(
 def _names_a_count(counts: Any, where: Sequence[str]) -> bool:
     """Whether a question is the name of an own count."""
     return len(where) == 1 and where[0] in counts.plan.queries.names
+
+
+def _refuse_no_count(counts: Any, where: Sequence[str]) -> None:
+    """Raise `RpexploreError` for a word that is neither an own count nor values of an attribute."""
+    words = [text for text in where if "=" not in text]
+    if counts is None or not words:
+        return
+    names = list(counts.plan.queries.names)
+    if words[0] in names:
+        raise RpexploreError(f"The count {words[0]!r} is answered by itself; name it alone.")
+    close = get_close_matches(words[0], names, n=1)
+    advice = f"did you mean {close[0]!r}?" if close else f"the counts are {shown_few(names)}."
+    raise RpexploreError(
+        f"{words[0]!r} must be one of the release's own counts, or the values that count, such as "
+        f"age=18..24; {advice}"
+    )
 
 
 def _tables_of(results: Any) -> Any:

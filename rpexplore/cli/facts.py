@@ -63,7 +63,12 @@ def adaptive_facts(plan: AdaptivePlan) -> dict[str, Any]:
 # ---- What the command line says about plans, and their tables or queries: values, texts.
 
 
-_KINDS = {"Categories": "categories", "Integers": "whole numbers", "Bins": "bins"}
+_KINDS = {
+    "Categories": "categories",
+    "Integers": "whole numbers",
+    "Bins": "bins",
+    "Dates": "dates",
+}
 _FIRST_VALUES = 4
 _USUAL_ROWS = 20  # of a part that a text lists
 _MOST_CELLS = 10  # with unused budget, that a text lists

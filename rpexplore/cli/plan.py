@@ -191,7 +191,16 @@ class PlanCommand(LossHelp):
             )
         for file in files:
             others = [*_arguments(file, self.params), *others]
-        return super().parse_args(ctx, others)
+        try:
+            return super().parse_args(ctx, others)
+        except click.MissingParameter as error:
+            if not files or error.param is None or error.param.name != "codebook":
+                raise
+            raise RpexploreError(
+                f"The request {files[0].name} names no codebook, and there is none beside it; "
+                'write codebook = "codebook.json" into the file, or name it in front of '
+                f"{REQUEST}: rpexplore plan codebook.json {REQUEST} {files[0].name}."
+            ) from None
 
 
 def _split_at_requests(args: list[str]) -> tuple[list[Path], list[str]]:

@@ -9,6 +9,8 @@ the domain, and records look their indices up. What a value means never depends 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
 from math import ceil, floor
 from typing import Any
 from unicodedata import normalize
@@ -20,12 +22,15 @@ import pyarrow.compute as pc
 from rpexplore.common.text import joined
 from rpexplore.domain.attribute import (
     NUMBER_STEPS,
+    WHOLE_TEXT,
     Attribute,
     Bins,
     Categories,
+    Dates,
     Integers,
     number_of,
 )
+from rpexplore.domain.dates import Reading, reading_of
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.values import index_by_value
 from rpexplore.errors import DataError
@@ -33,11 +38,6 @@ from rpexplore.errors import DataError
 _SHOWN = 5  # distinct values named on the screen
 _NARROW = 1 << 16  # a range of whole numbers that is looked up without searching for those in it
 _HEAD = 1 << 12  # values that tell whether a column repeats itself
-BLANKS = (
-    "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
-    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-)
-"""What pyarrow takes for a blank at the end of a text."""
 EXACT = 2**53
 """The last whole number that a float of 64 bits tells from the next: 2^53 + 1 becomes it."""
 EXACT_TEXT = f"[+-]?0*{EXACT}([.]0*)?"
@@ -53,21 +53,53 @@ _UNKNOWN_VALUE = "a value that is not in the codebook"
 _UNKNOWN_VALUES = "values that are not in the codebook"
 
 
+EPOCH = date(1970, 1, 1).toordinal()
+_UTC = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00", "+0000")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the records themselves declare to stand for no answer in a column.
+
+    ranges    of numbers, both ends included; of days as ordinals if they are days
+    texts     what is read of letters such as .a
+    are_days  whether the ranges are of days
+    """
+
+    ranges: tuple[tuple[float, float], ...] = ()
+    texts: tuple[str, ...] = ()
+    are_days: bool = False
+
+    def where(self, column: pa.Array) -> np.ndarray:
+        """Whether each value is one of these, bool[n]."""
+        are_declared = np.zeros(len(column), bool)
+        if self.ranges:
+            numbers = ordinals(column, reading_of("")) if self.are_days else as_numbers(column)
+            for low, high in self.ranges:
+                are_declared |= (numbers >= low) & (numbers <= high)
+        if self.texts and pa.types.is_string(column.type):
+            listed = pc.is_in(column, value_set=pa.array(self.texts, pa.string()))
+            are_declared |= listed.to_numpy(zero_copy_only=False)
+        return are_declared
+
+
 class Coder:
     """Turns a column's values into category indices.
 
     Each record is coded by itself: what a value means never depends on the other records, so
     that adding a record changes the counts by that record alone.
 
-    declared: ranges of numbers, both ends included, that the file itself declares missing
+    declared: what the file itself declares missing
     """
 
-    def __init__(self, attribute: Attribute, declared: Sequence[tuple[float, float]] = ()) -> None:
+    def __init__(self, attribute: Attribute, declared: Declared | None = None) -> None:
         self.name, self._values, self._declared = attribute.name, attribute.values, declared
         if isinstance(self._values, Categories):
             readings = self._values.readings
             self._listed = pa.array(list(readings), pa.string())
             self._code_of_listed = np.array([*readings.values(), UNKNOWN], np.int64)
+        if isinstance(self._values, Dates):
+            self._starts = np.asarray(self._values.starts)
         self._edges: dict[str, np.ndarray] = {}  # by the width of floats that they are compared at
         self._size = attribute.size
         self.dtype = np.min_scalar_type(attribute.size - 1)
@@ -82,7 +114,14 @@ class Coder:
         distinct, indices = distinct_values(column)
         values = of_known_type(distinct)
         is_missing = pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)
-        codes = np.append(self._codes_of(values, float_width(column.type)), UNKNOWN)
+        if isinstance(self._values, Dates):
+            codes = self._codes_of_days(self._values, distinct, values)
+        else:
+            codes = self._codes_of(values, float_width(column.type))
+            if pa.types.is_timestamp(distinct.type):
+                of_times = self._codes_of(_text_of_times(distinct), "float64")
+                codes = np.where(codes == UNKNOWN, of_times, codes)
+        codes = np.append(codes, UNKNOWN)
         empty = MISSING
         if not isinstance(self._values, Categories):
             empty = self._values.missing_codes.get("", MISSING)
@@ -104,7 +143,11 @@ class Coder:
                 is_number = pc.match_substring_regex(texts, f"^({values.numbers})$")
                 texts = pc.if_else(is_number, form, texts)
             places = pc.index_in(texts, value_set=self._listed, skip_nulls=True)
-            return self._code_of_listed[pc.fill_null(places, -1).to_numpy(zero_copy_only=False)]
+            codes = self._code_of_listed[pc.fill_null(places, -1).to_numpy(zero_copy_only=False)]
+            if self._declared is not None:
+                codes[(codes == UNKNOWN) & self._declared.where(column)] = MISSING
+            return codes
+        assert not isinstance(values, Dates)
         if pa.types.is_boolean(column.type):  # yes and no are no numbers
             return np.full(len(column), UNKNOWN)
         numbers = as_numbers(column)
@@ -120,19 +163,128 @@ class Coder:
             last = values.n_ordered - 1
             codes = np.minimum(np.searchsorted(edges, numbers, side="right") - 1, last)
             codes = np.where(inside, codes, UNKNOWN).astype(np.int64)
-        for low, high in self._declared:
-            codes[(numbers >= low) & (numbers <= high)] = MISSING
-        texts = None
-        if pa.types.is_string(column.type) and values.missing:
-            texts = pc.utf8_trim_whitespace(pc.utf8_normalize(column, form="NFC"))
+        if self._declared is not None:
+            codes[self._declared.where(column)] = MISSING
         for value, code in values.missing_codes.items():  # they go before the numbers
-            number = number_of(value)
-            if number is not None:
-                codes[numbers == at_width(number, width)] = code
-            elif texts is not None:
-                is_value = pc.fill_null(pc.equal(texts, value), False)
-                codes[is_value.to_numpy(zero_copy_only=False)] = code
+            codes[_are_missing(value, column, numbers, width)] = code
         return codes
+
+    def _codes_of_days(self, values: Dates, column: pa.Array, plain: pa.Array) -> np.ndarray:
+        """Group indices of days, int64[n], below 0 for what is missing or in no group.
+
+        plain: the column as `of_known_type`
+        """
+        if pa.types.is_timestamp(column.type) and column.type.tz not in (None, *_UTC):
+            raise DataError(
+                f"The column {self.name!r} holds times in the zone {column.type.tz}, and which day "
+                "one is in depends on the zone; make a column of dates from it."
+            )
+        days = ordinals(column, values.reading)
+        first, last = values.first.toordinal(), values.last.toordinal()
+        codes = np.searchsorted(self._starts, days, side="right") - 1
+        codes = np.where((days >= first) & (days <= last), codes, UNKNOWN).astype(np.int64)
+        if self._declared is not None:
+            codes[self._declared.where(plain)] = MISSING
+        numbers = as_numbers(plain)
+        for value, code in values.missing_codes.items():
+            day = values.missing_day(value)
+            if day is not None:
+                codes[days == day] = code
+            codes[_are_missing(value, plain, numbers, "float64")] = code
+        return codes
+
+
+def _are_missing(value: str, column: pa.Array, numbers: np.ndarray, width: str) -> np.ndarray:
+    """Whether each value of a column is this missing one of a codebook, bool[n].
+
+    numbers: the column as floats of 64 bits
+    width: of the floating point numbers that it was read as
+    """
+    number = number_of(value)
+    is_text = pa.types.is_string(column.type)
+    if number is not None:
+        equal = numbers == at_width(number, width)
+        if abs(number) < EXACT or not equal.any() or pa.types.is_floating(column.type):
+            return equal
+        # Whole numbers that floats cannot tell from this one are compared by their digits.
+        exact = Decimal(value)
+        if not is_text:
+            column = column.cast(pa.string())
+        texts = pc.utf8_trim_whitespace(column)
+        is_whole = pc.fill_null(pc.match_substring_regex(texts, f"^{WHOLE_TEXT}$"), False)
+        is_itself = pc.fill_null(pc.match_substring_regex(texts, exact_text(exact)), False)
+        is_near = ~is_whole.to_numpy(zero_copy_only=False)
+        return equal & (is_near | is_itself.to_numpy(zero_copy_only=False))
+    if not is_text:
+        return np.zeros(len(column), bool)
+    texts = pc.utf8_trim_whitespace(pc.utf8_normalize(column, form="NFC"))
+    return pc.fill_null(pc.equal(texts, value), False).to_numpy(zero_copy_only=False)
+
+
+def exact_text(number: Decimal) -> str:
+    """A regular expression of how a whole number is written; of no text for another number."""
+    if number != number.to_integral_value():
+        return "^a^"
+    sign = "-" if number < 0 else "[+]?"
+    return f"^{sign}0*{abs(int(number))}([.]0*)?$"
+
+
+def ordinals(column: pa.Array, reading: Reading) -> np.ndarray:
+    """The day of each value, int64[n], as of `date.toordinal`; 0 for what is none, or not known.
+
+    A time falls into its day, unless it has a zone: then it must be the midnight of UTC.
+
+    reading: how texts write a day
+    """
+    kind = column.type
+    if pa.types.is_date(kind):
+        days = pc.fill_null(column.cast(pa.date32()).cast(pa.int32()).cast(pa.int64()), -EPOCH)
+        days = days.to_numpy(zero_copy_only=False) + EPOCH
+    elif pa.types.is_timestamp(kind):
+        per_day = 86_400 * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+        there = column.is_valid().to_numpy(zero_copy_only=False)
+        since = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+        days, time = np.divmod(since, per_day)
+        is_day = there & ((time == 0) & (kind.tz in _UTC) | (kind.tz is None))
+        days = np.where(is_day, days + EPOCH, 0)
+    else:
+        texts = as_text(of_known_type(column))
+        are_days = pc.match_substring_regex(texts, reading.pattern)
+        texts = pc.if_else(pc.fill_null(are_days, False), texts, pa.scalar(None, pa.string()))
+        year, month, day = (
+            pc.fill_null(
+                pc.replace_substring_regex(texts, reading.pattern, f"\\{group}").cast(pa.int64()),
+                0,
+            ).to_numpy(zero_copy_only=False)
+            if group
+            else np.ones(len(texts), np.int64)
+            for group in (reading.year, reading.month, reading.day)
+        )
+        days = ordinal_of(year, month, day)
+        is_last = np.where(month == 12, 1, 0)
+        next_month = ordinal_of(year + is_last, np.where(month == 12, 1, month + 1), 1)
+        is_day = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (days < next_month)
+        days = np.where(is_day, days, 0)
+    return np.where((days >= 1) & (days <= date.max.toordinal()), days, 0)
+
+
+def ordinal_of(year: Any, month: Any, day: Any) -> Any:
+    """The number of a day, as of `date.toordinal`; arrays or numbers, of years from 1 on."""
+    before = (14 - month) // 12  # 1 in January and February, which end a year here
+    year, month = year + 4800 - before, month + 12 * before - 3
+    days = day + (153 * month + 2) // 5 + 365 * year + year // 4 - year // 100 + year // 400
+    return days - 1753470
+
+
+def _text_of_times(column: pa.Array) -> pa.Array:
+    """Times as 2026-01-31 13:30:00; those with a zone in UTC, others as they are."""
+    texts = of_known_type(column)
+    if column.type.tz not in (None, *_UTC):
+        return texts
+    second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[column.type.unit]
+    since = column.cast(pa.int64())
+    is_whole = pc.equal(since, pc.multiply(pc.divide(since, second), second))
+    return pc.if_else(is_whole, pc.utf8_slice_codeunits(texts, 0, 19), texts)
 
 
 def _groups_of_whole(column: pa.Array, numbers: np.ndarray, values: Integers) -> np.ndarray:
@@ -331,15 +483,15 @@ class Faults:
 def coders(
     domain: Domain,
     attributes: Iterable[int],
-    declared: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+    declared: Mapping[str, Declared] | None = None,
 ) -> dict[int, Coder]:
     """A coder for each of these attribute indices.
 
-    declared: column -> ranges of numbers that the records themselves declare missing
+    declared: column -> what the records themselves declare missing
     """
     said = declared or {}
     return {
-        index: Coder(domain.attributes[index], said.get(domain.names[index], ()))
+        index: Coder(domain.attributes[index], said.get(domain.names[index]))
         for index in sorted(attributes)
     }
 

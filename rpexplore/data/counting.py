@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from rpexplore.common.processes import Progress, in_order, no_progress, part_of_progress
 from rpexplore.data.areas import AreaCoder, AreaCuts
-from rpexplore.data.coding import Faults, Takers, coders
+from rpexplore.data.coding import Declared, Faults, Takers, coders
 from rpexplore.data.persons import kept_records
 from rpexplore.data.source import COUNTING, Counts, PersonRule, Source, holding_sets
 from rpexplore.domain.domain import AttributeIndices, Domain
@@ -42,8 +42,8 @@ class BatchSource(Source):
         of its own. Raises `DataError` for a column that is not there once.
         """
 
-    def declared_missing(self) -> Mapping[str, Sequence[tuple[float, float]]]:
-        """Column -> ranges of numbers, ends included, that the records themselves call missing."""
+    def declared_missing(self) -> Mapping[str, Declared]:
+        """Column -> what the records themselves declare missing."""
         return {}
 
     def remarks(self) -> tuple[str, ...]:

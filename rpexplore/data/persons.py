@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rpexplore.common.processes import Progress
-from rpexplore.data.coding import BLANKS, as_numbers, as_text, distinct_values, of_known_type
+from rpexplore.data.coding import as_numbers, as_text, distinct_values, of_known_type
 from rpexplore.data.source import BEYOND, COUNTING, OF_NOBODY, UNCLEAR, PersonRule
+from rpexplore.domain.dates import BLANKS
 
 # One person's id may be written in several ways. Its canonical form is the same for every source,
 # type and engine: a text in NFC without blanks around it; a whole number, also one of a decimal or

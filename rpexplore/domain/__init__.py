@@ -1,8 +1,8 @@
 """What there is to count: attributes, their values, and counts that are public.
 
-In reading order: `attribute`, `domain`, `values` (which ones a text names, which are impossible
-together), `codebook` (Table Schema JSON and CSV), `codebook_formats` (other people's),
-`expected_counts` (counts from public sources), `readings` (of a release:
+In reading order: `attribute` (with `dates`, the calendar), `domain`, `values` (which ones a text
+names, which are impossible together), `codebook` (Table Schema JSON and CSV), `codebook_formats`
+(other people's), `expected_counts` (counts from public sources), `readings` (of a release:
 unbiased, nonnegative, smooth), `smooth_rehearsal` (the errors of each, as rehearsed); `area_tree`
 with `area_levels` (from tables of codes), `area_file` (from files), `area_tree_file` (of plans),
 `area_codebook`, `named_areas`.

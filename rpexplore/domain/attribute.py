@@ -1,15 +1,17 @@
 """Attribute: a named column with finitely many values.
 
-The values come from public knowledge, in one of three kinds:
+The values come from public knowledge, in one of four kinds:
 
 - `Categories`: an ordered list of values, each with an optional label to show;
 - `Integers`: whole numbers from a minimum to a maximum, grouped by a step;
-- `Bins`: intervals of real numbers between given edges.
+- `Bins`: intervals of real numbers between given edges;
+- `Dates`: days from a first to a last one, grouped by a step (month, 5 years) or by edges.
 
-Numbers may have cells for missing values behind them, which no range and no cumulative sum holds.
+Numbers and dates may have cells for missing values behind them, which no range and no cumulative
+sum holds.
 
-Labels of `Integers` and `Bins` are made when asked for, so an attribute of a million values costs
-nothing to hold. Labels of one kind are distinct: those of values, of ranges, and of all up to one.
+Their labels are made when asked for, so an attribute of a million values costs nothing to hold.
+Labels of one kind are distinct: those of values, of ranges, and of all up to one.
 
 Values may lie in groups (districts in regions), which hierarchies count.
 
@@ -20,17 +22,29 @@ are: an é of one character and an e with an accent behind it are the same.
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from unicodedata import normalize
 
 import numpy as np
 
 from rpexplore.common.numbers import whole_number
 from rpexplore.common.text import check_names, is_text
+from rpexplore.domain.dates import (
+    Reading,
+    Step,
+    begins_unit,
+    day_of_month,
+    label_of_days,
+    label_up_to,
+    reading_of,
+    stated_day,
+)
 from rpexplore.errors import DomainError
 
 MAX_SIZE = 1_000_000
@@ -47,6 +61,8 @@ LEVELS = " > "
 
 # Labels of whole numbers and intervals: "5", "0 to 9", "under 10", "≤ 9".
 _NUMBER_LABEL = r"(?:≤ |under )?[-+.0-9e]+(?: to(?: under)? [-+.0-9e]+)?"
+# Those of days: "2026-01-31", "2026-Q1", "2020 to 2024", "≤ 2026-01".
+_DATE_LABEL = "(?:≤ )?[0-9]{4}[-0-9QW]*(?: to [0-9]{4}[-0-9QW]*)?"
 
 
 WHOLE_TEXT = "[+-]?[0-9]+([.]0*)?"
@@ -70,7 +86,7 @@ class Categories:
     """An ordered list of values as they stand in the records, and what to call them.
 
     A record has a value if it is written like it, or in a way that can mean no other value of the
-    list: 01 for 1, True or 1 for true (`readings`).
+    list: 01 for 1, True or 1 for true, 2026-01-31 00:00:00 for 2026-01-31 (`readings`).
 
     spellings    for each value the other texts that stand for it in records; none if left out
     are_numbers  whether values are compared as numbers: 0.50 is 0.5, which codes need not be
@@ -160,6 +176,11 @@ class Categories:
         texts = {value: index for index, value in enumerate(self.values)}
         for index, listed in enumerate(self.spellings):
             texts |= dict.fromkeys(listed, index)
+        for index, value in enumerate(self.values):
+            # A day, which files also write as its midnight.
+            if len(value) == 10 and reading_of("").ordinal(value):
+                for midnight in (f"{value} 00:00:00", f"{value}T00:00:00"):
+                    texts.setdefault(midnight, index)
         pattern = NUMBER_TEXT if self.are_numbers else WHOLE_TEXT
         if not self.are_numbers and not self.spellings:
             texts |= self._yes_and_no()
@@ -217,13 +238,15 @@ class Categories:
 
 
 class Numbers(ABC):
-    """Whole numbers or intervals, in their order, and behind them the cells for missing values.
+    """Numbers, intervals or days, in their order, and behind them the cells for missing values.
 
     missing  (value, label) of what stands for no answer in the records: ("-9", "refused"). The
              value "" is an empty cell. Values with one label share a cell.
     """
 
     missing: tuple[tuple[str, str], ...]
+    _own_labels = _NUMBER_LABEL  # which no cell for missing values may have
+    _noun = "numbers"
 
     @property
     @abstractmethod
@@ -285,18 +308,21 @@ class Numbers(ABC):
                     f"{pair!r}."
                 )
             value, label = (normalize("NFC", text.strip()) for text in pair)
-            if not label or re.fullmatch(_NUMBER_LABEL, label):
+            if not label or re.fullmatch(self._own_labels, label):
                 raise DomainError(
-                    f"The label of the missing value {value!r} must tell it from the numbers, got "
-                    f"{label!r}; write for example {NOT_STATED!r}."
+                    f"The label of the missing value {value!r} must tell it from the {self._noun}, "
+                    f"got {label!r}; write for example {NOT_STATED!r}."
                 )
-            number = number_of(value)
-            key = value if number is None else number
+            key = self._missing_key(value)
             if key in seen:
                 raise DomainError(f"The missing value {value!r} is listed twice; keep one of them.")
             seen.add(key)
             missing.append((value, label))
         object.__setattr__(self, "missing", tuple(missing))
+
+    def _missing_key(self, value: str) -> object:
+        """What a missing value is in the records, however it is written."""
+        return value if number_of(value) is None else Decimal(value)
 
 
 def number_of(text: str) -> float | None:
@@ -409,7 +435,148 @@ class Bins(Numbers):
         return f"{below} {_number(self.edges[last + 1])}"
 
 
-Values: TypeAlias = Categories | Integers | Bins
+@dataclass(frozen=True)
+class Dates(Numbers):
+    """Days `first … last` (both included), grouped by a step, or by `edges` instead.
+
+    first, last  days: `datetime.date`, or texts such as "2026-01-31"; "2026" is its first day for
+                 the first one, and its last day for the last one
+    step         "day", "week", "month", "quarter", "year", or several of them: "5 years"
+    edges        the first days of groups of one's own, and the last day of all
+    format       how records that are texts write a day: "%d/%m/%Y"; as 2026-01-31 if left out
+
+    Example:
+        >>> Dates("2026-01-01", "2026-12-31", "quarter").label(0)
+        '2026-Q1'
+        >>> Dates(edges=("2026-01-01", "2026-03-15", "2026-12-31")).label(0)
+        '2026-01-01 to 2026-03-14'
+    """
+
+    first: date = None  # pyright: ignore[reportAssignmentType]
+    last: date = None  # pyright: ignore[reportAssignmentType]
+    step: str = ""
+    edges: tuple[date, ...] = ()
+    format: str = ""
+    missing: tuple[tuple[str, str], ...] = ()
+    _own_labels = _DATE_LABEL
+    _noun = "dates"
+
+    if TYPE_CHECKING:  # texts are days from then on
+
+        def __init__(
+            self,
+            first: date | str | None = None,
+            last: date | str | None = None,
+            step: str = "",
+            edges: Sequence[date | str] = (),
+            format: str = "",
+            missing: Sequence[tuple[str, str]] = (),
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if self.edges:
+            if not isinstance(self.edges, list | tuple) or len(self.edges) < 2:
+                raise DomainError(f"Dates need at least two edges, got {self.edges!r}.")
+            edges = tuple(map(stated_day, self.edges))
+            for left, right in pairwise(edges):
+                if not left < right:
+                    raise DomainError(f"Edges must increase, got {left} before {right}.")
+            if (
+                self.step
+                or self.first not in (None, edges[0])
+                or self.last not in (None, edges[-1])
+            ):
+                raise DomainError(
+                    "Dates have edges, or a first day, a last day and a step; leave out the others."
+                )
+            first, last, step = edges[0], edges[-1], ""
+        else:
+            if self.first is None or self.last is None:
+                raise DomainError("Dates need a first and a last day, or edges; state them.")
+            edges, step = (), str(Step.parse(self.step or "day"))
+            first, last = stated_day(self.first), stated_day(self.last, is_last=True)
+        if last < first:
+            raise DomainError(f"The last day must not be before the first, got {first} … {last}.")
+        names = ("first", "last", "step", "edges")
+        for name, value in zip(names, (first, last, step, edges), strict=True):
+            object.__setattr__(self, name, value)
+        if not isinstance(self.format, str):
+            raise DomainError(f"The format of dates must be a text, got {self.format!r}.")
+        reading = self.reading
+        unit = "month" if reading.month else "year"
+        bounds = () if reading.day else (*self.starts[1:], *self._ends)
+        if not all(begins_unit(day, unit) for day in bounds):
+            raise DomainError(
+                f"The format {self.format!r} says a {unit} alone, and its days would be in more "
+                f"than one group; group whole {unit}s, or write days in full."
+            )
+        self._check_missing()
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        """The first day, and the one behind the last."""
+        return self.first.toordinal(), self.last.toordinal() + 1
+
+    @cached_property
+    def reading(self) -> Reading:
+        """How texts of the records write a day."""
+        return reading_of(self.format)
+
+    @cached_property
+    def steps(self) -> Step | None:
+        """How days are grouped; None by edges."""
+        return Step.parse(self.step) if self.step else None
+
+    @cached_property
+    def starts(self) -> Sequence[int]:
+        """The first day of each group, as an ordinal."""
+        first, last = (day.toordinal() for day in (self.first, self.last))
+        if self.steps is None:
+            return [edge.toordinal() for edge in self.edges[:-1]]
+        origin, width = self.steps.origin(self.first), self.steps.width
+        if not self.steps.months:
+            return [first, *range(origin + width, last + 1, width)]
+        months = range(origin + width, self.steps.number(self.last) + 1, width)
+        return [first, *map(day_of_month, months)]
+
+    @property
+    def n_ordered(self) -> int:
+        if self.steps is None:
+            return len(self.edges) - 1
+        behind = self.steps.number(self.last) - self.steps.origin(self.first)
+        return behind // self.steps.width + 1
+
+    def holds(self, text: str) -> bool:
+        day = self.reading.ordinal(text)
+        return day is not None and self._ends[0] <= day < self._ends[1]
+
+    def missing_day(self, value: str) -> int | None:
+        """The day that a missing value writes, as an ordinal; None if it writes none."""
+        day = self.reading.ordinal(value)
+        return reading_of("").ordinal(value) if day is None else day
+
+    def days_of(self, first: int, last: int) -> tuple[date, date]:
+        """The first and the last day of the groups first … last (indices, both included)."""
+        end = self.starts[last + 1] if last + 1 < self.n_ordered else self._ends[1]
+        return date.fromordinal(self.starts[first]), date.fromordinal(end - 1)
+
+    def _numbers_label(self, first: int, last: int) -> str:
+        start, end = (day.toordinal() for day in self.days_of(first, last))
+        return label_of_days(start, end, self._unit)
+
+    def _up_to_label(self, last: int) -> str:
+        return label_up_to(self.days_of(last, last)[1].toordinal(), self._unit)
+
+    @property
+    def _unit(self) -> str:
+        return self.steps.unit if self.steps else "day"
+
+    def _missing_key(self, value: str) -> object:
+        day = self.missing_day(value)
+        return super()._missing_key(value) if day is None else date.fromordinal(day)
+
+
+Values: TypeAlias = Categories | Integers | Bins | Dates
 
 
 @dataclass(frozen=True)
@@ -448,8 +615,8 @@ class Attribute:
         object.__setattr__(self, "label", normalize("NFC", self.label))
         if not isinstance(self.values, Values):
             raise DomainError(
-                f"The values of attribute {self.name!r} must be Categories, Integers or Bins, "
-                f"got {type(self.values).__name__}."
+                f"The values of attribute {self.name!r} must be Categories, Integers, Bins "
+                f"or Dates, got {type(self.values).__name__}."
             )
         if not 1 <= self.size <= MAX_SIZE:
             remedy = "group them into fewer" if self.size else "list them"

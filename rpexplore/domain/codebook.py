@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from itertools import count
 from typing import Any
@@ -19,7 +20,9 @@ from rpexplore.domain.attribute import (
     Attribute,
     Bins,
     Categories,
+    Dates,
     Integers,
+    Numbers,
     Values,
 )
 from rpexplore.domain.codebook_properties import (
@@ -29,17 +32,18 @@ from rpexplore.domain.codebook_properties import (
     FORMAT_OF_NUMBERS,
     refuse_what_is_said,
 )
+from rpexplore.domain.dates import YEAR_AND_MONTH, stated_limit
 from rpexplore.errors import DomainError
 
 # Table Schema (https://specs.frictionlessdata.io/table-schema/): `constraints.enum` with optional
-# `categories` (value and label), `constraints.minimum`/`maximum` for integers. The `missingValues`
-# of a field with categories are values as well, in a group of their own; those of a field with
-# numbers are counted in a cell behind the numbers, one for each label. A Data Package holds a
-# schema, sizes such as {"age": 32} stand for one. Five properties are this project's own, since the
-# specification has none for them: `constraints.step` groups integers, `bins` lists the edges of
-# intervals, `groups` the path of groups that each value lies in, `spellings` for each value the
-# other texts that records have for it. A fifth, `impossible`, belongs to the schema: see
-# `Domain.from_schema`. What becomes of all properties is in `codebook_properties`.
+# `categories` (value and label), `constraints.minimum`/`maximum` for integers and dates. The
+# `missingValues` of a field with categories are values as well, in a group of their own; those of a
+# field with numbers or dates are counted in a cell behind them, one for each label. A Data Package
+# holds a schema, sizes such as {"age": 32} stand for one. Five properties are this project's own,
+# since the specification has none for them: `constraints.step` groups integers and dates, `bins`
+# lists the edges of intervals, `groups` the path of groups that each value lies in, `spellings` for
+# each value the other texts that records have for it. A fifth, `impossible`, belongs to the schema:
+# see `Domain.from_schema`. What becomes of all properties is in `codebook_properties`.
 #
 # The CSV codebook has the columns attribute, value, label and group (the last two may be left out),
 # one row a category; it describes categories only. The column group holds the path of groups that
@@ -130,8 +134,8 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
             values = Categories(tuple(attribute.labels()))
         if not isinstance(values, Categories):
             raise DomainError(
-                f"Attribute {attribute.name!r} groups numbers or has a cell for missing ones, "
-                "which a CSV codebook cannot say; save the domain as .json."
+                f"Attribute {attribute.name!r} groups numbers, has dates or a cell for missing ones"
+                ", which a CSV codebook cannot say; save the domain as .json."
             )
         if values.spellings or values.are_numbers:
             raise DomainError(
@@ -183,17 +187,19 @@ def _values_from_field(field: dict[str, Any]) -> Values:
     if not isinstance(constraints, dict):
         raise DomainError('"constraints" must be an object.')
     refuse_what_is_said(constraints, CONSTRAINTS)
-    if "bins" in field:
-        if not isinstance(field["bins"], list):
-            raise DomainError(f'"bins" must be a list of edges, got {shown_value(field["bins"])}.')
-        return Bins(tuple(field["bins"]))
+    if "bins" in field and not isinstance(field["bins"], list):
+        raise DomainError(f'"bins" must be a list of edges, got {shown_value(field["bins"])}.')
     is_listed = field.get("categories") is not None or constraints.get("enum") is not None
+    if field.get("type") in DATES and not is_listed:
+        return _dates(field, constraints)
+    if "bins" in field:
+        return Bins(tuple(field["bins"]))
     if is_listed or field.get("type") == "boolean":
         return _categories(field, constraints.get("enum"))
     if _is_range(constraints):
         if field.get("type", "integer") not in WHOLE:
             raise DomainError(
-                f"minimum and maximum describe values of type integer or year, got "
+                f"minimum and maximum describe values of type integer, year or date, got "
                 f'{field["type"]!r}; give "bins" for other numbers.'
             )
         limits = {name: _plain_whole(value) for name, value in constraints.items()}
@@ -214,8 +220,36 @@ def _values_from_field(field: dict[str, Any]) -> Values:
         return Integers(minimum, maximum, _plain_whole(_step_of(field, 1)))
     raise DomainError(
         "its values are not known; give constraints.enum, constraints.minimum and maximum (for "
-        "integers), or bins."
+        "integers and dates), or bins."
     )
+
+
+def _dates(field: dict[str, Any], constraints: dict[str, Any]) -> Dates:
+    """The days of a field of type date, datetime or yearmonth."""
+    form = field.get("format")
+    if form == "any":
+        raise DomainError(
+            'its format "any" leaves open which day a text is; write it as "%d/%m/%Y", say.'
+        )
+    if form in (None, "default"):
+        form = YEAR_AND_MONTH if field["type"] == "yearmonth" else ""
+    if "bins" in field:
+        return Dates(edges=tuple(field["bins"]), format=form)
+    limits: dict[bool, list[date]] = {True: [], False: []}
+    for name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
+        if name in constraints:
+            is_lower, is_exclusive = name.endswith("inimum"), name.startswith("exclusive")
+            with refusing(DomainError, f"Its {name} cannot be used"):
+                day = stated_limit(constraints[name], is_lower=is_lower, is_exclusive=is_exclusive)
+            limits[is_lower].append(day)
+    if not limits[True] or not limits[False]:
+        raise DomainError(
+            "its days are not known; give constraints.minimum and maximum, or bins with the days "
+            "on which groups begin and the last day."
+        )
+    usual = "month" if field["type"] == "yearmonth" else "day"
+    # Where a limit is stated in both ways, both hold.
+    return Dates(max(limits[True]), min(limits[False]), _step_of(field, usual), (), form)
 
 
 def _step_of(field: dict[str, Any], otherwise: Any) -> Any:
@@ -231,6 +265,9 @@ def _is_range(constraints: Mapping[str, Any]) -> bool:
 def _check_honoured(values: Values, field: dict[str, Any]) -> None:
     """Raise `DomainError` for what a field says beside its values, where these do not agree."""
     is_text = isinstance(values, Categories) and not values.are_numbers
+    if isinstance(values, Dates):
+        _check_edges_of_dates(values, field)
+        return
     if not is_text or field.get("type") in (*WHOLE, "boolean"):
         refuse_what_is_said(field, {"format": FORMAT_OF_NUMBERS})
     if isinstance(values, Integers):
@@ -262,6 +299,24 @@ def _check_honoured(values: Values, field: dict[str, Any]) -> None:
                 raise DomainError(
                     f"its {what} beyond its {name} {shown_value(stated)}; make the two agree, or "
                     "leave the limit out."
+                )
+
+
+def _check_edges_of_dates(values: Dates, field: dict[str, Any]) -> None:
+    """Raise `DomainError` where edges and limits or a step of dates do not agree."""
+    if not values.edges:
+        return
+    if _step_of(field, None) is not None:
+        raise DomainError("its days have bins and a step; leave one of them out.")
+    for name, stated in field.get("constraints", {}).items():
+        is_lower = name.endswith("inimum")
+        if is_lower or name.endswith("aximum"):
+            is_exclusive = name.startswith("exclusive")
+            limit = stated_limit(stated, is_lower=is_lower, is_exclusive=is_exclusive)
+            if limit > values.first if is_lower else limit < values.last:
+                raise DomainError(
+                    f"its bins reach beyond its {name} {shown_value(stated)}; make the two agree, "
+                    "or leave the limit out."
                 )
 
 
@@ -378,8 +433,8 @@ def _with_missing(
 
 
 def _with_cells(
-    values: Integers | Bins, missing: dict[str, str], groups: Any
-) -> tuple[Integers | Bins, Any]:
+    values: Integers | Bins | Dates, missing: dict[str, str], groups: Any
+) -> tuple[Integers | Bins | Dates, Any]:
     """The numbers with the cells for missing ones behind, in the group `MISSING` if others are."""
     pairs = tuple((value, label or NOT_STATED) for value, label in missing.items())
     values = replace(values, missing=pairs)
@@ -419,10 +474,21 @@ def _field_from_attribute(attribute: Attribute) -> dict[str, Any]:
         if values.step != 1:
             constraints["step"] = values.step
         field |= {"type": "integer", "constraints": constraints}
+    elif isinstance(values, Dates):
+        field["type"] = "yearmonth" if values.format == YEAR_AND_MONTH else "date"
+        if values.format not in ("", YEAR_AND_MONTH):
+            field["format"] = values.format
+        if values.edges:
+            field["bins"] = [edge.isoformat() for edge in values.edges]
+        else:
+            limits = {"minimum": values.first.isoformat(), "maximum": values.last.isoformat()}
+            if field["type"] == "yearmonth":
+                limits = {name: day[:7] for name, day in limits.items()}
+            field["constraints"] = limits | {"step": values.step}
     else:
         edges = [int(edge) if edge.is_integer() else edge for edge in values.edges]
         field |= {"type": "number", "bins": edges}
-    if not isinstance(values, Categories) and values.missing:
+    if isinstance(values, Numbers) and values.missing:
         field["missingValues"] = [
             {"value": value, "label": label} for value, label in values.missing
         ]
@@ -435,6 +501,7 @@ def _field_from_attribute(attribute: Attribute) -> dict[str, Any]:
 
 
 WHOLE = ("integer", "year")  # types whose minimum and maximum say all values
+DATES = ("date", "datetime", "yearmonth")  # the same for days
 IMPOSSIBLE = "impossible"  # the property of a schema with the combinations that no record has
 
 
@@ -471,6 +538,11 @@ class StatedSchema:
             "attribute; add them where records can have them, or have them counted as another "
             "value.",
         )
+
+    def missing_of(self, name: str) -> tuple[tuple[str, str], ...]:
+        """The values of a field that stand for no answer, as the field itself says, and labels."""
+        field = next(one for one in self.schema["fields"] if has_name(one) and one["name"] == name)
+        return tuple(_missing_values(field).items())
 
     @property
     def without_values(self) -> dict[str, str]:
@@ -599,5 +671,5 @@ def _lacks_values(field: Any) -> bool:
     constraints = field.get("constraints", {})
     if not isinstance(constraints, dict) or field.get("categories") is not None:
         return False
-    is_range = field.get("type", "integer") in WHOLE and _is_range(constraints)
+    is_range = field.get("type", "integer") in (*WHOLE, *DATES) and _is_range(constraints)
     return constraints.get("enum") is None and not is_range

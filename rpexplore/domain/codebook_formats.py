@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -52,11 +52,14 @@ class Draft:
     domain          the variables that list their values
     without_values  {name: type} of the others
     remarks         what to look at before it is used, in sentences
+    missing         {name: {value: label}} of those that list none, but some that stand for no
+                    answer: values that are given later have these as well
     """
 
     domain: Domain
     without_values: Mapping[str, str]
     remarks: tuple[str, ...]
+    missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def draft_of(variables: Iterable[Variable]) -> Draft:
@@ -67,12 +70,15 @@ def draft_of(variables: Iterable[Variable]) -> Draft:
     """
     attributes: dict[str, Attribute] = {}
     without_values: dict[str, str] = {}
+    missing: dict[str, Mapping[str, str]] = {}
     with_gaps: list[str] = []
     unusable: list[str] = []
     for variable in variables:
         name = normalize("NFC", variable.name)
         if len(variable.values) < 2:
             without_values[name] = variable.kind
+            if variable.missing:
+                missing[name] = variable.missing
             continue
         try:
             problem = "is there twice" if name in attributes else variable.problem
@@ -90,8 +96,14 @@ def draft_of(variables: Iterable[Variable]) -> Draft:
             "Labels of a few values alone, between which there may be others; add those that "
             f"records can have: {_named(with_gaps)}."
         )
+    if missing:
+        listed = [f"{shown(name)} ({', '.join(values)})" for name, values in missing.items()]
+        remarks.append(
+            "Values that stand for no answer, of those without listed values; give them as "
+            f"missingValues: {_named(listed)}."
+        )
     remarks += [f"Left out: {_named(unusable, '; ')}"] if unusable else []
-    return Draft(Domain(tuple(attributes.values())), without_values, tuple(remarks))
+    return Draft(Domain(tuple(attributes.values())), without_values, tuple(remarks), missing)
 
 
 def _attribute(variable: Variable) -> Attribute:
@@ -211,6 +223,7 @@ def _head(content: bytes | Path, filename: str) -> bytes:
 ROOT = "codeBook"
 _SYSTEM_MISSING = ("sysmiss", "system missing", ".")
 _MOST_RANGES = 100  # of missing values of a variable; each is compared with all its categories
+_MOST_IN_RANGE = 100  # numbers that are listed one by one
 _KINDS = {"numeric": "numbers", "character": "text"}
 
 
@@ -347,8 +360,17 @@ def _variable(said: _Said) -> Variable:
         (missing if is_missing else values)[value] = label
     for value in sorted(listed_missing - {*missing, ""}):
         missing[value] = ""
+    if len(values) < 2:
+        missing = dict.fromkeys(_whole_numbers_in(ranges[:_MOST_RANGES]), "") | missing
     kind = _KINDS.get(said.form, said.form or "any")
     return Variable(said.name, said.label, kind, values, missing, problem)
+
+
+def _whole_numbers_in(ranges: Sequence[tuple[float | None, float | None]]) -> Iterator[str]:
+    """The whole numbers in ranges of missing values; none of ranges that are open or long."""
+    for low, high in ranges:
+        if low is not None and high is not None and 0 <= high - low < _MOST_IN_RANGE:
+            yield from map(str, range(math.ceil(low), math.floor(high) + 1))
 
 
 def _number_text(text: str) -> str:
@@ -411,6 +433,8 @@ def _statistics_variable(said: DictionaryVariable, package: str) -> Variable:
         text = value_text(value, is_text=said.kind == "text", package=package)
         if text.strip():  # blanks are what files say for nothing at all
             listed[text] = said.labels.get(value, "")
+    if len(values) < 2 and said.kind in ("whole numbers", "numbers"):
+        missing = dict.fromkeys(_whole_numbers_in(said.missing), "") | missing
     kind = f"{said.kind}, one with a label" if len(values) == 1 else said.kind
     return Variable(said.name, said.label, kind, values, missing)
 

@@ -67,7 +67,7 @@ FIELD: Mapping[str, Fate] = {
         "write the numbers of the records without units, and leave it out", (True,)
     ),
     **dict.fromkeys(("description", "example", "rdfType"), _TEXT),
-    "format": NoMatter("texts are compared as they are listed"),
+    "format": READ,  # of dates; texts are compared as they are listed
     "categoriesOrdered": NoMatter("values are in the order of their list"),
 }
 FORMAT_OF_NUMBERS = Refused("write plain numbers, and leave it out", ("default",))

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -18,7 +18,15 @@ from rpexplore.common.files import file_bytes, utf8_text, write_whole
 from rpexplore.common.numbers import read_only, shown_few, whole_number
 from rpexplore.common.text import begins_formula, joined
 from rpexplore.domain import codebook
-from rpexplore.domain.attribute import Attribute, Categories, Integers
+from rpexplore.domain.attribute import (
+    MISSING,
+    NOT_STATED,
+    Attribute,
+    Categories,
+    Dates,
+    Integers,
+    Values,
+)
 from rpexplore.domain.codebook import IMPOSSIBLE, schema_in_json
 from rpexplore.domain.values import (
     ImpossibleCombination,
@@ -276,6 +284,8 @@ def difference_of_cells(left: Domain, right: Domain) -> str:
 
 def _values(attribute: Attribute) -> object:
     values = attribute.values
+    if isinstance(values, Dates):  # in whatever format records write them
+        return values.starts, values.last, values.missing
     return values.values if isinstance(values, Categories) else values
 
 
@@ -342,9 +352,48 @@ def formulas_warning(domain: Domain) -> str | None:
     )
 
 
+def to_complete(name: str, label: str, missing: Sequence[tuple[str, str]]) -> Attribute:
+    """An attribute that waits for its values; those that stand for no answer are known already."""
+    values = {TO_COMPLETE.values[0]: TO_COMPLETE.values[0]} | dict(missing)
+    if len(values) == 1:
+        return Attribute(name, TO_COMPLETE, label)
+    labels, known = [], set[str]()
+    for value, text in values.items():
+        text = text or value
+        labels.append(text if text not in known else f"{text} ({value})")
+        known.add(labels[-1])
+    # An empty text is no category.
+    named = [(value, text) for value, text in zip(values, labels, strict=True) if value.strip()]
+    categories = Categories(tuple(one for one, _ in named), tuple(text for _, text in named))
+    return Attribute(name, categories, label, ((), *[(MISSING,)] * (categories.size - 1)))
+
+
 def is_unfinished(attribute: Attribute) -> bool:
     """Whether the attribute still waits for its values."""
-    return attribute.values == TO_COMPLETE
+    values = attribute.values
+    return isinstance(values, Categories) and values.values[0] == TO_COMPLETE.values[0]
+
+
+def completed(attribute: Attribute, values: Values) -> Attribute:
+    """The attribute with its values, and those that were known to stand for no answer."""
+    pending = attribute.values
+    assert isinstance(pending, Categories)
+    known = dict(zip(pending.values[1:], pending.labels[1:], strict=True))
+    groups: tuple[tuple[str, ...], ...] = ()
+    if isinstance(values, Categories):
+        if values == TO_COMPLETE:
+            return attribute
+        listed = {value: text for value, text in known.items() if value not in values.values}
+        texts = [text if text not in values.labels else value for value, text in listed.items()]
+        groups = tuple((MISSING,) if value in known else () for value in (*values.values, *listed))
+        values = Categories((*values.values, *listed), (*values.labels, *texts))
+        groups = groups if known else ()
+    elif known and not values.missing:
+        pairs = tuple(
+            (value, NOT_STATED if text == value else text) for value, text in known.items()
+        )
+        values = replace(values, missing=pairs)
+    return replace(attribute, values=values, groups=groups)
 
 
 def unfinished(domain: Domain) -> list[str]:

@@ -15,7 +15,8 @@ import numpy as np
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few, shown_value
 from rpexplore.common.text import is_text, plural
-from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Dates, Integers
+from rpexplore.domain.dates import stated_day
 from rpexplore.errors import DomainError
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ def selected_values(attribute: Attribute, text: str) -> tuple[int, ...]:
 
     A value is named as it is stored or by its label; a group of values by its name, or its path
     ("South > East"). "18..24" are all values from one to the other, both included ("..24", "65..":
-    from the first, to the last), where numbers must be where values begin and end. Several of
-    these may stand side by side, separated by commas.
+    from the first, to the last), where numbers and days must be where values begin and end; of
+    days "2026-01" is a range, too. Several of these may stand side by side, separated by commas.
 
     Raises `DomainError` for a text that names none.
     """
@@ -119,38 +120,51 @@ def _indices(attribute: Attribute, text: str) -> Sequence[int] | None:
     named = values_by_name(attribute)
     if text in named:
         return named[text]
-    starts, ends = _starts_and_ends(attribute)
+    if isinstance(attribute.values, Dates) and RANGE not in text:
+        text = f"{text}{RANGE}{text}"
     split = text.find(RANGE)
     while split >= 0:  # labels may hold dots
         left, right = text[:split].strip(), text[split + len(RANGE) :].strip()
-        first = _end_of_range(attribute, left, starts) if left else 0
-        last = _end_of_range(attribute, right, ends) if right else attribute.n_ordered - 1
+        first, last = 0, attribute.n_ordered - 1
+        if left:
+            first = _end_of_range(attribute, left, is_last=False)
+        if right:
+            last = _end_of_range(attribute, right, is_last=True)
         if (left or right) and first is not None and last is not None and first <= last:
             return range(first, last + 1)
         split = text.find(RANGE, split + 1)
     return None
 
 
-def _end_of_range(attribute: Attribute, text: str, numbers: Mapping[float, int]) -> int | None:
-    """The index of the value at an end of a range, named by itself or by a number."""
+def _end_of_range(attribute: Attribute, text: str, *, is_last: bool) -> int | None:
+    """The index of the value at an end of a range, named by itself, by a number or by a day."""
     value = index_by_value(attribute).get(text)
     if value is not None:
         return value if value < attribute.n_ordered else None  # missing values lie in no range
+    numbers = _starts_and_ends(attribute)[is_last]
     try:
+        if isinstance(attribute.values, Dates):
+            return numbers.get(stated_day(text, is_last=is_last).toordinal())
         return numbers.get(float(text))
-    except ValueError:
+    except (ValueError, DomainError):
         return None
 
 
 @lru_cache(maxsize=64)
 def _starts_and_ends(attribute: Attribute) -> tuple[Mapping[float, int], Mapping[float, int]]:
-    """{number: index of the value that begins with it}, and {… ends with it}; {} for categories."""
+    """{number: index of the value that begins with it}, and {… ends with it}; {} for categories.
+
+    Of dates by the ordinals of days.
+    """
     values = attribute.values
     if isinstance(values, Integers):
         lows = range(values.minimum, values.maximum + 1, values.step)
         highs = [*(low - 1 for low in lows[1:]), values.maximum]
     elif isinstance(values, Bins):
         lows, highs = zip(*pairwise(values.edges), strict=True)
+    elif isinstance(values, Dates):
+        lows = values.starts
+        highs = [*(low - 1 for low in lows[1:]), values.last.toordinal()]
     else:
         return {}, {}
     return (

@@ -390,6 +390,29 @@ DEFINITIONS = {
             },
             {
                 "description": (
+                    "Days from minimum to maximum, in groups of step; or between increasing edges, "
+                    "of which the last is the last day. format is how texts of records write a day."
+                ),
+                "properties": {
+                    "missingValues": _MISSING_VALUES,
+                    "type": {"enum": ["date", "yearmonth"]},
+                    "format": of_type("string"),
+                    "constraints": {
+                        "type": "object",
+                        "properties": {
+                            "minimum": of_type("string"),
+                            "maximum": of_type("string"),
+                            "step": of_type("string"),
+                        },
+                        "required": ["minimum", "maximum", "step"],
+                        "additionalProperties": False,
+                    },
+                    "bins": rows(of_type("string"), minItems=2, maxItems=1000001),
+                },
+                "oneOf": [{"required": ["constraints"]}, {"required": ["bins"]}],
+            },
+            {
+                "description": (
                     "Intervals between increasing edges: left edge included, right edge "
                     "not, but for the last."
                 ),

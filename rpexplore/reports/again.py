@@ -10,7 +10,7 @@ from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.common.template_text import text_from_template
 from rpexplore.common.text import number_text
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Dates, Integers
 from rpexplore.domain.domain import Domain, except_from_records
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.adaptive import AdaptivePlan
@@ -151,6 +151,12 @@ def _values(attribute: Attribute) -> str:
             int(edge) if edge.is_integer() and abs(edge) < 1e15 else edge for edge in values.edges
         ]
         return call("rp.Bins", [wrapped(edges), *_missing(values)])
+    if isinstance(values, Dates):
+        ends = [f"edges={wrapped([edge.isoformat() for edge in values.edges])}"]
+        if not values.edges:
+            ends = [*map(literal, (values.first.isoformat(), values.last.isoformat(), values.step))]
+        form = [f"format={literal(values.format)}"] if values.format else []
+        return call("rp.Dates", [*ends, *form, *_missing(values)])
     assert isinstance(values, Categories)
     labels = [f"labels={wrapped(values.labels)}"] if values.labels != values.values else []
     spelled = [f"spellings={wrapped(values.spellings)}"] if values.spellings else []
@@ -158,7 +164,7 @@ def _values(attribute: Attribute) -> str:
     return call("rp.Categories", [wrapped(values.values), *labels, *spelled, *numbers])
 
 
-def _missing(values: Integers | Bins) -> list[str]:
+def _missing(values: Integers | Bins | Dates) -> list[str]:
     return [f"missing={wrapped(values.missing)}"] if values.missing else []
 
 

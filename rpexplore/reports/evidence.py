@@ -11,7 +11,7 @@ import pandas as pd
 from rpexplore.analysis.baselines import BASELINE_HEADINGS, compare, describe_missing
 from rpexplore.analysis.budget_units import HIGH_EPSILON
 from rpexplore.analysis.glossary import GLOSSARY
-from rpexplore.domain.attribute import Attribute, Bins, Integers
+from rpexplore.domain.attribute import Attribute, Bins, Dates, Integers
 from rpexplore.domain.domain import Domain, describe_attributes_from_records, except_from_records
 from rpexplore.domain.values import describe_combinations
 from rpexplore.figures.chart import Column
@@ -215,7 +215,8 @@ def all_values(domain: Domain) -> Section:
     """The values of every attribute in full, as far as a document can hold them."""
     rows, left = [], MOST_VALUES
     for attribute in domain:
-        if isinstance(attribute.values, Integers):
+        values = attribute.values
+        if isinstance(values, Integers) or (isinstance(values, Dates) and values.steps):
             text = _values_in_short(attribute)
         elif attribute.size <= left:
             left -= attribute.size
@@ -238,7 +239,11 @@ def _values_in_short(attribute: Attribute) -> str:
         text = f"whole numbers {values.minimum:,} to {values.maximum:,}"
         text += f", in groups of {values.step:,}" if values.step > 1 else ""
         return "; ".join([text, *values.missing_labels])
-    if isinstance(values, Bins) and values.size > FIRST_VALUES:
+    if isinstance(values, Dates) and values.steps:
+        text = f"days {values.first} to {values.last}"
+        text += f", by {values.step}" if values.step != "day" else ""
+        return "; ".join([text, *values.missing_labels])
+    if isinstance(values, Bins | Dates) and values.size > FIRST_VALUES:
         text = f"intervals from “{values.label(0)}” up to “{values.label(values.n_ordered - 1)}”"
         return "; ".join([text, *values.missing_labels])
     labels = attribute.labels(FIRST_VALUES)

@@ -10,7 +10,7 @@ import pandas as pd
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import plural, with_decimal_point
-from rpexplore.domain.attribute import MAX_SIZE, Bins, Integers
+from rpexplore.domain.attribute import MAX_SIZE, Bins, Dates, Integers
 from rpexplore.errors import DomainError
 
 Numeric = Integers | Bins
@@ -77,6 +77,12 @@ def bins_of_texts(edges: Sequence[str]) -> Bins:
     return Bins(tuple(numbers))
 
 
+def dates_from_text(text: str, form: str = "") -> Dates:
+    """Dates from typed edges, separated by commas, semicolons, blanks or lines."""
+    edges = tuple(part for part in re.split(r"[,;\s]+", text) if part)
+    return Dates(edges=edges, format=form)
+
+
 def edge_texts(bins: Bins) -> list[str]:
     """The edges as people write them; `bins_of_texts` undoes it exactly."""
     return [f"{edge:g}" if float(f"{edge:g}") == edge else repr(edge) for edge in bins.edges]
@@ -120,7 +126,7 @@ def split(values: Numeric, number: int, at: float) -> Bins:
     return Bins((*edges[:number], float(at), *edges[number:]), values.missing)
 
 
-def widened(values: Numeric, changed: Numeric) -> str:
+def widened(values: Numeric | Dates | None, changed: Numeric | Dates) -> str:
     """What else would be a value now, in a sentence; "" if nothing would."""
     if not (isinstance(values, Integers) and isinstance(changed, Bins)):
         return ""
@@ -138,13 +144,13 @@ def middle(values: Numeric, number: int) -> float:
     return float(whole) if left.is_integer() and right.is_integer() and whole < right else half
 
 
-def numbered(values: Numeric, most: int) -> pd.DataFrame:
+def numbered(values: Numeric | Dates, most: int) -> pd.DataFrame:
     """The first bins: number (from 1) and label."""
     labels = [values.label(index) for index in range(values.size)[:most]]
     return pd.DataFrame({"bin": range(1, len(labels) + 1), "label": labels})
 
 
-def describe(values: Numeric) -> str:
+def describe(values: Numeric | Dates) -> str:
     """ "20 bins: 0 to 4, 5 to 9, …, 95 to 99."""
     size = values.size
     shown = [values.label(index) for index in range(size if size <= 4 else 2)]

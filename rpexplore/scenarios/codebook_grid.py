@@ -2,24 +2,37 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 from itertools import pairwise
 from typing import Any
 
 import pandas as pd
 
 from rpexplore.common.json_fields import refusing
-from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers, Values
-from rpexplore.domain.domain import TO_COMPLETE, Domain, is_unfinished
+from rpexplore.domain.attribute import (
+    LEVELS,
+    NOT_STATED,
+    Attribute,
+    Bins,
+    Categories,
+    Dates,
+    Integers,
+    Numbers,
+    Values,
+)
+from rpexplore.domain.dates import reading_of, stated_day
+from rpexplore.domain.domain import TO_COMPLETE, Domain, completed, is_unfinished
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.bins import as_bins, bins_of_texts, edge_texts
 
-CATEGORIES, INTEGERS, BINS = "categories", "whole numbers", "bins"
+CATEGORIES, INTEGERS, BINS, DATES = "categories", "whole numbers", "bins", "dates"
 UNFINISHED = "to be completed"
-KINDS = [CATEGORIES, INTEGERS, BINS, UNFINISHED]
+KINDS = [CATEGORIES, INTEGERS, BINS, DATES, UNFINISHED]
 
 # Longer lists of values are not shown in the grid, and so cannot be changed there.
 MAX_LISTED = 1000
 
+_LIMITS = ("minimum", "maximum", "step")
 _COLUMNS = ["remove", "name", "label", "kind", "size", "values", "minimum", "maximum", "step"]
 # Cells that make sense together only: a lowest value may need the highest typed next to it.
 _TOGETHER = (("name",), ("label",), ("kind", "values", "minimum", "maximum", "step"), ("remove",))
@@ -28,12 +41,12 @@ _TOGETHER = (("name",), ("label",), ("kind", "values", "minimum", "maximum", "st
 def codebook_grid(domain: Domain) -> pd.DataFrame:
     """One row an attribute: remove, name, label, kind, size, values, minimum, maximum, step.
 
-    values: categories, or the edges of bins, as texts; missing where there are none to edit.
-    An attribute that waits for its values has no size.
+    values: categories, or the edges of bins or dates, as texts; missing where there are none to
+    edit. minimum, maximum, step: texts, of whole numbers and dates. An attribute that waits for
+    its values has no size.
     """
-    whole = ("size", "minimum", "maximum", "step")
     rows = [_row(attribute) for attribute in domain.attributes]
-    return pd.DataFrame(rows, columns=_COLUMNS).astype(dict.fromkeys(whole, "Int64"))
+    return pd.DataFrame(rows, columns=_COLUMNS).astype({"size": "Int64"})
 
 
 def domain_from_grid(
@@ -116,6 +129,8 @@ def categories_from_text(text: str) -> Categories:
 def domain_with_values(domain: Domain, name: str, values: Values) -> Domain:
     """The domain in which an attribute has these values; one that stays keeps its group."""
     attribute = domain[name]
+    if is_unfinished(attribute):
+        return _domain_with(domain, completed(attribute, values))
     groups = _groups_by_value(attribute, values)
     return _domain_with(domain, replace(attribute, values=values, groups=groups))
 
@@ -185,37 +200,57 @@ def _row(attribute: Attribute) -> dict[str, Any]:
         "remove": False,
         "name": attribute.name,
         "label": attribute.label,
-        "kind": _kind(values),
+        "kind": _kind(attribute),
     }
     if is_unfinished(attribute):
         return row
     row["size"] = attribute.size
     if isinstance(values, Integers):
-        row |= {"minimum": values.minimum, "maximum": values.maximum, "step": values.step}
-    elif attribute.size <= MAX_LISTED:
-        row["values"] = edge_texts(values) if isinstance(values, Bins) else list(values.values)
-    return row
+        limits = values.minimum, values.maximum, values.step
+    elif isinstance(values, Dates) and values.steps:
+        limits = values.first, values.last, values.step
+    else:
+        if attribute.size <= MAX_LISTED:
+            row["values"] = _listed(values)
+        return row
+    return row | dict(zip(_LIMITS, map(str, limits), strict=True))
 
 
-def _kind(values: Values) -> str:
-    if values == TO_COMPLETE:
+def _listed(values: Values) -> list[str]:
+    """Categories, or edges, as they are typed."""
+    if isinstance(values, Bins):
+        return edge_texts(values)
+    if isinstance(values, Dates):
+        return [edge.isoformat() for edge in values.edges]
+    assert isinstance(values, Categories)
+    return list(values.values)
+
+
+def _kind(attribute: Attribute) -> str:
+    if is_unfinished(attribute):
         return UNFINISHED
-    return {Categories: CATEGORIES, Integers: INTEGERS, Bins: BINS}[type(values)]
+    kinds = {Categories: CATEGORIES, Integers: INTEGERS, Bins: BINS, Dates: DATES}
+    return kinds[type(attribute.values)]
 
 
 def _edited(attribute: Attribute, change: Mapping[str, Any]) -> Attribute:
     name = str(change.get("name", attribute.name) or "").strip()
     label = str(change.get("label", attribute.label) or "").strip()
-    kind = change.get("kind") or _kind(attribute.values)
+    kind = change.get("kind") or _kind(attribute)
     with refusing(DomainError, f"Attribute {attribute.name!r}"):
-        if kind == UNFINISHED or is_unfinished(attribute):
+        if is_unfinished(attribute):
+            attribute = completed(attribute, _completed(kind, change))
+            return replace(attribute, name=name, label=label)
+        if kind == UNFINISHED:
             values = _completed(kind, change)
-        elif kind != _kind(attribute.values):
+        elif kind != _kind(attribute):
             values = _converted(attribute, kind)
+            if kind == DATES and any(change.get(name) for name in ("values", *_LIMITS)):
+                values = _edited_values(values, change)
         else:
             values = _edited_values(attribute.values, change)
     # Another kind starts with as many values, in the same places.
-    alike = kind != _kind(attribute.values) and values.size == attribute.size
+    alike = kind != _kind(attribute) and values.size == attribute.size
     groups = attribute.groups if alike else _groups_by_value(attribute, values)
     return Attribute(name, values, label, groups)
 
@@ -223,18 +258,49 @@ def _edited(attribute: Attribute, change: Mapping[str, Any]) -> Attribute:
 def _completed(kind: str, change: Mapping[str, Any]) -> Values:
     """What was typed for an attribute that waited for its values, once that is enough."""
     listed = [str(text).strip() for text in change.get("values") or ()]
-    lowest, highest = change.get("minimum"), change.get("maximum")
-    if lowest is not None and highest is not None and kind in (UNFINISHED, INTEGERS):
-        return Integers(int(lowest), int(highest), int(change.get("step") or 1))
+    typed = [change.get(name) for name in ("minimum", "maximum")]
+    lowest, highest = ("" if limit is None else str(limit) for limit in typed)
+    if lowest and highest and kind in (UNFINISHED, INTEGERS, DATES):
+        if kind == DATES or (kind == UNFINISHED and _is_day(lowest) and _is_day(highest)):
+            return Dates(lowest, highest, str(change.get("step") or ""))
+        return _edited_values(Integers(0, 0), {"step": 1} | dict(change))
+    if listed and kind == DATES:
+        return Dates(edges=tuple(listed))
     if listed and kind == BINS:
         return bins_of_texts(listed)
-    return Categories(tuple(listed)) if listed and kind != INTEGERS else TO_COMPLETE
+    return Categories(tuple(listed)) if listed and kind not in (INTEGERS, DATES) else TO_COMPLETE
+
+
+def _is_day(text: str) -> bool:
+    """Whether a text is a day in full, or a month; a year is a number."""
+    try:
+        return not text.isdigit() and bool(stated_day(text))
+    except DomainError:
+        return False
 
 
 def _edited_values(values: Values, change: Mapping[str, Any]) -> Values:
+    limits = {name: str(change[name]) for name in _LIMITS if change.get(name) not in (None, "")}
     if isinstance(values, Integers):
-        limits = {key: change.get(key) for key in ("minimum", "maximum", "step")}
-        return replace(values, **{key: int(v) for key, v in limits.items() if v is not None})
+        numbers = {}
+        for name, text in limits.items():
+            try:
+                numbers[name] = int(text)
+            except ValueError:
+                noun = {"minimum": "lowest value", "maximum": "highest value", "step": "step"}[name]
+                raise DomainError(f"The {noun} must be a whole number, got {text!r}.") from None
+        return replace(values, **numbers)
+    if isinstance(values, Dates):
+        if change.get("values"):
+            edges = tuple(str(text).strip() for text in change["values"])
+            return replace(values, first=None, last=None, step="", edges=edges)
+        return replace(
+            values,
+            first=limits.get("minimum", values.first),
+            last=limits.get("maximum", values.last),
+            step=limits.get("step", values.step),
+            edges=() if limits else values.edges,
+        )
     if change.get("values") is None:
         return values
     texts = [str(text).strip() for text in change["values"]]
@@ -254,10 +320,11 @@ def _edited_values(values: Values, change: Mapping[str, Any]) -> Values:
 def _converted(attribute: Attribute, kind: str) -> Values:
     """Values of another kind, of the same number where that can be."""
     values, size = attribute.values, attribute.size
+    missing = values.missing if isinstance(values, Numbers) else ()
     if kind == INTEGERS:
-        if isinstance(values, Bins):
-            return Integers(0, values.n_ordered - 1, missing=values.missing)
-        return Integers(0, size - 1)
+        return Integers(0, values.n_ordered - 1, missing=missing)
+    if kind == DATES:
+        return _as_dates(values, missing)
     if size > MAX_LISTED:
         raise DomainError(
             f"It has {size:,} values, too many to list in the grid (at most {MAX_LISTED:,}); "
@@ -267,4 +334,37 @@ def _converted(attribute: Attribute, kind: str) -> Values:
         return Categories(tuple(attribute.labels()))
     if isinstance(values, Integers):
         return as_bins(values)
-    return Bins(tuple(range(size + 1)))
+    return Bins(tuple(range(values.n_ordered + 1)), missing)
+
+
+def _as_dates(values: Values, missing: tuple[tuple[str, str], ...]) -> Dates:
+    """The days from the first to the last one that are listed, years, or else as many days."""
+    if isinstance(values, Categories):
+        days = [reading_of("").ordinal(value) for value in values.values]
+        known = [date.fromordinal(day) for day in days if day is not None]
+        if len(known) == len(days):
+            return Dates(min(known), max(known))
+    if isinstance(values, Integers) and values.minimum >= 1000 and values.maximum <= 9999:
+        step = f"{values.step} years"
+        return Dates(str(values.minimum), str(values.maximum), step, missing=missing)
+    first = date(2000, 1, 1)
+    last = first.toordinal() + min(values.n_ordered, MAX_LISTED) - 1
+    return Dates(first, date.fromordinal(last), missing=missing)
+
+
+# ---- Cells for missing values of numbers and dates, as lines that people type: "-9 = refused".
+
+
+def lines_of_missing(values: Numbers) -> str:
+    """The missing values with their labels, one a line; an empty cell has nothing in front."""
+    return "\n".join(f"{value} = {label}" for value, label in values.missing)
+
+
+def with_missing_lines(values: Numbers, text: str) -> Values:
+    """Numbers or dates with these cells for missing values; raises `DomainError` as they do."""
+    pairs = []
+    for line in filter(str.strip, text.split("\n")):
+        value, equals, label = line.partition("=")
+        pairs.append((value.strip(), label.strip() if equals else NOT_STATED))
+    assert isinstance(values, Integers | Bins | Dates)
+    return replace(values, missing=tuple(pairs))

@@ -9,10 +9,16 @@ from rpexplore.common.files import file_bytes, utf8_text
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import is_text, plural
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Dates, Integers
 from rpexplore.domain.codebook import schema_in_json
 from rpexplore.domain.codebook_formats import dictionary_kind, draft_of_file
-from rpexplore.domain.domain import TO_COMPLETE, Domain, is_unfinished, label_from_records
+from rpexplore.domain.domain import (
+    Domain,
+    completed,
+    is_unfinished,
+    label_from_records,
+    to_complete,
+)
 from rpexplore.domain.values import combination_from_text, stated_combinations
 from rpexplore.errors import DomainError
 from rpexplore.planning.table_plan import TablePlan
@@ -63,7 +69,8 @@ def survey_named_after(filename: str, present: str) -> str:
 
 
 def domain_from_lines(text: str) -> Domain:
-    """A codebook typed as lines: "age 0..99", "income 0..9999 step 500", "region 12", "sex: F, M".
+    """A codebook typed as lines: "age 0..99", "income 0..9999 step 500", "region 12", "sex: F, M",
+    "admitted 2026-01-01..2026-12-31 step month".
 
     Raises `DomainError` naming the line that cannot be used.
     """
@@ -92,8 +99,8 @@ def describe_left_out(without_values: Mapping[str, str], *, is_draft: bool = Fal
     names = [f"{shown(name)} (type {shown(kind)})" for name, kind in without_values.items()]
     more = f" and {len(names) - 4:,} more" if len(names) > 4 else ""
     remedy = (
-        "Give constraints.enum, bins, or a minimum and maximum of whole numbers there, or add them "
-        "in the grid."
+        "Give constraints.enum, bins, or a minimum and maximum of whole numbers or days there, or "
+        "add them in the grid."
     )
     if is_draft:
         remedy = "Give two of their values or more a label there, or add them to the codebook."
@@ -138,12 +145,14 @@ def domain_of_columns(
     *,
     from_records: Collection[str] = (),
     present: Domain | None = None,
+    missing: Mapping[str, Sequence[tuple[str, str]]] | None = None,
 ) -> Domain:
     """The domain of a data file's columns: {name: its values}, without values to be completed.
 
     from_records: the columns whose values come from records, which their labels then say as well.
     present: the domain that they are added to; what it has already stays, but for values that it
     waits for.
+    missing: by column, the values that stand for no answer, and their labels.
     """
     attributes = {attribute.name: attribute for attribute in present or ()}
     for name, values in columns.items():
@@ -151,8 +160,10 @@ def domain_of_columns(
             label = attributes[name].label if name in attributes else ""
             if name in from_records:
                 label = label_from_records(label)
-            listed = Categories(tuple(values)) if values else TO_COMPLETE
-            attributes[name] = Attribute(name, listed, label)
+            waiting = to_complete(name, label, (missing or {}).get(name, ()))
+            if values:
+                waiting = completed(waiting, Categories(tuple(values)))
+            attributes[name] = waiting
     return (present or Domain(())).with_attributes(attributes.values())
 
 
@@ -163,6 +174,8 @@ def why_no_csv(domain: Domain) -> str:
         if isinstance(values, Bins) or (isinstance(values, Integers) and values.step > 1):
             name = attribute.name
             return f"A CSV codebook lists single values; {name} groups numbers. JSON holds all."
+        if isinstance(values, Dates):
+            return f"A CSV codebook has no dates, as {attribute.name} has. JSON holds all."
         if isinstance(values, Integers) and values.missing:
             return f"A CSV codebook has no cell for missing numbers of {attribute.name}. JSON has."
     if int(domain.sizes.sum()) > _MAX_CSV_LINES:
@@ -184,6 +197,8 @@ def _attribute_from_line(line: str) -> Attribute:
         step = int(step_text or 1)
         limits = (int(low), int(high)) if dots else (0, int(last) - 1)
     except ValueError:
+        if dots and name and re.match(r"\d{4}-", low):
+            return Attribute(name.strip(), Dates(low.strip(), high.strip(), step_text.strip()))
         limits, step = None, 1
     if not name or limits is None:
         raise DomainError(

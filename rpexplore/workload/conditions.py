@@ -19,7 +19,7 @@ from rpexplore.workload.value_comparisons import (
     MIRRORED,
     Value,
     bounds,
-    decimal_text,
+    limit_text,
     value_names,
     values_where,
 )
@@ -424,24 +424,33 @@ def _one_of(attribute: Attribute, where: np.ndarray) -> str:
         return ""
     if isinstance(attribute.values, Categories):
         name, texts = text_of_name(attribute.name), [*map(in_quotes, value_names(attribute))]
-        left_out = 2 * np.count_nonzero(where) > len(where)
+        left_out = bool(2 * np.count_nonzero(where) > len(where))
         names = [texts[index] for index in np.flatnonzero(where != left_out).tolist()]
-        if len(names) == 1:
-            return f"{name} {'!=' if left_out else '=='} {names[0]}"
-        return f"{name} {'not in' if left_out else 'in'} ({', '.join(names)})"
-    edges = np.flatnonzero(np.diff(where, prepend=False, append=False)).reshape(-1, 2)
-    runs = [_run(attribute, first, after - 1) for first, after in edges.tolist()]
-    return runs[0] if len(runs) == 1 else f"({' | '.join(runs)})"
+        return _equal_to(name, names, left_out=left_out)
+    n = attribute.n_ordered
+    edges = np.flatnonzero(np.diff(where[:n], prepend=False, append=False)).reshape(-1, 2)
+    parts = [_run(attribute, first, after - 1) for first, after in edges.tolist()]
+    missing = [value_names(attribute)[n + index] for index in np.flatnonzero(where[n:]).tolist()]
+    if missing:  # they are in no range
+        parts.append(_equal_to(text_of_name(attribute.name), [*map(in_quotes, missing)]))
+    return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
+
+
+def _equal_to(name: str, texts: list[str], *, left_out: bool = False) -> str:
+    """The condition that a value is one of these, or none of them."""
+    if len(texts) == 1:
+        return f"{name} {'!=' if left_out else '=='} {texts[0]}"
+    return f"{name} {'not in' if left_out else 'in'} ({', '.join(texts)})"
 
 
 def _run(attribute: Attribute, first: int, last: int) -> str:
     """The condition of the values first … last of whole numbers or intervals."""
     lows, highs, closed = bounds(attribute)
     name = text_of_name(attribute.name)
-    low, high = decimal_text(lows[first]), decimal_text(highs[last])
+    low, high = limit_text(attribute, lows[first]), limit_text(attribute, highs[last])
     up_to = "<=" if closed[last] else "<"
     if lows[first] == highs[last]:
         return f"{name} == {low}"
-    if last == attribute.size - 1:
+    if last == attribute.n_ordered - 1:
         return f"{name} >= {low}"
     return f"{name} {up_to} {high}" if first == 0 else f"{low} <= {name} {up_to} {high}"

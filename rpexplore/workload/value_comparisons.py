@@ -4,6 +4,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from functools import lru_cache
@@ -13,17 +14,19 @@ import numpy as np
 
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import joined
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Dates, Integers
+from rpexplore.domain.dates import stated_day
 from rpexplore.domain.values import values_by_name
-from rpexplore.errors import WorkloadError
+from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.workload.table_text import in_quotes
 
 # ---- Comparisons: the values of one attribute that are equal to a text, at least 18, below 500, …
 #
-# A value is named by what is stored or by its label, a group of values by its name. Whole numbers
-# and intervals have an order, and so have categories that are all numbers; no others. A comparison
-# that holds for a part of an interval, or of a group of whole numbers, is refused: nothing is known
-# of the parts.
+# A value is named by what is stored or by its label, a group of values by its name. Whole numbers,
+# intervals and dates have an order, and so have categories that are all numbers; no others. A
+# comparison that holds for a part of an interval, or of a group of whole numbers or days, is
+# refused: nothing is known of the parts. Days are texts such as "2026-01-31", and compared as
+# ordinals; "2026-01" stands for all its days.
 
 
 Value: TypeAlias = str | Decimal  # a text in quotation marks, or a number
@@ -63,11 +66,19 @@ def _equal_values(attribute: Attribute, value: Value) -> Sequence[int]:
     if isinstance(value, str):
         names = values_by_name(attribute)
         indices = names.get(value, names.get(value.strip()))
+        if indices is None and isinstance(attribute.values, Dates):
+            low, high = (_ordinal(attribute, EQUAL, value, is_last=last) for last in (False, True))
+            is_from, is_to = _ordered(attribute, ">=", value), _ordered(attribute, "<=", value)
+            indices = np.flatnonzero(is_from & is_to).tolist()
+            if low > high or not indices:
+                raise _unknown(attribute, repr(shown(value)), value)
         if indices is None:
             raise _unknown(attribute, repr(shown(value)), value)
         return indices
     if isinstance(attribute.values, Categories):
         return _equal_categories(attribute, attribute.values, value)
+    if isinstance(attribute.values, Dates):
+        return _equal_values(attribute, shown(value))  # a year
     lows, highs, _ = bounds(attribute)
     index = bisect_right(lows, value) - 1
     if index < 0 or value > highs[index]:  # where an interval is open, the next one begins
@@ -111,6 +122,8 @@ def _categories_by_number(values: Categories) -> dict[Decimal, list[int]]:
 def _ordered(attribute: Attribute, operator: str, value: Value) -> np.ndarray:
     values = attribute.values
     numbers = _numbers_of_categories(attribute) if isinstance(values, Categories) else None
+    if isinstance(values, Dates):
+        value = _ordinal(attribute, operator, value, is_last=operator in ("<=", ">"))
     if isinstance(value, str):
         remedy = "leave out the quotation marks" if _number(value) is not None else "write a number"
         raise WorkloadError(
@@ -134,17 +147,33 @@ def _ordered(attribute: Attribute, operator: str, value: Value) -> np.ndarray:
     return below if operator in ("<", "<=") else ~below & is_ordered
 
 
+def _ordinal(attribute: Attribute, operator: str, value: Value, *, is_last: bool) -> Decimal:
+    """A day that values are compared with, as a number; a year may be a number itself."""
+    text = value if isinstance(value, str) else shown(value)
+    try:
+        return Decimal(stated_day(text, is_last=is_last).toordinal())
+    except DomainError:
+        raise WorkloadError(
+            f"The attribute {attribute.name!r} must be compared by {operator} with a day in "
+            f'quotation marks, such as "{attribute.values.label(0)[:10]}", got {shown(value)!r}.'
+        ) from None
+
+
 @lru_cache(maxsize=64)
 def bounds(attribute: Attribute) -> tuple[list[Decimal], list[Decimal], list[bool]]:
     """The least and the largest number of each value, and whether the largest belongs to it.
 
-    For whole numbers and intervals.
+    For whole numbers, intervals, and days as ordinals.
     """
     values, size = attribute.values, attribute.n_ordered
     if isinstance(values, Integers):
         lows = [values.minimum + index * values.step for index in range(size)]
         highs = [*(low - 1 for low in lows[1:]), values.maximum]
         return [*map(Decimal, lows)], [*map(Decimal, highs)], [True] * size
+    if isinstance(values, Dates):
+        lows = [*map(Decimal, values.starts)]
+        highs = [*(low - 1 for low in lows[1:]), Decimal(values.last.toordinal())]
+        return lows, highs, [True] * size
     assert isinstance(values, Bins)
     # The decimals that the edges print as are what people mean by them.
     edges = [Decimal(repr(edge)) for edge in values.edges]
@@ -178,7 +207,7 @@ def _cut(attribute: Attribute, index: int, operator: str, value: Decimal) -> Wor
     """The refusal of a comparison that cuts through a value, with those that do not."""
     lows, highs, closed = bounds(attribute)
     label = attribute.values.label(index)
-    low, high = decimal_text(lows[index]), decimal_text(highs[index])
+    low, high = limit_text(attribute, lows[index]), limit_text(attribute, highs[index])
     if operator == EQUAL:
         remedies = [f"{EQUAL} {in_quotes(label)}"]
     elif operator in ("<", "<="):
@@ -190,8 +219,9 @@ def _cut(attribute: Attribute, index: int, operator: str, value: Decimal) -> Wor
         if index < attribute.n_ordered - 1:
             remedies.append(f"{'>' if closed[index] else '>='} {high}")
     end = high if closed[index] else f"under {high}"
+    got = limit_text(attribute, value) if isinstance(attribute.values, Dates) else shown(value)
     return WorkloadError(
-        f"{operator} {shown(value)} cuts through the value {label!r} of attribute "
+        f"{operator} {got} cuts through the value {label!r} of attribute "
         f"{attribute.name!r}, which reaches from {low} to {end} and is counted as a whole; write "
         f"{' or '.join(remedies)}."
     )
@@ -223,6 +253,13 @@ def _number(text: str) -> Decimal | None:
 def decimal_text(number: Decimal) -> str:
     """A number as it is typed: "18", "0.5"; "1E-30" where that would be very long."""
     return f"{number:f}".removesuffix(".0") if abs(number.adjusted()) < 20 else str(number)
+
+
+def limit_text(attribute: Attribute, number: Decimal) -> str:
+    """An end of a value, as of `bounds`, as conditions have it: 18, or "2026-01-31"."""
+    if isinstance(attribute.values, Dates):
+        return in_quotes(date.fromordinal(int(number)).isoformat())
+    return decimal_text(number)
 
 
 # ---- Ages that the texts of categories name, such as "18 and over".

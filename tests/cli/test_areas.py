@@ -278,6 +278,9 @@ count = ["women: sex = 'Female' @ 20", "old: age = 'old' @ 9"]
     assert load_plan("same.json").sha256 == plan.sha256
     twice = ("--request=request.toml", "--request", "request.toml")
     assert "--request is given 2 times" in homes.refused("plan", *twice, *RHO, "--out", "q.json")
+    Path("bare.toml").write_text("up-to = 1\n")
+    bare = homes.refused("plan", "--request", "bare.toml", *RHO, "--out", "q.json")
+    assert "The request bare.toml names no codebook" in bare
     Path("outer.toml").write_text('request = "request.toml"\n')
     outer = ("plan", "codebook.csv", "--request", "outer.toml", "--up-to", "1", *RHO)
     assert "outer.toml names another request" in homes.refused(*outer, "--out", "q.json")

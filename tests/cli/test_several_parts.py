@@ -2,10 +2,12 @@
 said to do with all of them, or says in a sentence what it leaves out.
 """
 
+import json
 from pathlib import Path
 
 import pytest
 
+import rpexplore as rp
 from tests.cli.program import Program
 
 ASIDE = "also holds tables in areas and own counts; they are not part of this"
@@ -84,3 +86,68 @@ def test_own_counts_are_not_about_areas(released):
     asked = ("--areas", "areas.csv", "--count", "one: town == 'a1' @ 5", "--rho", "1")
     refusal = released.refused("plan", "book.csv", *asked, "--out", "other.json")
     assert "'town' is a level of areas; ask for it in a table, such as --table town,sex" in refusal
+
+
+def test_a_misspelt_count_is_answered_with_those_that_there_are(released):
+    assert "did you mean 'women'?" in released.refused("answer", "out", "woman")
+    assert "the counts are 'women'." in released.refused("answer", "out", "adultes")
+    assert "name it alone" in released.refused("answer", "out", "women", "age=0")
+
+
+def test_dates_and_missing_numbers_have_their_cells_in_areas_and_national_tables(released):
+    """Records of a known number in each cell, with next to no noise: every count comes out."""
+    fields = [
+        {
+            "name": "day",
+            "type": "date",
+            "constraints": {"minimum": "2026-01-01", "maximum": "2026-03-31", "step": "month"},
+            "missingValues": [{"value": "9999-12-31", "label": "open"}],
+        },
+        {
+            "name": "age",
+            "type": "integer",
+            "constraints": {"minimum": 0, "maximum": 1},
+            "missingValues": [{"value": "-9", "label": "refused"}, ""],
+        },
+    ]
+    Path("dates.json").write_text(json.dumps({"fields": fields}), "utf-8")
+    days = ["2026-01-31", "2026-02-01T08:30", "2026-02-28", "9999-12-31"]
+    rows = [
+        f"{day},{age},{town}"
+        for town, n in (("a1", 1), ("a2", 2), ("b1", 3))
+        for day in days
+        for age in ("0", "1", "-9", "")
+        for _ in range(n)
+    ]
+    Path("days.csv").write_text("\n".join(["day,age,town", *rows]), "utf-8")
+    asked = ("--up-to", "2", "--table", "town,day,age", "--basis", "day=prefix")
+    count = ("--count", 'winter: day <= "2026-02" & age == "refused" @ 1')
+    released.done(
+        "plan", "dates.json", "--areas", "areas.csv", *asked, *count, "--rho", "1000000",
+        "--out", "days.json",
+    )  # fmt: skip
+    released.done("verify", "days.json")
+    released.done("release", "days.json", "days.csv", "--out", "days", "--yes")
+    release = rp.Release.load("days")
+    national = release.table("day", "age").set_index(["day", "age"])["value"].round().astype(int)
+    labels = ["≤ 2026-01", "≤ 2026-02", "≤ 2026-03", "open"]
+    expected = {
+        (label, age): n * 6
+        for label, n in zip(labels, (1, 3, 3, 1), strict=True)
+        for age in ("0", "1", "refused", "not stated")
+    }
+    assert national.to_dict() == expected
+    of_town = release.table("day", "age", level="town")
+    for town, n in (("a1", 1), ("a2", 2), ("b1", 3)):
+        counts = of_town[of_town["town"] == town].set_index(["day", "age"])["value"]
+        by_label = counts.round().astype(int).to_dict()
+        assert by_label == {  # in areas, single months
+            (label, age): k * n
+            for label, k in zip(
+                ("2026-01", "2026-02", "2026-03", "open"), (1, 2, 0, 1), strict=True
+            )
+            for age in ("0", "1", "refused", "not stated")
+        }
+    assert round(release.answers["answer"][0]) == 18
+    facts = released.json("answer", "days", "day=2026-02", "age=refused")
+    assert round(facts["value"]) == 12

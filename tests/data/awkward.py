@@ -7,7 +7,7 @@ from unicodedata import normalize
 import numpy as np
 import pyarrow as pa
 
-from rpexplore import Attribute, Bins, Categories, Domain, Integers
+from rpexplore import Attribute, Bins, Categories, Dates, Domain, Integers
 from rpexplore.data.engines.coding import BLANKS
 
 DAY = datetime.date
@@ -30,6 +30,15 @@ WHOLE = [
     -(2**53) - 1, 2**62, 2**63 - 1, -(2**63), 5, None,
 ]  # fmt: skip
 CENTS = ["0.00", "3.00", "0.10", "0.30", "-1.00", "10.00", "2.50", "99999999.99", None]
+DATES = [
+    "2024-01-31", " 2024-02-29 ", "2023-02-29", "2024-1-31", "2024-13-01", "2024-00-01",
+    "0000-01-01", "2024-01-00", "2024-04-31", "2024-12-31", "1900-02-29", "2000-02-29",
+    "9999-12-31", "0001-01-01", "2024-01-31T13:30", "2024-01-31 23:59:59.999",
+    "2024-01-31T24:00", "2024-01-31T00:00:00Z", "2024-01-31 00:00:00+00",
+    "2024-01-31T00:00:00+01:00", "2024-01-31T13:30Z", "2024-01-31 00:00:00", "31/01/2024",
+    "1/2/2024", "31.01.2024", "2024-01", "2024", "20240131", "2024-01-31x", "", "none", "-9",
+    "2023-12-31", "2024-03-15", "2024-03-14", "2025-01-01", None,
+]  # fmt: skip
 COLUMNS = {
     "text": pa.array(TEXTS, pa.string()),
     "float": pa.array(FLOATS, pa.float64()),
@@ -38,6 +47,18 @@ COLUMNS = {
     "flag": pa.array([True, False, None]),
     "cents": pa.array(CENTS).cast(pa.decimal128(10, 2)),
     "day": pa.array([DAY(2024, 1, 31), DAY(1969, 12, 31), DAY(2024, 2, 1), None]),
+}
+MOMENT = datetime.datetime
+MOMENTS = [
+    MOMENT(2024, 1, 31), MOMENT(2024, 1, 31, 13, 30), MOMENT(2024, 2, 1, 0, 0, 0, 1),
+    MOMENT(1, 1, 1), MOMENT(1969, 12, 31, 23, 59, 59, 999999), MOMENT(9999, 12, 31),
+    MOMENT(2023, 12, 31), None,
+]  # fmt: skip
+COLUMNS |= {
+    "date": pa.array(DATES, pa.string()),
+    "time": pa.array(MOMENTS, pa.timestamp("us")),
+    "zoned": pa.array(MOMENTS, pa.timestamp("us", "UTC")),
+    "digits": pa.array([20240131, 20240230, 2024131, 202401310, 2024, 20231231, -9, None]),
 }
 N_ROWS = max(map(len, COLUMNS.values()))
 
@@ -77,11 +98,34 @@ VALUES = {
         (-(2.0**63), -(2.0**53), 0.5, 2.0**53, 2.0**53 + 4, 1e18, 2.0**63),
         (("3", "three"), *_REST),
     ),
+    "days": Dates("2023-12-31", "2025-01-01", missing=(("2024-02-01", "no day"), *_REST)),
+    "weeks": Dates("2023-12-30", "2024-12-30", "2 weeks", missing=_REST),
+    "months": Dates("2024-01-15", "2024-12-31", "month", missing=(("9999-12-31", "open"), *_REST)),
+    "years": Dates("0001", "9999", "7 years", missing=(("-9", "none"), ("none", "none"), *_REST)),
+    "own": Dates(edges=("2024-01-31", "2024-02-29", "2024-03-15", "2024-12-31"), missing=_REST),
+    "form": Dates("2024", "2024", "quarter", format="%d/%m/%Y", missing=_REST),
+    "joined": Dates("2023", "2024", "10 days", format="%Y%m%d", missing=(("-9", "x"), *_REST)),
+    "short": Dates("2023", "2024", "year", format="%Y-%m", missing=_REST),
+    "year": Dates("2023", "2024", "year", format="%Y", missing=_REST),
+    "numbers or days": Integers(
+        0, 10, missing=(("2024-01-31", "a day"), ("2024-01-31 13:30:00", "a time"), *_REST)
+    ),
+    "beyond": Integers(
+        0, 10, missing=(("9007199254740992", "none"), ("-9007199254740993", "less"), *_REST)
+    ),
     "exact": Bins((-(2.0**53), 0, 2.0**53), (("-1", "none"), *_REST)),
 }
+_OF_DAYS = ("days", "weeks", "months", "years", "own", "form", "short", "year")
+_OTHERS = tuple(
+    name for name in VALUES if name not in (*_OF_DAYS, "joined", "numbers or days", "beyond")
+)
 WAYS = {
-    "text": tuple(VALUES),
-    "float": tuple(VALUES),
+    "text": (*_OTHERS, "beyond"),
+    "float": _OTHERS,
+    "date": (*_OF_DAYS, "joined", "few", "numbers or days"),
+    "time": (*_OF_DAYS, "few", "numbers or days"),
+    "zoned": (*_OF_DAYS, "few"),
+    "digits": ("days", "joined", "year"),
     "single": ("listed", "few", "edges", "numbers"),
     "whole": (
         "few",
@@ -94,10 +138,11 @@ WAYS = {
         "yes",
         "spelled",
         "numbers",
+        "beyond",
     ),
-    "flag": ("few", "steps", "yes", "spelled"),
+    "flag": ("few", "steps", "days", "yes", "spelled"),
     "cents": ("listed", "bins", "numbers", "padded", "wider"),
-    "day": ("few", "bins"),
+    "day": ("few", "bins", "numbers or days", *_OF_DAYS),
 }
 
 

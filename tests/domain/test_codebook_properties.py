@@ -31,6 +31,11 @@ LISTED = {"name": "x", "type": "string", "constraints": {"enum": ["a", "b"]}}
 YES = {"name": "x", "type": "boolean"}
 BINS = {"name": "x", "type": "number", "bins": [0, 10, 20]}
 # Of each property that is read, a field without and what it becomes with it.
+DAYS: dict[str, Any] = {
+    "name": "x",
+    "type": "date",
+    "constraints": {"minimum": "2026-01-01", "maximum": "2026-12-31"},
+}
 HONOURED = {
     "name": (LISTED, "y"),
     "title": (LISTED, "Title"),
@@ -45,6 +50,7 @@ HONOURED = {
     "areas": (LISTED, {"path": "areas.csv"}),
     "spellings": (LISTED, [["A"], []]),
     "step": (WHOLE, 5),
+    "format": (DAYS, "%d/%m/%Y"),
 }
 LIMITS = {"enum": [1], "minimum": 2, "maximum": 8, "exclusiveMinimum": 2, "exclusiveMaximum": 8}
 # Of each that is of no matter or refused, what it may say.
@@ -89,7 +95,7 @@ def test_what_is_not_read_is_refused_by_name_or_changes_nothing(name):
     fate = {**properties.FIELD, **properties.CONSTRAINTS}[name]
     said = SAID.get(name, "some text")
     is_constraint = name in properties.CONSTRAINTS
-    for field in (LISTED,) if name == "format" else (WHOLE, LISTED, YES, BINS):
+    for field in (WHOLE, LISTED, YES, BINS, DAYS):
         constraints = {**field.get("constraints", {}), **({name: said} if is_constraint else {})}
         changed = {**field, "constraints": constraints, **({} if is_constraint else {name: said})}
         if isinstance(fate, NoMatter):
@@ -106,6 +112,7 @@ def test_a_format_of_numbers_is_refused(field):
     with pytest.raises(DomainError, match="its format 'currency' cannot be honoured"):
         domain_of({**field, "format": "currency"})
     assert domain_of({**field, "format": "default"}) == domain_of(field)
+    assert domain_of({**LISTED, "format": "email"}) == domain_of(LISTED)  # texts are as listed
 
 
 def test_what_schema_and_resource_say_beside_is_of_no_matter():

@@ -1,12 +1,23 @@
 """Codebooks from DDI-Codebook 2.5, as archives and IPUMS write it."""
 
+import json
+
 import pytest
 
-from rpexplore import Attribute, Categories, Domain
-from rpexplore.data.files.columns import CodebookFile, Column, recognise, recognise_path
+from rpexplore import Attribute, Categories, Domain, Integers
+from rpexplore.data.files.columns import (
+    CodebookFile,
+    Column,
+    ColumnsFile,
+    recognise,
+    recognise_path,
+)
 from rpexplore.domain import codebook_formats
 from rpexplore.domain.codebook_formats import variables_of_ddi
+from rpexplore.domain.domain import unfinished
 from rpexplore.errors import DomainError
+from rpexplore.scenarios.codebook_grid import domain_from_grid, domain_with_values
+from rpexplore.scenarios.codebook_import import domain_of_columns
 from tests.support.processor_time import at_most
 
 MISSING = ("Missing",)
@@ -174,3 +185,28 @@ def test_a_huge_file_is_refused_unread(tmp_path, monkeypatch):
     for read in (Domain.load, recognise_path, lambda path: recognise(path.read_bytes(), "a.xml")):
         with pytest.raises(DomainError, match="more than any codebook"):
             read(path)
+
+
+def test_missing_values_of_a_variable_without_listed_ones_go_with_values_that_are_typed_later():
+    text = """<codeBook><dataDscr><var name="age"><varFormat type="numeric"/>
+      <invalrng><item VALUE="-9"/><range min="97" max="99"/><range min="1000"/></invalrng>
+      <catgry><catValu>-9</catValu><labl>Refused</labl></catgry></var>
+      <var name="sex"><catgry><catValu>f</catValu></catgry><catgry><catValu>m</catValu></catgry>
+      </var></dataDscr></codeBook>"""
+    found = recognise(text.encode(), "a.xml")
+    assert isinstance(found, CodebookFile)
+    assert "give them as missingValues: age (97, 98, 99, -9)" in " ".join(found.remarks)
+    assert found.others is not None
+    (column,) = found.others.header.columns
+    domain = domain_of_columns({"age": ()}, missing={"age": column.missing})
+    assert unfinished(domain) == ["age"]
+    pairs = (*((str(number), "not stated") for number in (97, 98, 99)), ("-9", "Refused"))
+    expected = Attribute("age", Integers(0, 120, missing=pairs))
+    typed, _, refused = domain_from_grid(domain, {0: {"minimum": "0", "maximum": "120"}})
+    assert (typed["age"], refused) == (expected, [])
+    assert domain_with_values(domain, "age", Integers(0, 120))["age"] == expected
+    # The same of the fields of a Table Schema without values.
+    fields = [{"name": "age", "type": "number", "missingValues": ["-9"]}]
+    schema = recognise(json.dumps({"fields": fields}).encode(), "a.json")
+    assert isinstance(schema, ColumnsFile)
+    assert schema.header.columns == (Column("age", "numbers", missing=(("-9", ""),)),)

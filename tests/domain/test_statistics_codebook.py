@@ -108,7 +108,13 @@ def test_labels_and_missing_values_of_spss_become_a_codebook(survey):
     assert found.remarks[0].endswith("add those that records can have: scale (0, 10).")
     assert found.others is not None
     assert found.others.records == survey
-    assert found.others.header.columns == (Column("income", "numbers"), Column("born", "dates"))
+    # A range that is typed later has the missing values, with their labels.
+    between = ((str(number), "") for number in range(-98, -1))
+    missing = (("-99", "Refused"), *between, ("-1", "None"))
+    assert found.others.header.columns == (
+        Column("income", "numbers", missing=missing),
+        Column("born", "dates"),
+    )
     assert Domain.load(survey) == found.domain
     dropped = recognise(survey.read_bytes(), "anything.bin")
     assert isinstance(dropped, CodebookFile)

@@ -1,7 +1,7 @@
 """Bins and categories of one attribute on the Codebook page."""
 
 import rpexplore as rp
-from rpexplore.domain.attribute import Bins, Categories, Integers
+from rpexplore.domain.attribute import Bins, Categories, Dates, Integers
 from tests.pages.conftest import plain
 
 
@@ -44,7 +44,7 @@ def test_equal_widths_own_edges_merging_and_splitting(app, small):
     assert session.scenario == small  # only shown yet
     session.press("Use these bins")
     assert session.scenario.domain["age"].values == Integers(0, 9, 5)
-    assert session.data_editor[0].value["step"].tolist()[0] == 5
+    assert session.data_editor[0].value["step"].tolist()[0] == "5"
     choose_bins(session, "age", "Own edges")
     field(session.text_area, "Edges").set_value("0, 5, 10, 100").run()
     session.press("Use these bins")
@@ -98,3 +98,38 @@ def test_typed_limits_do_not_come_on_top_of_new_bins(app, small):
     session.press("Use this codebook")
     assert field(session.text_input, "Width of a bin").value == "1"
     assert field(session.text_input, "To").value == "9"
+
+
+def test_dates_and_cells_for_missing_values_are_made_on_the_page(app, small):
+    session = app("codebook", small).press("Add an attribute")
+    session.selectbox(key="attribute shown").set_value("attribute_4").run()
+    session.segmented_control(key="first values of attribute_4").set_value("dates").run()
+    for label, value in (("First day", "2026-01-01"), ("Last day", "2026-13-31")):
+        field(session.text_input, label).set_value(value).run()
+    assert "A day must be written as" in session.error[0].value
+    field(session.text_input, "Last day").set_value("2026-12-31").run()
+    field(session.text_input, "In groups of").set_value("quarter").run()
+    field(session.text_input, "How the records write").set_value("%d/%m/%Y").run()
+    assert "4 bins: 2026-Q1, 2026-Q2, 2026-Q3, 2026-Q4." in plain(session.texts("markdown"))
+    session.press("Use these bins")
+    dates = Dates("2026-01-01", "2026-12-31", "quarter", format="%d/%m/%Y")
+    assert session.scenario.domain["attribute_4"].values == dates
+    field(session.text_area, "Missing values").set_value("01/01/1900 = unknown\n = open").run()
+    session.press("Use these missing values")
+    missing = (("01/01/1900", "unknown"), ("", "open"))
+    assert session.scenario.domain["attribute_4"].values.missing == missing
+    session.segmented_control(key="how to group attribute_4").set_value("Own edges").run()
+    edges = ("2026-01-01", "2026-02-15", "2026-12-31")
+    field(session.text_area, "The days on which").set_value(", ".join(edges)).run()
+    session.press("Use these bins")
+    expected = Dates(edges=edges, format="%d/%m/%Y", missing=missing)
+    assert session.scenario.domain["attribute_4"].values == expected
+    # Numbers get cells in the same way; what cannot be says why.
+    session.selectbox(key="attribute shown").set_value("age").run()
+    field(session.text_area, "Missing values").set_value("-9\n-9").run()
+    session.press("Use these missing values")
+    assert "listed twice" in session.error[0].value
+    field(session.text_area, "Missing values").set_value("-9 = refused").run()
+    session.press("Use these missing values")
+    assert session.scenario.domain["age"].values == Integers(0, 9, missing=(("-9", "refused"),))
+    assert not session.exception

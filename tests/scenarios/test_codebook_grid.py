@@ -1,12 +1,13 @@
 """The schema as a grid, and back."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
-from rpexplore.domain.domain import is_unfinished
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Dates, Integers
+from rpexplore.domain.domain import TO_COMPLETE, Domain, is_unfinished
 from rpexplore.errors import DomainError
 from rpexplore.scenarios import codebook_grid as grids
 
@@ -26,7 +27,7 @@ def edited(changes, domain=DOMAIN):
 def test_grid_shows_every_attribute():
     grid = grids.codebook_grid(DOMAIN).set_index("name")
     assert grid["size"].tolist() == [20, 2, 2]
-    assert grid.loc["age", ["minimum", "maximum", "step"]].tolist() == [0, 99, 5]
+    assert grid.loc["age", ["minimum", "maximum", "step"]].tolist() == ["0", "99", "5"]
     assert grid.loc["sex", "values"] == ["F", "M"]
     assert grid.loc["income", "values"] == ["0", "500", "1000.5"]
     assert grid["kind"].tolist() == [grids.INTEGERS, grids.CATEGORIES, grids.BINS]
@@ -294,3 +295,71 @@ def test_values_that_replace_others_may_be_more_or_fewer():
     assert (fewer.size, fewer.groups) == (1, (("North",),))
     more = grids.domain_with_values(GROUPED, "region", Categories(("z", "b", "a", "y")))["region"]
     assert more.groups == ((), ("North",), ("North", "Coast"), ())
+
+
+# --- dates, and cells for missing values
+
+EDGES = ("2026-01-01", "2026-06-01", "2026-12-31")
+YEAR = Dates("2026-01-01", "2026-12-31", "month", missing=(("", "open"),))
+
+
+@pytest.mark.parametrize(
+    ("values", "change", "expected"),
+    [
+        (YEAR, {"maximum": "2027-03-31", "step": "quarter"}, Dates("2026", "2027-03", "quarter")),
+        (YEAR, {"values": [*EDGES]}, Dates(edges=EDGES)),
+        (Integers(2000, 2009, 5), {"kind": "dates"}, Dates("2000", "2009", "5 years")),
+        (
+            Categories(("2026-01-03", "2026-01-01")),
+            {"kind": "dates"},
+            Dates("2026-01-01", "2026-01-03"),
+        ),
+        (Categories(("a", "b")), {"kind": "dates"}, Dates("2000-01-01", "2000-01-02")),
+        (
+            Categories(("a", "b")),
+            {"kind": "dates", "minimum": "2026", "maximum": "2027", "step": "year"},
+            Dates("2026", "2027", "year"),
+        ),
+        (YEAR, {"kind": "whole numbers"}, Integers(0, 11)),
+        (TO_COMPLETE, {"minimum": "2026-01", "maximum": "2026-02"}, Dates("2026-01", "2026-02")),
+        (
+            TO_COMPLETE,
+            {"kind": "dates", "minimum": "2026", "maximum": "2027"},
+            Dates("2026", "2027"),
+        ),
+        (TO_COMPLETE, {"minimum": "2026", "maximum": "2027"}, Integers(2026, 2027)),
+    ],
+)
+def test_dates_are_typed_into_the_grid(values, change, expected):
+    domain = Domain((Attribute("day", values),))
+    edited, _, refused = grids.domain_from_grid(domain, {0: change})
+    assert refused == []
+    missing = YEAR.missing if values == YEAR else ()
+    assert edited["day"].values == replace(expected, missing=missing)
+    row = grids.codebook_grid(edited).iloc[0]
+    typed = {name: row[name] for name in ("values", "minimum", "maximum", "step")}
+    again, _, refused = grids.domain_from_grid(edited, {0: {k: v for k, v in typed.items() if v}})
+    assert (again, refused) == (edited, [])
+
+
+def test_limits_that_are_none_are_refused():
+    for values, typed, match in (
+        (Integers(0, 9), {"maximum": "x"}, "highest value must be a whole number, got 'x'"),
+        (YEAR, {"maximum": "x"}, "A day must be written as 2026-01-31, got 'x'"),
+        (YEAR, {"step": "x"}, "step of dates must be day"),
+    ):
+        domain = Domain((Attribute("day", values),))
+        edited, _, (refused,) = grids.domain_from_grid(domain, {0: typed})
+        assert edited == domain
+        assert match in refused
+
+
+@pytest.mark.parametrize("values", [Integers(0, 9), Bins((0, 1)), Dates("2026", "2026")])
+def test_missing_values_are_typed_one_a_line(values):
+    typed = grids.with_missing_lines(values, " -9 = refused \n\n= left out\n-8\n")
+    missing = (("-9", "refused"), ("", "left out"), ("-8", "not stated"))
+    assert typed == replace(values, missing=missing)
+    assert isinstance(typed, Integers | Bins | Dates)
+    assert grids.with_missing_lines(values, grids.lines_of_missing(typed)) == typed
+    with pytest.raises(DomainError, match="is listed twice"):
+        grids.with_missing_lines(values, "-9\n-9 = refused")

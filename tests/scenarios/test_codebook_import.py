@@ -3,7 +3,7 @@
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Dates, Integers
 from rpexplore.domain.domain import (
     FOUND_IN_RECORDS,
     TO_COMPLETE,
@@ -37,6 +37,7 @@ DOMAIN = rp.Domain(
 def test_lines():
     domain = domain_from_lines(
         "age 0..99\nhouse hold size 7\n\nincome 0..999 step 500\nsex: F, M\nlow -5..5\n"
+        "day 2026-01-01..2026-03-31 step 2 weeks\n"
     )
     assert [(a.name, a.values) for a in domain.attributes] == [
         ("age", Integers(0, 99)),
@@ -44,6 +45,7 @@ def test_lines():
         ("income", Integers(0, 999, 500)),
         ("sex", Categories(("F", "M"))),
         ("low", Integers(-5, 5)),
+        ("day", Dates("2026-01-01", "2026-03-31", "2 weeks")),
     ]
 
 
@@ -55,6 +57,7 @@ def test_lines():
         ("sex:", "Line 1: Attribute 'sex' must have 1 to"),
         ("a 0..9 step 0", "Line 1: The step must be at least 1"),
         ("a 0", "Line 1: The maximum must not be below"),
+        ("a 2026-01-01..2026-02-30", "Line 1: A day must be written"),
         ("a 1\na 2", "'a' is in the domain twice"),
         ("", "no attribute in these lines"),
     ],

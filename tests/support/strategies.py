@@ -1,5 +1,6 @@
 """Hypothesis strategies shared by the tests: domains, workloads, losses, budgets."""
 
+from datetime import date, timedelta
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -8,6 +9,7 @@ from unicodedata import normalize
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.domain.dates import UNITS
 
 LOSSES = [
     rp.SumOfVariances("equal"),
@@ -153,7 +155,8 @@ def integers(draw):
     """Whole numbers in groups; the last group may be shorter."""
     minimum = draw(st.integers(-(2**52), 2**52))
     step = draw(st.integers(1, 100))
-    return rp.Integers(minimum, minimum + draw(st.integers(0, 300)), step)
+    missing = draw(st.sampled_from([(), (("", "none"), ("x", 'the "rest"'))]))
+    return rp.Integers(minimum, minimum + draw(st.integers(0, 300)), step, missing)
 
 
 def bins() -> st.SearchStrategy[rp.Bins]:
@@ -164,9 +167,25 @@ def bins() -> st.SearchStrategy[rp.Bins]:
 
 
 @st.composite
+def dates(draw):
+    """Days by a step or between edges, some with a format of their own and cells for none."""
+    days = st.dates(min_value=date(1800, 1, 1), max_value=date(2200, 1, 1))
+    more: dict[str, Any] = {
+        "format": draw(st.sampled_from(["", "%d/%m/%Y", "%Y%m%d %H:%M"])),
+        "missing": draw(st.sampled_from([(), (("", "none"),), (("1700-01-01", "x"), ("-9", "x"))])),
+    }
+    if draw(st.booleans()):
+        edges = draw(st.lists(days, min_size=2, max_size=6, unique=True))
+        return rp.Dates(edges=tuple(sorted(edges)), **more)
+    step = f"{draw(st.integers(1, 20))} {draw(st.sampled_from(UNITS))}s"
+    first = draw(days)
+    return rp.Dates(first, first + timedelta(draw(st.integers(0, 300))), step, **more)
+
+
+@st.composite
 def described_domains(draw, values: st.SearchStrategy | None = None, *, titles: bool = True):
-    """Domains with labels, groups of numbers and intervals, as codebooks describe them."""
-    values = categories() | integers() | bins() if values is None else values
+    """Domains with labels, groups of numbers, intervals and days, as codebooks describe them."""
+    values = categories() | integers() | bins() | dates() if values is None else values
     title = st.just("") | words() if titles else st.just("")
     return rp.Domain(
         tuple(

@@ -69,10 +69,18 @@ def grid() -> None:
         "size": st.column_config.NumberColumn(
             "Values", width=65, disabled=True, format="localized"
         ),
-        "values": st.column_config.ListColumn("Categories, or edges of bins", width=230),
-        "minimum": st.column_config.NumberColumn("Lowest", width=75, step=1, format="%d"),
-        "maximum": st.column_config.NumberColumn("Highest", width=80, step=1, format="%d"),
-        "step": st.column_config.NumberColumn("In groups of", width=105, step=1, format="%d"),
+        "values": st.column_config.ListColumn("Categories, or edges", width=230),
+        "minimum": st.column_config.TextColumn(
+            "Lowest", width=95, help="A whole number, or the first day: 2026-01-01"
+        ),
+        "maximum": st.column_config.TextColumn(
+            "Highest", width=95, help="A whole number, or the last day: 2026-12-31"
+        ),
+        "step": st.column_config.TextColumn(
+            "In groups of",
+            width=105,
+            help="A whole number; of dates day, week, month, quarter, year, or some: 5 years",
+        ),
         "remove": st.column_config.CheckboxColumn("Remove", width=75),
     }
     st.data_editor(

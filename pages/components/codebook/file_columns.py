@@ -183,7 +183,10 @@ def _put_into_codebook(
     done = change_codebook(
         HERE,
         lambda: codebook_import.domain_of_columns(
-            values, from_records=from_records, present=present
+            values,
+            from_records=from_records,
+            present=present,
+            missing={column.name: column.missing for column in columns.file.header.columns},
         ),
         from_elsewhere=not columns.add,
         record_noun=record_noun,

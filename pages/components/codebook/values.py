@@ -1,4 +1,4 @@
-"""The values of one attribute on the Codebook page: names, groups, and bins of numbers."""
+"""The values of one attribute on the Codebook page: names, groups, bins, dates, missing values."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,7 +10,8 @@ import streamlit as st
 from pages.components.codebook.attributes import change_codebook
 from pages.components.shared.inputs import apply_cells, number_field, revision
 from pages.components.shared.session import attempt, change_domain, current, escaped, show_messages
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Dates, Integers, Numbers
+from rpexplore.domain.dates import UNITS
 from rpexplore.domain.domain import is_unfinished
 from rpexplore.scenarios import bins
 from rpexplore.scenarios.bins import numbered
@@ -19,14 +20,16 @@ from rpexplore.scenarios.codebook_grid import (
     categories_from_text,
     domain_with_labels,
     domain_with_values,
+    lines_of_missing,
     values_of,
+    with_missing_lines,
 )
 
 # ---- The values of one attribute on the Codebook page: what they are called, and their groups.
 
 
 HERE = "labels"
-LISTED, NUMBERS = "categories", "numbers"
+LISTED, NUMBERS, DATES = "categories", "numbers", "dates"
 GROUP_HELP = (
     "Group: what several values belong to, such as the part of the country that a region lies in. "
     "Groups within groups are written from the largest on: South \\> East."
@@ -68,13 +71,16 @@ def first_values(name: str) -> None:
     """Widgets to give an attribute the values that it waits for."""
     kind = st.segmented_control(
         f"{escaped(name)} has no values yet. They are",
-        [LISTED, NUMBERS],
+        [LISTED, NUMBERS, DATES],
         required=True,
         default=LISTED,
         key=f"first values of {name}",
     )
     if kind == NUMBERS:
         bin_editor(name)
+        return
+    if kind == DATES:
+        date_editor(name)
         return
     st.text_area(
         "Categories as they stand in the data, one a line",
@@ -109,7 +115,11 @@ def values_and_labels() -> None:
             numbered(attribute.values, MAX_LISTED).assign(group=values.group),
         )
     with right:
-        bin_editor(name)
+        if isinstance(attribute.values, Dates):
+            date_editor(name)
+        else:
+            bin_editor(name)
+        missing_editor(name, attribute.values)
 
 
 def _editor(attribute: Attribute, frame: pd.DataFrame) -> None:
@@ -147,11 +157,11 @@ WHOLE, REAL = "whole numbers", "numbers with decimals"
 MOST_SHOWN = 1000
 
 
-def use(name: str, values: bins.Numeric) -> None:
+def use(name: str, values: bins.Numeric | Dates) -> None:
     change_codebook(BINS_HERE, lambda: domain_with_values(current().domain, name, values))
 
 
-def key_of(widget: str, name: str, present: bins.Numeric | None) -> str:
+def key_of(widget: str, name: str, present: bins.Numeric | Dates | None) -> str:
     """A widget's key: another one for other bins, whose numbers are not those typed before."""
     return f"{widget} of {name} {hash(present)}"
 
@@ -167,7 +177,13 @@ def bin_editor(name: str) -> None:
     how = st.segmented_control(
         "Change the bins", list(methods), required=True, default=EQUAL, key=f"how to bin {name}"
     )
-    changed = attempt(lambda: methods[how](name, present))
+    _offer(name, present, attempt(lambda: methods[how](name, present)))
+
+
+def _offer(
+    name: str, present: bins.Numeric | Dates | None, changed: bins.Numeric | Dates | None
+) -> None:
+    """What the attribute would have, and the button that uses it."""
     if changed is None:
         return
     if present is not None:
@@ -176,7 +192,7 @@ def bin_editor(name: str) -> None:
         st.caption(f"As it is: {escaped(bins.describe(changed))}")
         return
     st.markdown(f"This would give **{escaped(bins.describe(changed))}**")
-    if present is not None and (more := bins.widened(present, changed)):
+    if more := bins.widened(present, changed):
         st.caption(more)
     st.button("Use these bins", on_click=use, args=(name, changed))
     st.dataframe(
@@ -247,3 +263,86 @@ def _bin_number(column: Any, label: str, value: int, name: str, present: bins.Nu
     number = column.number_input(label, 1, present.size, value, key=key_of(label, name, present))
     column.caption(escaped(present.label(number - 1)))
     return number
+
+
+# ---- Dates: a first and a last day with a step, or edges.
+
+
+BY_STEP = "Equal steps"
+
+
+def date_editor(name: str) -> None:
+    """Other dates for the attribute, which take effect with a click; what is typed stays."""
+    values = current().domain[name].values
+    present = values if isinstance(values, Dates) else None
+    show_messages(BINS_HERE)
+    how = st.segmented_control(
+        "Change the dates",
+        [BY_STEP, EDGES],
+        required=True,
+        default=EDGES if present and present.edges else BY_STEP,
+        key=f"how to group {name}",
+    )
+    form = st.text_input(
+        "How the records write a day, if they are texts",
+        value=present.format if present else "",
+        placeholder="2026-01-31, or for example %d/%m/%Y",
+        key=key_of("format", name, present),
+    )
+    make = _days_by_step if how == BY_STEP else _days_by_edges
+    _offer(name, present, attempt(lambda: make(name, present, form.strip())))
+
+
+def _days_by_step(name: str, present: Dates | None, form: str) -> Dates | None:
+    typed = []
+    stated = (present.first, present.last, present.step) if present else ("", "", "")
+    labels = ("First day", "Last day", "In groups of")
+    examples = ("2026-01-01", "2026-12-31", f"{', '.join(UNITS)}, 5 years")
+    columns = st.columns(3)
+    for column, label, value, example in zip(columns, labels, stated, examples, strict=True):
+        key = key_of(label, name, present)
+        typed.append(column.text_input(label, str(value), placeholder=example, key=key).strip())
+    first, last, step = typed
+    if not first or not last:
+        st.caption("Give the first and the last day, from public knowledge.")
+        return None
+    return Dates(first, last, step, (), form)
+
+
+def _days_by_edges(name: str, present: Dates | None, form: str) -> Dates | None:
+    edges = present.edges if present else ()
+    text = st.text_area(
+        "The days on which groups begin, in order, and the last day of all",
+        value=", ".join(map(str, edges)),
+        key=key_of("edges", name, present),
+        height=100,
+        placeholder="2026-01-01, 2026-03-15, 2026-12-31",
+    )
+    return bins.dates_from_text(text, form) if text.strip() else None
+
+
+# ---- Cells for missing values, behind numbers and dates.
+
+
+def missing_editor(name: str, values: Numbers) -> None:
+    """The values that stand for no answer, one a line, each with the label of its cell."""
+    key = f"missing of {name} {hash(values)}"
+    st.text_area(
+        "Missing values, one a line: the value in the data = its label",
+        value=lines_of_missing(values),
+        key=key,
+        height=100,
+        placeholder="-9 = refused\n = not stated",
+        help="Records with such a value are counted in a cell of its own, which no range and no "
+        "cumulative sum holds. A line that begins with = stands for empty cells. Values with one "
+        "label share a cell.",
+    )
+
+    def use_missing() -> None:
+        text = st.session_state[key]
+        change_codebook(
+            BINS_HERE,
+            lambda: domain_with_values(current().domain, name, with_missing_lines(values, text)),
+        )
+
+    st.button("Use these missing values", on_click=use_missing)

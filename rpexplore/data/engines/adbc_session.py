@@ -43,6 +43,7 @@ _KINDS = (
     pa.types.is_floating,
     pa.types.is_decimal,
     pa.types.is_date,
+    pa.types.is_timestamp,
     pa.types.is_string,
     pa.types.is_dictionary,
 )

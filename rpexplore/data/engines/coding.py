@@ -9,6 +9,8 @@ Trailing blanks of PostgreSQL's char(n) are no part of a value, as everywhere in
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
 from math import ceil, floor
 from typing import Any, Literal, TypeAlias
 from unicodedata import normalize
@@ -19,13 +21,13 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.data.coding import (
-    BLANKS,
     EXACT,
     EXACT_TEXT,
     MISSING,
     UNKNOWN,
     at_width,
     compared_edges,
+    exact_text,
 )
 from rpexplore.data.persons import (
     AS_NUMBER,
@@ -37,7 +39,16 @@ from rpexplore.data.persons import (
     UNCLEAR_ID,
 )
 from rpexplore.data.source import PersonRule
-from rpexplore.domain.attribute import NUMBER_STEPS, Attribute, Categories, Integers, number_of
+from rpexplore.domain.attribute import (
+    NUMBER_STEPS,
+    WHOLE_TEXT,
+    Attribute,
+    Categories,
+    Dates,
+    Integers,
+    number_of,
+)
+from rpexplore.domain.dates import BLANKS
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
@@ -78,6 +89,10 @@ def _encode(value, form): ...
 def _nfc_postgres(text): ...
 
 
+@ibis.udf.scalar.builtin(name="timezone", signature=((None, None), "timestamp"))
+def _at_zone(zone, time): ...
+
+
 @ibis.udf.scalar.builtin(name="nfc_normalize", signature=(("string",), "string"))
 def _nfc(text): ...
 
@@ -111,6 +126,8 @@ def code_columns(
                 given[f"f{index}"] = digits.cases(
                     *((text, ibis.literal(code, "int32")) for text, code in _listed_digits(values))
                 )
+        elif isinstance(values, Dates):
+            given[f"f{index}"] = _of_date(column, attribute, values, engine)
         else:
             given[f"f{index}"] = _of_number(column, attribute, engine)
     # A table needs a column, also where all are counted together; COPY needs a whole number.
@@ -223,11 +240,24 @@ def as_text(column: Value) -> Value:
     )
 
 
+def _time_text(column: Value) -> Value:
+    """Times as 2026-01-31 13:30:00, in UTC if they have a zone; "" where that is not all."""
+    if column.type().timezone:
+        column = _at_zone("UTC", column)
+    is_all: Value = column == column.truncate("s")
+    return ibis.ifelse(is_all, column.strftime("%Y-%m-%d %H:%M:%S"), "")
+
+
+def _plain_text(column: Value) -> Value:
+    """As `as_text`, also of times."""
+    return _time_text(column) if column.type().is_timestamp() else as_text(column)
+
+
 def _category_text(column: Value, values: Categories, engine: str) -> Value:
     """Each value as text; of a float that is no whole number, only if it is in the codebook."""
     kind = column.type()
     if not kind.is_floating():
-        text: Value = as_text(column)
+        text: Value = _plain_text(column)
         if not values.numbers or kind.is_integer():
             return text
         text = _sql_text(text) if engine == "postgresql" else text
@@ -286,7 +316,7 @@ def _numbers(column: Value, engine: str) -> Value:
         return column.cast("float64")
     if kind.is_boolean():
         return ibis.null("float64")
-    text: Value = as_text(column)
+    text: Value = _plain_text(column)
     if engine == "postgresql":
         text = _sql_text(text)
     is_number = text.re_search(f"^[{BLANKS}]*{_NUMBER}[{BLANKS}]*$")
@@ -319,7 +349,7 @@ def _numbers(column: Value, engine: str) -> Value:
 def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
     """The index of the range that a number lies in, or of its missing values; null outside."""
     values, kind = attribute.values, column.type()
-    assert not isinstance(values, Categories)
+    assert not isinstance(values, Categories | Dates)
     numbers = _numbers(column, engine)
     missing = list(_missing_cases(column, numbers, values.missing_codes, engine))
     # Whole numbers are compared as such: floats tell too few of them apart.
@@ -339,17 +369,9 @@ def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
             inside &= (number.abs() < _float(EXACT)) | is_itself
         # Nothing outside is ever cast: engines refuse what does not fit.
         safe: Value = ibis.ifelse(inside, number, minimum)
-        steps = safe.cast("int64") - _whole(values.minimum)
-        if values.step > 1:
-            step = _whole(values.step)
-            steps = (steps - steps % step) / step
+        steps = _quotient(safe.cast("int64") - _whole(values.minimum), values.step)
         return ibis.cases(*missing, (inside, steps.cast("int32")))
-    if values.n_ordered > _MOST_BINS:
-        raise DataError(
-            f"The attribute {attribute.name!r} must have at most {_MOST_BINS:,} bins to be counted "
-            f"in a database, got {values.n_ordered:,}; use fewer, or count an export of the "
-            "records."
-        )
+    _check_number_of_bins(attribute)
     edges = compared_edges(attribute.name, values, _float_width(column)).tolist()
     last = edges[-1]
     if kind.is_integer():
@@ -368,21 +390,132 @@ def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
     return ibis.cases(*missing, (reached[0] & is_below, index))
 
 
+def _check_number_of_bins(attribute: Attribute) -> None:
+    if attribute.n_ordered > _MOST_BINS:
+        raise DataError(
+            f"The attribute {attribute.name!r} must have at most {_MOST_BINS:,} bins to be counted "
+            f"in a database, got {attribute.n_ordered:,}; use fewer, or count an export of the "
+            "records."
+        )
+
+
+def _quotient(number: Value, divisor: int) -> Value:
+    """A whole number of at least 0, divided and rounded down."""
+    if divisor == 1:
+        return number
+    by = _whole(divisor)
+    return ((number - number % by) / by).cast("int64")
+
+
+def _of_date(column: Value, attribute: Attribute, values: Dates, engine: str) -> Value:
+    """The index of the group that a day lies in, or of its missing values; null outside."""
+    is_day, year, month, day = _year_month_day(column, values, engine)
+    key = year * 10_000 + month * 100 + day  # in the order of days
+    cases = []
+    for value, code in values.missing_codes.items():
+        missing = values.missing_day(value)
+        if missing is not None:
+            cases.append((is_day & (key == _whole(_key(missing))), ibis.literal(code, "int32")))
+    numbers = _numbers(column, engine)
+    cases += _missing_cases(column, numbers, values.missing_codes, engine)
+    first, last = (_whole(_key(end.toordinal())) for end in (values.first, values.last))
+    inside = is_day & (key >= first) & (key <= last)
+    if values.steps is None:
+        _check_number_of_bins(attribute)
+        reached = [key >= _whole(_key(start)) for start in values.starts]
+        return ibis.cases(*cases, (inside, _bin_index(reached, 0, values.n_ordered)))
+    number: Value = year * 12 + month - 1
+    if not values.steps.months:
+        before = _quotient(14 - month, 12)
+        years, months = year + 4800 - before, month + 12 * before - 3
+        number = day + _quotient(153 * months + 2, 5) + 365 * years - 1753470
+        number += _quotient(years, 4) - _quotient(years, 100) + _quotient(years, 400)
+    behind = number - _whole(values.steps.origin(values.first))
+    # Nothing outside is ever divided or cast: the remainder of what is negative differs.
+    safe = ibis.ifelse(inside, behind, _whole(0))
+    return ibis.cases(*cases, (inside, _quotient(safe, values.steps.width).cast("int32")))
+
+
+def _year_month_day(column: Value, values: Dates, engine: str) -> tuple[Value, Value, Value, Value]:
+    """Whether a value is a day, and its year, month and day; as `coding.ordinals`."""
+    kind = column.type()
+    year: Value
+    month: Value
+    day: Value
+    if kind.is_date() or kind.is_timestamp():
+        time: Value = column
+        is_day: Value = ~column.isnull()
+        if kind.is_timestamp() and kind.timezone:
+            time = _at_zone("UTC", column)
+            is_day = time == time.truncate("D")
+        # Engines have days without a year, too: infinity.
+        days: Value = time.cast("date")
+        is_day &= (days >= ibis.literal(date.min)) & (days <= ibis.literal(date.max))
+        is_day = ibis.coalesce(is_day, ibis.literal(False))
+        days = ibis.ifelse(is_day, days, ibis.null("date"))
+        year, month, day = (part.cast("int64") for part in (days.year(), days.month(), days.day()))
+    else:
+        text: Value = as_text(column) if not kind.is_floating() else _whole_text(column)
+        if engine == "postgresql":
+            text = _sql_text(text)
+        reading = values.reading
+        is_written = ibis.coalesce(text.re_search(reading.pattern), ibis.literal(False))
+        year, month, day = (
+            # Case by case: engines refuse to cast what is no number.
+            ibis.ifelse(
+                is_written, text.re_replace(reading.pattern, f"\\{group}"), ibis.literal("0")
+            ).cast("int64")
+            if group
+            else _whole(1)
+            for group in (reading.year, reading.month, reading.day)
+        )
+        is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+        is_day = is_written & (month >= 1) & (month <= 12) & (day >= 1)
+        is_day &= (
+            (day <= 28)
+            | ((day == 29) & ((month != 2) | is_leap))
+            | ((day == 30) & (month != 2))
+            | ((day == 31) & month.isin([1, 3, 5, 7, 8, 10, 12]))
+        )
+    return is_day & (year >= 1) & (year <= 9999), year, month, day
+
+
+def _key(ordinal: int) -> int:
+    day = date.fromordinal(ordinal)
+    return day.year * 10_000 + day.month * 100 + day.day
+
+
+def _whole_text(column: Value) -> Value:
+    """A float that is a whole number as text, "" for others."""
+    whole = _is_whole(column)
+    text = ibis.ifelse(whole, column, _float(0)).cast("int64").cast("string")
+    return ibis.ifelse(whole, text, ibis.literal(""))
+
+
 def _missing_cases(
     column: Value, number: Value, codes: Mapping[str, int], engine: str
 ) -> Iterator[tuple[Value, Value]]:
     """Whether a value is one of the missing ones, and its code."""
-    is_text = column.type().is_string() or column.type().is_unknown()
+    kind = column.type()
+    is_text = not (kind.is_numeric() or kind.is_boolean())
     width = _float_width(column)
     digits = None
     for value, code in codes.items():
         literal = ibis.literal(code, "int32")
         missing = number_of(value)
         if missing is not None:
-            yield number == _float(float(at_width(missing, width))), literal
+            is_value: Value = number == _float(float(at_width(missing, width)))
+            if abs(missing) >= EXACT and not kind.is_floating() and not kind.is_boolean():
+                # Whole numbers that floats cannot tell from this one are compared by their digits.
+                written: Value = _plain_text(column)
+                written = _sql_text(written) if engine == "postgresql" else written
+                written = written.re_replace(f"^[{BLANKS}]+|[{BLANKS}]+$", "")
+                is_whole = written.re_search(f"^{WHOLE_TEXT}$")
+                is_value &= ~is_whole | written.re_search(exact_text(Decimal(value)))
+            yield is_value, literal
         elif is_text:
             if digits is None:
-                text: Value = as_text(column)
+                text: Value = _plain_text(column)
                 text = _sql_text(text) if engine == "postgresql" else text
                 trimmed = text.re_replace(f"^[{BLANKS}]+|[{BLANKS}]+$", "")
                 digits = hex_digits(trimmed, engine)

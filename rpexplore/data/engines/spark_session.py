@@ -43,7 +43,10 @@ from rpexplore.errors import DataError
 _CHUNKS_AT_ONCE = 8  # of counts, that one task adds
 # Rooms of this package that workers have.
 _ROOMS = ("common", "data", "domain", "planning", "privacy", "releases", "workload")
-_PLAIN = ("string", "char", "varchar", "boolean", "date", "decimal", "float", "double")
+_PLAIN = (
+    *("string", "char", "varchar", "boolean", "decimal", "float", "double"),
+    *("date", "timestamp", "timestamp_ntz"),
+)
 # A session of Spark Connect that is collected stops what all later ones of this process run.
 _stopped: list[Any] = []
 _COUNTS = "chunk int, width int, places binary, counts binary"

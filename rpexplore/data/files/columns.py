@@ -65,11 +65,13 @@ class Column:
 
     declared  the type that the file declares, in words; "" where it declares none
     values    the values that this type can have, where that is settled
+    missing   values that stand for no answer, as far as the file says so, and their labels
     """
 
     name: str
     declared: str = ""
     values: tuple[str, ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -250,6 +252,7 @@ _DECLARED = {
     "string": TEXT,
     "date": DATES,
     "datetime": DATES,
+    "yearmonth": DATES,
 }
 
 
@@ -408,7 +411,13 @@ def _from_schema(stated: StatedSchema, filename: str) -> CodebookFile | ColumnsF
         types = stated.without_values
         return ColumnsFile(
             f"{stated.kind} without values",
-            header_of(filename, [Column(name, _DECLARED.get(types[name], "")) for name in types]),
+            header_of(
+                filename,
+                [
+                    Column(name, _DECLARED.get(types[name], ""), missing=stated.missing_of(name))
+                    for name in types
+                ],
+            ),
         )
     domain = Domain.from_schema(stated.with_values)
     return CodebookFile(stated.kind, domain, stated.without_values, stated.remarks)
@@ -421,7 +430,10 @@ def _from_draft(
 
     records: where they can be read
     """
-    columns = [Column(name, declared) for name, declared in draft.without_values.items()]
+    columns = [
+        Column(name, declared, missing=tuple(draft.missing.get(name, {}).items()))
+        for name, declared in draft.without_values.items()
+    ]
     others = ColumnsFile(kind, header_of(filename, columns), records) if columns else None
     if draft.domain.attributes or others is None:
         return CodebookFile(kind, draft.domain, draft.without_values, draft.remarks, others)

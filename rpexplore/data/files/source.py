@@ -20,10 +20,14 @@ import pyarrow.parquet
 from rpexplore.common.file_kinds import PACKAGES
 from rpexplore.common.files import file_identity, machine_names
 from rpexplore.common.text import text_of_path
-from rpexplore.data.coding import refuse_nested
+from rpexplore.data.coding import Declared, refuse_nested
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.files.csv_batches import csv_batches, csv_header, opened, other_separator
-from rpexplore.data.files.statistics_batches import statistics_batches, statistics_variables
+from rpexplore.data.files.statistics_batches import (
+    declared_by,
+    statistics_batches,
+    statistics_variables,
+)
 from rpexplore.data.frames import Frame, FrameSource
 from rpexplore.data.source import (
     Fingerprint,
@@ -316,17 +320,22 @@ class FileSource(BatchSource):
             files.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino))
         return files
 
-    def declared_missing(self) -> Mapping[str, Sequence[tuple[float, float]]]:
+    def declared_missing(self) -> Mapping[str, Declared]:
         """Of files of SPSS, Stata or SAS; what one file of a folder declares holds for all."""
-        declared: dict[str, list[tuple[float, float]]] = {}
+        declared: dict[str, Declared] = {}
         with self.readable():
             for file in record_files(self.path):
                 if file.kind not in PACKAGES:
                     continue
                 for variable in statistics_variables(file.path):
-                    if variable.kind != "text" and variable.missing:
+                    if found := declared_by(variable, PACKAGES[file.kind]):
                         name = normalize("NFC", variable.name)
-                        declared.setdefault(name, []).extend(variable.missing)
+                        before = declared.get(name, Declared())
+                        declared[name] = Declared(
+                            before.ranges + found.ranges,
+                            before.texts + found.texts,
+                            found.are_days,
+                        )
         return declared
 
     def columns(self) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Records from a file of SPSS, Stata or SAS, by pyreadstat in another process, batch by batch."""
 
 from collections.abc import Generator
+from datetime import date
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,12 +21,15 @@ from rpexplore.common.file_kinds import (
 )
 from rpexplore.common.files import HEAD
 from rpexplore.common.processes import written_by_other_process
+from rpexplore.data.coding import Declared
 from rpexplore.domain.codebook_formats import value_text
 from rpexplore.errors import DataError
 
 _BATCH_VALUES = 1 << 20  # of all columns together; each is a Python object while it is read
 _LEAST_ROWS, _MOST_ROWS = 1 << 14, 1 << 18  # of a batch
 _SHARE = b"share"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz_"  # of extended missing values
+_MILLISECONDS = {"day": 86_400_000, "day in s": 1000, "s": 1000, "ms": 1}  # of a unit of dates
 _XPT_BLOCK = 80  # bytes, of which a transport file of SAS has a whole number
 
 
@@ -59,6 +63,24 @@ def statistics_batches(
             pass
         except (pa.ArrowException, OSError):  # nothing, or not all of it: the process ended
             raise ended from None
+
+
+def declared_by(variable: DictionaryVariable, package: str) -> Declared | None:
+    """What the dictionary declares to stand for no answer, as the batches have it."""
+    if variable.kind == "text":
+        return None
+    texts = ()
+    if _has_letters(variable):  # then those without a label are read as texts, too
+        texts = tuple(value_text(letter, is_text=False, package=package) for letter in _LETTERS)
+    ranges = variable.missing
+    if variable.dates is not None:
+        first_day, unit = variable.dates
+        per_day, start = 86_400_000 / _MILLISECONDS[unit], date.fromisoformat(first_day).toordinal()
+        ranges = [[float(np.floor(end / per_day)) + start for end in one] for one in ranges]
+        ranges = tuple((low, high) for low, high in ranges)
+    if not ranges and not texts:
+        return None
+    return Declared(ranges, texts, variable.dates is not None)
 
 
 def _format(path: Path) -> str:
@@ -117,7 +139,7 @@ def _array(column: Any, variable: DictionaryVariable, package: str) -> pa.Array:
         return pa.array(column.replace("", None), pa.string(), from_pandas=True)
     if _has_letters(variable):
         texts = {
-            value: None if pd.isna(value) else _number_text(value, variable, package)
+            value: None if pd.isna(value) else _text_of(value, variable, package)
             for value in column.unique()
         }
         return pa.array([texts.get(value) for value in column], pa.string())
@@ -128,7 +150,9 @@ def _array(column: Any, variable: DictionaryVariable, package: str) -> pa.Array:
     return pa.array(_dates(numbers, *variable.dates), pa.string())
 
 
-def _number_text(value: Any, variable: DictionaryVariable, package: str) -> str:
+def _text_of(value: Any, variable: DictionaryVariable, package: str) -> str | None:
+    if variable.dates is not None and not isinstance(value, str):
+        return _dates(np.array([value], dtype=np.float64), *variable.dates)[0]
     if variable.is_single and not isinstance(value, str):
         value = float(str(np.float32(value)))  # 0.7, not the nearest number of 32 bits to it
     return value_text(value, is_text=False, package=package)
@@ -136,7 +160,7 @@ def _number_text(value: Any, variable: DictionaryVariable, package: str) -> str:
 
 def _dates(numbers: np.ndarray, first_day: str, unit: str) -> list[str | None]:
     """As 2026-11-24, or 2026-11-24 13:30:00; texts of numbers where no calendar goes."""
-    factor = {"day": 86_400_000, "day in s": 1000, "s": 1000, "ms": 1}[unit]
+    factor = _MILLISECONDS[unit]
     shown = "D" if unit.startswith("day") else "s"
     texts = []
     for number in numbers:

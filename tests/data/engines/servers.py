@@ -24,6 +24,8 @@ SQL_TYPES = {
     pa.float32(): "real",
     pa.float64(): "double precision",
     pa.date32(): "date",
+    pa.timestamp("us"): "timestamp",
+    pa.timestamp("us", "UTC"): "timestamptz",
     pa.decimal128(10, 2): "numeric(10, 2)",
 }
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from rpexplore import Attribute, Bins, Categories, Domain
+from rpexplore import Attribute, Bins, Categories, Dates, Domain
 from rpexplore.data.coding import MISSING, UNKNOWN, Coder, Takers
 from rpexplore.data.engines import spark_areas
 from rpexplore.data.engines.coding import BLANKS
@@ -101,7 +101,7 @@ def test_spark_finds_nothing_that_is_something_else_in_files(most_in_a_method, s
         assert np.any(found >= 0), attribute.name
         assert np.count_nonzero(found == MISSING) == column.null_count, attribute.name
     looked_up = {domain.names[index].partition(" ")[0] for index in layout.listed}
-    assert looked_up == {"row", "text", "whole"}
+    assert looked_up == {"row", "text", "date", "whole"}
 
 
 def test_collations_of_spark_are_not_asked(spark):
@@ -206,3 +206,25 @@ def test_more_bins_than_a_statement_can_hold_are_refused(tmp_path):
     more = Domain((Attribute("c", Bins(tuple(range(514)))),))
     with pytest.raises(DataError, match="at most 512 bins"):
         source.count(more, [(0,)])
+
+
+def test_days_that_no_calendar_has_are_not_in_the_codebook(tmp_path, postgres):
+    import duckdb
+
+    values = "('infinity'), ('-infinity'), ('2026-01-31'), ('0044-03-15 BC'), (NULL)"
+    kinds = {"d": "date", "t": "timestamp", "z": "timestamptz"}
+    create = [f"CREATE TABLE {name} (c {kind})" for name, kind in kinds.items()]
+    insert = [f"INSERT INTO {name} VALUES {values}" for name in kinds]
+    postgres.run(*(f"DROP TABLE IF EXISTS {name}" for name in kinds), *create)
+    postgres.run("SET TIMEZONE = UTC", *insert)
+    source = in_duckdb(pa.table({"c": ["a"]}), tmp_path / "records.duckdb")
+    with duckdb.connect(source.connection.location) as database:
+        database.execute("SET TimeZone = 'UTC'")
+        for statement in (*create, *(line.replace(" BC", " (BC)") for line in insert)):
+            database.execute(statement)
+    dates = Dates("0001", "9999", "year", missing=(("x", "unknown"), ("", "none")))
+    domain = Domain((Attribute("c", dates),))
+    for name in kinds:
+        for table in (DatabaseSource(postgres.connection, name), replace(source, table=name)):
+            counts = table.count(domain, [(0,)], unknown_values={"c": "unknown"}).counts((0,))
+            assert (counts[2025], counts[-2], counts[-1]) == (1, 3, 1), (name, table)

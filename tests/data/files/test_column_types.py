@@ -1,5 +1,6 @@
 """Columns of Parquet files of every type, and each record coded by itself."""
 
+import datetime
 import math
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore import Bins, Categories, Integers
+from rpexplore import Bins, Categories, Dates, Integers
 from tests.data.files.written_records import (
     DIGITS,
     NONE,
@@ -136,3 +137,64 @@ def test_how_a_record_is_coded_does_not_depend_on_the_others(tmp_path_factory, f
         return codes(path, domain, others=other)[0]
 
     assert coded(floats) == [coded([value])[0] for value in floats]
+
+
+# --- days
+
+DAY_TYPES = [
+    pa.date32(),
+    pa.date64(),
+    *(pa.timestamp(unit) for unit in ("s", "ms", "us", "ns")),
+    *(pa.timestamp("us", zone) for zone in ("UTC", "+00:00")),
+    pa.string(),
+    pa.dictionary(pa.int8(), pa.string()),
+]
+DAYS = [datetime.date(2026, 1, 31), datetime.date(1969, 12, 31), datetime.date(2026, 2, 1)]
+
+
+def days_of_type(type_: pa.DataType) -> pa.Array:
+    if type_ == pa.string() or pa.types.is_dictionary(type_):
+        return pa.array([day.isoformat() for day in DAYS], pa.string()).cast(type_)
+    return pa.array(DAYS, pa.date32()).cast(type_)
+
+
+@pytest.mark.parametrize("type_", DAY_TYPES, ids=str)
+def test_days_of_every_type(type_, tmp_path):
+    path = stored(tmp_path, c=days_of_type(type_))
+    years = Dates("1960", "2026", "year", missing=(("2026-02-01", "open"),))
+    assert codes(path, domain_of(c=years)) == [[66, 9, 67]]
+    # Those that are listed one by one are the same.
+    listed = Categories(tuple(day.isoformat() for day in DAYS))
+    assert codes(path, domain_of(c=listed)) == [[0, 1, 2]]
+
+
+def test_times_with_a_zone_are_no_days_but_for_midnights_of_utc(tmp_path):
+    noon, midnight = datetime.datetime(2026, 1, 31, 12), datetime.datetime(2026, 1, 31)  # noqa: DTZ001
+    days, listed = domain_of(c=Dates("2026", "2026")), domain_of(c=Categories(("2026-01-31",)))
+    path = stored(tmp_path, c=pa.array([noon, midnight], pa.timestamp("us")))
+    assert codes(path, days) == [[30, 30]]
+    assert "1 not in the codebook" in refusal(path, listed).private
+    path = stored(tmp_path, c=pa.array([noon, midnight], pa.timestamp("us", "UTC")))
+    for domain in (days, listed):
+        assert "1 not in the codebook" in refusal(path, domain).private
+    path = stored(tmp_path, c=pa.array([midnight], pa.timestamp("us", "Europe/Paris")))
+    assert "which day one is in depends on the zone" in str(refusal(path, days))
+
+
+def test_missing_values_that_floats_cannot_tell_from_others(tmp_path):
+    """2^53 stands for no answer, and 2^53 + 1 does not: neither as a number nor as a text."""
+    numbers = [2**53, 2**53 + 1, -(2**53) - 1, 7]
+    kinds = Integers(0, 9, missing=((str(2**53), "none"), ("", "left out")))
+    for column in (pa.array(numbers), pa.array([*map(str, numbers)])):
+        path = stored(tmp_path, c=column)
+        assert "2 not in the codebook" in refusal(path, domain_of(c=kinds)).private
+    both = ((str(2**53), "none"), (str(2**53 + 1), "more"), (str(-(2**53) - 1), "less"))
+    listed = domain_of(c=Integers(0, 9, missing=both))
+    for column in (pa.array(numbers), pa.array([*map(str, numbers)])):
+        assert codes(stored(tmp_path, c=column), listed) == [[10, 11, 12, 7]]
+
+
+def test_days_may_stand_for_no_number(tmp_path):
+    path = stored(tmp_path, c=pa.array(DAYS))
+    kinds = Integers(0, 9, missing=tuple((day.isoformat(), f"day {day.day}") for day in DAYS))
+    assert codes(path, domain_of(c=kinds)) == [[10, 10, 11]]

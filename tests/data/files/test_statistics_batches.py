@@ -4,6 +4,7 @@ import base64
 import io
 import zlib
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date, datetime
 
 import numpy as np
@@ -12,9 +13,10 @@ import pyarrow as pa
 import pyreadstat
 import pytest
 
-from rpexplore import Attribute, Bins, Categories, Domain, Integers
+from rpexplore import Attribute, Bins, Categories, Dates, Domain, Integers
 from rpexplore.common import file_kinds
 from rpexplore.common.file_kinds import DictionaryVariable
+from rpexplore.data.coding import MISSING, Coder
 from rpexplore.data.files import statistics_batches as module
 from rpexplore.data.files.columns import ColumnsFile, read_column_values, recognise_path
 from rpexplore.data.files.source import FileSource
@@ -181,3 +183,48 @@ def test_what_a_file_declares_missing_is_never_read_as_a_number(tmp_path):
     kinds = Integers(0, 120, missing=(("98", "refused"), ("x", "not stated")))
     listed = Domain((Attribute("age", kinds),))
     assert codes(path, listed, others={"age": "not stated"}) == [[30, 97, 121, 122, 122]]
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_letters_that_a_file_declares_missing_are_missing_in_any_codebook(tmp_path):
+    """.a of a column with labels is a text; it is no value that the codebook lacks."""
+    path = tmp_path / "a.dta"
+    frame = pd.DataFrame({"x": pd.Series([1, "a", "b"], dtype=object)})
+    labels = {"x": {1: "one", "a": "Refused"}}
+    missing = {"x": ["a", "b"]}
+    pyreadstat.write_dta(frame, path, variable_value_labels=labels, missing_user_values=missing)
+    for values in (Integers(0, 9), Bins((0, 9)), Categories(("1", "2")), Dates("2026", "2026")):
+        n = "2 missing" if values != Dates("2026", "2026") else "2 missing. 'x': 1 not in"
+        assert n in refusal(path, Domain((Attribute("x", values),))).private
+    kinds = Integers(0, 9, missing=((".a", "refused"), ("", "not stated")))
+    listed = Domain((Attribute("x", kinds),))
+    assert codes(path, listed, others={"x": "not stated"}) == [[1, 10, 11]]
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("form", ["sav", "dta", "xpt"])
+def test_dates_of_every_package(form, tmp_path):
+    path = tmp_path / f"a.{form}"
+    days = [date(2026, 1, 31), date(1959, 12, 31), None, date(2026, 2, 1)]
+    moments = [datetime(2026, 1, 31, 13, 30), None, MOMENT, datetime(2026, 2, 1)]  # noqa: DTZ001
+    WRITERS[form](pd.DataFrame({"day": days, "moment": moments}), path)
+    values = Dates("1950", "2026", "month", missing=(("1959-12-31", "before"), ("", "none")))
+    n = values.n_ordered
+    domain = Domain((Attribute("day", values), Attribute("moment", values)))
+    expected = [[n - 12, n, n + 1, n - 11], [n - 12, n + 1, n - 2, n - 11]]
+    assert codes(path, domain) == expected
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_dates_that_a_file_declares_missing_are_no_days(tmp_path):
+    path = tmp_path / "a.sav"
+    days = [date(2026, 1, 31), date(1900, 1, 1), date(1900, 1, 3)]
+    pyreadstat.write_sav(pd.DataFrame({"day": days}), path)
+    said = module.statistics_variables(path)[0]
+    first = (date(1900, 1, 1) - date(1582, 10, 14)).days * 86_400.0
+    declared = module.declared_by(replace(said, missing=((first, first),)), "SPSS")
+    assert declared is not None
+    texts = pa.array(["2026-01-31", "1900-01-01", "1900-01-03"])
+    for values in (Dates("1900", "2026", "year"), Categories(("2026-01-31", "1900-01-03"))):
+        found = Coder(Attribute("day", values), declared).signed_codes(texts)
+        assert (found == MISSING).tolist() == [False, True, False]
