@@ -121,9 +121,14 @@ def plan_facts(plan: Plan | PartPlan) -> dict[str, Any]:
     return facts | (next(iter(parts.values())) if len(parts) == 1 else {"parts": parts})
 
 
+def count_key(part: PartPlan) -> str:
+    """The key of the number of a part's items, in answers for machines."""
+    return "query_count" if part.kind == "counts" else "table_count"
+
+
 def part_facts(part: Any) -> dict[str, Any]:
     """What only a part of a plan has, in plain values."""
-    return {f"{part.item}_count": part.n_items, **_FACTS[part.kind](part)}
+    return {count_key(part): part.n_items, **_FACTS[part.kind](part)}
 
 
 def _certified(part: CertifiedPlan) -> dict[str, Any]:
@@ -191,7 +196,7 @@ def basis_text(plan: TablePlan) -> str:
 
 
 def items_of(plan: Plan | PartPlan) -> str:
-    """What a plan has many of: "tables", "queries"; "items" where parts differ."""
+    """What a plan has many of: "tables", "own counts"; "items" where parts differ."""
     nouns = {plural(2, part.item).removeprefix("2 ") for part in plan.parts}
     return nouns.pop() if len(nouns) == 1 else "items"
 
@@ -238,7 +243,7 @@ _BESIDE: dict[str, Callable[[Any, pd.DataFrame], tuple[str, str]]] = {
 def accuracy_table(rows: pd.DataFrame, item: str) -> str:
     """Rows of an accuracy frame as a text table, without columns that say nothing.
 
-    item: what the rows are: "table", "query"
+    item: what the rows are: "table", "own count"
     """
     rows = readable(rows.assign(ratio=rows["largest_standard_error"] / rows["target"]))
     name = "RMS standard error" if "largest_standard_error" in rows else "standard error"
@@ -291,7 +296,7 @@ def spare_text(plan: QueryPlan) -> str:
         "cell with unused budget": shown["cell"].tolist(),
         "budget in use": [describe_share(share) for share in shown["profile"]],
         "σ of a free count": describe_numbers(shown["standard_error"]),
-        "σ from the answers alone": describe_numbers(shown["present_standard_error"]),
+        "σ from the released counts": describe_numbers(shown["present_standard_error"]),
     }
     more = len(rows) - len(shown)
     return text_table(columns) + (f"\n… and {more:,} more such cells." if more else "")

@@ -143,7 +143,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     )
 
     alone(session).open("release")
-    assert "Take the plan with you" in session.texts("subheader")
+    assert "Export the plan" in session.texts("subheader")
     scenario = session.scenario
     commands = command_lines(plan.alone, scenario)
     assert "\nrpexplore release plan.json " in commands

@@ -72,12 +72,12 @@ def test_a_list_is_typed_and_planned(app, small):
     assert rows["wanted"].tolist() == ["±50 at 95 %", "±20 at 95 %", "8"]
     assert all(outcome.startswith("met: ") for outcome in rows["outcome"])
     markdown = plain(session.texts("markdown"))
-    assert "Accuracy proven best" in markdown
+    assert "Proven optimal for this objective" in markdown
     assert "no method with Gaussian noise meets all targets" in markdown
     files = {
-        "Query by query": ["queries.csv"],
-        "Baselines": ["query_budgets.csv"],
-        "Privacy profile": ["query_profile.csv", "free_counts.csv"],
+        "Count by count": ["own-counts-accuracy.csv"],
+        "Baselines": ["budgets-of-baselines.csv"],
+        "Privacy profile": ["privacy-profile.csv", "free_counts.csv"],
     }
     for view, names in files.items():
         session.show(VIEW, view)

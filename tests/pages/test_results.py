@@ -142,7 +142,7 @@ def test_a_release_of_a_query_list_is_opened_with_its_answers(app, tmp_path):
     shown = session.dataframe[0].value
     pd.testing.assert_frame_equal(shown, done.answers, check_dtype=False)
     assert [button.label for button in session.get("download_button")] == [
-        "Download answers.csv",
+        "Download noisy-counts.csv",
         "Download all tables as an Excel workbook",
         "Download answers-frictionless.zip",
     ]
