@@ -322,8 +322,8 @@ def level_table(sizes: pd.DataFrame) -> str:
     """Rows of `level_sizes` as a text table."""
     names = {
         "areas": "areas",
-        "undivided": "without parts",
-        "fewest_parts": "fewest parts",
+        "undivided": "leaves",
+        "fewest_parts": "fewest children",
         "median_parts": "median",
         "most_parts": "most",
     }
