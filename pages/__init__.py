@@ -30,7 +30,7 @@ def all_pages() -> dict[str, list]:
             st.Page("pages/codebook.py", title="Codebook"),
             st.Page("pages/workload.py", title="Tables"),
             st.Page("pages/plan.py", title="Plan"),
-            st.Page("pages/queries.py", title="Queries"),
+            st.Page("pages/queries.py", title="Own counts"),
             st.Page("pages/areas.py", title="Areas"),
             *last,
         ],

@@ -1,4 +1,4 @@
-"""Queries: a list of one's own queries, each with the accuracy it needs, and what they cost."""
+"""Own counts: a list of counts, each with the accuracy it needs, and what they cost."""
 
 import streamlit as st
 
@@ -21,11 +21,11 @@ from rpexplore.workload.query_definitions import StatedQueries
 
 
 def answer(planned: QueryPlan, stated: StatedQueries, solution: QueryOptimum) -> None:
-    """How accurate the list is and what it costs; then every query, and what else there is."""
+    """How accurate the list is and what it costs; then every count, and what else there is."""
     results.headline(planned, stated)
     results.certificate(planned, solution)
     views = {
-        "Query by query": lambda: results.outcomes(planned, stated),
+        "Count by count": lambda: results.outcomes(planned, stated),
         "Baselines": lambda: results.baselines(solution),
         "Privacy profile": lambda: results.privacy_profile(planned),
     }
@@ -42,7 +42,7 @@ take_typed()
 with st.container(key="list-layout"):
     with st.container(key="inputs"):
         with st.container(gap="small"):
-            explained_title("Queries")
+            explained_title("Own counts")
             show_messages(HERE)
             query_attributes()
             query_list()
@@ -56,7 +56,7 @@ with st.container(key="list-layout"):
 stated = current().query_list
 if stated is None:
     answer_part.info(
-        "Type a first query, or start from a preset; the plan of the list then stands here."
+        "Type a first count, or start from a preset; the plan of the list then appears here."
     )
 else:
     with answer_part:

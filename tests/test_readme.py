@@ -212,8 +212,8 @@ def test_targets(shown):
 
 def test_lists_of_queries(shown):
     folder = shown(OWN_COUNTS)
-    assert np.all(QueryPlan.load(folder / "queries.json").met)
-    answers = QueryRelease.load(folder / "queries-release").answers
+    assert np.all(QueryPlan.load(folder / "own-counts.json").met)
+    answers = QueryRelease.load(folder / "own-counts-release").answers
     assert answers["name"].tolist() == ["adults", "young women", "everybody"]
 
 

@@ -46,9 +46,9 @@ class Headline:
 
     @property
     def median_text(self) -> str:
-        """Whose the median is: "a cell of the median table", "the median query"."""
+        """Whose the median is: "a cell of the median table", "the median own count"."""
         if self.is_of_counts:
-            return "the query" if self.is_one else "the median query"
+            return "the own count" if self.is_one else "the median own count"
         table = "the table" if self.is_one else "the median table"
         return f"a cell of {table}{' (root mean square)' if self.cells_differ else ''}"
 
@@ -56,7 +56,7 @@ class Headline:
     def largest_text(self) -> str:
         """Whose the largest error is: "a cell of the least accurate table"."""
         if self.is_of_counts:
-            return "the query" if self.is_one else "the least accurate query"
+            return "the own count" if self.is_one else "the least accurate own count"
         if self.cells_differ:
             return f"the least accurate cell{'' if self.is_one else ' of all tables'}"
         if self.is_one:

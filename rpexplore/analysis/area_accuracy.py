@@ -80,7 +80,7 @@ def describe_levels(sizes: pd.DataFrame) -> str:
         for level, undivided in zip(sizes["level"][:-1], sizes["undivided"][:-1], strict=True)
         if undivided
     ]
-    end = f" Areas that end early, without parts: {joined(early)}." if early else ""
+    end = f" Leaves above the lowest level: {joined(early)}." if early else ""
     return f"Areas by level: {joined(texts)}.{end}"
 
 

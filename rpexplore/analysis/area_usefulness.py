@@ -203,7 +203,7 @@ def publishable_in_areas(
             "this plan are in other bases; plan them in single values to see how many there are."
         )
     expected, tree = expected.fitted(plan.domain), plan.workload.tree
-    source = "evenly over the areas without parts"
+    source = "evenly over the leaves"
     if totals is not None:
         source = f"over areas as {plural(len(totals), 'known total')} say"
     shares = shares_of_areas(tree, totals)

@@ -42,6 +42,12 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Attribute": "A column of the records, such as age or region; also called a variable.",
         "Category": "A value of an attribute. Every record has exactly one category of each "
         "attribute.",
+        "Area": "A region, a municipality or another unit in which records are counted. Every area "
+        "but the largest is within another one.",
+        "Level": "One of several divisions, each within the next: single ages and age groups; "
+        "municipalities, regions and the country.",
+        "Leaf": "An area that is not divided further, such as a district. Every record is in "
+        "exactly one leaf.",
         "Out-of-codebook values": "Values in the records that the codebook does not list. They are "
         "refused, or counted in a category that you choose beforehand.",
         "Missing values": "Empty cells of the records. They are refused, or counted in a category "
@@ -56,6 +62,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Table": "Counts of records for all combinations of the categories of some attributes; "
         "also called a marginal.",
         "Cell": "One count of a table.",
+        "Own count": "A count under a condition that you type, such as adults in the north, with a "
+        "target of its own; also called a linear query.",
         "k-way": "Of k attributes. All tables up to 3-way are the total and every table of one, "
         "two or three attributes.",
         "Total": "The table of no attributes: the number of all records.",
@@ -126,11 +134,17 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Plan": {
         "Plan": "The noise of every measurement, fixed before any record is read, with everything "
         "that follows: the accuracy of every table, the cost, the proof.",
-        "Residual": "The part that a table adds to the tables within it, such as the interaction "
+        "Part": "What a plan publishes of one kind: tables, tables in areas, own counts or "
+        "adaptive tables. All parts of a plan have one budget, one guarantee and one release.",
+        "Share": "How much of a plan's privacy budget a part has. Shares sum to 1; they are those "
+        "that serve the objective best, unless you state others.",
+        "Residual": "What a table adds to the tables within it, such as the interaction "
         "of age and sex. Each residual is measured once, with noise, and all tables are computed "
         "from these measurements.",
-        "Optimality": "Proven within x %: no Gaussian noise of the same cost makes the objective "
-        "smaller by more than that. Anybody can check the proof from the plan file.",
+        "Optimality": "Proven within x %: the objective is at most x % above the smallest that "
+        "Gaussian noise of the same cost can reach.",
+        "Certificate": "The proof of optimality: a lower bound on the objective of all plans of "
+        "the same cost. Anybody can check it from the plan file.",
         "Binding targets": "The targets that decide the smallest sufficient budget: only wider "
         "targets for these tables would make it smaller.",
         "Contribution": "The share of a binding target or a table in the budget or the objective; "
@@ -141,8 +155,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "independent noise per cell.",
         "Privacy profile": "The share of the budget that a record costs in a list of your own "
         "counts, by the cell of the record. Below 100 %, budget is unused.",
-        "Unused budget by cell": "The part of the budget that records in a cell have left. You "
-        "can count more about them at no cost.",
+        "Unused budget by cell": "What the records in a cell have left of the budget. You can "
+        "count more about them at no cost.",
         "Rehearsal": "A simulation before the run: made-up records, from the expected counts, are "
         "measured with the plan's noise, and the tables compared with them. It reads no record "
         "and spends nothing.",
@@ -156,8 +170,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Save as scenario": "Keep a choice as a new scenario beside the open one.",
     },
     "Release": {
-        "Release": "The run of a plan on records, which makes noisy tables and spends the budget, "
-        "for good.",
+        "Release": "The run of a plan on records, which makes noisy tables and own counts, and "
+        "spends the budget for good.",
         "Dry run": "Everything that a release does before its noise is drawn: it checks plan, "
         "folder, ledger and all records. It spends nothing.",
         "Ledger": "The book of what was spent on some records. Every release is entered before "

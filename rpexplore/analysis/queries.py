@@ -145,7 +145,7 @@ class CountUsefulness:
         """Of a plan; or why it is not known, in a sentence."""
         answers = expected_answers(plan.queries, expected)
         if answers is None:
-            return "Not known, as the expected counts do not fit the queries."
+            return "Not known, as the expected counts do not fit the own counts."
         ratios = coefficients_of_variation(plan.standard_errors, np.abs(answers))
         publishable = int(np.count_nonzero(ratios <= checked_cv_limit(cv_limit)))
         return cls(publishable, len(plan.queries), cv_limit, expected.text)
@@ -164,9 +164,9 @@ class CountUsefulness:
         """How many are publishable, in a sentence."""
         limit = f"with a coefficient of variation of at most {100 * self.cv_limit:g} %"
         if self.queries == 1:
-            return f"The one query is {'' if self.publishable else 'not '}publishable, {limit}."
+            return f"The one own count is {'' if self.publishable else 'not '}publishable, {limit}."
         verb = "is" if self.publishable == 1 else "are"
-        return f"{self.publishable:,} of {self.queries:,} queries {verb} publishable, {limit}."
+        return f"{self.publishable:,} of {self.queries:,} own counts {verb} publishable, {limit}."
 
 
 def with_usefulness(frame: pd.DataFrame, expected: np.ndarray | None) -> pd.DataFrame:
@@ -208,7 +208,7 @@ def describe_profile(plan: QueryPlan, record_noun: str) -> str:
     if not len(spare):
         return (
             "The records of every cell use the whole budget: there is nothing left over for "
-            "further queries at no cost."
+            "further counts at no cost."
         )
     least = int(spare[np.argmin(profile[spare])])
     text = (

@@ -14,7 +14,7 @@ from rpexplore.analysis.budget_units import DELTAS, stated_delta, stated_text
 from rpexplore.analysis.shared_tables import Contender
 from rpexplore.analysis.shared_tables import outcomes as shared_tables_outcomes
 from rpexplore.analysis.targets_met import target_counts
-from rpexplore.common.text import describe_count, describe_share, plural, rounded
+from rpexplore.common.text import describe_count, describe_share, joined, plural, rounded
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.part_plan import Z_95
 from rpexplore.planning.table_plan import TablePlan
@@ -78,10 +78,15 @@ def common_noun(scenarios: Sequence[Scenario]) -> str:
 
 
 def summary(scenario: Scenario) -> str:
-    """A scenario in a line: tables, objective, budget, areas."""
-    tables = plural(len(scenario.workload), "table")
-    areas = f"; {plural(scenario.areas.areas.n_areas, 'area')}" if scenario.areas else ""
-    return f"{tables}; {scenario.loss.title}; {stated_text(scenario.budget)}{areas}"
+    """A scenario in a line: what is asked for, objective, budget."""
+    asked = []
+    if scenario.asks_for_tables:
+        asked.append(plural(len(scenario.workload), "table"))
+    if scenario.areas is not None:
+        asked.append(f"tables in {plural(scenario.areas.areas.n_areas, 'area')}")
+    if scenario.query_list is not None:
+        asked.append(plural(len(scenario.query_list), "own count"))
+    return f"{joined(asked)}; {scenario.objective.title}; {stated_text(scenario.budget)}"
 
 
 def texts_side_by_side(texts: dict[str, list[str]], values: list[list[Any]]) -> pd.DataFrame:

@@ -127,7 +127,7 @@ def smallest_query_budget(optimum: QueryOptimum, reference_budget: Budget) -> Su
     """
     most = int(np.argmax(optimum.needed_costs))
     queries = optimum.queries
-    what = f"The target {queries.targets[most]:g} of the query {queries.names[most]!r}"
+    what = f"The target {queries.targets[most]:g} of the own count {queries.names[most]!r}"
     needed = rho_of_unit(optimum.cost, reference_budget.max_records_per_person)
     return sufficient_budget(needed, reference_budget, what)
 

@@ -72,7 +72,7 @@ AnswerLevel = Annotated[
     Option(
         "--level",
         metavar="LEVEL",
-        help="From tables in areas: the query answered for every area of this level.",
+        help="From tables in areas: the sum for every area of this level.",
     ),
 ]
 AnswerWithin = Annotated[

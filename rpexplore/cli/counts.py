@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def group() -> None:
-    """Start a list of counts of your own, each with its own target.
+    """Start a list of own counts, each with its own target.
 
     For counts that are no cells of tables: "adults", "children in the north", sums with weights.
     `rpexplore plan --counts FILE` plans them, beside tables or alone.
@@ -54,7 +54,7 @@ def presets(as_json: options.AsJson = False) -> None:
     for fact in facts:
         say(f"{fact['name']}: {fact['title']}\n  {fact['explanation']}")
         count, cells = fact["query_count"], fact["cell_count"]
-        say(f"  {count:,} queries over {cells:,} cells of {' × '.join(fact['attributes'])}")
+        say(f"  {count:,} counts over {cells:,} cells of {' × '.join(fact['attributes'])}")
         say(f"  targets: {fact['targets']}")
         say(f"  roles: {', '.join(fact['roles'])}\n")
 

@@ -123,10 +123,14 @@ def plan_facts(plan: Plan | PartPlan) -> dict[str, Any]:
         "epsilon_by_delta": {delta: plan.epsilon(delta) for delta in USUAL_DELTAS},
     }
     parts: dict[str, dict[str, Any]] = {
-        part.kind: {f"{part.item}_count": part.n_items, **_FACTS[part.kind](part)}
-        for part in plan.parts
+        part.kind: {count_key(part): part.n_items, **_FACTS[part.kind](part)} for part in plan.parts
     }
     return facts | (next(iter(parts.values())) if len(parts) == 1 else {"parts": parts})
+
+
+def count_key(part: PartPlan) -> str:
+    """The key of the number of a part's items, in answers for machines."""
+    return "query_count" if part.kind == "counts" else "table_count"
 
 
 def _certified(part: CertifiedPlan) -> dict[str, Any]:
@@ -194,7 +198,7 @@ def basis_text(plan: TablePlan) -> str:
 
 
 def items_of(plan: Plan | PartPlan) -> str:
-    """What a plan has many of: "tables", "queries"; "items" where parts differ."""
+    """What a plan has many of: "tables", "own counts"; "items" where parts differ."""
     nouns = {plural(2, part.item).removeprefix("2 ") for part in plan.parts}
     return nouns.pop() if len(nouns) == 1 else "items"
 
@@ -241,7 +245,7 @@ _BESIDE: dict[str, Callable[[Any, pd.DataFrame], tuple[str, str]]] = {
 def accuracy_table(rows: pd.DataFrame, item: str) -> str:
     """Rows of an accuracy frame as a text table, without columns that say nothing.
 
-    item: what the rows are: "table", "query"
+    item: what the rows are: "table", "own count"
     """
     rows = readable(rows.assign(ratio=rows["largest_standard_error"] / rows["target"]))
     name = "RMS standard error" if "largest_standard_error" in rows else "standard error"
@@ -294,7 +298,7 @@ def spare_text(plan: QueryPlan) -> str:
         "cell with unused budget": shown["cell"].tolist(),
         "budget in use": [describe_share(share) for share in shown["profile"]],
         "σ of a free count": describe_numbers(shown["standard_error"]),
-        "σ from the answers alone": describe_numbers(shown["present_standard_error"]),
+        "σ from the released counts": describe_numbers(shown["present_standard_error"]),
     }
     more = len(rows) - len(shown)
     return text_table(columns) + (f"\n… and {more:,} more such cells." if more else "")
@@ -320,8 +324,8 @@ def level_table(sizes: pd.DataFrame) -> str:
     """Rows of `level_sizes` as a text table."""
     names = {
         "areas": "areas",
-        "undivided": "without parts",
-        "fewest_parts": "fewest parts",
+        "undivided": "leaves",
+        "fewest_parts": "fewest children",
         "median_parts": "median",
         "most_parts": "most",
     }

@@ -192,7 +192,7 @@ def queries_from_options(
     """The own counts of a file, or one by one; options that do not fit are refused."""
     if (queries is None) == (not query):
         raise WorkloadError(
-            "Give counts of your own in one way: --counts FILE, or --count 'adults: age >= 18 ± "
+            "Give own counts in one way: --counts FILE, or --count 'adults: age >= 18 ± "
             "50', as often as needed."
         )
     from rpexplore.workload.query_definitions import conditions_of_text, stated_from_text

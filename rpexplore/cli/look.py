@@ -85,7 +85,8 @@ def show(
     if as_json:
         first_rows = row_facts(rows if tables is None else rows.head(tables))
         facts = {**plan_facts(loaded), **usefulness_facts(useful)}
-        say_json({**facts, items: first_rows, "csv": csv and str(csv)})
+        key = {"own counts": "queries"}.get(items, items)  # the name that programs know
+        say_json({**facts, key: first_rows, "csv": csv and str(csv)})
         return
     shown = plan_text(loaded, tables) if areas is None else planned_sum_table(rows, tables)
     say("\n\n".join(filter(None, (shown, usefulness_text(useful)))))

@@ -182,7 +182,7 @@ _QUERY_ATTRIBUTES = (
     "their values."
 )
 _QUERIES = (
-    "Counts of your own: a text file with one a line, written as for --count, or a .csv file with "
+    "Own counts: a text file with one a line, written as for --count, or a .csv file with "
     "the columns name, condition and target, or as `rpexplore counts template` begins one."
 )
 _QUERY = (
@@ -396,7 +396,9 @@ SkipOthers = Annotated[
 HowMany = Annotated[
     int | None,
     Option(
-        min=0, metavar="N", help="How many tables or queries, the least accurate first (else 20)."
+        min=0,
+        metavar="N",
+        help="How many tables or own counts, the least accurate first (else 20).",
     ),
 ]
 CsvOut = Annotated[Path | None, _option("FILE", "Write all of them to a CSV file.")]

@@ -337,7 +337,7 @@ def plan(
     """Find the most accurate plan within a privacy budget.
 
     Say which tables in one way or several; the same table twice is an error. A table that names a
-    level of areas (--table municipality,sex,age) is in each of its areas. Add counts of your own
+    level of areas (--table municipality,sex,age) is in each of its areas. Add own counts
     with --counts or --count. All of it shares one budget, split so that the objective of all
     together is best, or as --share says. Attributes count single values, or as --basis says. Give
     the budget in one way, or have it found with --minimum-budget; its numbers are exact: 0.1 and

@@ -152,7 +152,7 @@ class PartsAsked:
         if tables is areas is rounds is of_counts is None:
             raise WorkloadError(
                 "Say which tables: --up-to K, --of-order K, --at-most-cells N, --table A,B or "
-                "--tables FILE; or which counts of your own: --counts FILE, --count TEXT or "
+                "--tables FILE; or which own counts: --counts FILE, --count TEXT or "
                 "--preset NAME."
             )
         return cls(tables, areas, of_counts, rounds, guessed)
@@ -382,7 +382,7 @@ def _counts(
             ) from None
     elif target or attributes:
         raise RpexploreError(
-            "--count-target and --counts-of are about counts of your own; give some with --counts "
+            "--count-target and --counts-of are about own counts; give some with --counts "
             "or --count."
         )
     if name is None:

@@ -93,7 +93,7 @@ def publish(
 
 
 RELEASE_OF_ANY_KIND = (
-    "The folder of a release of any kind: of tables, of queries, of tables in areas, adaptive."
+    "The folder of a release of any kind: of tables, own counts or tables in areas, or adaptive."
 )
 # Option and question of each value that only a person knows.
 QUESTIONS = {

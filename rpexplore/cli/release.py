@@ -167,10 +167,12 @@ def release(
 
 def _say_finished(as_json: bool, done: "Release", facts: dict[str, Any], finding: str) -> None:
     """Say where the results are, and a finding in the end."""
+    from rpexplore.cli.facts import count_key
+
     plan, folder = done.plan, str(done.folder)
     counts = Counter[str]()
     for part in plan.parts:
-        counts[f"{part.item}_count"] += part.n_items
+        counts[count_key(part)] += part.n_items
     facts = {
         "folder": folder,
         **counts,

@@ -30,10 +30,10 @@ AREA_COLUMNS = {
 LEVEL_COLUMNS = {
     "level": COLUMNS["level"],
     "areas": Column("areas", "count"),
-    "undivided": Column("without parts", "count"),
-    "fewest_parts": Column("fewest parts", "count"),
-    "median_parts": Column("median parts", "count", term="Median"),
-    "most_parts": Column("most parts", "count"),
+    "undivided": Column("leaves", "count"),
+    "fewest_parts": Column("fewest children", "count"),
+    "median_parts": Column("median children", "count", term="Median"),
+    "most_parts": Column("most children", "count"),
 }
 ACCURACY_COLUMNS = {
     "level": COLUMNS["level"],
@@ -105,7 +105,7 @@ def parts_chart(errors: AreaErrors, top: int) -> Chart:
             filter(
                 None,
                 [
-                    "A rectangle is as large as the number of areas without parts in it; darker "
+                    "A rectangle is as large as the number of leaves in it; darker "
                     "is less accurate, grey is not asked for.",
                     left_out,
                 ],

@@ -206,16 +206,20 @@ def describe_approval(approval: Approval) -> str:
     return f"{approval.name}, {minute} UTC, key {approval.key}{remarks}"
 
 
-def describe_checks(n_demanded: int) -> str:
-    """What is known of approvals, as a sentence; n_demanded: by how many people, by a ledger."""
+def describe_checks(n_demanded: int, *, booked: bool = False) -> str:
+    """How far approvals were checked, as a sentence.
+
+    n_demanded: by how many people a ledger demands them; booked: the run is in the ledger
+    """
     if not n_demanded:
         return (
             "Each approval is signed with the key beside it; that this is the named person's was "
             "not checked against a list of allowed signers."
         )
+    demands, is_or_was = ("demanded", "was") if booked else ("demands", "is")
     return (
-        f"The ledger demands approvals by {plural(n_demanded, 'person')}; each of these is checked "
-        "against its list of allowed signers when the run is booked."
+        f"The ledger {demands} approvals by {plural(n_demanded, 'person')}; each of these "
+        f"{is_or_was} checked against its list of allowed signers when the run {is_or_was} booked."
     )
 
 

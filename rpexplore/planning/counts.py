@@ -138,9 +138,9 @@ class QueryStrategy:
         if not np.all(off <= DECODING_TOLERANCE * largest):  # NaN is not
             query = self.queries.names[int(np.argmax(np.nan_to_num(off / largest, nan=np.inf)))]
             raise PlanError(
-                f"A strategy must determine the answers of all queries, but does not determine "
-                f"that of {query!r} well enough to compute with; make the plan again, or bring "
-                "the sizes of the coefficients closer together."
+                f"A strategy must determine all own counts, but does not determine {query!r} well "
+                "enough to compute with; make the plan again, or bring the sizes of the "
+                "coefficients closer together."
             )
         return read_only(decoded)
 
@@ -186,11 +186,9 @@ class QueryPlan(CertifiedPlan):
     """
 
     kind = "counts"
-    noun = "query plan"
-    item, released_item = "query", "noisy answer"
-    accuracy_statement = (
-        "Every query's answer is unbiased, with the standard error the plan states."
-    )
+    noun = "plan of own counts"
+    item, released_item = "own count", "noisy own count"
+    accuracy_statement = "Every own count is unbiased, with the standard error the plan states."
 
     strategy: QueryStrategy
     budget: Budget
@@ -316,7 +314,7 @@ class QueryPlan(CertifiedPlan):
         which = "tightest" if np.all(self.met) else "furthest off"
         n_spare = np.count_nonzero(self.strategy.spare)
         lines = [
-            f"Plan for {plural(len(queries), 'query')} over {plural(queries.n_cells, 'cell')} "
+            f"Plan for {plural(len(queries), 'own count')} over {plural(queries.n_cells, 'cell')} "
             f"({measured} to measure)",
             *self.privacy_lines,
             f"  Targets    {np.count_nonzero(self.met):,} of {len(queries):,} met; {which}: "
@@ -548,7 +546,9 @@ def query_optimum(
         PlanError: If integers cannot measure the queries.
     """
     if type(queries) is not QueryList:
-        raise PlanError(f"A query plan is made for a QueryList, got {type(queries).__name__}.")
+        raise PlanError(
+            f"A plan of own counts is made for a QueryList, got {type(queries).__name__}."
+        )
     if not TOLERANCE_LEAST <= tolerance < 1:
         raise PlanError(f"The tolerance must be {TOLERANCE_LEAST} to 1, got {tolerance}.")
     solution = fitness_for_use(
@@ -560,7 +560,7 @@ def query_optimum(
         )
     if integers is None:
         raise PlanError(
-            "These queries cannot be measured in whole numbers without losing accuracy: some are "
+            "These counts cannot be measured in whole numbers without losing accuracy: some are "
             "nearly, but not quite, sums of others. Use coefficients with fewer decimals and of "
             "more similar size."
         )

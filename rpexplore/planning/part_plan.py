@@ -72,15 +72,19 @@ class Certificate:
         """How far the plan's loss can be above the smallest possible one, relative, ≥ 0."""
         return max(self.loss_value / self.lower_bound - 1, 0.0)
 
-    def sentence(self, restriction: str = "") -> str:
-        """The bound as a sentence: of all plans, or of those with a restriction (" that …")."""
+    def sentence(self, compared: str = "", *, split: str = "") -> str:
+        """The bound in words.
+
+        compared: the plans that it is about ("with …", "that …"); "": all
+        split: what is said of the budget, where it is divided
+        """
         share = f"{rounded(100 * Fraction(self.gap), 2, 'up')} %"
         for part, text in _SMALL_PARTS:
             if self.gap < part:
                 share = text
-        return (
-            f"By the objective, no plan within this budget{restriction} can be better by more than "
-            f"{share}."
+        text = f"The objective is at most {share} above the smallest possible within this budget"
+        return f"{text}{split}." + (
+            f" The comparison is with plans {compared}." if compared else ""
         )
 
 
@@ -149,9 +153,9 @@ class PartPlan(ABC):
     `alone`, and what is said here of guarantee and file is that plan's.
 
     kind                "tables", "areas", "counts" (own counts) or "rounds" (adaptive)
-    noun                what people call a plan of this part alone: "plan", "query plan"
-    item                what it plans many of: "table", "query"
-    released_item       what a release holds for each: "noisy table", "noisy answer"
+    noun                what people call a plan of this part alone: "plan", "plan of own counts"
+    item                what it plans many of: "table", "own count"
+    released_item       what a release holds for each: "noisy table", "noisy own count"
     drawn_as            how a release is drawn, and that costs hold for that, to begin a sentence
     accuracy_statement  what a release promises of its accuracy, as a sentence
     has_labels_in_csv   whether a release may have CSV files with labels of the codebook
@@ -191,21 +195,21 @@ class PartPlan(ABC):
     @property
     @abstractmethod
     def n_items(self) -> int:
-        """How many tables, or queries, it plans."""
+        """How many tables, or own counts, it plans."""
 
     @property
     def kind_text(self) -> str:
-        """What kind of plan it is by itself, for a sentence: "a query plan", "an adaptive plan"."""
+        """What kind of plan it is by itself, for a sentence: "a plan", "an adaptive plan"."""
         return self.alone.kind_text
 
     @property
     def asked(self) -> str:
-        """What it plans: "7 tables", "1 query"."""
+        """What it plans: "7 tables", "1 own count"."""
         return plural(self.n_items, self.item)
 
     @property
     def contents(self) -> str:
-        """What a release by it holds: "7 noisy tables", "1 noisy answer"."""
+        """What a release by it holds: "7 noisy tables", "1 noisy own count"."""
         return plural(self.n_items, self.released_item)
 
     @property

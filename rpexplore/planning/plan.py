@@ -277,7 +277,7 @@ class Plan:
         restrictions = "; ".join(filter(None, (part.restriction for part in self.parts)))
         alike = f" ({restrictions})" if restrictions else ""
         return self.certificate.sentence(
-            f" that plans each part by itself{alike}, however it is split,"
+            f"that plan each part by itself{alike}", split=", however it is split between the parts"
         )
 
     @property

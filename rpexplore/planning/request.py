@@ -67,7 +67,7 @@ class Request:
     def __post_init__(self) -> None:
         refuse_type(self.budget, {Budget}, "budget", "Budget(rho=0.5)")
         if not self.kinds:
-            raise WorkloadError("Nothing is asked for; ask for tables, or for counts of your own.")
+            raise WorkloadError("Nothing is asked for; ask for tables, or for own counts.")
 
     @property
     def kinds(self) -> tuple[str, ...]:

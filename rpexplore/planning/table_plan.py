@@ -109,7 +109,7 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
                 f"Whether {self.loss.description} can be smaller is known to the script that made "
                 "the plan; this file cannot prove it."
             )
-        as_here = " that measures the attributes as this one does"
+        as_here = "that measure the attributes as this one does"
         return self.certificate.sentence(as_here if self.restriction else "")
 
     @property

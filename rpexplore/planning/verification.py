@@ -475,8 +475,8 @@ def _check_counts_variances(plan: QueryPlan) -> Check:
     return items_check(
         "variances",
         differing(stated, computed),
-        f"all {count:,} queries have the variance that is stated",
-        f"{count:,} queries differ",
+        f"all {count:,} own counts have the variance that is stated",
+        f"{count:,} own counts differ",
         lambda query: (
             f"{names[query]}: its variance is stated as {stated[query]:.9g} and is "
             f"{computed[query]:.9g}"

@@ -291,7 +291,7 @@ def readme_section(approvals: Sequence[Approval], n_demanded: int) -> str:
         return ""
     lines = "".join(f"    {describe_approval(approval)}\n" for approval in approvals)
     return (
-        f"\n## Who approved the plan\n\n{describe_checks(n_demanded)} Their files, in "
-        f"`{FOLDER}/`, are checked with `rpexplore verify plan.json --approval FILE "
-        f"--allowed-signers FILE`.\n\n{lines}"
+        f"\n## Who approved the plan\n\n{describe_checks(n_demanded, booked=True)} "
+        f"Their files are in `{FOLDER}/`; check them with `rpexplore verify plan.json --approval "
+        f"FILE --allowed-signers FILE`.\n\n{lines}"
     )

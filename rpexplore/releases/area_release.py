@@ -95,7 +95,7 @@ class AreaRelease(PartRelease[AreaPlan]):
     @property
     def why_no_tables(self) -> str:
         return (
-            "what is asked for is not made of tables in areas. `rpexplore answer`, `publish` and "
+            "this is not made of tables in areas. `rpexplore answer`, `publish` and "
             "`workbook` take them, and `postprocess --nonnegative --round` makes whole counts."
         )
 

@@ -64,7 +64,7 @@ class QueryRelease(PartRelease[QueryPlan]):
     @property
     def why_no_tables(self) -> str:
         return (
-            "nothing is made of own counts, which are what was asked for. `rpexplore answer`, "
+            "own counts stay as they were released: only tables are processed. `rpexplore answer`, "
             "`publish` and `workbook` take them."
         )
 
@@ -141,8 +141,8 @@ class QuerySteps:
         largest = int(np.max(np.abs(self.plan.strategy.integers)))
         if largest * max(counts.n_records, 1) >= _MOST_MEASURED:
             raise ReleaseError(
-                "There are too many records to measure these queries in 64-bit integers; split the "
-                "records, or use queries whose coefficients have fewer digits."
+                "There are too many records to measure these counts in 64-bit integers; split the "
+                "records, or use counts whose coefficients have fewer digits."
             )
 
     def measure(self, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:

@@ -67,7 +67,7 @@ def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
         else "`counts/answers.csv` and `counts/answers.parquet` hold the same,",
         figures=_explained(OWN_COUNTS),
         impossible=impossible_rows(plan.domain),
-        queries_over_cells=f"{plural(len(plan.queries), 'query')} over the "
+        queries_over_cells=f"{plural(len(plan.queries), 'own count')} over the "
         f"{plural(plan.queries.n_cells, 'cell')}",
         attributes=" × ".join(f"`{name}`" for name in plan.domain.names),
     )

@@ -393,7 +393,7 @@ def _areas_tables(tables: Workload) -> str:
 # ---- How own counts are made again: from a CSV file of queries beside the script.
 
 
-QUERIES = "queries.csv"
+QUERIES = "own-counts.csv"
 
 
 def counts_again(plan: QueryPlan, scenario: Scenario, codebook: Domain) -> Reproduction:
@@ -408,7 +408,7 @@ def counts_again(plan: QueryPlan, scenario: Scenario, codebook: Domain) -> Repro
         asked="counts()",
         definitions=(
             "def counts() -> rp.QueryList:\n"
-            '    """The queries, each with its target."""\n'
+            '    """The own counts, each with its target."""\n'
             '    book = rp.Domain.load(Path(__file__).with_name("codebook.json"))\n'
             f"    domain = rp.Domain(tuple(book[name] for name in {literal(plan.domain.names)}))\n"
             f"    file = Path(__file__).with_name({literal(QUERIES)})\n"
@@ -418,7 +418,7 @@ def counts_again(plan: QueryPlan, scenario: Scenario, codebook: Domain) -> Repro
         needs_path=True,
         verb=["rpexplore", "plan", "codebook.json"],
         options=[["--counts-of", attributes], ["--counts", QUERIES]],
-        files={QUERIES: PartFile(csv, "the queries with their targets")},
+        files={QUERIES: PartFile(csv, "your own counts with their targets")},
     )
 
 

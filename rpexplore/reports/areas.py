@@ -148,8 +148,8 @@ def _tables(plan: AreaPlan) -> Section:
         "Tables",
         (
             f"{plural(plan.n_items, 'table')} are released, with {describe_count(total)} cells in "
-            "all. All tables of an area agree, and areas add up to what they are parts of.",
-            f"They are made from {plural(len(plan.closure), 'residual')} of every area: the parts "
+            "all. All tables of an area agree, and the areas within an area add up to it.",
+            f"They are made from {plural(len(plan.closure), 'residual')} of every area: the pieces "
             "that tables share, each measured once where that helps.",
         ),
         (Numbers(pd.DataFrame(rows, columns=pd.Index(columns), dtype=object)),),

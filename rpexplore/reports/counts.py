@@ -26,7 +26,7 @@ from rpexplore.workload.query_definitions import StatedQueries
 MOST_SHOWN, MOST_CELLS = 40, 10  # rows
 _NOTHING = 1e-3  # contributions below it decide nothing
 _ACCURACY_COLUMNS = {
-    "item": Column("query", "text"),
+    "item": Column("own count", "text"),
     "standard_error": COLUMNS["standard_error"],
     "margin_95": COLUMNS["margin_95"],
     "target": Column("target σ", "rounded"),
@@ -44,7 +44,7 @@ _SPARE_COLUMNS = {
     "cell": Column("cell", "text"),
     "profile": Column("budget in use", "share"),
     "standard_error": Column("σ of a free count"),
-    "present_standard_error": Column("σ from the answers alone"),
+    "present_standard_error": Column("σ from the released counts"),
     "combined_standard_error": Column("σ of both together"),
 }
 
@@ -98,11 +98,11 @@ def _attributes(plan: QueryPlan) -> str:
 def _counts(plan: QueryPlan) -> Section:
     measured = plural(len(plan.strategy.integers), "number")
     return Section(
-        "Queries",
+        "Own counts",
         (
-            f"{plural(len(plan.queries), 'query')} over {plural(plan.queries.n_cells, 'cell')} of "
-            f"{_attributes(plan)}. They are answered from {measured}, which are measured together; "
-            "what follows from several of them agrees.",
+            f"{plural(len(plan.queries), 'own count')} over {plural(plan.queries.n_cells, 'cell')} "
+            f"of {_attributes(plan)}. They follow from {measured}, which are measured together, "
+            "and so they agree with each other.",
         ),
     )
 
@@ -112,7 +112,7 @@ def _accuracy(plan: QueryPlan, record_noun: str) -> Section:
     ratios = frame["largest_standard_error"] / frame["target"]
     shown = readable(frame).assign(of_target=[describe_share(ratio, 3) for ratio in ratios])
     total, shown = len(shown), shown.head(MOST_SHOWN)
-    what = "All queries" if len(shown) == total else f"{len(shown)} of {total:,} queries"
+    what = "All own counts" if len(shown) == total else f"{len(shown)} of {total:,} own counts"
     return Section(
         "Accuracy",
         (
@@ -127,8 +127,8 @@ def _accuracy(plan: QueryPlan, record_noun: str) -> Section:
         (
             Numbers(shown, _ACCURACY_COLUMNS, f"{what}, the furthest off its target first"),
             Attachment(
-                "queries.csv",
-                f"All {plural(total, 'query')} with standard error, target and shadow price",
+                "own-counts-accuracy.csv",
+                f"All {plural(total, 'own count')} with standard error, target and shadow price",
                 csv_of_accuracy(plan),
             ),
         ),
@@ -140,7 +140,7 @@ def _baselines(plan: QueryPlan) -> Section:
     return Section(
         "Baselines",
         (
-            "Plainer mechanisms for the same queries and targets. All figures are computed; none "
+            "Plainer mechanisms for the same counts and targets. All figures are computed; none "
             "of them was run.",
             describe_budgets(needed),
         ),
@@ -166,8 +166,8 @@ def _targets(plan: QueryPlan) -> Section:
         "Targets",
         (
             sentence,
-            f"{plural(binding, 'query')} {'decides' if binding == 1 else 'decide'} how large the "
-            "smallest sufficient budget is: only wider targets of these would make it smaller. "
+            f"{plural(binding, 'own count')} {'decides' if binding == 1 else 'decide'} how large "
+            "the smallest sufficient budget is: only wider targets of these would make it smaller. "
             "Their contributions are in the table above.",
         ),
     )

@@ -30,7 +30,7 @@ _RP_PLUS = "He, Xiao, Toksoz, Ding, Zhang, Kifer, VLDB Journal"
 _GAUSSIAN = "a Gaussian mechanism for sets of tables"
 _BY_NUMBER = "a record changes one cell of each table by one"
 _BY_SUM = (
-    "a record changes one count of single values by one, and each answer is a sum of such counts"
+    "a record changes one count of single values by one, and each of them is a sum of such counts"
 )
 
 
@@ -39,8 +39,8 @@ class Words:
     """A part of a plan in the words of its kind.
 
     name        of the part, in front of headings where a plan has several parts
-    item        what is asked for, one of: "table", "query"
-    answers     what comes of it: "tables", "answers"
+    item        what is asked for, one of: "table", "own count"
+    answers     what comes of it: "tables", "own counts"
     mechanism   its name; sort: what it is; source: who published it
     changes     what one record changes
     by_matrices whether measured through matrices of whole numbers
@@ -140,21 +140,21 @@ def _of_counts(plan: QueryPlan) -> Words:
     return Words(
         name="Own counts",
         part=plan,
-        item="query",
-        answers="answers",
+        item="own count",
+        answers="own counts",
         mechanism="Fitness for use",
         sort="a Gaussian mechanism for lists of counts with targets",
         source="Xiao, Ding, Wang, Zhang, Kifer, VLDB 2021",
         changes=_BY_SUM,
         by_matrices=True,
-        bias="The noise of an answer does not depend on how large it is",
-        look_at="Look at the queries about small groups and at those furthest off their targets; "
+        bias="The noise of a count does not depend on how large it is",
+        look_at="Look at the counts about small groups and at those furthest off their targets; "
         "give them narrower targets, or leave them out.",
-        objective="the largest ratio of a query's variance to its squared target",
+        objective="the largest ratio of an own count's variance to its squared target",
         bound_of="every mechanism with Gaussian noise",
         n_coarse=int((plan.standard_errors < COARSE).sum()),
         top=query_headline(plan),
-        least="the least accurate query",
+        least="the least accurate own count",
         methods="Own counts: Xiao, Ding, Wang, Zhang, Kifer: Optimizing Fitness-for-Use of "
         "Differentially Private Linear Queries, VLDB 2021.",
     )
@@ -235,13 +235,13 @@ class PlanWords:
 
     @property
     def asked(self) -> str:
-        """What is asked for: "tables", "tables and queries"."""
-        plurals = {"table": "tables", "query": "queries"}
+        """What is asked for: "tables", "tables and own counts"."""
+        plurals = {"table": "tables", "own count": "own counts"}
         return self._each(plurals[words.item] for words in self.parts)
 
     @property
     def answers(self) -> str:
-        """What is released: "tables", "tables and answers"."""
+        """What is released: "tables", "tables and own counts"."""
         return self._each(words.answers for words in self.parts)
 
     @property

@@ -37,7 +37,7 @@ _AGAIN: dict[str, Callable[[Any, Scenario, Plan], Reproduction]] = {
         part, scenario, prefix="" if plan.part("tables") is None else "estimated_"
     ),
 }
-_ANSWERS = {"tables": "tables", "areas": "tables", "counts": "answers", "rounds": "tables"}
+_ANSWERS = {"tables": "tables", "areas": "tables", "counts": "own counts", "rounds": "tables"}
 
 
 def reproductions(plan: Plan, scenario: Scenario) -> dict[str, Reproduction]:
@@ -46,7 +46,7 @@ def reproductions(plan: Plan, scenario: Scenario) -> dict[str, Reproduction]:
 
 
 def answers_of(plan: Plan) -> str:
-    """What a release by the plan has: "tables", "tables and answers"."""
+    """What a release by the plan has: "tables", "tables and own counts"."""
     return joined(list(dict.fromkeys(_ANSWERS[part.kind] for part in plan.parts)))
 
 

@@ -54,7 +54,7 @@ NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
 
 _LEFT_OUT_EMPTY = ("survey", "board", "areas", "asks_for_tables", "shares")  # of files
-NOTHING_ASKED = "Nothing is asked for; ask for tables, or for counts of your own."
+NOTHING_ASKED = "Nothing is asked for; ask for tables, or for own counts."
 _UNUSABLE = "This is not a usable scenario"
 
 

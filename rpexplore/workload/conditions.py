@@ -149,7 +149,7 @@ def _unreadable(text: str, start: int) -> WorkloadError:
         reason = f"the quotation mark {mark} must be closed"
     elif mark == ":":
         reason = (
-            "a colon can only stand behind the name of a query, which stands in double quotation "
+            "a colon can only stand behind the name of a count, which stands in double quotation "
             "marks if it holds signs"
         )
     return refused(Token(SIGN, start, text[start : start + 20], ""), reason)
@@ -391,7 +391,7 @@ def condition_of_cells(domain: Domain, counted: np.ndarray) -> str | None:
     """
     counted = np.asarray(counted, dtype=bool)
     if not counted.any():
-        raise ValueError("no condition is made for a query that counts no cell")
+        raise ValueError("no condition is made for a count of no cell")
     attributes = [attribute for attribute in domain if attribute.size > 1]
     table = counted.reshape([attribute.size for attribute in attributes])
     text = _condition(attributes, table) or (TOTAL if TOTAL not in domain else "")

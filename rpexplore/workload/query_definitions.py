@@ -72,14 +72,12 @@ class StatedQueries:
         for noun, values in (("conditions", self.conditions), ("targets", self.targets)):
             if len(values) != len(self.queries):
                 raise WorkloadError(
-                    f"There must be one of the {noun} for each of {len(self.queries):,} queries, "
+                    f"There must be one of the {noun} for each of {len(self.queries):,} counts, "
                     f"got {len(values):,}."
                 )
         errors = [target.standard_error for target in self.targets]
         if errors != self.queries.targets.tolist():
-            raise WorkloadError(
-                "The targets must be those of the queries; make the list of queries with them."
-            )
+            raise WorkloadError("The targets must be those of the counts; make the list with them.")
 
     @classmethod
     def of(cls, queries: QueryList, target: Target | None = None) -> "StatedQueries":
@@ -158,7 +156,7 @@ def stated_from_lines(
             if name in lines_by_name:
                 raise WorkloadError(
                     f"The name {shown(name)!r} was given before ({lines_by_name[name]}); give each "
-                    "query its own name."
+                    "count its own name."
                 )
             target = _target(target_text, default)
             QueryList(domain, row[None], (name,), np.array([target.standard_error]))
@@ -176,8 +174,8 @@ def _target(text: str, default: Target | None) -> Target:
     if not text.strip():
         if default is None:
             raise WorkloadError(
-                f"The query needs a target; write it like {NOTATIONS}, or give a target for all "
-                "queries that have none of their own."
+                f"The count needs a target; write it like {NOTATIONS}, or give a target for all "
+                "counts that have none of their own."
             )
         return default
     if len(text) > _MAX_TARGET_LENGTH:
@@ -185,7 +183,7 @@ def _target(text: str, default: Target | None) -> Target:
     target = parse_target(text)
     if target.required:
         raise WorkloadError(
-            "The target of a query cannot be required, since all queries of a list are met in "
+            "The target of a count cannot be required, since all counts of a list are met in "
             f"proportion to their targets; write {target.text}."
         )
     return target
@@ -252,7 +250,7 @@ def _line(stated: StatedQueries, query: int) -> str:
     name, condition = stated.queries.names[query], stated.condition(query)
     if condition is None:
         raise WorkloadError(
-            f"The query {shown(name)!r} cannot be written as a condition; save the list as CSV "
+            f"The count {shown(name)!r} cannot be written as a condition; save the list as CSV "
             "with the coefficients of every cell."
         )
     target = stated.targets[query].text
@@ -266,7 +264,7 @@ def _line(stated: StatedQueries, query: int) -> str:
         if usual and _parts(line, "") == (called, condition, target):
             return line
     raise WorkloadError(
-        f"The query {shown(name)!r} cannot be written in a line of its own, since it is long or "
+        f"The count {shown(name)!r} cannot be written in a line of its own, since it is long or "
         "holds a line break; save the list as CSV."
     )
 
@@ -302,12 +300,12 @@ def stated_to_json(stated: StatedQueries) -> dict[str, Any]:
 
 def stated_from_json(content: Any) -> StatedQueries:
     """The queries of a file; `RpexploreError` naming the query that cannot be used."""
-    check_keys(content, ("domain", "queries"), "a list of queries")
+    check_keys(content, ("domain", "queries"), "a list of own counts")
     domain = Domain.from_schema(content["domain"])
     n_cells, queries = checked_n_cells(domain), content["queries"]
     if not isinstance(queries, list) or not all(map(_is_query, queries)):
         raise WorkloadError(
-            "Every query must hold name, target and either condition or terms, no more; all of "
+            "Every own count must hold name, target and either condition or terms, no more; all of "
             "them must be texts."
         )
     check_list_size(len(queries), n_cells)
@@ -324,10 +322,10 @@ def _line_of_fields(number: int, query: dict[str, str], n_cells: int) -> Line:
             terms = loads(query["terms"])
         except FieldError:
             raise WorkloadError(
-                f"The terms of query {shown(name)!r} must be JSON such as [[0, 9, 1]]."
+                f"The terms of count {shown(name)!r} must be JSON such as [[0, 9, 1]]."
             ) from None
         definition = row_from_terms(terms, n_cells, name)
-    return f"Query {number:,}", name, definition, query["target"]
+    return f"Own count {number:,}", name, definition, query["target"]
 
 
 def _is_query(query: Any) -> bool:

@@ -87,7 +87,7 @@ def with_queries(stated: StatedQueries | None, added: StatedQueries) -> StatedQu
         if attribute.name in some and attribute.values != some[attribute.name].values:
             raise WorkloadError(
                 f"The attribute {attribute.name!r} has other values in the list than in these "
-                "queries; start a list from them instead."
+                "counts; start a list from them instead."
             )
     domain = Domain((*some, *(attribute for attribute in others if attribute.name not in some)))
     checked_n_cells(domain)
@@ -96,7 +96,7 @@ def with_queries(stated: StatedQueries | None, added: StatedQueries) -> StatedQu
     rows = added.queries.coefficients
     new = [query for query, row in enumerate(rows) if row.tobytes() not in known]
     if not new:
-        raise WorkloadError("The list has all of these queries already; add others.")
+        raise WorkloadError("The list has all of these counts already; add others.")
     check_list_size(len(stated) + len(new), added.queries.n_cells)
     names = dict.fromkeys(stated.queries.names)
     for query in new:
@@ -130,8 +130,8 @@ def about_attributes(stated: StatedQueries, domain: Domain) -> StatedQueries:
         if differing.any():
             query = stated.queries.names[int(np.argmax(differing))]
             raise WorkloadError(
-                f"The query {shown(query)!r} is about the attribute {attribute.name!r}, which "
-                "cannot be left out then; change or remove the query first."
+                f"The count {shown(query)!r} is about the attribute {attribute.name!r}, which "
+                "cannot be left out then; change or remove the count first."
             )
         table = np.take(table, 0, axis)
     kept = [attribute.name for attribute in old if attribute.name in domain]
@@ -169,7 +169,7 @@ def domain_of_text(codebook: Domain, text: str, chosen: Domain | None) -> Domain
         about = _fewest_values(codebook)
     if not about:
         raise WorkloadError(
-            "None of the lines names an attribute of the codebook; choose what the queries are "
+            "None of the lines names an attribute of the codebook; choose what the counts are "
             "about, or compare an attribute with a value, as in age >= 18."
         )
     return chosen_domain(codebook, about)

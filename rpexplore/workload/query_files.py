@@ -81,7 +81,7 @@ def _csv_lines(labels: Sequence[str], content: bytes, source: str) -> Iterator[L
             coefficients = [_coefficient(row[column], where, header[column]) for column in cells]
             yield where, name, coefficients, target
     if is_empty:
-        raise WorkloadError(f"{source} has no queries; write one a row, below a header.")
+        raise WorkloadError(f"{source} has no counts; write one a row, below a header.")
 
 
 def conditions_of_csv(content: bytes, source: str) -> list[str]:
@@ -115,7 +115,7 @@ def csv_of_conditions(stated: StatedQueries) -> str:
     conditions = [stated.condition(query) for query in range(len(stated))]
     if None in conditions:
         raise WorkloadError(
-            f"The query {shown(names[conditions.index(None)])!r} cannot be written as a condition; "
+            f"The count {shown(names[conditions.index(None)])!r} cannot be written as a condition; "
             "save the coefficients of every cell."
         )
     targets = [target.text for target in stated.targets]
@@ -198,7 +198,7 @@ def _columns_of_cells(
     if missing:
         raise WorkloadError(
             f"{source} must have a column for each of the {len(labels):,} cells, and "
-            f"{len(missing):,} have none: {shown_few(missing)}; add them, with 0 where a query "
+            f"{len(missing):,} have none: {shown_few(missing)}; add them, with 0 where a count "
             "does not count them."
         )
     return [column_of[label] for label in labels]
@@ -212,7 +212,7 @@ def _coefficient(text: str, where: str, label: str) -> float:
     if not math.isfinite(value):
         raise WorkloadError(
             f"{where}: The coefficient of cell {shown(label)!r} must be a number such as 1 or 0.5, "
-            f"got {shown(text)!r}; write 0 where the query does not count the cell."
+            f"got {shown(text)!r}; write 0 where the count leaves the cell out."
         )
     return value
 

@@ -57,7 +57,7 @@ class QueryList:
         coefficients = _numbers(self.coefficients, "The coefficients")
         if coefficients.ndim != 2 or coefficients.shape[1] != n_cells:
             raise WorkloadError(
-                "The coefficients must be a matrix with one row for each query and one column for "
+                "The coefficients must be a matrix with one row for each count and one column for "
                 f"each of the {n_cells:,} cells, got the shape {coefficients.shape}."
             )
         check_list_size(len(coefficients), n_cells)
@@ -68,27 +68,27 @@ class QueryList:
         if not usable.all():
             query, cell = np.argwhere(~usable)[0].tolist()
             raise WorkloadError(
-                f"The coefficients of query {shown(names[query])!r} must be numbers within "
+                f"The coefficients of count {shown(names[query])!r} must be numbers within "
                 f"±{LARGEST_COEFFICIENT:,.0f} with at most {MOST_DECIMALS} decimals, got "
                 f"{coefficients[query, cell]!s} for cell {cell + 1:,}; round it."
             )
         empty = np.flatnonzero(~coefficients.any(axis=1))
         if len(empty):
             raise WorkloadError(
-                f"The query {shown(names[empty[0]])!r} counts no cell; remove it, or mend its "
+                f"The count {shown(names[empty[0]])!r} counts no cell; remove it, or mend its "
                 "condition."
             )
         targets = _numbers(self.targets, "The targets")
         if targets.shape != (len(names),):
             raise WorkloadError(
-                f"There are {len(names):,} queries, so there must be as many targets, got the "
-                f"shape {targets.shape}; give each query the standard error it is wanted with."
+                f"There are {len(names):,} counts, so there must be as many targets, got the "
+                f"shape {targets.shape}; give each count the standard error it is wanted with."
             )
         usable = (targets >= SMALLEST_TARGET) & (targets <= LARGEST_TARGET)  # NaN is not
         if not usable.all():
             query = int(np.argmin(usable))
             raise WorkloadError(
-                f"The target of query {shown(names[query])!r} must be a standard error from "
+                f"The target of count {shown(names[query])!r} must be a standard error from "
                 f"{SMALLEST_TARGET:g} to {LARGEST_TARGET:g}, got {targets[query]!s}."
             )
         object.__setattr__(self, "coefficients", read_only(coefficients))
@@ -153,13 +153,13 @@ def cell_labels(domain: Domain) -> tuple[str, ...]:
 def checked_n_cells(domain: Domain) -> int:
     """Number of cells of a domain; `WorkloadError` if it has too many, or no attribute."""
     if not isinstance(domain, Domain) or not len(domain):
-        raise WorkloadError("Queries need a domain of at least one attribute; choose some.")
+        raise WorkloadError("Own counts need a domain of at least one attribute; choose some.")
     n_cells = math.prod(domain.sizes.tolist())
     if n_cells > MAX_CELLS:
         few = [f"{each.name} ({each.size:,})" for each in domain.attributes[:_MOST_LISTED]]
         sizes = " × ".join(few) + (" × …" if len(domain) > _MOST_LISTED else "")
         raise WorkloadError(
-            f"Lists of queries can be about at most {MAX_CELLS:,} cells, got {sizes} = "
+            f"Lists of own counts can be about at most {MAX_CELLS:,} cells, got {sizes} = "
             f"{describe_count(n_cells)}; leave an attribute out, group its values, or ask for "
             "tables instead, which can have more cells."
         )
@@ -175,15 +175,15 @@ def free_name(name: str, taken: Container[str]) -> str:
 def check_list_size(n_queries: int, n_cells: int) -> None:
     """Raise `WorkloadError` for a list of queries that is empty or too large."""
     if n_queries < 1:
-        raise WorkloadError("A list of queries needs at least one query, got none.")
+        raise WorkloadError("A list of own counts needs at least one, got none.")
     for size, most, noun in (
-        (n_queries, MAX_QUERIES, "queries"),
-        (n_queries * n_cells, MAX_ENTRIES, "coefficients (queries times cells)"),
+        (n_queries, MAX_QUERIES, "own counts"),
+        (n_queries * n_cells, MAX_ENTRIES, "coefficients (counts times cells)"),
     ):
         if size > most:
             got = f"{size:,}" if size < 10**15 else describe_count(size)
             raise WorkloadError(
-                f"A list can have at most {most:,} {noun}, got {got}; plan fewer queries, or "
+                f"A list can have at most {most:,} {noun}, got {got}; plan fewer counts, or "
                 "group the values of the attributes."
             )
 
@@ -209,18 +209,18 @@ def _checked_names(names: Iterable[str], n_queries: int) -> tuple[str, ...]:
         raise WorkloadError(f"The names must be a list of texts, got {shown_value(names)}.")
     if len(names) != n_queries:
         raise WorkloadError(
-            f"There are {n_queries:,} queries but {len(names):,} names; give each query one name."
+            f"There are {n_queries:,} counts but {len(names):,} names; give each count one name."
         )
     for number, name in enumerate(names, start=1):
         if not is_text(name) or not name.strip():
             raise WorkloadError(
-                f"The name of query {number} must be a text that is not empty, got "
+                f"The name of count {number} must be a text that is not empty, got "
                 f"{shown_value(name)}."
             )
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise WorkloadError(
-            f"The name {shown(repeated)!r} stands for two queries; give each its own name."
+            f"The name {shown(repeated)!r} stands for two counts; give each its own name."
         )
     return tuple(names)
 
@@ -253,7 +253,7 @@ def row_from_terms(terms: Any, n_cells: int, name: Any) -> np.ndarray:
                 after = last + 1
             case _:
                 raise WorkloadError(
-                    f"The terms of query {shown_value(name)} must be [first cell, last cell, "
+                    f"The terms of count {shown_value(name)} must be [first cell, last cell, "
                     f"coefficient], with ascending cells from 0 to {n_cells - 1:,}, got "
                     f"{shown_value(term)}."
                 )

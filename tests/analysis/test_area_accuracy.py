@@ -70,7 +70,7 @@ def test_levels_and_tables_of_a_plan(register):
     )
     assert not {"target", "met", "required"} & {*tables}  # there are no targets
     assert describe_levels(level_sizes(register.workload.tree)).endswith(
-        "parts: 214 of municipality."
+        "lowest level: 214 of municipality."
     )
 
 

@@ -87,5 +87,5 @@ def test_only_plans_of_tables_are_compared():
     queries = rp.QueryList(
         rp.Domain.from_sizes({"sex": 2}), [[1, 1], [0, 1]], ("everybody", "women"), [5, 3]
     )
-    with pytest.raises(PlanError, match="known beforehand; got a query plan"):
+    with pytest.raises(PlanError, match="known beforehand; got a plan of own counts"):
         rp.compare(query_plan(queries, budget=rp.Budget(rho="0.5")))

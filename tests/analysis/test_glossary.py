@@ -19,7 +19,8 @@ Least / most accurate; Publishable share; Expected counts; Optimality; Reference
 Binding targets; Contribution; Average vs worst case; Scenario; Project; Dry run;
 Out-of-codebook values; Missing values; Ledger; Ledger entry; Budget limit; Subtotal;
 Post-processing; Baselines;
-ρ; ε; δ; μ; Variance; Residual; Privacy profile; Unused budget by cell; Apply; Save as scenario
+ρ; ε; δ; μ; Variance; Residual; Privacy profile; Unused budget by cell; Apply; Save as scenario;
+Part; Share; Own count; Area; Level; Leaf; Certificate
 """
 TERMS = [" ".join(term.split()) for term in ON_SCREEN.split(";")]
 

@@ -265,7 +265,9 @@ def test_areas_stand_side_by_side():
         "all 8, county 0, town 8",
     ]
     assert differing(inputs) == {"Tables", "Tables in all areas", "Privacy budget"}
-    assert comparison.summary(same).endswith("; ρ = 0.1; 6 areas")
+    assert comparison.summary(same).startswith(
+        f"{len(PLAIN.workload)} tables and tables in 6 areas; "
+    )
     plans = [
         plan_areas(scenario.areas.workload, loss=scenario.areas.loss, budget=scenario.budget)
         for scenario in (same, other)

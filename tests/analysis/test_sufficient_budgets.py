@@ -187,5 +187,5 @@ def test_targets_out_of_reach_are_named():
     queries = query_list(1e6 * np.eye(2), [1e-9, 1])
     optimum = query_optimum(queries)
     present = rp.Budget(rho=1, max_records_per_person=10**40)
-    with pytest.raises(BudgetError, match="The target 1e-09 of the query 'query 1' would take"):
+    with pytest.raises(BudgetError, match="The target 1e-09 of the own count 'query 1' would take"):
         smallest_query_budget(optimum, present)

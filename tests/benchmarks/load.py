@@ -39,7 +39,7 @@ PATIENCE = 120
 CONTAINING = "Tables with all of these attributes"
 SLIDER = "ρ: ← more private · more accurate →"
 LEAST_PARSED = 512  # bytes; a longer message is an element, which is looked at only for its label
-PLANNED = b"Accuracy proven best"
+PLANNED = b"Proven optimal for this objective"
 STOPS = ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2"]
 
 

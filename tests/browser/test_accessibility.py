@@ -106,7 +106,7 @@ def test_no_serious_finding_at_any_width(resized):
 
 def test_no_serious_finding_on_a_planned_list_of_queries(visitor, server):
     visitor.goto(f"{server}/queries")
-    lines = visitor.get_by_label("One query a line, as name: condition ± margin")
+    lines = visitor.get_by_label("One count a line, as name: condition ± margin")
     lines.fill("everybody: total ± 50\nold women: age >= 80 & sex = Female ± 20")
     lines.press("Control+Enter")
     expect(visitor.get_by_text("must be a value here")).to_be_visible()

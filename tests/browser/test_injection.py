@@ -32,7 +32,7 @@ PAGES = (
     "Fairness",
     "Trade-offs",
     "Scenarios",
-    "Queries",
+    "Own counts",
     "Areas",
     "Release",
     "Results",
@@ -106,7 +106,7 @@ def test_names_that_are_code_stay_text_everywhere(page, server, project, records
         drawn(page)
         check(page)
         tabs = page.get_by_role("tab")
-        if name != "Queries":
+        if name != "Own counts":
             assert (tabs.count() > 3) == (name in ("Fairness", "Trade-offs", "Scenarios"))
         for index in range(tabs.count()):
             tabs.nth(index).click()

@@ -137,7 +137,7 @@ def test_a_preset_is_planned_with_its_own_targets(run):
     assert Fraction(facts["rho"]) == pytest.approx(64 / 65, rel=2e-3)
     assert facts["targets_met"] == facts["query_count"] == 65
     refused = run.refused(*made, "--count-target", "5", "--rho", "1", "--force")
-    assert "are about counts of your own" in refused
+    assert "are about own counts" in refused
 
 
 def test_a_preset_is_fitted_to_a_codebook_and_what_is_guessed_is_told(run):
@@ -197,7 +197,7 @@ def test_enough_is_the_smallest_budget_that_meets_all_targets(run, unit, persons
     ("options", "message"),
     [
         ([], "Say which tables"),
-        ([*QUERY, "--counts", "none.txt"], "Give counts of your own in one way"),
+        ([*QUERY, "--counts", "none.txt"], "Give own counts in one way"),
         (["--counts", "none.txt"], "'none.txt' cannot be read"),
         (["--counts", "none.csv"], "'none.csv' cannot be read"),
         (["--count", "all: @ 5", "--counts-of", "age,height"], "'height'"),
@@ -258,8 +258,8 @@ def test_show_has_the_furthest_off_first(planned):
     assert str(plan) in text
     furthest = plan.queries.names[int(np.argmax(plan.standard_errors / plan.targets))]
     assert re.search(rf"^{furthest} .* yes$", text, re.MULTILINE)
-    assert "… and 1 more queries: --tables 2 shows all" in text
-    assert "more queries" not in planned.done("show", "queries.json")
+    assert "… and 1 more own counts: --tables 2 shows all" in text
+    assert "more own counts" not in planned.done("show", "queries.json")
     facts = planned.json("show", "queries.json")
     assert facts["sha256"] == plan.sha256
     by_name = {row["item"]: row for row in facts["queries"]}
@@ -318,7 +318,7 @@ def test_own_counts_are_reported_and_compared(planned):
     assert compared[0]["baseline"] == "optimal plan"
     # Evenly over 4 cells: half are women, half are old.
     publishable = int(np.count_nonzero(plan.standard_errors <= 0.2 * 50))
-    assert f"{publishable} of 2 queries" in planned.done("show", "queries.json", *counts)
+    assert f"{publishable} of 2 own counts" in planned.done("show", "queries.json", *counts)
     facts = planned.json("show", "queries.json", *counts)["publishable"]
     assert facts["publishable_count"] == publishable
 
@@ -330,7 +330,7 @@ def test_release_writes_answers_and_tells_what_it_charges(planned):
     text = planned.done("release", "queries.json", "records.csv", "--out", "out")
     assert "Protects  one record" in text
     assert "Cost      ρ = 0.1 for this run" in text
-    assert "The 2 noisy answers are in out" in text
+    assert "The 2 noisy own counts are in out" in text
     assert "Charged ρ = 0.1; spent on this data so far: ρ = 0.1" in text
     answers = QueryRelease.load("out").answers
     assert answers["name"].tolist() == ["women", "old"]
@@ -353,7 +353,7 @@ def test_tables_and_queries_share_the_ledger(planned):
     listed = planned.json("ledger", "records.csv")["runs"]
     assert [Path(run["output"]).name for run in listed] == ["tables", "answers"]
     TableRelease.load("tables")
-    assert "holds 2 noisy answers" in planned.refused("answer", "answers", "age=old")
+    assert "holds 2 noisy own counts" in planned.refused("answer", "answers", "age=old")
 
 
 def test_release_asks_where_somebody_can_answer(planned, monkeypatch):

@@ -42,7 +42,7 @@ TITLES = {
     "fairness": "Fairness",
     "tradeoffs": "Trade-offs",
     "scenarios": "Scenarios",
-    "queries": "Queries",
+    "queries": "Own counts",
     "areas": "Areas",
     "release": "Release",
     "results": "Results",
@@ -59,7 +59,7 @@ VIEWS = {
         "Relative errors",
     ),
     "tradeoffs": ("Smaller errors", "Targets", "Average vs worst case", "What if", "Baselines"),
-    "queries": ("Query by query", "Baselines", "Privacy profile"),
+    "queries": ("Count by count", "Baselines", "Privacy profile"),
     "compared_by": (
         "Share of tables by accuracy",
         "Table by table",

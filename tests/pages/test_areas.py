@@ -108,7 +108,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     assert session.metrics() == {"Areas": "2,814", "Levels": "5", "Other attributes": "3"}
     (levels,) = session.dataframe
     assert levels.value["undivided"].tolist() == [0, 0, 0, 214, 2244]
-    for heading in ("Fewest parts", "Median parts", "Most parts"):
+    for heading in ("Fewest children", "Median children", "Most children"):
         assert f'"{heading}"' in levels.proto.columns
     session.open("codebook")
     assert session.metrics()["Areas"] == "2,814"
@@ -143,7 +143,7 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     )
 
     alone(session).open("release")
-    assert "Take the plan with you" in session.texts("subheader")
+    assert "Export the plan" in session.texts("subheader")
     scenario = session.scenario
     commands = command_lines(plan.alone, scenario)
     assert "\nrpexplore release plan.json " in commands

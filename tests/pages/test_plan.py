@@ -21,7 +21,9 @@ def test_the_plan_is_there_at_once(app):
     assert metrics["A cell of the least accurate table, 95 %"] == "±29.6 people"
     # epsilon(rho = 0.1, delta = 1e-6) = 2.14194, rounded up
     assert "ε = 2.15 at δ = 1e-6, ρ = 0.1, for one record" in plain(session.texts("caption"))
-    assert "better by more than one part in a billion" in plain(session.texts("markdown"))
+    assert "at most one part in a billion above the smallest possible" in plain(
+        session.texts("markdown")
+    )
     assert "ρ-zCDP with ρ = 0.1 for one record" in plain(session.texts("markdown"))
     assert session.dataframe[-1].value["item"].tolist()[0] == "age × occupation"
     assert len(session.dataframe[-1].value) == 67
@@ -169,7 +171,7 @@ def test_many_tables_do_not_travel_with_the_chart(app, many):
 
 def test_smooth_tables_are_rehearsed_when_asked_for(app, small):
     session = app("plan", small.replaced(expected=ExpectedCounts.of_total(900)))
-    session.button_of("Rehearse smooth tables").click().run()
+    session.button_of("Simulate them").click().run()
     assert "Rehearsed on made-up people (900)" in plain(session.texts("markdown"))
     assert "everything else about them is invented" in plain(session.texts("caption"))
     (frame,) = (table.value for table in session.dataframe if "smooth" in table.value)

@@ -72,12 +72,12 @@ def test_a_list_is_typed_and_planned(app, small):
     assert rows["wanted"].tolist() == ["±50 at 95 %", "±20 at 95 %", "8"]
     assert all(outcome.startswith("met: ") for outcome in rows["outcome"])
     markdown = plain(session.texts("markdown"))
-    assert "Accuracy proven best" in markdown
-    assert "no method with Gaussian noise meets all targets" in markdown
+    assert "Proven optimal for this objective" in markdown
+    assert "No method with Gaussian noise meets all targets" in markdown
     files = {
-        "Query by query": ["queries.csv"],
-        "Baselines": ["query_budgets.csv"],
-        "Privacy profile": ["query_profile.csv", "free_counts.csv"],
+        "Count by count": ["own-counts-accuracy.csv"],
+        "Baselines": ["budgets-of-baselines.csv"],
+        "Privacy profile": ["privacy-profile.csv", "free_counts.csv"],
     }
     for view, names in files.items():
         session.show(VIEW, view)
@@ -97,7 +97,7 @@ def test_missed_targets_stand_first_and_expected_counts_say_what_errors_are_wort
     ratio = rows["standard_error"] / rows["expected"]
     assert rows["coefficient"].tolist() == pytest.approx((100 * ratio).tolist())
     publishable = int((ratio <= 0.2).sum())
-    assert session.metrics()["Publishable queries"] == f"{publishable} of 3"
+    assert session.metrics()["Publishable counts"] == f"{publishable} of 3"
 
 
 def test_attributes_are_chosen_and_others_added_by_naming_them(app, small):
@@ -162,7 +162,7 @@ def test_a_first_list_has_the_usual_target_and_is_none_while_it_cannot_be_read(a
     session.text_input(key="query target").set_value("a lot").run()
     assert "must be like" in plain(session.texts("error"))
     typed(session, "age > 3\nage > 4 ± 3\nage > 5")
-    assert "Line 1: The query needs a target" in plain(session.texts("error"))
+    assert "Line 1: The count needs a target" in plain(session.texts("error"))
 
 
 # ---- presets, builders and files
@@ -188,7 +188,7 @@ def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
     session.selectbox(key="query preset").set_value(SMALLEST.title).run()
     assert "with their own targets: a standard error of 1" in plain(session.texts("markdown"))
     session.press("Add them to my list")
-    assert "Added 10 queries of" in plain(session.texts("success"))
+    assert "Added 10 own counts of" in plain(session.texts("success"))
     queries = session.scenario.query_list.queries
     assert queries.domain.names == ("age", "sex")
     assert queries.names[3:] == tuple(f"age {age}" for age in range(10))
@@ -226,7 +226,7 @@ def test_a_preset_is_fitted_in_a_dialog_to_the_codebook(app):
     geography = session.selectbox(key=role_box("geography"))
     geography.set_value("").run()
     session.selectbox(key="Blended of race in race").set_value("Two or more races").run()
-    session.press("Start from these queries")
+    session.press("Start from these counts")
     assert not session.exception
     queries = session.scenario.query_list.queries
     assert queries.domain.names == ("years", "race")
@@ -271,7 +271,7 @@ def test_many_queries_are_added_at_once(app, listed):
         assert len(stated) == len(wanted)
         assert stated.queries.names[0] == "mine"
         assert {target.text for target in stated.targets[1:]} == {"±20 at 95 %"}
-        assert f"Added {len(stated) - 1} queries" in plain(session.texts("success"))
+        assert f"Added {len(stated) - 1} own counts" in plain(session.texts("success"))
         session.press("Undo")
         assert len(session.scenario.query_list) == 1
 
@@ -290,7 +290,7 @@ def test_a_list_comes_from_a_file_and_goes_into_one(app, listed):
     csv = b"name,condition,target\r\nyoung,age < 3,4\r\nwomen,sex = 1,\r\n"
     upload(session, csv)
     stated = session.scenario.query_list
-    assert "Read mine.csv: 2 queries. Undo brings the list before it back." in plain(
+    assert "Read mine.csv: 2 own counts. Undo brings the list before it back." in plain(
         session.texts("success")
     )
     assert stated == stated_from_csv(
@@ -373,8 +373,8 @@ def test_without_a_plan_the_page_says_why(app, listed, monkeypatch):
     assert not session.metrics()
 
     def refuse(*_, **__):
-        raise PlanError("These queries cannot be measured.")
+        raise PlanError("These counts cannot be measured.")
 
     monkeypatch.setattr(sys.modules["pages.components.shared.solutions"], "query_optimum", refuse)
     session = app("queries", listed)
-    assert "There is no plan: These queries cannot be measured." in plain(session.texts("error"))
+    assert "There is no plan: These counts cannot be measured." in plain(session.texts("error"))

@@ -16,7 +16,7 @@ def test_a_list_of_queries_alone_is_checked_run_and_shown(app, small, tmp_path):
     records.write_text("sex,age\n" + "1,9\n" * 30 + "0,3\n" * 70)
     session = app("release", small.replaced(query_list=stated, asks_for_tables=False))
     set_up(session, records, output)
-    assert any("The plan: 2 noisy answers, ρ = " in text for text in session.texts("markdown"))
+    assert any("The plan: 2 noisy own counts, ρ = " in text for text in session.texts("markdown"))
     session.press("Dry run")
     assert any("All is in order" in text for text in session.texts("success"))
     assert not output.exists()
@@ -55,7 +55,7 @@ def test_a_stopped_release_of_queries_is_finished_without_further_cost(
     assert any("No space left" in text for text in session.texts("error"))
     session.press("Finish it without further cost")
     assert plain(session.texts("success")).startswith(
-        "Finished: 1 noisy answer. Nothing further was charged. The files are in "
+        "Finished: 1 noisy own count. Nothing further was charged. The files are in "
     )
     assert len(Release.load(output).part("counts").answers) == 1
     (entry,) = Ledger.beside(records).account(records).entries

@@ -144,12 +144,12 @@ def test_a_release_of_a_query_list_is_opened_with_its_answers(app, tmp_path):
     shown = session.dataframe[0].value
     pd.testing.assert_frame_equal(shown, done.answers, check_dtype=False)
     assert [button.label for button in session.get("download_button")] == [
-        "Download answers.csv",
+        "Download noisy-counts.csv",
         "Download all tables as an Excel workbook",
         "Download answers-frictionless.zip",
     ]
     markdown = plain(session.texts("markdown"))
-    assert "2 noisy answers with ρ = 0.5" in markdown
+    assert "2 noisy own counts with ρ = 0.5" in markdown
     assert plan.proven in markdown
     assert plan.guarantee in markdown
     assert "Post-processing" not in session.texts("subheader")

@@ -50,7 +50,7 @@ def test_refused_lines_are_kept_to_be_mended(lines):
 
 def test_lines_without_a_target_need_one(lines):
     lines.type("age >= 8", "1")
-    with pytest.raises(RpexploreError, match="Line 1: The query needs a target"):
+    with pytest.raises(RpexploreError, match="Line 1: The count needs a target"):
         lines.read(CODEBOOK, None, None)
 
 

@@ -118,8 +118,8 @@ def test_the_plan_page_tells_median_and_least_accurate_cells(app, solved):
     largest = solved.standard_errors(SCENARIO.budget, "largest").max()
     assert metrics["The least accurate cell of all tables, 95 %"].startswith("±")
     proven = plain(session.texts("markdown"))
-    assert "Noise proven best for what is measured." in proven
-    assert "Accuracy proven best." not in proven
+    assert "Proven optimal for what is measured." in proven
+    assert "Proven optimal for this objective." not in proven
     assert f"σ = {largest:.3g}" in plain(session.texts("caption"))
     assert "The least accurate cell is one of" in plain(session.texts("caption"))
     listed = next(widget.value for widget in session.dataframe if "outcome" in widget.value)

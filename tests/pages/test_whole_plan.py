@@ -19,8 +19,8 @@ def test_pages_show_the_parts_of_one_plan_and_release_runs_all_of_it(app):
 
     session = app("plan", BOTH)
     assert session.metrics()["Privacy of the whole plan"] == "ρ = 0.1"
-    sections = next(frame.value for frame in session.dataframe if "Section" in frame.value)
-    assert sections["Section"].tolist() == ["Tables", "Own counts"]
+    sections = next(frame.value for frame in session.dataframe if "Part" in frame.value)
+    assert sections["Part"].tolist() == ["Tables", "Own counts"]
 
     session.open("queries")
     assert session.metrics()["Privacy"] == rho_text(whole.part("counts").rho, 3)  # rounded up

@@ -60,8 +60,8 @@ def released(session, folder) -> Release:
 def test_areas_beside_others_are_planned_released_and_read(app, tmp_path, asked):
     whole = asked.plan()
     session = app("plan", asked)
-    settled(session, lambda page: any("Section" in frame.value for frame in page.dataframe))
-    sections = next(frame.value for frame in session.dataframe if "Section" in frame.value)
+    settled(session, lambda page: any("Part" in frame.value for frame in page.dataframe))
+    sections = next(frame.value for frame in session.dataframe if "Part" in frame.value)
     assert len(sections) == len(asked.kinds)
     assert session.metrics()["Privacy of the whole plan"] == "ρ = 0.1"
     session.open("areas")
@@ -97,7 +97,7 @@ def test_sections_of_different_objectives_ask_for_their_shares(app, asked):
         session.text_input(key=f"share of {kind}").set_value("20")
     session.text_input(key="share of tables").set_value(str(100 - 20 * (len(asked.kinds) - 1)))
     session.press("Use these shares")
-    settled(session, lambda page: any("Section" in frame.value for frame in page.dataframe))
+    settled(session, lambda page: any("Part" in frame.value for frame in page.dataframe))
     whole = session.scenario.plan()
     assert not session.texts("warning")
     session.open("areas").show("areas", "Plan")

@@ -102,22 +102,22 @@ def test_what_follows_from_it(plan):
     assert plan.epsilon("1e-6") == privacy.epsilon_from_rho(plan.rho, "1e-6")
     assert plan.epsilon_texts[0].endswith("at δ = 1e-6")
     assert plan.strategy.profile.max() == 1
-    assert "no plan within this budget can be better by more than" in plan.proven
+    assert "% above the smallest possible within this budget." in plan.proven
 
 
 def test_the_summary_tells_what_matters(plan):
     text = str(plan)
     for message in (
-        "Plan for 10 queries over 8 cells (8 numbers to measure)",
+        "Plan for 10 own counts over 8 cells (8 numbers to measure)",
         "one person with at most 2 records",
         "0.25-zCDP",
         "of 10 met; furthest off: ",
         "cells with unused budget",
     ):
         assert message in text
-    assert repr(plan) == "<QueryPlan for 10 queries, ρ = 0.25>"
+    assert repr(plan) == "<QueryPlan for 10 own counts, ρ = 0.25>"
     one = query_plan(query_list([[1]]), budget=rp.Budget(rho=1))
-    assert "Plan for 1 query over 1 cell (1 number to measure)" in str(one)
+    assert "Plan for 1 own count over 1 cell (1 number to measure)" in str(one)
     assert "1 of 1 met; tightest: " in str(one)
 
 

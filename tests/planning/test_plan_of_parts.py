@@ -108,7 +108,7 @@ def test_it_tells_all_of_its_parts_in_words(plan):
         assert words in text
     assert plan.proven == "", "nothing is promised of adaptive tables"
     assert plan.contents == (
-        "2 noisy tables, 5 noisy tables in areas, 3 noisy answers and 1 estimated table"
+        "2 noisy tables, 5 noisy tables in areas, 3 noisy own counts and 1 estimated table"
     )
     assert plan.n_items == 11
     assert set(plan.columns) == {"age", "sex", "region", "town"}

@@ -97,7 +97,7 @@ def test_a_plan_of_any_kind_is_run_once_it_is_approved(planned, keys, demand, tm
     }
     assert (tmp_path / "out" / "approvals" / "2.json").read_text() == bob.text
     readme = (tmp_path / "out" / "README.md").read_text()
-    assert "demands approvals by 2 persons; each of these is checked" in readme
+    assert "demanded approvals by 2 persons; each of these was checked" in readme
     assert readme.endswith(f"key {bob.key}\n")
     (entry,) = account(data).entries
     assert entry.n_demanded == 2

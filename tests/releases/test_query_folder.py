@@ -30,7 +30,7 @@ def test_the_folder_holds_everything_and_hashes_tell_changes(data, output):
     assert manifest["rho"] == rpexplore.common.numbers.exact_text(PLAN.rho)
     assert sorted(entry["path"] for entry in manifest["files"]) == sorted(names)
     readme = (output / "README.md").read_text()
-    assert "3 queries over the 6 cells of\n`sex` × `age`" in readme
+    assert "3 own counts over the 6 cells of\n`sex` × `age`" in readme
     assert "zCDP" in readme
     for name in names:
         file = output / name

@@ -59,11 +59,11 @@ def together(rounds: rp.Rounds | None = None) -> rp.Plan:
 @pytest.mark.parametrize(
     ("plan", "files"),
     [
-        (counts(), {"queries.csv"}),
-        (counts(WEIGHTED), {"queries.csv"}),
+        (counts(), {"own-counts.csv"}),
+        (counts(WEIGHTED), {"own-counts.csv"}),
         (adaptive(), {"tables.csv"}),
-        (together(), {"tables.csv", "queries.csv"}),
-        (together(rp.Rounds(ALL, 1000)), {"tables.csv", "queries.csv", "estimated_tables.csv"}),
+        (together(), {"tables.csv", "own-counts.csv"}),
+        (together(rp.Rounds(ALL, 1000)), {"tables.csv", "own-counts.csv", "estimated_tables.csv"}),
     ],
 )
 def test_all_of_it_makes_the_plan_again(plan: Any, files, run):

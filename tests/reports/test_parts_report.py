@@ -63,22 +63,22 @@ def text_of(made: Report) -> str:
 
 def test_own_counts_have_a_report(counts):
     made = report(counts, expected=EXPECTED, record_noun="people")
-    assert made.subtitle.startswith("A plan to release 4 queries over 2 attributes")
+    assert made.subtitle.startswith("A plan to release 4 own counts over 2 attributes")
     (front,) = made.front[0].parts
     assert isinstance(front, Facts)
     facts = {term: " ".join(sentences) for term, *sentences in front.rows}
     met = np.count_nonzero(counts.standard_errors <= counts.targets)
     assert facts["Targets"].startswith(f"{met} of 4 targets")
     median = rounded(1.959964 * float(np.median(counts.standard_errors)), 3)
-    assert facts["Margin of error"].startswith(f"±{median} people for the median query")
+    assert facts["Margin of error"].startswith(f"±{median} people for the median own count")
     # Evenly over 20 cells: everybody 1,000, adults 800, women 500, old men 100.
     ratios = counts.standard_errors / np.array([1000, 800, 500, 100])
-    share = f"{np.count_nonzero(ratios <= 0.2)} of 4 queries are publishable"
+    share = f"{np.count_nonzero(ratios <= 0.2)} of 4 own counts are publishable"
     (publishable,) = (text for term, text in facts.items() if term.startswith("Publishable"))
     assert publishable.startswith(share)
     headings = [section.heading for section in made.sections]
     assert headings[1:7] == [
-        "Queries", "Accuracy", "Baselines", "Relative errors", "Targets", "Unused budget",
+        "Own counts", "Accuracy", "Baselines", "Relative errors", "Targets", "Unused budget",
     ]  # fmt: skip
     table = made.sections[2].parts[0]
     assert isinstance(table, Numbers)
@@ -119,7 +119,7 @@ def test_a_report_on_several_parts_says_once_what_they_have_in_common(parts):
     assert shares.frame["share"].sum() == pytest.approx(1)
     page = text_of(made)
     assert "4 tables, 12 tables of 4 areas" not in page  # each in the words of its kind
-    assert "all tables and answers and the measurements" in page
+    assert "all tables and own counts and the measurements" in page
     assert "1.96 standard errors to each side" in page
     assert "The adaptive tables: adaptive estimates, which are biased." in page
     assert [facts.title for facts in made.front[0].parts] == [*names, "All parts together"]

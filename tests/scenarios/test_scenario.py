@@ -300,7 +300,7 @@ def test_a_change_of_the_codebook_leaves_the_queries_as_they_are():
 
 def test_queries_that_cannot_be_used_are_refused_by_name():
     text = with_queries().text().replace("age >= 8", "income >= 8")
-    with pytest.raises(WorkloadError, match=r"not a usable scenario: Query 1: .*'income'"):
+    with pytest.raises(WorkloadError, match=r"not a usable scenario: Own count 1: .*'income'"):
         Scenario.parse(text)
 
 

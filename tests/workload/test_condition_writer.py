@@ -94,7 +94,7 @@ def test_what_is_too_long_for_a_condition_has_none():
 
 
 def test_no_cell_at_all_has_no_condition():
-    with pytest.raises(ValueError, match="counts no cell"):
+    with pytest.raises(ValueError, match="a count of no cell"):
         condition_of_cells(DOMAIN, np.zeros(160, dtype=bool))
 
 

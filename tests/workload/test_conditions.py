@@ -190,7 +190,7 @@ def test_attributes_of_one_value_do_not_matter():
         ("age >= 5)", "At character 9 .* was not opened"),
         ('sex == "male', 'At character 8 .* the quotation mark " must be closed'),
         ("sex == `male", "the quotation mark ` must be closed"),
-        ("adults: age >= 5", "a colon can only stand behind the name of a query"),
+        ("adults: age >= 5", "a colon can only stand behind the name of a count"),
         ("age >= 5 ± 20", "'±' must not stand here"),
         ("age >= 1e9999999999999999999", "one that can be computed with"),
     ],

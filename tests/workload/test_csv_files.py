@@ -133,7 +133,7 @@ ONE = [*"100000"]
     [
         ("", "q.csv must have a header with the columns name, condition and target"),
         ("age >= 20\n", "q.csv must have a header .* got 'age >= 20'"),
-        ("condition\n", "q.csv has no queries"),
+        ("condition\n", "q.csv has no counts"),
         ("name,condition\nall,\n", "q.csv, line 2: There is no condition; write total"),
         ("name,condition,note\n", "as well; remove it"),
         ("name,condition,Name\n", "q.csv has the column name twice"),
@@ -156,7 +156,7 @@ ONE = [*"100000"]
         (written([["name", *CELLS], ["a", *"10000", "1_0"]]), "line 2: .* got '1_0'"),
         (written([["name", *CELLS], ["a", *"10000", "0,5"]], ";"), "line 2: .* got '0,5'"),
         (written([["name", *CELLS], ["a", *"10000", "nan"]]), "line 2: .* got 'nan'"),
-        (written([["name", *CELLS], ["a", *"000000"]]), "q.csv, line 2: The query 'a' counts no"),
+        (written([["name", *CELLS], ["a", *"000000"]]), "q.csv, line 2: The count 'a' counts no"),
         (written([["name", *CELLS], ["a", *"10000", "1e-7"]]), "line 2: .* at most 6 decimals"),
         (written([["name", *CELLS], ["a", *"10000", "1e7"]]), "line 2: .* within ±1,000,000"),
         (written([["name", *CELLS], ["", *ONE]]), "q.csv, line 2: The name .* not empty"),
@@ -169,7 +169,7 @@ def test_what_is_refused_is_told_with_its_line(text, message):
 
 
 def test_every_query_needs_a_target():
-    with pytest.raises(WorkloadError, match=r"line 3: The query needs a target"):
+    with pytest.raises(WorkloadError, match=r"line 3: The count needs a target"):
         read("condition,target\ntotal,5\nage < 10,\n", default=None)
 
 

@@ -99,7 +99,7 @@ def test_names_conditions_and_targets_are_told_apart(line, name, condition, targ
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "at least one query"),
+        ("", "at least one, got none"),
         ("total\n\nage >= 25", "Line 3: At character 8 of the condition, '25': >= 25 cuts"),
         ("total\nages >= 20", "Line 2: At character 1 .* did you mean 'age'"),
         ("a: total\nb: total\na: age < 20", r"Line 3: The name 'a' was given before \(line 1\)"),
@@ -107,12 +107,12 @@ def test_names_conditions_and_targets_are_told_apart(line, name, condition, targ
         ("total @ a lot", "Line 1: The target must be written like 20"),
         (
             "total ± 5 required",
-            "Line 1: The target of a query cannot be required, .* write ±5 at 95 %",
+            "Line 1: The target of a count cannot be required, .* write ±5 at 95 %",
         ),
         ("total @", "Line 1: There must be a target behind @"),
         ("total\nwomen: ± 5", "Line 2: There is no condition; write total where every record"),
         ("total @ -3", "Line 1: .* positive number"),
-        ("total @ 1e13", "Line 1: The target of query 'total' must be a standard error"),
+        ("total @ 1e13", "Line 1: The target of count 'total' must be a standard error"),
         ("total ± " + "9" * 300, "Line 1: The target must be written like .* a long text"),
         (": total", "Line 1: At character 1 .* a colon can only stand behind the name"),
         ("age < 20: total", "a colon can only stand behind .* double quotation marks"),
@@ -127,7 +127,7 @@ def test_what_is_refused_is_told_with_its_line(text, message):
 
 
 def test_every_query_needs_a_target():
-    with pytest.raises(WorkloadError, match="Line 2: The query needs a target; write it like 20"):
+    with pytest.raises(WorkloadError, match="Line 2: The count needs a target; write it like 20"):
         stated_from_text(DOMAIN, "total ± 5\nage < 20")
     assert stated_from_text(DOMAIN, "total ± 5").targets == (Target(5, MARGIN),)
 
@@ -153,7 +153,10 @@ def test_hostile_lists_are_refused_quickly(text):
 def test_long_lists_are_read_in_seconds():
     domain = Domain.from_sizes({"x": 200})
     lines = [f"q{index}: x = {index % 200} @ 3" for index in range(10_001)]
-    with at_most(20), pytest.raises(WorkloadError, match=r"Line 10,001: .* at most 10,000 queries"):
+    with (
+        at_most(20),
+        pytest.raises(WorkloadError, match=r"Line 10,001: .* at most 10,000 own counts"),
+    ):
         stated_from_text(domain, "\n".join(lines))
     stated = stated_from_text(domain, "\n".join(lines[:1_000]))
     assert np.array_equal(stated.queries.coefficients, np.tile(np.eye(200), (5, 1)))

@@ -128,33 +128,33 @@ def changed(**changes):
         (changed(target=5), "all of them must be texts"),
         (changed(name=None), "all of them must be texts"),
         (changed(condition=["age"]), "all of them must be texts"),
-        (changed(name="everybody"), "^Query 2: The name 'everybody' was given before"),
-        (changed(target="a lot"), "^Query 2: The target must be written like"),
-        (changed(target=""), "^Query 2: The query needs a target"),
-        (changed(target="20 required"), "^Query 2: The target of a query cannot be required"),
-        (changed(condition="income > 3"), "^Query 2: .*no attribute 'income'"),
-        (changed() | {"queries": []}, "at least one query"),
+        (changed(name="everybody"), "^Own count 2: The name 'everybody' was given before"),
+        (changed(target="a lot"), "^Own count 2: The target must be written like"),
+        (changed(target=""), "^Own count 2: The count needs a target"),
+        (changed(target="20 required"), "^Own count 2: The target of a count cannot be required"),
+        (changed(condition="income > 3"), "^Own count 2: .*no attribute 'income'"),
+        (changed() | {"queries": []}, "at least one, got none"),
         (changed() | {"queries": {}}, "name, target and either"),
         (changed() | {"domain": {"fields": []}}, "filled list"),
         (
             changed() | {"queries": [{"name": "x", "target": "1", "terms": "[[0, 99, 1]]"}]},
-            "terms of query 'x' must be .first cell",
+            "terms of count 'x' must be .first cell",
         ),
         (
             changed() | {"queries": [{"name": "x", "target": "1", "terms": "[[0, 9"}]},
-            "terms of query 'x' must be JSON",
+            "terms of count 'x' must be JSON",
         ),
         (
             changed() | {"queries": [{"name": "x", "target": "1", "terms": "[" * 100_000}]},
-            "terms of query 'x' must be JSON",
+            "terms of count 'x' must be JSON",
         ),
         (
             changed() | {"queries": [{"name": "x", "target": "1", "terms": "[[0, 9, NaN]]"}]},
-            "terms of query 'x' must be JSON",
+            "terms of count 'x' must be JSON",
         ),
         (
             changed() | {"queries": [{"name": "x", "target": "1", "terms": "[[0, 9, 1e999]]"}]},
-            "coefficients of query 'x' must be numbers",
+            "coefficients of count 'x' must be numbers",
         ),
         (
             changed() | {"queries": [{"name": "x", "target": "1", "terms": [[0, 9, 1]]}]},
@@ -170,5 +170,5 @@ def test_what_is_no_list_is_refused(content, message):
 def test_a_name_of_two_queries_by_coefficients_is_refused():
     query = {"name": "x", "target": "1", "terms": "[[0, 0, 1]]"}
     content = changed() | {"queries": [query, query]}
-    with pytest.raises(WorkloadError, match="Query 2: The name 'x' was given before"):
+    with pytest.raises(WorkloadError, match="Own count 2: The name 'x' was given before"):
         stated_from_json(content)

@@ -84,7 +84,7 @@ def test_queries_about_other_attributes_are_added_with_those():
 
 def test_nothing_new_is_refused():
     queries = StatedQueries.of(marginal_queries(domain_of("age", "sex"), 2))
-    with pytest.raises(WorkloadError, match="has all of these queries"):
+    with pytest.raises(WorkloadError, match="has all of these counts"):
         with_queries(queries, queries)
 
 
@@ -93,7 +93,7 @@ def test_too_many_are_refused():
     rows = np.column_stack([np.arange(MAX_QUERIES) + 2.0, np.ones(MAX_QUERIES)])
     names = tuple(f"q{index}" for index in range(MAX_QUERIES))
     full = StatedQueries.of(QueryList(domain, rows, names, np.ones(MAX_QUERIES)))
-    with pytest.raises(WorkloadError, match=r"at most 10,000 queries, got 10,003"):
+    with pytest.raises(WorkloadError, match=r"at most 10,000 own counts, got 10,003"):
         with_queries(full, StatedQueries.of(marginal_queries(domain, 1), SEVEN))
 
 

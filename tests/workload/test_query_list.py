@@ -85,7 +85,7 @@ ZERO = [0] * 6
         ({"domain": None}, "at least one attribute"),
         ({"domain": rp.Domain.from_sizes({"a": 25, "b": 41})}, r"a .25. × b .41. = 1,025; leave"),
         ({"domain": rp.Domain.from_sizes({"a": 10**6, "b": 10**6})}, "about 1 trillion"),
-        ({"coefficients": np.empty((0, 6)), "names": (), "targets": []}, "at least one query"),
+        ({"coefficients": np.empty((0, 6)), "names": (), "targets": []}, "at least one, got none"),
         ({"coefficients": [[1, 2, 3]] * 2}, r"each of the 6 cells, got the shape \(2, 3\)"),
         ({"coefficients": [[1] * 6, [1]]}, "rows of one length"),
         ({"coefficients": [["1"] * 6] * 2}, "must be numbers"),
@@ -96,13 +96,13 @@ ZERO = [0] * 6
         ({"coefficients": [[1000000.5] * 6] * 2}, r"within ±1,000,000 .* got 1000000.5"),
         ({"coefficients": [[0.0000015] * 6] * 2}, "at most 6 decimals, got 1.5e-06"),
         ({"coefficients": [[1 / 3] * 6] * 2}, "at most 6 decimals"),
-        ({"names": ("one", "one")}, "'one' stands for two queries"),
-        ({"names": ("one", " ")}, "name of query 2 must be a text"),
-        ({"names": ("one", 2)}, "name of query 2 must be a text"),
-        ({"names": ("one",)}, "2 queries but 1 names"),
+        ({"names": ("one", "one")}, "'one' stands for two counts"),
+        ({"names": ("one", " ")}, "name of count 2 must be a text"),
+        ({"names": ("one", 2)}, "name of count 2 must be a text"),
+        ({"names": ("one",)}, "2 counts but 1 names"),
         ({"names": "ab"}, "must be a list of texts"),
         ({"targets": [1]}, "as many targets"),
-        ({"targets": [1, 0]}, "target of query 'mix' .* got 0"),
+        ({"targets": [1, 0]}, "target of count 'mix' .* got 0"),
         ({"targets": [1, np.nan]}, "got nan"),
         ({"targets": [1, -3]}, "got -3"),
         ({"targets": [1, 1e13]}, "from 1e-09 to 1e"),
@@ -115,7 +115,7 @@ def test_refusals(changed, message):
 
 
 def test_too_many_queries():
-    with pytest.raises(WorkloadError, match="at most 10,000 queries, got 10,001"):
+    with pytest.raises(WorkloadError, match="at most 10,000 own counts, got 10,001"):
         query_list(np.ones((10_001, 2)))
     with pytest.raises(WorkloadError, match=r"at most 2,000,000 coefficients .* got 2,048,000"):
         query_list(np.ones((2_000, 1_024)))

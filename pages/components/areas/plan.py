@@ -132,7 +132,7 @@ def _answer(planned: AreaPlan) -> None:
         ),
     )
     st.markdown(
-        f":material/verified: **Accuracy proven best.** {escaped(planned.proven)}",
+        f":material/verified: **Proven optimal for this objective.** {escaped(planned.proven)}",
         help=f"{meaning('Optimality')} "
         f"The proven gap is {rounded(planned.certificate.gap, 2, 'up')} of the objective.",
     )

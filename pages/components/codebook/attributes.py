@@ -143,8 +143,8 @@ def impossible_combinations() -> None:
         "Impossible combinations, one a line",
         placeholder=example_of(domain),
         height=110,
-        help="Values are named as in a query: a value, a range such as 0..14, several with commas "
-        "between. An empty field states none.",
+        help="Values are named as in a condition: a value, a range such as 0..14, several with "
+        "commas between. An empty field states none.",
         **bound(
             "impossible combinations", typed if refused_by == domain else lines_of(domain), _take
         ),

@@ -162,7 +162,7 @@ def _seen(planned: TablePlan, table: int) -> None:
         st.caption("With expected counts, the table is shown here as it would look.")
         return
     draw_again = st.button(
-        "Draw again", icon=":material/refresh:", type="tertiary", key="draw again"
+        "Another example", icon=":material/refresh:", type="tertiary", key="draw again"
     )
     key = planned, expected, table, current().cv_limit
     held = st.session_state.get("made up")
@@ -223,19 +223,19 @@ WANTED, FOUND = "plan of the smooth rehearsal", "the smooth rehearsal"
 
 def smooth_rehearsal(planned: TablePlan) -> None:
     """A button that rehearses the plan, and how near each reading of the tables comes."""
-    st.subheader("How near smooth tables would come", help=meaning("Smooth tables"))
+    st.subheader("Simulated errors of model-based estimates", help=meaning("Smooth tables"))
     expected = current().expected
     if expected is None:
-        st.caption("With expected counts, smooth tables can be rehearsed here before the run.")
+        st.caption("Give expected counts, and you can simulate these errors here before the run.")
         return
     key = planned, expected
     if st.session_state.get(WANTED) != key:
         st.caption(
-            "A rehearsal is a simulation: made-up records from the expected counts are measured as "
-            "this plan would measure yours, and unbiased, nonnegative and smooth tables compared "
-            "with them. No record is read, and nothing is spent."
+            "The simulation measures made-up records, from the expected counts, as this plan would "
+            "measure yours, and compares unbiased, nonnegative and smooth tables with them. It "
+            "reads no record and spends nothing."
         )
-        st.button("Rehearse smooth tables", on_click=_rehearse, args=key, help=meaning("Rehearsal"))
+        st.button("Simulate them", on_click=_rehearse, args=key, help=meaning("Rehearsal"))
         return
     rehearsal = worked_out(rehearse_smooth_tables, planned, expected)
     if rehearsal is not None:

@@ -1,4 +1,4 @@
-"""The sections of the plan: what each publishes, and its share of the budget."""
+"""The parts of the plan: what each publishes, and its share of the budget."""
 
 from fractions import Fraction
 
@@ -28,14 +28,14 @@ PAGES = {"areas": "pages/areas.py", "counts": "pages/queries.py"}
 
 
 def sections(scenario: Scenario) -> bool:
-    """The whole plan and its split, where there are sections beside tables.
+    """The whole plan and its split, where there are parts beside tables.
 
     False if there is no plan of them, which is said then.
     """
     if scenario.kinds == ("tables",):
         return True
     with st.container(border=True):
-        st.subheader("Sections")
+        st.subheader("Parts of the plan")
         planned = whole_plan(scenario)
         if planned is not None:
             _split(planned, scenario)
@@ -44,7 +44,7 @@ def sections(scenario: Scenario) -> bool:
             _shares_input(scenario)
         show_messages(HERE)
         if planned is not None and planned.part("tables") is not None:
-            st.caption("Figures below are those of the tables, at their share of the budget.")
+            st.caption("The figures below are about the tables, at their share of the budget.")
         with st.container(horizontal=True):
             for kind in scenario.kinds:
                 if kind in PAGES:
@@ -59,8 +59,7 @@ def tables_input(scenario: Scenario) -> None:
         return
     st.checkbox(
         "Tables are part of the plan",
-        help="Without them the whole budget is for the other sections. The choice of tables is "
-        "kept.",
+        help="Without them the whole budget is for the other parts. The choice of tables is kept.",
         **bound(
             "asks for tables",
             scenario.asks_for_tables,
@@ -80,23 +79,23 @@ def _split(planned: Plan, scenario: Scenario) -> None:
     )
     frame = pd.DataFrame(
         {
-            "Section": TITLES[part.kind],
+            "Part": TITLES[part.kind],
             "Share": f"{rounded(100 * planned.shares[part.kind], 3)} %",
             "Publishes": part.full_contents,
         }
         for part in planned.parts
     )
-    st.dataframe(frame, hide_index=True, alt="The sections of the plan and their shares")
+    st.dataframe(frame, hide_index=True, alt="The parts of the plan and their shares")
     if scenario.stated_shares is not None:
-        st.caption("Shares of the budget as stated below.")
+        st.caption("The shares of the budget are stated below.")
     elif len(planned.parts) > 1:
-        st.caption("Shares of the budget as the objective is best served.")
+        st.caption("The shares of the budget are those that serve the objective best.")
     if planned.proven:
         st.markdown(f":material/verified: {escaped(planned.proven)}")
 
 
 def _shares_input(scenario: Scenario) -> None:
-    """The best split of the budget, or shares typed for each section."""
+    """The best split of the budget, or shares typed for each part."""
     with st.expander("State the shares", expanded=not scenario.splits_itself):
         stated = scenario.stated_shares or {}
         with st.form("shares", border=False):

@@ -50,9 +50,9 @@ def usefulness(planned: TablePlan) -> None:
     _headline(now, before)
     # A plan with strategies is proven best among those with the same strategies.
     strategies = planned.closure.strategies
-    proven = "Noise proven best for what is measured." if strategies else "Accuracy proven best."
+    best_for = "what is measured" if strategies else "this objective"
     st.markdown(
-        f":material/verified: **{proven}** {escaped(planned.proven)}",
+        f":material/verified: **Proven optimal for {best_for}.** {escaped(planned.proven)}",
         help=f"{meaning('Optimality')} "
         f"The proven gap is {rounded(planned.certificate.gap, 2, 'up')} of the objective.",
     )

@@ -1,4 +1,4 @@
-"""The list on the Queries page, as lines of text that are typed, taken over or mended."""
+"""The list on the page Own counts, as lines of text that are typed, taken over or mended."""
 
 from collections.abc import Callable
 
@@ -89,7 +89,7 @@ class TypedLines:
             return None
 
 
-# ---- The list on the Queries page, as lines of text.
+# ---- The list on the page Own counts, as lines of text.
 
 
 HERE = "queries"
@@ -157,28 +157,28 @@ def query_list() -> None:
     text = kept(lines.shown, stated, by=(stated, lines.typed))
     if text is None:
         st.info(
-            f"This list of {plural(len(stated or ()), 'query')} cannot be edited here: it is "
-            "long, or has queries that no line can hold. Download the CSV file below, change it, "
+            f"This list of {plural(len(stated or ()), 'own count')} cannot be edited here: it is "
+            "long, or has counts that no line can hold. Download the CSV file below, change it, "
             "and load it again."
         )
     else:
         st.text_area(
-            "One query a line, as name: condition ± margin",
+            "One count a line, as name: condition ± margin",
             height=220,
             placeholder=_example(),
             **bound("query lines", text, lambda typed: lines.type(typed, revision(HERE))),
         )
-        with st.expander("How queries are written", type="compact"):
+        with st.expander("How counts are written", type="compact"):
             st.caption(escaped(NOTATION))
     st.text_input(
-        "Target of queries without one of their own",
+        "Target of counts without one of their own",
         USUAL_TARGET,
         key="query target",
         persist_state="session",
         help=f"Counts for what you type or add from now on: {NOTATIONS}.",
     )
     if default_target() is None:
-        st.error(escaped(f"The target of queries without one must be like {NOTATIONS}."))
+        st.error(escaped(f"The target of counts without one must be like {NOTATIONS}."))
 
 
 def _example() -> str:
@@ -196,7 +196,7 @@ def remove_button() -> None:
     st.button("Remove the list", on_click=remove_list, disabled=is_empty)
 
 
-# ---- What the list on the Queries page is about: attributes of the codebook, or those of a
+# ---- What the list on the page Own counts is about: attributes of the codebook, or those of a
 # preset.
 
 
@@ -230,7 +230,7 @@ def _codebook_attributes(codebook: Domain) -> None:
             )
 
     st.multiselect(
-        "Attributes of your queries",
+        "Attributes of your counts",
         options,
         placeholder="choose attributes of the codebook",
         **bound("chosen query attributes", names, choose),

@@ -72,8 +72,8 @@ def builders() -> None:
             args = (lambda: crossed_queries(domain, name, basis, by),)
         st.button("Add to the list", on_click=_add, args=args)
         st.caption(
-            "They get the target of queries without one of their own. What counts the same as a "
-            "query of the list is left out."
+            "They get the target of counts without one of their own. What counts the same as a "
+            "count of the list is left out."
         )
 
 
@@ -83,13 +83,13 @@ def _add(make: Callable[[], QueryList]) -> None:
     def longer() -> Scenario:
         target = default_target()
         if target is None:
-            raise WorkloadError("Queries need a target; mend the one above first.")
+            raise WorkloadError("Own counts need a target; mend the one above first.")
         added = StatedQueries.of(make(), target)
         return current().replaced(query_list=with_queries(before, added))
 
     if change(HERE, longer):
         added = len(current().query_list or ()) - len(before or ())
-        say(HERE, "success", f"Added {plural(added, 'query')}.")
+        say(HERE, "success", f"Added {plural(added, 'own count')}.")
 
 
 def csv_files() -> None:
@@ -111,8 +111,8 @@ def csv_files() -> None:
         with st.container(horizontal=True):
             _downloads(domain)
         st.caption(
-            "With numbers, a query can be any weighted sum of cells: 1 counts a cell, 0 does not, "
-            "and 0.5, −1 or 2.25 weigh it."
+            "With numbers, an own count can be any weighted sum of cells: 1 counts a cell, 0 does "
+            "not, and 0.5, −1 or 2.25 weigh it."
         )
 
 
@@ -120,7 +120,7 @@ def _load(domain: Domain, content: bytes, name: str) -> None:
     had_one = current().query_list is not None
     if replace_list(lambda: stated_from_csv(domain, content, name, default_target())):
         back = " Undo brings the list before it back." if had_one else ""
-        count = plural(len(current().query_list or ()), "query")
+        count = plural(len(current().query_list or ()), "own count")
         say(HERE, "success", f"Read {name}: {count}.{back}")
 
 
@@ -130,13 +130,15 @@ def _downloads(domain: Domain) -> None:
     if stated is not None:
         conditions = kept(_with_conditions, stated)
         if conditions is not None:
-            download("query-conditions.csv", conditions, "Download the list with conditions")
+            download("own-counts.csv", conditions, "Download the list with conditions")
         download(
-            "query-coefficients.csv",
+            "own-counts-coefficients.csv",
             lambda: csv_of_coefficients(stated),
             "Download the list with numbers for cells",
         )
-    download("query-template.csv", lambda: csv_template(domain), "Download a template with numbers")
+    download(
+        "own-counts-template.csv", lambda: csv_template(domain), "Download a template with numbers"
+    )
 
 
 def _with_conditions(stated: StatedQueries) -> str | None:

@@ -22,7 +22,7 @@ from rpexplore.workload.query_definitions import StatedQueries
 from rpexplore.workload.query_edits import with_queries
 
 ASKED = "preset asked"
-QUERIES, TABLES = "Queries, each with its target", "Tables, on the page Tables"
+QUERIES, TABLES = "Own counts, each with its target", "Tables, on the page Tables"
 ANY_SIZE = float("inf")
 MOST_VALUES = 150  # of an attribute, each with a box of its own
 
@@ -51,7 +51,7 @@ def preset_button() -> None:
             is_possible = _queries_told(preset, codebook, matches)
         with st.container(horizontal=True):
             st.button(
-                "Add the tables" if kind == TABLES else "Start from these queries",
+                "Add the tables" if kind == TABLES else "Start from these counts",
                 type="primary",
                 on_click=_add_tables if kind == TABLES else _start,
                 args=(preset, matches),
@@ -147,8 +147,8 @@ def _queries_told(preset: Preset, codebook: Domain, matches: Mapping[str, RoleMa
     st.markdown(escaped(fitted.text))
     if current().query_list is not None:
         st.caption(
-            "“Start from these queries” replaces your list; Undo brings it back. “Add them to my "
-            "list” leaves out those that count the same cells as a query of yours."
+            "“Start from these counts” replaces your list; Undo brings it back. “Add them to my "
+            "list” leaves out those that count the same cells as a count of yours."
         )
     return True
 
@@ -199,7 +199,7 @@ def _add(preset: Preset, matches: Mapping[str, RoleMatch]) -> None:
         )
 
     if replace_list(longer):
-        added = plural(len(current().query_list or ()) - len(before), "query")
+        added = plural(len(current().query_list or ()) - len(before), "own count")
         say(HERE, "success", f"Added {added} of “{preset.title}”.")
     _close()
 

@@ -38,10 +38,10 @@ from rpexplore.workload.query_definitions import StatedQueries
 METHODS = (
     "Noise in every cell: each cell is counted with noise and the noisy cells are added up. A "
     "hierarchy of subtotals: halves, quarters and further parts are counted as well. The smallest "
-    "sum of variances: the most accurate on average, each query compared with its target."
+    "sum of variances: the most accurate on average, each count compared with its target."
 )
 OUTCOME_COLUMNS = {
-    "query": Column("query", "text"),
+    "query": Column("own count", "text"),
     "wanted": Column("target", "text"),
     "outcome": st.column_config.TextColumn("Outcome", width=170),
     "margin_95": COLUMNS["margin_95"],
@@ -60,7 +60,7 @@ FREE_COLUMNS = {
     "cell": Column("cell", "text"),
     "profile": Column("budget in use", "share"),
     "standard_error": Column("free count σ"),
-    "present_standard_error": Column("from the answers alone σ"),
+    "present_standard_error": Column("from the released counts σ"),
     "combined_standard_error": Column("both together σ"),
 }
 BASELINE_COLUMNS = {
@@ -76,7 +76,7 @@ BASELINE_COLUMNS = {
 def headline(planned: QueryPlan, stated: StatedQueries) -> None:
     """How many queries, how many targets are met, privacy, and how far off the list is."""
     count_met, sentence = targets_met(planned, stated)
-    cells, queries = plural(planned.queries.n_cells, "cell"), plural(len(stated), "query")
+    cells, queries = plural(planned.queries.n_cells, "cell"), plural(len(stated), "own count")
     epsilons, unit = "; ".join(planned.epsilon_texts[:2]), escaped(planned.budget.unit)
     figures = [("Targets met", f"{count_met:,} of {len(stated):,}", f"{queries} over {cells}")]
     frame = _outcomes_frame(planned, stated)
@@ -85,7 +85,7 @@ def headline(planned: QueryPlan, stated: StatedQueries) -> None:
         publishable = f"{count_publishable(frame, limit):,} of {len(stated):,}"
         percent = describe_share(limit).replace(" ", "\N{NO-BREAK SPACE}")
         caption = f"coefficient of variation (CV) of at most {percent}"
-        figures.append(("Publishable queries", publishable, caption))
+        figures.append(("Publishable counts", publishable, caption))
     privacy = ("Privacy", rho_text(planned.rho, 3), f"{epsilons}; protects {unit}")
     metrics(*figures, privacy)
     st.markdown(f":material/straighten: **Targets.** {escaped(sentence)}")
@@ -95,8 +95,9 @@ def certificate(planned: QueryPlan, solution: QueryOptimum) -> None:
     """What is proven of the plan, and of the smallest budget."""
     least = rho_of_unit(solution.lower_bound, planned.budget.max_records_per_person)
     st.markdown(
-        f":material/verified: **Accuracy proven best.** {escaped(planned.proven)} With less than "
-        f"{rho_text(least, 4, 'down')} no method with Gaussian noise meets all targets."
+        f":material/verified: **Proven optimal for this objective.** "
+        f"{escaped(planned.proven)} No method with Gaussian noise meets all targets with less than "
+        f"{rho_text(least, 4, 'down')}."
     )
 
 
@@ -104,13 +105,18 @@ def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
     """Every query with its target and how accurate it is, the missed targets first."""
     frame = _outcomes_frame(planned, stated)
     columns = {name: OUTCOME_COLUMNS[name] for name in OUTCOME_COLUMNS if name in frame}
-    numbers(frame, columns, "queries.csv", "Every query with its target and its standard error")
+    numbers(
+        frame,
+        columns,
+        "own-counts-accuracy.csv",
+        "Every own count with its target and its standard error",
+    )
     expected = current().expected
     source = ""
     if expected is not None and "expected" in columns:
         source = f"Expected counts: {escaped(expected.text)}. "
     st.caption(
-        f"{source}Errors are in {escaped(current().record_noun)}. Queries with a share of the "
+        f"{source}Errors are in {escaped(current().record_noun)}. Counts with a share of the "
         "budget have binding targets: only wider ones of these would make the smallest sufficient "
         "budget smaller."
     )
@@ -135,7 +141,7 @@ def privacy_profile(planned: QueryPlan) -> None:
             sentence=sentence,
             frame=frame,
             columns=PROFILE_COLUMNS,
-            file="query_profile.csv",
+            file="privacy-profile.csv",
             remark="Everybody is promised the whole budget; the records of a cell that uses less "
             "have more privacy than promised.",
         )
@@ -166,7 +172,7 @@ def baselines(solution: QueryOptimum) -> None:
             sentence=describe_budgets(frame),
             frame=frame,
             columns=BASELINE_COLUMNS,
-            file="query_budgets.csv",
+            file="budgets-of-baselines.csv",
             remark=METHODS,
         )
     )
@@ -185,7 +191,7 @@ def smallest_budget(solution: QueryOptimum, planned: QueryPlan) -> None:
         share = planned.budget.privacy_cost / current().budget.privacy_cost
         st.caption(
             f"Own counts have {100 * float(share):.3g} % of the budget; the rest is for the other "
-            "sections of the plan."
+            "parts of the plan."
         )
     enough = attempt(lambda: smallest_query_budget(solution, planned.budget))
     if enough is None:

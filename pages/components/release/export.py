@@ -51,7 +51,7 @@ def take_along(planned: Plan) -> None:
 def export_section(planned: Plan, scenario: Scenario) -> None:
     """One button for all of it, and one for each piece. All are made on demand."""
     domain = planned.domain
-    st.subheader("Take the plan with you")
+    st.subheader("Export the plan")
     st.markdown(
         "For those who approve, check or run it. Nothing of it was made from records"
         f"{escaped(except_from_records(domain))}."

@@ -56,8 +56,8 @@ def inputs_after_dry_run(inputs: ReleaseInputs) -> ReleaseInputs | None:
         if task.was_cancelled:
             return inputs
         st.info(
-            "A run would fail for the same reason. Mend it and make the dry run again, or change "
-            "what is chosen above; then the plan can be run."
+            "The release would fail for the same reason. Fix the problem or change your choices "
+            "above, then repeat the dry run."
         )
         return None
     told = (*task.result.findings, *task.result.taken)
@@ -121,7 +121,7 @@ def _rounds(part: Any, _: ReleaseTask) -> None:
 
 
 def _counts(part: Any, _: ReleaseTask) -> None:
-    st.subheader("The noisy answers")
+    st.subheader("The noisy own counts")
     browse_answers(part)
 
 

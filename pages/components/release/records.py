@@ -77,7 +77,7 @@ def _path(planned: Plan) -> Source | None:
         levels = areas.workload.tree.levels
         of_areas = escaped(
             f", and codes of areas: a column for each level ({', '.join(levels[1:])}), or for the "
-            "lowest alone where no two areas without parts have the same code"
+            "lowest alone where no two leaves have the same code"
         )
     path = path_choice(
         "File (.csv, .parquet, SPSS, Stata or SAS), or folder with such files",

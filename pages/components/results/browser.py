@@ -43,8 +43,8 @@ VIEWS = {  # how many attributes each needs, what draws it, and what it is calle
 }
 MOST_VALUES = 1000  # of an attribute, to choose from
 ANSWER_COLUMNS = {
-    "name": Column("query", "text"),
-    "answer": Column("answer", "estimate"),
+    "name": Column("own count", "text"),
+    "answer": Column("noisy count", "estimate"),
     "standard_error": COLUMNS["standard_error"],
     "margin_95": COLUMNS["margin_95"],
     "target": Column("target σ"),
@@ -210,18 +210,20 @@ def _values(attribute: Attribute) -> Sequence[int]:
 
 
 def browse_answers(release: QueryRelease) -> None:
-    """Every query with its noisy answer and its accuracy, and what the plan guarantees."""
+    """Every own count with its noise and its accuracy, and what the plan guarantees."""
     plan = release.plan
     privacy = f"{plan.budget.amount_text(plan.rho)} for {plan.budget.unit}"
     st.markdown(
         f"{escaped(plan.contents)} with {escaped(privacy)}; "
-        f"{int(plan.met.sum()):,} of {len(plan.met):,} targets are met. Answers are unbiased, not "
-        "rounded, and may be negative."
+        f"{int(plan.met.sum()):,} of {len(plan.met):,} targets are met. The counts are unbiased, "
+        "not rounded, and may be negative."
     )
-    st.markdown(f":material/verified: **Accuracy proven best.** {escaped(plan.proven)}")
+    st.markdown(
+        f":material/verified: **Proven optimal for this objective.** {escaped(plan.proven)}"
+    )
     answers = release.answers
-    alt = "Every query with its noisy answer and its accuracy"
-    numbers(answers, ANSWER_COLUMNS, "answers.csv", alt)
+    alt = "Every own count with its noise and its accuracy"
+    numbers(answers, ANSWER_COLUMNS, "noisy-counts.csv", alt)
     with st.expander("What this release guarantees, in full"):
         st.markdown(escaped(plan.guarantee))
 

@@ -122,9 +122,10 @@ def _processing(source: TableRelease | Estimates, folder: Path, field: str) -> N
 
 def _combining(source: TableRelease | Estimates, folder: Path, field: str) -> None:
     st.markdown(
-        "What several releases measured is averaged by accuracy: the most accurate unbiased tables "
-        "that follow from all of them, with exact errors. What they spent adds up. Nothing in the "
-        "releases can show that they are of the same records: you answer for it."
+        "The measurements of several releases are averaged by their accuracy. The result are the "
+        "most accurate unbiased tables that all of them give, with exact errors; the budgets of "
+        "the releases add up. You vouch that they are of the same records: nothing in them can "
+        "show it."
     )
     others = paths_choice(
         "Other releases",

@@ -76,7 +76,7 @@ def synthesizing(source: TableRelease | Estimates, folder: Path) -> None:
             key="synthetic never",
             placeholder=example_of(source.domain, _attributes(source)),
             help="One a line: no record has all the values of a line together. Values are named "
-            "as in a query: a value, a range, several with commas between.",
+            "as in a condition: a value, a range, several with commas between.",
             persist_state="session",
         )
         lines = [line for line in typed.splitlines() if line.strip()]

@@ -54,7 +54,8 @@ def metrics(*figures: tuple[str, str, str]) -> None:
         with line.container(width=METRIC_WIDTH, gap="xxsmall"):
             st.metric(label, value)
             if caption:
-                st.caption(caption.replace("e-", "e\u2011"))  # numbers stay in one line
+                # Numbers and equations stay in one line.
+                st.caption(caption.replace("e-", "e\u2011").replace(" = ", "\u00a0=\u00a0"))
 
 
 def numbers(frame: pd.DataFrame, columns: Mapping[str, Any], file: str, alt: str) -> None:

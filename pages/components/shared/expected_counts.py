@@ -145,8 +145,8 @@ def adaptive_plan_of_scenario() -> AdaptivePlan | None:
     if len(scenario.kinds) > 1 and scenario.stated_shares is None:
         st.warning(
             f"{NO_PLAN}adaptive tables promise no accuracy that could be compared with that of the "
-            "other sections. State the shares of the budget on the Plan page, under Sections: "
-            "adaptive tables then have that of the tables."
+            "other parts. State the shares of the budget on the Plan page, under Parts of the "
+            "plan; adaptive tables then have that of the tables."
         )
         st.page_link("pages/plan.py", label="To the shares")
         return None

@@ -80,8 +80,9 @@ def bar() -> None:
         help="Scenarios are kept and compared on the Scenarios page.",
         **bound("open scenario", project().current.name, open_scenario),
     )
+    steps = line.container(horizontal=True, gap="small", width="content")  # both in one line
     for back, label in ((True, "Undo"), (False, "Redo")):
-        line.button(
+        steps.button(
             label,
             icon=f":material/{label.lower()}:",
             key=f"{label} step",
@@ -121,7 +122,7 @@ def notices(problem: str) -> None:
 
 
 def _say_split_anew() -> None:
-    """Once, of a project of a time when every section had the whole budget."""
+    """Once, of a project of a time when every part had the whole budget."""
     if not project().splits_anew or st.session_state.get(_TOLD) == open_key():
         return
     scenarios = [scenario for scenario in project().scenarios if len(scenario.kinds) > 1]
@@ -133,7 +134,7 @@ def _say_split_anew() -> None:
             "info",
             f"{titles[0].upper()}{titles[1:]} of “{shown.name}” now share one budget of "
             f"{stated_text(shown.budget)}; before, each had its own. Look at the split on the page "
-            "Plan, under Sections.",
+            "Plan, under Parts of the plan.",
         )
     st.session_state[_TOLD] = open_key()
 
@@ -202,7 +203,7 @@ button[data-selected="true"] p,
     gap: 1rem 2.5rem;
     align-items: start;
 }
-/* The Queries page: the same, with more room for the lines of the list. */
+/* The page Own counts: the same, with more room for the lines of the list. */
 .st-key-list-layout {
     display: grid;
     grid-template-columns: 25rem minmax(0, 1fr);
@@ -252,7 +253,7 @@ button[data-selected="true"] p,
 .rows th, .rows td { padding: 0.35rem 0.75rem; text-align: right; font-weight: 400; }
 .rows thead th { font-size: 0.875rem; font-weight: 600; }
 .rows tbody tr { border-top: 1px solid light-dark(#dfe5ec, #2c3743); }
-.rows th:first-child { text-align: left; padding-left: 0; }
+.rows th:first-child { text-align: left; padding-left: 0; min-width: 6.5rem; }
 .rows.bars th:last-child { text-align: left; }
 .rows.bars td:last-child { width: 38%; }
 .bar { display: flex; align-items: center; gap: 0.5rem; }

@@ -219,13 +219,14 @@ def say_how_to_split(scenario: Scenario) -> None:
     differ = "tables" in scenario.kinds and asked is not None and asked.loss != scenario.loss
     why = (
         "Tables and areas have different objectives, which do not say how to split the budget. "
-        "State the shares of the sections, or choose the same objective for both."
+        "State the shares of the parts, or choose the same objective for both."
         if differ
-        else "This objective does not say how the sections compare. State their shares of the "
-        "budget."
+        else "This objective does not say how the parts compare. State their shares of the budget."
     )
     st.warning(f"{NO_PLAN}its shares of the budget are missing. {why}")
-    st.page_link("pages/plan.py", label="State the shares on the Plan page, under Sections")
+    st.page_link(
+        "pages/plan.py", label="State the shares on the Plan page, under Parts of the plan"
+    )
 
 
 def part_budget(kind: str, scenario: Scenario | None = None) -> Budget:

@@ -25,29 +25,29 @@ EXPLANATIONS = {
     "less noise and less privacy. The page shows how accurate all tables become, and for how many "
     "cells that is good enough, before any record is read.",
     "Fairness": "Tables of one plan are not equally accurate, and this page shows which are the "
-    "most and the least accurate, and why. Other standard plans at the same budget stand beside "
-    "yours.",
+    "most and the least accurate, and why. Other standard plans at the same budget are shown "
+    "beside yours.",
     "Trade-offs": "Each view answers what another budget, another objective or other tables would "
     "do to the accuracy. The plan stays as it is until you apply one of the choices.",
     "Scenarios": "A scenario is everything that a plan is made from: codebook, tables, objective "
     "and budget, under a name. To choose between plans, duplicate one, change the copy on the "
     "other pages, and compare both here.",
-    "Queries": "Queries are counts under conditions of your own, where whole tables would be too "
-    "much. All of a list are planned together, for the smallest budget that gives each the "
-    "accuracy it needs.",
+    "Own counts": "Own counts are counts under conditions that you type, such as adults in the "
+    "north, where whole tables would be too much. All counts of a list are planned together, for "
+    "the smallest budget that gives each the accuracy it needs.",
     "Areas": "Areas in areas, such as the municipalities of a country, are planned together: every "
-    "area gets the noise that is best for it, and areas agree with the parts that they consist of. "
-    "Their tables belong to the scenario, and so does the budget, that of the Plan page.",
+    "area gets the noise that is best for it, and its counts agree with those of the areas within "
+    "it. The tables of areas are a part of the plan, and share the budget of the Plan page.",
     "Release": "The plan leaves the app here: as a report for the board, as files for "
     "colleagues, or as a release, which counts the records and adds the noise. Only the run of a "
     "release spends privacy budget, and it spends it for good.",
     "Hand over": "The plan leaves this server here: as a report for the board, and as files for "
     "those who keep the records. They check it and run it where the records are; nothing is run "
     "here, and no privacy budget is spent.",
-    "Results": "Released counts are noisy: unbiased ones have the interval in which the true count "
-    "lies 95 % of the time, and of biased ones, such as adaptive estimates, the page says what is "
-    "known of their errors. Other tables and records are made of them here; nothing on this page "
-    "reads a record, and nothing costs privacy.",
+    "Results": "Released counts are noisy. An unbiased count has an interval that contains the "
+    "true count 95 % of the time; for biased ones, such as adaptive estimates, the page says what "
+    "is known about their errors. You can make other tables and synthetic records from the "
+    "released ones; nothing on this page reads the confidential records or costs privacy.",
 }
 _OPEN = "explanation is open"
 

@@ -67,7 +67,7 @@ def smooth_weights_input(planned: TablePlan | None) -> None:
                 )
             if key is not None:
                 st.button(
-                    "Rehearse smooth tables",
+                    "Simulate smooth tables",
                     on_click=_rehearse,
                     args=key,
                     help=meaning("Rehearsal"),

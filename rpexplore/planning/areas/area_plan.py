@@ -175,14 +175,19 @@ class AreaPlan(CertifiedPlan):
         return self.certificate.gap
 
     @property
-    def restriction(self) -> str:
+    def _noise(self) -> str:
+        """The noise of the plans that the bound is about."""
         levels = " and one precision a level" if self.uniform else ""
         as_here = ", attributes measured as here" if self.closure.strategies else ""
-        return f"tables in areas with independent noise on every area{levels}{as_here}"
+        return f"independent noise on every area{levels}{as_here}"
+
+    @property
+    def restriction(self) -> str:
+        return f"tables in areas with {self._noise}"
 
     @property
     def proven(self) -> str:
-        return self.certificate.sentence(f" of {self.restriction}")
+        return self.certificate.sentence(f"with {self._noise}")
 
     # ---- noise and accuracy
 
