@@ -26,6 +26,7 @@ from rpexplore.data.batch_source import (
     PADDED_ID,
     PLAIN_ID,
     UNCLEAR_ID,
+    UNPADDED,
 )
 from rpexplore.data.coding import (
     BLANKS,
@@ -175,7 +176,7 @@ def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, 
     written = ibis.ifelse(digits == hex_digits(number, engine), ibis.literal(""), digits)
     # Case by case, as most ids need no more than one or two of the patterns.
     is_padded = text.re_search(PADDED_ID)
-    unpadded = _replaced(text, AS_NUMBER[:1])
+    unpadded = _replaced(text, [UNPADDED])
     person = ibis.cases((is_plain, text), (is_padded, unpadded), else_=named)
     return columns | {
         PERSON: hex_digits(person, engine),
