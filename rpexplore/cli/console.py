@@ -119,6 +119,20 @@ def message_of(error: Any) -> str:
 # ---- text
 
 
+def open_closed_streams() -> None:
+    """Open what a cron job or a daemon closed of standard input and output, onto nothing.
+
+    A file that is opened later would take the number of a closed one, and what is printed with it.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+
+
 def say(text: str = "") -> None:
     """Print to standard output; what its encoding lacks becomes a question mark."""
     encoding = sys.stdout.encoding or "utf-8"

@@ -3,7 +3,13 @@
 from typing import Annotated
 
 from rpexplore.cli.after import answer, combine, postprocess, workbook
-from rpexplore.cli.console import Verbs, heed_signals, say, say_help_alone
+from rpexplore.cli.console import (
+    Verbs,
+    heed_signals,
+    open_closed_streams,
+    say,
+    say_help_alone,
+)
 from rpexplore.cli.counts import counts
 from rpexplore.cli.look import compare, rewrite, show, verify
 from rpexplore.cli.options import Option, command
@@ -18,6 +24,7 @@ from rpexplore.common.processes import forbid_core_dumps
 
 def main() -> None:
     """What the `rpexplore` command runs."""
+    open_closed_streams()
     heed_signals()
     forbid_core_dumps()
     cli()

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from rpexplore.cli.console import say
 from rpexplore.cli.options import Option
-from rpexplore.common.files import home_folder
+from rpexplore.common.files import home_folder, problem_with_owner
 from rpexplore.common.installation import (
     REFUSED,
     TOKEN_PARAMETER,
@@ -203,6 +203,7 @@ def run_server(
     """
     require("streamlit", "app", "the app")
     home_folder()  # refuses one that is somebody else's, before a page needs it
+    _refuse_settings_of_others()
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(app_script())]
     _refuse_taken(str(flags["server.address"]), int(flags["server.port"]))
     command += [f"--{name}={value}" for name, value in {**_FLAGS, **flags}.items()]
@@ -233,6 +234,23 @@ def run_server(
     raise RpexploreError(
         f"The app ended by itself (exit code {child.returncode}); what it wrote above says why."
     )
+
+
+def _refuse_settings_of_others() -> None:
+    """Raise `RpexploreError` if Streamlit would take settings that somebody else may have made.
+
+    It reads them in the current folder: they choose fonts and styles, which pages load from
+    anywhere, and what is logged.
+    """
+    settings = Path.cwd() / ".streamlit" / "config.toml"
+    if not settings.exists() or settings.parent.parent == app_script().parent:
+        return
+    for path in (settings.parent, settings):
+        if problem := problem_with_owner(path):
+            raise RpexploreError(
+                f"The app would take settings from {str(settings)!r}, and {str(path)!r} cannot be "
+                f"trusted: {problem}. Start the app in another folder, or remove that file."
+            )
 
 
 @contextmanager

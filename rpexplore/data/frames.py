@@ -53,7 +53,8 @@ class FrameSource(BatchSource):
                 "Records in memory must have a name, under which a ledger charges them, got "
                 f"{name!r}; give one, the same for every release of these records (name=...)."
             )
-        self._name = name
+        # One name however it is typed: as columns are, and as files of some systems are called.
+        self._given, self._name = name, normalize("NFC", name.strip())
         with self.readable():
             self._table, self._n_records, self._unreadable = _arrow_table(frame, name, columns)
 
@@ -67,7 +68,8 @@ class FrameSource(BatchSource):
         return None
 
     def names(self, folder: Path | None) -> tuple[str, ...]:
-        return (self.name,)
+        # As it was given, too: that is how accounts of earlier versions know it.
+        return tuple(dict.fromkeys((self.name, self._given)))
 
     def fingerprint(self) -> Fingerprint:
         """A digest of the columns that are used: names, types and every value, in their order."""

@@ -39,21 +39,30 @@ PLAIN_ID = (
 )
 """Texts that are canonical, and no others' number: most are, and this is told fast."""
 PADDED_ID = "^0[0-9]+$"
-"""Canonical ids of which the first step of `AS_NUMBER` makes the number."""
+"""Canonical ids of which the step `UNPADDED` makes the number."""
 _WHOLE_FLOAT = r"^(-?[0-9]+)\.0+$"  # a whole number as some programs write it: 3.0
 CANONICAL = ((f"^[{BLANKS}]+|[{BLANKS}]+$", ""), (_WHOLE_FLOAT, r"\1"))
 """Patterns and what takes their place, one after the other, in a text in NFC."""
+UNPADDED = (r"^[+]?(-?)0*([0-9]+(?:[.][0-9]*)?)$", r"\1\2")
+"""The step of `AS_NUMBER` that a `PADDED_ID` needs."""
 AS_NUMBER = (
-    (r"^[+]?(-?)0*([0-9]+(?:[.][0-9]*)?)$", r"\1\2"),
+    # 7e0 and 1E5, as SAS writes whole numbers; with larger exponents nobody writes them out.
+    *((rf"^([+-]?[0-9]+)[eE]0*{zeros}$", rf"\1{'0' * zeros}") for zeros in range(22)),
+    (r"^([+-]?)[.]([0-9]+)$", r"\10.\2"),
+    UNPADDED,
     (r"^(-?[0-9]+[.][0-9]*[1-9])0+$", r"\1"),
     (r"^(-?[0-9]+)[.]0*$", r"\1"),
     (r"^-0$", "0"),
 )
 """The same, for a canonical id: what all that are equal as numbers become."""
-NOBODY_ID = "^(?:[.]|NA|N/A|<NA>|NaN|nan|NULL|null|None)?$"
+NOBODY_ID = (
+    r"(?i)^(?:[.]|#?n/?a(?: n/?a)?|<na>|-?nan|-?1[.]#(?:ind|qnan)|nat|nil|none|null|[(]null[)]"
+    r"|#null!|\\n)?$"
+)
 """Canonical ids by which programs write what is missing."""
 UNCLEAR_ID = (
-    "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]|^[+-]?[0-9]+(?:[.][0-9]+[eE][+-]?|[eE][+])[0-9]+$"
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]"
+    "|^[+-]?(?:[0-9]+[.][0-9]*[eE][+-]?|[.][0-9]+[eE][+-]?|[0-9]+[eE][+-])[0-9]+$"
 )
 """Canonical ids that are times of day, or numbers as programs write them when they round."""
 EXACT_BELOW = {16: 2.0**11, 32: 2.0**24, 64: 2.0**53}

@@ -132,6 +132,17 @@ def test_a_file_of_secrets_is_ones_own(tmp_path, monkeypatch, laid):
         connection_named("SURVEY")
 
 
+def test_settings_of_the_app_are_ones_own(tmp_path, monkeypatch, laid):
+    monkeypatch.chdir(tmp_path)
+    settings = tmp_path / ".streamlit" / "config.toml"
+    settings.parent.mkdir(0o700)
+    settings.write_text('[theme]\nfont = "Evil:http://127.0.0.1:9/evil.css"\n')
+    settings.chmod(0o600)
+    laid(settings)
+    with pytest.raises(RpexploreError, match=r"would take settings from .*cannot be trusted"):
+        serve(1, data_folders=(), open_browser=False, say=print)
+
+
 def test_a_folder_that_is_usually_open_to_a_group_is_closed_until_it_has_its_name(tmp_path):
     seen = []
     before = os.umask(0o002)

@@ -37,6 +37,7 @@ from rpexplore.data.persons import (
     PADDED_ID,
     PLAIN_ID,
     UNCLEAR_ID,
+    UNPADDED,
 )
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.attribute import (
@@ -192,7 +193,7 @@ def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, 
     written = ibis.ifelse(digits == hex_digits(number, engine), ibis.literal(""), digits)
     # Case by case, as most ids need no more than one or two of the patterns.
     is_padded = text.re_search(PADDED_ID)
-    unpadded = _replaced(text, AS_NUMBER[:1])
+    unpadded = _replaced(text, [UNPADDED])
     person = ibis.cases((is_plain, text), (is_padded, unpadded), else_=named)
     return columns | {
         PERSON: hex_digits(person, engine),
