@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from rpexplore.common.processes import Progress, Share, no_progress, no_share, o
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
+from rpexplore.planning.solvers.record_prices import best_prices
+from rpexplore.planning.solvers.solution import dual_bound
 from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix
 from rpexplore.planning.strategies import StrategySearch, user_cache
 from rpexplore.workload.bases import to_json
@@ -25,6 +28,8 @@ from rpexplore.workload.workload import Workload
 _VERSION = 3  # of the search: strategies of another one are not used
 _STILL = 1e-9  # a sweep that lowers the sum by less (relative) is the last one
 _MOST_SWEEPS = 20
+_POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the sizes of groups, by which they get shares
+_MOST_SHARED = 200  # groups of a block that get shares of their own: larger ones get even shares
 _ROUNDS = 200  # of new weights, for the largest variance
 _STEADY = 1e-5  # rounds end when the weighted value grows by less (relative)
 
@@ -57,6 +62,15 @@ def with_best_strategies(
     """
     if workload.is_marginals:
         return closure
+    if closure.trees:
+        return _with_best_shares(
+            workload,
+            closure,
+            table_weights,
+            largest=largest,
+            uniform_reference=uniform_reference,
+            on_progress=on_progress,
+        )
     key = _key(workload, table_weights, largest, uniform_reference)
     kept = user_cache().get(key)
     strategies = None if kept is None else _strategies_of(kept, workload)
@@ -103,6 +117,85 @@ def strategy_bound(
     if largest:
         _find_for_largest(search, no_share)
     return search.least_value() ** 2
+
+
+def _with_best_shares(
+    workload: Workload, closure: Closure, table_weights: np.ndarray, **options: Any
+) -> Closure:
+    """`with_best_strategies` where attributes are in tables at several levels.
+
+    Groups get shares of the group they lie in by a power of how many values they hold, the best of
+    a few powers. Attributes in other bases than single values have the strategies that are best
+    where every level is an attribute of its own.
+    """
+    in_trees = {attribute for tree in closure.trees for attribute in tree.of_tables}
+    measured = measured_attributes(workload)
+    if both := in_trees.intersection(measured):
+        name = workload.domain.names[min(both)]
+        raise PlanError(
+            f"The attribute {name!r} is in tables at several levels, and in other sums than those "
+            "of its groups; plan these tables without the levels."
+        )
+    strategies: dict[int, Strategy] = {}
+    if measured:
+        flat = Closure.of(workload, levels_apart=True)
+        strategies |= with_best_strategies(workload, flat, table_weights, **options).strategies
+    of_tables = np.sum(np.isin(workload.members, [*in_trees, *measured]), axis=1)
+    bits = bits_for(max(int(np.max(of_tables)), 1))
+    tried: dict[float, tuple[float, Closure]] = {}
+
+    def value(power: float) -> float:
+        own = {
+            number: strategy
+            for tree in closure.trees
+            for of_level, leaves in zip(tree.blocks, tree.leaves, strict=True)
+            for number, groups in of_level
+            if (strategy := _strategy_of_block(leaves[groups], power, bits)) is not None
+        }
+        by_power = closure.with_strategies(workload, {**strategies, **own})
+        tried[power] = _value_of_sum(by_power, table_weights), by_power
+        return tried[power][0]
+
+    best = 0.0
+    are_alike = all(
+        np.ptp(leaves[groups]) == 0
+        for tree in closure.trees
+        for of_level, leaves in zip(tree.blocks, tree.leaves, strict=True)
+        for _, groups in of_level
+    )
+    value(best)
+    if not (are_alike or options["uniform_reference"]):
+        best = min(_POWERS, key=value)
+        for step in (_POWERS[1] / 2, _POWERS[1] / 4):
+            best = min((best, best - step, best + step), key=value)
+    return tried[best][1]
+
+
+def _value_of_sum(closure: Closure, table_weights: np.ndarray) -> float:
+    """The smallest weighted sum of variances at privacy cost 1, nearly."""
+    weights = closure.residual_weights(table_weights)
+    if closure.classes is not None:
+        closure = closure.with_prices(best_prices(closure, weights / np.max(weights), 1e-4))
+    return dual_bound(closure.privacy_cost_factor, weights, 1.0)
+
+
+def _strategy_of_block(leaves: np.ndarray, power: float, bits: float) -> Strategy | None:
+    """What is measured of groups that hold so many values, float64[n]; None where all are alike.
+
+    z ∝ leaves^power, and R the best one for the values of the groups if privacy costs as much for
+    each value that they hold (docs/mathematics.md §4.1, with the leaves as Λ).
+    """
+    if len(leaves) > _MOST_SHARED or np.ptp(leaves) == 0:
+        return None
+    shares, weights = leaves**power / np.sum(leaves**power), leaves / np.sum(leaves)
+    beyond = np.eye(len(leaves)) - np.outer(shares, np.ones(len(leaves)))
+    halves = np.sqrt(weights)
+    squares, vectors = np.linalg.eigh(halves[:, None] * (beyond.T @ beyond) * halves)
+    roots = (vectors * np.sqrt(np.maximum(squares, 0.0))) @ vectors.T
+    squares, vectors = np.linalg.eigh(roots / halves[:, None] / halves)
+    matrix = np.sqrt(np.maximum(squares[1:], 0.0))[:, None] * vectors[:, 1:].T
+    longest = np.sqrt(np.max(np.sum(matrix * matrix, axis=0)))
+    return Strategy(np.rint(matrix / longest * 2.0 ** int(bits)).astype(np.int64), int(bits))
 
 
 def _key(workload: Workload, table_weights: np.ndarray, *flags: bool) -> str:
