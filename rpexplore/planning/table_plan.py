@@ -180,7 +180,8 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
         sigma_squared = self.sigma_squared.floats
         residuals = residuals_within(self.closure, attributes)
         noise = {subset: float(sigma_squared[residual]) for subset, residual in residuals.items()}
-        return MarginalNoise(self.domain, attributes, self.closure.strategies, noise)
+        closure = self.closure
+        return MarginalNoise(self.domain, attributes, closure.strategies, noise, closure.trees)
 
     def margin_of_error(
         self, *attributes: AttributeSet, where: Where | None = None, confidence: float = 0.95

@@ -372,7 +372,7 @@ class Contributions:
             closure.attributes(int(column[0])): self._contributions(column)
             for column in residuals.T
         }
-        return marginal(indices, closure.sizes, parts, closure.strategies)
+        return marginal(indices, closure.sizes, parts, closure.strategies, closure.trees)
 
     def _contributions(self, residuals: np.ndarray) -> np.ndarray:
         """Those of residuals alike, int64[m]: float64[m, …]."""

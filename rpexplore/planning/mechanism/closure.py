@@ -266,7 +266,8 @@ class Closure:
         `members`, is −1.
         """
         forms = np.append(self.sizes, -1)
-        alone = sorted({*self.strategies, *self.blocks})
+        at_levels = {index for tree in self.trees for index in tree.of_tables}
+        alone = sorted({*self.strategies, *self.blocks, *at_levels})
         forms[alone] = np.arange(len(alone)) - len(alone) - 1
         return forms
 

@@ -41,13 +41,17 @@ class Block:
         """How many groups it tells apart."""
         return int(self.index_of_values.max()) + 1
 
+    def sums(self, counts: np.ndarray, axis: int) -> np.ndarray:
+        """Counts of the groups along an axis, from counts of the column's values."""
+        order, starts = self._runs
+        return np.add.reduceat(counts.take(order, axis), starts, axis)
+
     @cached_property
-    def sums(self) -> np.ndarray:
-        """The matrix that makes counts of the groups of counts of values: int64[size, n]."""
-        matrix = np.zeros((self.size, len(self.index_of_values)), dtype=np.int64)
-        inside = np.flatnonzero(self.index_of_values >= 0)
-        matrix[self.index_of_values[inside], inside] = 1
-        return matrix
+    def _runs(self) -> tuple[np.ndarray, np.ndarray]:
+        """The values in the order of their groups, and where each group begins; none is empty."""
+        order = np.argsort(self.index_of_values, kind="stable")
+        order = order[np.count_nonzero(self.index_of_values < 0) :]
+        return order, np.searchsorted(self.index_of_values[order], np.arange(self.size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +168,29 @@ class LevelTree:
         squares[0] = weights.toarray()[:, 0] ** 2
         # Where a value takes all groups of a block alike, nothing is left but rounding.
         return np.where(squares < 1e-14, 0.0, squares)
+
+    def of_query(
+        self, attribute: int, vector: np.ndarray, strategies: Mapping[int, Strategy]
+    ) -> list[np.ndarray]:
+        """How noise gets into a sum of an attribute's values, with a number for each of them.
+
+        First of the total, float64[1]; then of each block, so that the product of those of two
+        sums is what its noise, of variance 1, adds to their covariance.
+        """
+        last, index = self.of_tables[attribute]
+        numbers, shares = vector[index], self.shares(strategies)
+        found: dict[int, np.ndarray] = {}
+        for level in range(len(self.parents) - 1, -1, -1):
+            if level > last:
+                found |= {number: np.zeros(1) for number, _ in self.blocks[level]}
+                continue
+            for number, groups in self.blocks[level]:
+                strategy, inside = strategies.get(number), numbers[groups]
+                even = inside - inside.mean()
+                found[number] = even if strategy is None else inside @ strategy.decoding
+            n_above = self.sizes[level - 1] if level else 1
+            numbers = np.bincount(self.parents[level], numbers * shares[level], n_above)
+        return [numbers, *(found[number] for number in self.numbers)]
 
     def spread_down(
         self,
