@@ -66,7 +66,9 @@ def attributes_from_schema(schema: Any, *, may_be_empty: bool = False) -> list[A
 
 def schema_from_attributes(attributes: Iterable[Attribute]) -> dict[str, Any]:
     """The Table Schema object of the attributes; `attributes_from_schema` undoes it exactly."""
-    return {"fields": [_field_from_attribute(attribute) for attribute in attributes if not attribute.of]}
+    return {
+        "fields": [_field_from_attribute(attribute) for attribute in attributes if not attribute.of]
+    }
 
 
 def attributes_from_csv(text: str, source: str) -> list[Attribute]:

@@ -77,7 +77,9 @@ class Level:
             )
         n_groups = len(set(self.groups))
         if n_groups == 1:
-            raise DomainError(f"{whose} has one group of all values, which is the total; leave it out.")
+            raise DomainError(
+                f"{whose} has one group of all values, which is the total; leave it out."
+            )
         if n_groups == n_values:
             raise DomainError(
                 f"{whose} has a group for every value, which are the values themselves; leave it "

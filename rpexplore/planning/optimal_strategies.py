@@ -18,8 +18,10 @@ from rpexplore.common.processes import Progress, Share, no_progress, no_share, o
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
-from rpexplore.planning.solvers.record_prices import best_prices
-from rpexplore.planning.solvers.solution import dual_bound
+from rpexplore.planning.mechanism.variances import CellVariances
+from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
+from rpexplore.planning.solvers.record_prices import best_prices, with_best_prices
+from rpexplore.planning.solvers.solution import Solution, dual_bound
 from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix
 from rpexplore.planning.strategies import StrategySearch, user_cache
 from rpexplore.workload.bases import to_json
@@ -29,6 +31,7 @@ _VERSION = 3  # of the search: strategies of another one are not used
 _STILL = 1e-9  # a sweep that lowers the sum by less (relative) is the last one
 _MOST_SWEEPS = 20
 _POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the sizes of groups, by which they get shares
+_NEARLY = 1e-3  # relative, of a largest variance by which powers are compared
 _MOST_SHARED = 200  # groups of a block that get shares of their own: larger ones get even shares
 _ROUNDS = 200  # of new weights, for the largest variance
 _STEADY = 1e-5  # rounds end when the weighted value grows by less (relative)
@@ -153,7 +156,8 @@ def _with_best_shares(
             if (strategy := _strategy_of_block(leaves[groups], power, bits)) is not None
         }
         by_power = closure.with_strategies(workload, {**strategies, **own})
-        tried[power] = _value_of_sum(by_power, table_weights), by_power
+        value_of = _value_of_maximum if options["largest"] else _value_of_sum
+        tried[power] = value_of(workload, by_power, table_weights), by_power
         return tried[power][0]
 
     best = 0.0
@@ -171,11 +175,25 @@ def _with_best_shares(
     return tried[best][1]
 
 
-def _value_of_sum(closure: Closure, table_weights: np.ndarray) -> float:
+def _value_of_maximum(workload: Workload, closure: Closure, table_weights: np.ndarray) -> float:
+    """The smallest weighted largest variance at privacy cost 1, nearly."""
+
+    def solve(priced: Closure) -> Solution:
+        cells = CellVariances(workload, priced)
+        return minimise_max_cell_variance(cells, table_weights, 1.0, _NEARLY)
+
+    solution = solve(closure)
+    if closure.classes is not None:
+        closure, solution = with_best_prices(closure, 1.0, solve, _NEARLY)
+    largest = CellVariances(workload, closure).least_accurate(solution.sigma_squared)
+    return float(np.max(table_weights * largest.variances))
+
+
+def _value_of_sum(workload: Workload, closure: Closure, table_weights: np.ndarray) -> float:
     """The smallest weighted sum of variances at privacy cost 1, nearly."""
     weights = closure.residual_weights(table_weights)
     if closure.classes is not None:
-        closure = closure.with_prices(best_prices(closure, weights / np.max(weights), 1e-4))
+        closure = closure.with_prices(best_prices(closure, weights / np.max(weights), _NEARLY / 10))
     return dual_bound(closure.privacy_cost_factor, weights, 1.0)
 
 

@@ -110,8 +110,9 @@ def solve(problem: Problem) -> tuple[Closure, Solution]:
             return problem.closure, solver(problem)
         if not isinstance(problem.loss, _LOSSES_OF_LEVELS):
             raise PlanError(
-                f"The objective {problem.loss.title} is not there for tables with an attribute at "
-                "several levels; take a sum, a largest variance or a p-norm, or one level."
+                "Tables with an attribute at several levels are planned for a sum of variances, a "
+                f"largest variance or a p-norm, and not to {problem.loss.title}; take one of "
+                "these, or one level of each attribute."
             )
         return with_best_prices(
             problem.closure,

@@ -269,7 +269,7 @@ def plan_summary(plan: "TablePlan") -> str:
     """Its size, guarantee, proof, targets and accuracy by order."""
     workload, domain = plan.workload, plan.workload.domain
     rows = [
-        f"Plan for {plural(len(workload), 'table')} over {plural(len(domain), 'attribute')} "
+        f"Plan for {plural(len(workload), 'table')} over {plural(domain.n_columns, 'attribute')} "
         f"({plural(len(plan.closure), 'residual')} to measure)",
         *plan.privacy_lines,
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",

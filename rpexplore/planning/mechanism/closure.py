@@ -414,9 +414,7 @@ def _residuals_of(
     return read_only(residuals), incidence, orders
 
 
-def _with_blocks(
-    members: np.ndarray, trees: Sequence[LevelTree]
-) -> tuple[np.ndarray, np.ndarray]:
+def _with_blocks(members: np.ndarray, trees: Sequence[LevelTree]) -> tuple[np.ndarray, np.ndarray]:
     """Tables with one block, of those that it needs, in the place of each level: all choices.
 
     Returns the members of these, int32[n, max_order], and the table that each is of, int64[n].

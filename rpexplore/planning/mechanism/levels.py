@@ -20,7 +20,6 @@ from rpexplore.common.numbers import distinct_rows, read_only
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.mechanism.strategy import Strategy
 
-
 COST_STEPS = 256
 """What a record costs in a block is rounded up to this part of what the dearest one does."""
 

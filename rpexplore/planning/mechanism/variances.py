@@ -207,9 +207,7 @@ class CellVariances:
         members = self.closure.members[residuals]
         return residuals, [axis.places(members) for axis in axes]
 
-    def _of_levels(
-        self, table: int, sigma_squared: np.ndarray
-    ) -> "tuple[np.ndarray, list[_Axis]]":
+    def _of_levels(self, table: int, sigma_squared: np.ndarray) -> "tuple[np.ndarray, list[_Axis]]":
         """The variances of a table at the distinct rows of each axis, and these axes."""
         axes = self._axes(table)
         if math.prod(axis.factors.shape[1] for axis in axes) > _MOST_COMBINED:
@@ -219,7 +217,11 @@ class CellVariances:
             )
         residuals, places = self._places(table, axes)
         variances = np.zeros([len(axis.factors) for axis in axes])
-        np.put(variances, np.ravel_multi_index(places, variances.shape) if axes else 0, sigma_squared[residuals])
+        np.put(
+            variances,
+            np.ravel_multi_index(places, variances.shape) if axes else 0,
+            sigma_squared[residuals],
+        )
         for axis in axes:
             variances = np.tensordot(variances, axis.factors, axes=(0, 0))
         return variances, axes
