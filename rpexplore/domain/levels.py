@@ -14,6 +14,7 @@ a value for each group, whose records are counted by the attribute's values.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
@@ -200,8 +201,7 @@ def _ends_of_values(name: str, values: "Values") -> list[tuple[float, float]]:
         firsts = range(values.minimum, values.maximum + 1, values.step)
         return [(first, min(first + values.step - 1, values.maximum)) for first in firsts]
     if isinstance(values, Bins):
-        edges = values.edges
-        return [(low, high) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+        return list(pairwise(values.edges))
     raise DomainError(
         f"The level {name!r} states numbers, and the values are texts; list the values of each "
         "group."

@@ -170,7 +170,8 @@ def _with_best_shares(
     value(best)
     if not (are_alike or options["uniform_reference"]):
         best = min(_POWERS, key=value)
-        for step in (_POWERS[1] / 2, _POWERS[1] / 4):
+        # The value of a sum is a closed form, of the largest variance a search.
+        for step in () if options["largest"] else (_POWERS[1] / 2, _POWERS[1] / 4):
             best = min((best, best - step, best + step), key=value)
     return tried[best][1]
 

@@ -233,7 +233,7 @@ def level_trees(
     """The trees of attributes that tables have at several levels, and the blocks of all levels.
 
     used: the indices of the attributes that some table has. The numbers of the blocks of trees
-    follow those of the attributes; that of a level that is the only one of its attribute is its own.
+    follow those of the attributes; a level that is the only one of its attribute keeps its own.
     """
     of_columns: dict[int, list[int]] = {}
     for attribute in used:

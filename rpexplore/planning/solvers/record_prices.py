@@ -6,8 +6,8 @@ alike, and bounds the loss of every plan from below; at the best prices it costs
 a price the same, c, and no kind more (docs/mathematics.md §5.7).
 
 For a given weight v of each σ² in the loss the best π maximise Σ √(v_l · Σ_k π_k C_kl): the same
-problem as the largest variance of some cells, with costs and weights exchanged. The v of a loss that
-is no sum are those that its solution is the best response to, p/σ⁴, and both are found in turn.
+problem as the largest variance of some cells, with costs and weights exchanged. The v of a loss
+that is no sum are those that its solution is the best response to, p/σ⁴; both are found in turn.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,8 @@ def best_prices(closure: Closure, weights: np.ndarray, tolerance: float = _PRECI
 
     weights: float64[n_residuals], above 0
     """
-    assert closure.classes is not None and closure.prices is not None
+    assert closure.classes is not None
+    assert closure.prices is not None
     costs = sparse.csr_array(closure.classes.multiply(closure.full_cost_factor[None, :]))
     n_kinds, n_residuals = costs.shape
     start = np.maximum(closure.prices, 1e-6 / n_kinds)
