@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ _VERSION = 3  # of the search: strategies of another one are not used
 _STILL = 1e-9  # a sweep that lowers the sum by less (relative) is the last one
 _MOST_SWEEPS = 20
 _POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the sizes of groups, by which they get shares
+_MOST_TURNED = 5000  # residuals of a plan in which powers are looked for attribute by attribute
+_Powers = tuple[tuple[float, float], ...]  # of each tree, for z and Λ
 _NEARLY = 1e-3  # relative, of a largest variance by which powers are compared
 _MOST_SHARED = 200  # groups of a block that get shares of their own: larger ones get even shares
 _ROUNDS = 200  # of new weights, for the largest variance
@@ -128,7 +131,7 @@ def _with_best_shares(
     """`with_best_strategies` where attributes are in tables at several levels.
 
     Groups get shares of the group they lie in by a power of how many values they hold, the best of
-    a few powers. Attributes in other bases than single values have the strategies that are best
+    those tried. Attributes in other bases than single values have the strategies that are best
     where every level is an attribute of its own.
     """
     in_trees = {attribute for tree in closure.trees for attribute in tree.of_tables}
@@ -145,34 +148,41 @@ def _with_best_shares(
         strategies |= with_best_strategies(workload, flat, table_weights, **options).strategies
     of_tables = np.sum(np.isin(workload.members, [*in_trees, *measured]), axis=1)
     bits = bits_for(max(int(np.max(of_tables)), 1))
-    tried: dict[float, tuple[float, Closure]] = {}
+    tried: dict[_Powers, tuple[float, Closure]] = {}
 
-    def value(power: float) -> float:
-        own = {
-            number: strategy
-            for tree in closure.trees
-            for of_level, leaves in zip(tree.blocks, tree.leaves, strict=True)
-            for number, groups in of_level
-            if (strategy := _strategy_of_block(leaves[groups], power, bits)) is not None
-        }
-        by_power = closure.with_strategies(workload, {**strategies, **own})
-        value_of = _value_of_maximum if options["largest"] else _value_of_sum
-        tried[power] = value_of(workload, by_power, table_weights), by_power
-        return tried[power][0]
+    def value(powers: _Powers) -> float:
+        if powers not in tried:
+            own = {
+                number: strategy
+                for tree, of_tree in zip(closure.trees, powers, strict=True)
+                for of_level, leaves in zip(tree.blocks, tree.leaves, strict=True)
+                for number, groups in of_level
+                if (strategy := _strategy_of_block(leaves[groups], of_tree, bits)) is not None
+            }
+            measured_so = closure.with_strategies(workload, {**strategies, **own})
+            value_of = _value_of_maximum if options["largest"] else _value_of_sum
+            tried[powers] = value_of(workload, measured_so, table_weights), measured_so
+        return tried[powers][0]
 
-    best = 0.0
+    n_trees = len(closure.trees)
     are_alike = all(
         np.ptp(leaves[groups]) == 0
         for tree in closure.trees
         for of_level, leaves in zip(tree.blocks, tree.leaves, strict=True)
         for _, groups in of_level
     )
-    value(best)
-    if not (are_alike or options["uniform_reference"]):
-        best = min(_POWERS, key=value)
-        # The value of a sum is a closed form, of the largest variance a search.
-        for step in () if options["largest"] else (_POWERS[1] / 2, _POWERS[1] / 4):
-            best = min((best, best - step, best + step), key=value)
+    if are_alike or options["uniform_reference"]:
+        return closure.with_strategies(workload, strategies)
+    best = min((((power, 1.0),) * n_trees for power in _POWERS), key=value)
+    # Tree by tree, and both powers: for a sum, whose value is a closed form and no search.
+    of_sum = not options["largest"] and len(closure) <= _MOST_TURNED
+    for step, tree, place in product((0.25, 0.125) if of_sum else (), range(n_trees), range(2)):
+        moved = []
+        for sign in (-step, step):
+            powers = [list(of_tree) for of_tree in best]
+            powers[tree][place] += sign
+            moved.append(tuple((z, cost) for z, cost in powers))
+        best = min((best, *moved), key=value)
     return tried[best][1]
 
 
@@ -198,15 +208,17 @@ def _value_of_sum(workload: Workload, closure: Closure, table_weights: np.ndarra
     return dual_bound(closure.privacy_cost_factor, weights, 1.0)
 
 
-def _strategy_of_block(leaves: np.ndarray, power: float, bits: float) -> Strategy | None:
+def _strategy_of_block(
+    leaves: np.ndarray, powers: tuple[float, float], bits: float
+) -> Strategy | None:
     """What is measured of groups that hold so many values, float64[n]; None where all are alike.
 
-    z ∝ leaves^power, and R the best one for the values of the groups if privacy costs as much for
-    each value that they hold (docs/mathematics.md §4.1, with the leaves as Λ).
+    z and Λ are proportional to these powers of them: R is the best one for the values of the groups
+    if privacy costs Λ there (docs/mathematics.md §4.1).
     """
     if len(leaves) > _MOST_SHARED or np.ptp(leaves) == 0:
         return None
-    shares, weights = leaves**power / np.sum(leaves**power), leaves / np.sum(leaves)
+    shares, weights = (leaves**power / np.sum(leaves**power) for power in powers)
     beyond = np.eye(len(leaves)) - np.outer(shares, np.ones(len(leaves)))
     halves = np.sqrt(weights)
     squares, vectors = np.linalg.eigh(halves[:, None] * (beyond.T @ beyond) * halves)

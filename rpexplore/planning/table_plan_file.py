@@ -341,7 +341,7 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
 
 
 def _with_stated_prices(closure: Closure, prices: np.ndarray) -> Closure:
-    n_kinds = 0 if closure.classes is None else closure.classes.shape[0]
+    n_kinds = closure.n_kinds
     if len(prices) != n_kinds:
         raise PlanError(
             f"there must be {n_kinds:,} record_prices, one for each kind of record, got "

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, combinations
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -207,7 +208,7 @@ class Closure:
         )
         if closure.classes is None:
             return replace(closure, privacy_cost_factor=closure.full_cost_factor)
-        n_kinds = closure.classes.shape[0]
+        n_kinds = closure.n_kinds
         return closure.with_prices(np.full(n_kinds, 1 / n_kinds))
 
     def with_prices(self, prices: np.ndarray) -> "Closure":
@@ -219,6 +220,12 @@ class Closure:
         assert self.classes is not None
         factor = self.full_cost_factor * (self.classes.T @ prices)
         return replace(self, prices=read_only(prices), privacy_cost_factor=factor)
+
+    @property
+    def n_kinds(self) -> int:
+        """How many kinds of records there are with costs of their own; 0 where all are alike."""
+        shape: Any = (0,) if self.classes is None else self.classes.shape
+        return int(shape[0])
 
     @cached_property
     def full_cost_factor(self) -> np.ndarray:
@@ -469,9 +476,8 @@ def _kinds_of_records(
             )
         blocks = [sparse.csr_array(classes.multiply(row[None, :])) for row in costs]
         classes = sparse.csr_array(sparse.vstack(blocks))
-    if classes is None or classes.shape[0] == 1:
-        return None
-    return classes
+    shape: Any = (0,) if classes is None else classes.shape
+    return classes if shape[0] > 1 else None
 
 
 def _subsets_by_level(

@@ -112,7 +112,7 @@ class LevelTree:
     @cached_property
     def leaves(self) -> tuple[np.ndarray, ...]:
         """How many groups of the last level lie in each group of every level: float64[·] each."""
-        counts = [np.ones(self.sizes[-1])]
+        counts: list[np.ndarray] = [np.ones(self.sizes[-1])]
         for level in range(len(self.parents) - 1, 0, -1):
             above = np.bincount(self.parents[level], counts[0], self.sizes[level - 1])
             counts.insert(0, above)
@@ -215,7 +215,7 @@ class LevelTree:
             ordered[..., index] = values
             return ordered
         summed = np.zeros((*values.shape[:-1], n_values))
-        np.add.at(summed, (..., index), values)
+        np.add.at(np.moveaxis(summed, -1, 0), index, np.moveaxis(values, -1, 0))
         return summed
 
 

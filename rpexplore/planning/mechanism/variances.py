@@ -341,7 +341,7 @@ class _Axis:
 
     @classmethod
     def of(cls, numbers: tuple[int, ...], factors: np.ndarray) -> "_Axis":
-        first, of_rows = distinct_rows(factors)
+        first, of_rows = distinct_rows([*factors])
         return cls(numbers, factors[:, first], of_rows, first)
 
     def places(self, members: np.ndarray) -> np.ndarray:

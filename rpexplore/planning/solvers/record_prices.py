@@ -12,6 +12,7 @@ that is no sum are those that its solution is the best response to, p/σ⁴; bot
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -34,7 +35,8 @@ def best_prices(closure: Closure, weights: np.ndarray, tolerance: float = _PRECI
     assert closure.classes is not None
     assert closure.prices is not None
     costs = sparse.csr_array(closure.classes.multiply(closure.full_cost_factor[None, :]))
-    n_kinds, n_residuals = costs.shape
+    shape: Any = costs.shape
+    n_kinds, n_residuals = shape
     start = np.maximum(closure.prices, 1e-6 / n_kinds)
     solution = minimise_over_cells(
         CellVarianceMap(costs, weights),
