@@ -56,6 +56,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Table": "Counts of records for all combinations of the categories of some attributes; "
         "also called a marginal.",
         "Cell": "One count of a table.",
+        "Level": "Groups of an attribute's values that a table has instead of the values, such as "
+        "five-year groups of ages: age@five-year.",
         "k-way": "Of k attributes. All tables up to 3-way are the total and every table of one, "
         "two or three attributes.",
         "Total": "The table of no attributes: the number of all records.",

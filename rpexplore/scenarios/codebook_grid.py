@@ -10,6 +10,7 @@ import pandas as pd
 from rpexplore.common.json_fields import refusing
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers, Values
 from rpexplore.domain.domain import TO_COMPLETE, Domain, is_unfinished
+from rpexplore.domain.levels import Level
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.bins import as_bins, bins_of_texts, edge_texts
 
@@ -116,8 +117,9 @@ def categories_from_text(text: str) -> Categories:
 def domain_with_values(domain: Domain, name: str, values: Values) -> Domain:
     """The domain in which an attribute has these values; one that stays keeps its group."""
     attribute = domain[name]
-    groups = _groups_by_value(attribute, values)
-    return _domain_with(domain, replace(attribute, values=values, groups=groups))
+    groups, levels = _groups_by_value(attribute, values), _levels_by_value(attribute, values)
+    changed = replace(attribute, values=values, groups=groups, levels=levels)
+    return _domain_with(domain, changed)
 
 
 def domain_with_labels(
@@ -170,6 +172,22 @@ def _groups_by_value(attribute: Attribute, values: Values) -> tuple[tuple[str, .
     return tuple(group_of.get(key, ()) for key in _keys(values))
 
 
+def _levels_by_value(attribute: Attribute, values: Values) -> tuple[Level, ...]:
+    """The levels of an attribute after it has these values: each value that stays keeps its group.
+
+    A new value is a group by itself; a level that groups nothing any more is left out.
+    """
+    labels, levels = [values.label(index) for index in range(values.size)], []
+    for level in attribute.levels:
+        group_of = dict(zip(_keys(attribute.values), level.groups, strict=True))
+        groups = [
+            group_of.get(key, label) for key, label in zip(_keys(values), labels, strict=True)
+        ]
+        if 1 < len(set(groups)) < len(groups):
+            levels.append(Level(level.name, tuple(groups)))
+    return tuple(levels)
+
+
 def _keys(values: Values) -> list[Any]:
     """What tells each value from others before and after a change."""
     if isinstance(values, Categories):
@@ -216,8 +234,10 @@ def _edited(attribute: Attribute, change: Mapping[str, Any]) -> Attribute:
             values = _edited_values(attribute.values, change)
     # Another kind starts with as many values, in the same places.
     alike = kind != _kind(attribute.values) and values.size == attribute.size
-    groups = attribute.groups if alike else _groups_by_value(attribute, values)
-    return Attribute(name, values, label, groups)
+    if alike:
+        return Attribute(name, values, label, attribute.groups, attribute.levels)
+    groups, levels = _groups_by_value(attribute, values), _levels_by_value(attribute, values)
+    return Attribute(name, values, label, groups, levels)
 
 
 def _completed(kind: str, change: Mapping[str, Any]) -> Values:

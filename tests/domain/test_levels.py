@@ -35,7 +35,7 @@ def test_the_forms_of_a_level(stated, values, groups):
     [
         (AGES, "0-9, 11-19", "has 10 in no band"),
         (AGES, "0-10, 10-19", "has 10 in two bands, 0-10 and 10-19"),
-        (AGES, "young, old", "must be bands such as 0-17, 18-64, 65+, got 'young'"),
+        (AGES, "young, old", "must be bands such as 0-17, 18-64, 65., got 'young'"),
         (AGES, 1, "width of level 'x' must be a whole number of at least 2"),
         (AGES, 50, "has one group of all values"),
         (AGES, ["a", "b"], "a group for each of its 17 values, got 2"),

@@ -294,3 +294,16 @@ def test_values_that_replace_others_may_be_more_or_fewer():
     assert (fewer.size, fewer.groups) == (1, (("North",),))
     more = grids.domain_with_values(GROUPED, "region", Categories(("z", "b", "a", "y")))["region"]
     assert more.groups == ((), ("North",), ("North", "Coast"), ())
+
+
+def test_levels_keep_the_groups_of_values_that_stay():
+    field = {"name": "country", "constraints": {"enum": ["DE", "FR", "BR"]}}
+    field["levels"] = {"continent": {"Europe": ["DE", "FR"], "America": ["BR"]}}
+    domain = rp.Domain.from_schema({"fields": [field]})
+    changed = grids.domain_with_values(domain, "country", Categories(("DE", "FR", "BR", "JP")))
+    (level,) = changed["country"].levels
+    assert level.groups == ("Europe", "Europe", "America", "JP")
+    assert (
+        grids.domain_with_values(domain, "country", Categories(("DE", "BR")))["country"].levels
+        == ()
+    )

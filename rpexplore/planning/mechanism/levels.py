@@ -5,7 +5,7 @@ splits the groups of the one before; of two that overlap, the groups that both t
 behind them. The values that a group splits into are a *block*: they are told apart by a
 measurement of their own, which is about these values alone, like that of an attribute of so many
 values. A value of a level is then a share z of its group, and what its block says beyond that
-(docs/mathematics.md §5.7). So a record costs privacy in the blocks that its value lies in, and in
+(docs/mathematics.md §5.5). So a record costs privacy in the blocks that its value lies in, and in
 no others.
 """
 

@@ -3,7 +3,7 @@
 A plan within a budget costs no kind of record more than that. For prices π ≥ 0 of sum 1 on the
 kinds, the best noise for Σ_k π_k cost_k ≤ c is a closed form, or a search, as where all records are
 alike, and bounds the loss of every plan from below; at the best prices it costs every kind that has
-a price the same, c, and no kind more (docs/mathematics.md §5.7).
+a price the same, c, and no kind more (docs/mathematics.md §5.5).
 
 For a given weight v of each σ² in the loss the best π maximise Σ √(v_l · Σ_k π_k C_kl): the same
 problem as the largest variance of some cells, with costs and weights exchanged. The v of a loss
