@@ -82,6 +82,7 @@ def workload_from_options(
     from rpexplore.workload.targets import parse_target
     from rpexplore.workload.workload import Workload
 
+    domain = domain.with_levels
     parts = [Workload.all_of_order(domain, order) for order in of_order]
     if up_to is not None:
         parts.append(Workload.all_up_to(domain, up_to))

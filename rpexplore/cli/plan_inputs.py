@@ -224,7 +224,8 @@ def split_by_level(
     from rpexplore.workload.table_text import split_at_table, table_from_text
 
     levels = [level for level in tree.levels[1:] if level not in domain.names]
-    known = Domain((*domain.attributes, *(Attribute(level, Integers(0, 0)) for level in levels)))
+    areas = (Attribute(level, Integers(0, 0)) for level in levels)
+    known = Domain((*domain.attributes, *areas)).with_levels
     at_levels: dict[str, dict[str, Any]] = {}
     left = dict(asked)
 

@@ -45,6 +45,7 @@ from rpexplore.domain.dates import (
     reading_of,
     stated_day,
 )
+from rpexplore.domain.levels import AT, Level, levels_of_groups
 from rpexplore.errors import DomainError
 
 MAX_SIZE = 1_000_000
@@ -585,6 +586,10 @@ class Attribute:
 
     groups  for each value the path of groups it lies in, coarsest first: ("South", "East"); a
             group is known by its whole path. An empty path: in no group. (): there are no groups.
+    levels  groupings that tables can have in place of the values
+    of      where this is itself a level, as tables have it: of which attribute
+    index_of_values
+            then for each value of that attribute which of these it is counted in
 
     Raises `DomainError` when the name is empty, the number of values is not 1 … 10^6, or there is
     not one path for each value.
@@ -598,6 +603,9 @@ class Attribute:
     values: Values
     label: str = ""
     groups: tuple[tuple[str, ...], ...] = ()
+    levels: tuple[Level, ...] = ()
+    of: str = ""
+    index_of_values: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -625,6 +633,15 @@ class Attribute:
                 f"{remedy}."
             )
         object.__setattr__(self, "groups", self._checked_groups(self.groups))
+        object.__setattr__(self, "levels", tuple(self.levels))
+        for level in self.levels:
+            level.check(self.name, self.size)
+        check_names(
+            [level.name for level in self.levels],
+            "level",
+            f"is there twice for attribute {self.name!r}; rename one of them",
+            DomainError,
+        )
 
     def _checked_groups(self, groups: Any) -> tuple[tuple[str, ...], ...]:
         """The paths without blanks around names, which no record has to match; () for none."""
@@ -658,6 +675,26 @@ class Attribute:
     def size(self) -> int:
         """Number of values."""
         return self.values.size
+
+    @property
+    def all_levels(self) -> tuple[Level, ...]:
+        """Its levels, and those of its groups that have no level of the same name."""
+        named = {level.name for level in self.levels}
+        return self.levels + tuple(
+            level for level in levels_of_groups(self) if level.name not in named
+        )
+
+    def at_level(self, level: Level) -> "Attribute":
+        """The attribute that tables have at one of its levels: a value for each group."""
+        labels = level.labels
+        places = {label: index for index, label in enumerate(labels)}
+        return Attribute(
+            f"{self.name}{AT}{level.name}",
+            Categories(labels),
+            f"{self.label} ({level.name})" if self.label else "",
+            of=self.name,
+            index_of_values=tuple(places[group] for group in level.groups),
+        )
 
     @property
     def n_ordered(self) -> int:

@@ -33,6 +33,7 @@ from rpexplore.domain.codebook_properties import (
     refuse_what_is_said,
 )
 from rpexplore.domain.dates import YEAR_AND_MONTH, stated_limit
+from rpexplore.domain.levels import levels_from_json
 from rpexplore.errors import DomainError
 
 # Table Schema (https://specs.frictionlessdata.io/table-schema/): `constraints.enum` with optional
@@ -69,7 +70,9 @@ def attributes_from_schema(schema: Any, *, may_be_empty: bool = False) -> list[A
 
 def schema_from_attributes(attributes: Iterable[Attribute]) -> dict[str, Any]:
     """The Table Schema object of the attributes; `attributes_from_schema` undoes it exactly."""
-    return {"fields": [_field_from_attribute(attribute) for attribute in attributes]}
+    return {
+        "fields": [_field_from_attribute(attribute) for attribute in attributes if not attribute.of]
+    }
 
 
 def attributes_from_csv(text: str, source: str) -> list[Attribute]:
@@ -137,6 +140,11 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
                 f"Attribute {attribute.name!r} groups numbers, has dates or a cell for missing ones"
                 ", which a CSV codebook cannot say; save the domain as .json."
             )
+        if attribute.levels:
+            raise DomainError(
+                f"Attribute {attribute.name!r} has levels, which a CSV codebook cannot say; save "
+                "the domain as .json."
+            )
         if values.spellings or values.are_numbers:
             raise DomainError(
                 f"Attribute {attribute.name!r} says how its values may be written in records, "
@@ -174,7 +182,8 @@ def _attribute_from_field(field: Any, number: int, missing_in_all: dict[str, str
                     value: label for value, label in missing_in_all.items() if values.holds(value)
                 }
             values, groups = _with_cells(values, missing, groups)
-    return Attribute(name, values, label, groups)
+        levels = levels_from_json(field.get("levels", {}), values)
+    return Attribute(name, values, label, groups, levels)
 
 
 def _values_from_field(field: dict[str, Any]) -> Values:
@@ -494,6 +503,8 @@ def _field_from_attribute(attribute: Attribute) -> dict[str, Any]:
         ]
     if attribute.groups:
         field["groups"] = [list(path) for path in attribute.groups]
+    if attribute.levels:
+        field["levels"] = {level.name: list(level.groups) for level in attribute.levels}
     return field
 
 

@@ -55,7 +55,9 @@ SCHEMA: Mapping[str, Fate] = {
 FIELD: Mapping[str, Fate] = {
     **dict.fromkeys(("name", "title", "type", "constraints", "categories"), READ),
     **dict.fromkeys(("missingValues", "trueValues", "falseValues"), READ),
-    **dict.fromkeys(("bins", "groups", "areas", "spellings", "step"), READ),  # the project's own
+    **dict.fromkeys(
+        ("bins", "groups", "levels", "areas", "spellings", "step"), READ
+    ),  # the project's own
     "decimalChar": Refused(
         "write the numbers of the records with a point, and leave it out", (".",)
     ),

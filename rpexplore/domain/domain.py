@@ -74,9 +74,25 @@ class Domain:
                     f"The attribute {attribute.name!r} is in the domain twice; rename one of them."
                 )
             seen.add(attribute.name)
+        self._check_levels()
         object.__setattr__(self, "impossible", stated_combinations(self, self.impossible))
         if self.impossible:
             self.structural_zeros.possible_record()
+
+    def _check_levels(self) -> None:
+        """Raise `DomainError` for a level that is not behind the attribute it is of."""
+        sizes = {one.name: one.size for one in self.attributes if not one.of}
+        for before, attribute in pairwise((None, *self.attributes)):
+            is_level = bool(attribute and attribute.of)
+            if before and before.of and not is_level:
+                raise DomainError(
+                    f"The attribute {attribute and attribute.name!r} must stand before all levels."
+                )
+            if attribute and is_level and sizes.get(attribute.of) != len(attribute.index_of_values):
+                raise DomainError(
+                    f"{attribute.name!r} must be a level of another attribute, and have an index "
+                    f"for each value of it, got {attribute.of!r}."
+                )
 
     @classmethod
     def from_sizes(cls, sizes: Mapping[str, int]) -> "Domain":
@@ -197,13 +213,50 @@ class Domain:
         raise DomainError(f"A codebook must end in .json or .csv, got {filename!r}.")
 
     @cached_property
+    def with_levels(self) -> "Domain":
+        """The domain of tables: behind the attributes, each of their levels as one more."""
+        if self.n_columns < len(self) or not any(one.all_levels for one in self.attributes):
+            return self
+        levels = [
+            attribute.at_level(level)
+            for attribute in self.attributes
+            for level in attribute.all_levels
+        ]
+        return Domain((*self.attributes, *levels), self.impossible)
+
+    @cached_property
+    def of_records(self) -> "Domain":
+        """The domain without levels: its attributes are columns of the records."""
+        if self.n_columns == len(self):
+            return self
+        return Domain(self.attributes[: self.n_columns], self.impossible)
+
+    @cached_property
+    def n_columns(self) -> int:
+        """How many attributes are columns of the records; the levels come behind them."""
+        return sum(not attribute.of for attribute in self.attributes)
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """The index of the attribute that each attribute is a level of, or its own: int64[d]."""
+        return read_only(
+            np.array(
+                [
+                    self.indices[attribute.of] if attribute.of else index
+                    for index, attribute in enumerate(self.attributes)
+                ],
+                np.int64,
+            )
+        )
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(attribute.name for attribute in self.attributes)
 
     @property
     def n_cells(self) -> int:
         """How many cells a table of all attributes together would have."""
-        return math.prod(self.sizes.tolist())
+        return math.prod(self.sizes[: self.n_columns].tolist())
 
     @cached_property
     def sizes(self) -> np.ndarray:

@@ -341,6 +341,11 @@ def refuse_unsuitable(workload: Workload) -> None:
             "An adaptive release estimates the counts of single values; leave cumulative sums, "
             "ranges and other aggregations out, and add up the released counts instead."
         )
+    if max(workload.used, default=0) >= workload.domain.n_columns:
+        raise WorkloadError(
+            "An adaptive release estimates tables of the attributes themselves; leave levels of "
+            "attributes out, and add up the released counts instead."
+        )
     if not np.all(np.isnan(workload.targets)):
         table = int(np.argmax(~np.isnan(workload.targets)))
         raise WorkloadError(
@@ -471,7 +476,7 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     The privacy cost is taken as stated: `verification` holds it against a recomputation.
     """
     check_keys(content, _KEYS, "the adaptive rounds")
-    domain = Domain.from_schema(content["domain"])
+    domain = Domain.from_schema(content["domain"]).with_levels
     rounds = list_of(content, "rounds")
     if not 1 <= len(rounds) <= _MOST_ROUNDS:
         raise PlanError(f"there must be 1 to {_MOST_ROUNDS:,} rounds, got {len(rounds):,}.")

@@ -10,6 +10,8 @@ import json
 import math
 from collections.abc import Mapping
 from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +19,10 @@ from rpexplore.common.processes import Progress, Share, no_progress, no_share, o
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
+from rpexplore.planning.mechanism.variances import CellVariances
+from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
+from rpexplore.planning.solvers.record_prices import best_prices, with_best_prices
+from rpexplore.planning.solvers.solution import Solution, dual_bound
 from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix
 from rpexplore.planning.strategies import StrategySearch, user_cache
 from rpexplore.workload.bases import to_json
@@ -25,6 +31,11 @@ from rpexplore.workload.workload import Workload
 _VERSION = 3  # of the search: strategies of another one are not used
 _STILL = 1e-9  # a sweep that lowers the sum by less (relative) is the last one
 _MOST_SWEEPS = 20
+_POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the sizes of groups, by which they get shares
+_MOST_TURNED = 5000  # residuals of a plan in which powers are looked for attribute by attribute
+_Powers = tuple[tuple[float, float], ...]  # of each tree, for z and Λ
+_NEARLY = 1e-3  # relative, of a largest variance by which powers are compared
+_MOST_SHARED = 200  # groups of a block that get shares of their own: larger ones get even shares
 _ROUNDS = 200  # of new weights, for the largest variance
 _STEADY = 1e-5  # rounds end when the weighted value grows by less (relative)
 
@@ -57,6 +68,15 @@ def with_best_strategies(
     """
     if workload.is_marginals:
         return closure
+    if closure.trees:
+        return _with_best_shares(
+            workload,
+            closure,
+            table_weights,
+            largest=largest,
+            uniform_reference=uniform_reference,
+            on_progress=on_progress,
+        )
     key = _key(workload, table_weights, largest, uniform_reference)
     kept = user_cache().get(key)
     strategies = None if kept is None else _strategies_of(kept, workload)
@@ -103,6 +123,110 @@ def strategy_bound(
     if largest:
         _find_for_largest(search, no_share)
     return search.least_value() ** 2
+
+
+def _with_best_shares(
+    workload: Workload, closure: Closure, table_weights: np.ndarray, **options: Any
+) -> Closure:
+    """`with_best_strategies` where attributes are in tables at several levels.
+
+    Groups get shares of the group they lie in by a power of how many values they hold, the best of
+    those tried. Attributes in other bases than single values have the strategies that are best
+    where every level is an attribute of its own.
+    """
+    in_trees = {attribute for tree in closure.trees for attribute in tree.of_tables}
+    measured = measured_attributes(workload)
+    if both := in_trees.intersection(measured):
+        name = workload.domain.names[min(both)]
+        raise PlanError(
+            f"The attribute {name!r} is in tables at several levels, and in other sums than those "
+            "of its groups; plan these tables without the levels."
+        )
+    strategies: dict[int, Strategy] = {}
+    if measured:
+        flat = Closure.of(workload, levels_apart=True)
+        strategies |= with_best_strategies(workload, flat, table_weights, **options).strategies
+    of_tables = np.sum(np.isin(workload.members, [*in_trees, *measured]), axis=1)
+    bits = bits_for(max(int(np.max(of_tables)), 1))
+    tried: dict[_Powers, tuple[float, Closure]] = {}
+
+    def value(powers: _Powers) -> float:
+        if powers not in tried:
+            own = {
+                number: strategy
+                for tree, of_tree in zip(closure.trees, powers, strict=True)
+                for of_level, leaves in zip(tree.blocks, tree.leaves, strict=True)
+                for number, groups in of_level
+                if (strategy := _strategy_of_block(leaves[groups], of_tree, bits)) is not None
+            }
+            measured_so = closure.with_strategies(workload, {**strategies, **own})
+            value_of = _value_of_maximum if options["largest"] else _value_of_sum
+            tried[powers] = value_of(workload, measured_so, table_weights), measured_so
+        return tried[powers][0]
+
+    n_trees = len(closure.trees)
+    are_alike = all(
+        np.ptp(leaves[groups]) == 0
+        for tree in closure.trees
+        for of_level, leaves in zip(tree.blocks, tree.leaves, strict=True)
+        for _, groups in of_level
+    )
+    if are_alike or options["uniform_reference"]:
+        return closure.with_strategies(workload, strategies)
+    best = min((((power, 1.0),) * n_trees for power in _POWERS), key=value)
+    # Tree by tree, and both powers: for a sum, whose value is a closed form and no search.
+    of_sum = not options["largest"] and len(closure) <= _MOST_TURNED
+    for step, tree, place in product((0.25, 0.125) if of_sum else (), range(n_trees), range(2)):
+        moved = []
+        for sign in (-step, step):
+            powers = [list(of_tree) for of_tree in best]
+            powers[tree][place] += sign
+            moved.append(tuple((z, cost) for z, cost in powers))
+        best = min((best, *moved), key=value)
+    return tried[best][1]
+
+
+def _value_of_maximum(workload: Workload, closure: Closure, table_weights: np.ndarray) -> float:
+    """The smallest weighted largest variance at privacy cost 1, nearly."""
+
+    def solve(priced: Closure) -> Solution:
+        cells = CellVariances(workload, priced)
+        return minimise_max_cell_variance(cells, table_weights, 1.0, _NEARLY)
+
+    solution = solve(closure)
+    if closure.classes is not None:
+        closure, solution = with_best_prices(closure, 1.0, solve, _NEARLY)
+    largest = CellVariances(workload, closure).least_accurate(solution.sigma_squared)
+    return float(np.max(table_weights * largest.variances))
+
+
+def _value_of_sum(workload: Workload, closure: Closure, table_weights: np.ndarray) -> float:
+    """The smallest weighted sum of variances at privacy cost 1, nearly."""
+    weights = closure.residual_weights(table_weights)
+    if closure.classes is not None:
+        closure = closure.with_prices(best_prices(closure, weights / np.max(weights), _NEARLY / 10))
+    return dual_bound(closure.privacy_cost_factor, weights, 1.0)
+
+
+def _strategy_of_block(
+    leaves: np.ndarray, powers: tuple[float, float], bits: float
+) -> Strategy | None:
+    """What is measured of groups that hold so many values, float64[n]; None where all are alike.
+
+    z and Λ are proportional to these powers of them: R is the best one for the values of the groups
+    if privacy costs Λ there (docs/mathematics.md §4.1).
+    """
+    if len(leaves) > _MOST_SHARED or np.ptp(leaves) == 0:
+        return None
+    shares, weights = (leaves**power / np.sum(leaves**power) for power in powers)
+    beyond = np.eye(len(leaves)) - np.outer(shares, np.ones(len(leaves)))
+    halves = np.sqrt(weights)
+    squares, vectors = np.linalg.eigh(halves[:, None] * (beyond.T @ beyond) * halves)
+    roots = (vectors * np.sqrt(np.maximum(squares, 0.0))) @ vectors.T
+    squares, vectors = np.linalg.eigh(roots / halves[:, None] / halves)
+    matrix = np.sqrt(np.maximum(squares[1:], 0.0))[:, None] * vectors[:, 1:].T
+    longest = np.sqrt(np.max(np.sum(matrix * matrix, axis=0)))
+    return Strategy(np.rint(matrix / longest * 2.0 ** int(bits)).astype(np.int64), int(bits))
 
 
 def _key(workload: Workload, table_weights: np.ndarray, *flags: bool) -> str:

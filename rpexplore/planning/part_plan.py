@@ -371,7 +371,8 @@ class WorkloadPlan(PartPlan):
 
     @property
     def attribute_indices(self) -> tuple[int, ...]:
-        return self.workload.used
+        workload = self.workload
+        return tuple(np.unique(workload.domain.columns[list(workload.used)]).tolist())
 
     @property
     def n_items(self) -> int:

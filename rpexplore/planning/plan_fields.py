@@ -123,6 +123,23 @@ STRATEGIES = rows(
     ref("strategy"),
     "How attributes are measured that tables have in other bases than single values.",
 )
+BLOCK_STRATEGIES = rows(
+    record(
+        block=index(
+            "Its number, from 0: by attribute, level and group of the level before, of the "
+            "attributes that tables have at several levels."
+        ),
+        bits=of_type("integer", minimum=0, maximum=20),
+        matrix=rows(rows(of_type("integer"), minItems=2), minItems=1),
+    ),
+    "How the groups that a group splits into are measured, where they get unequal shares of it; as "
+    "in strategies. Only where an attribute is in tables at several levels.",
+)
+RECORD_PRICES = rows(
+    at_least_0(),
+    "For each kind of record, by the blocks that its values lie in, its price in the proof: they "
+    "sum to 1. Only where an attribute is in tables at several levels, so that kinds differ.",
+)
 WEIGHT = above_0("How much the table counts in the loss, relative to others.")
 TARGET = above_0_or_null("Wanted standard error of every cell, in records; null: none.")
 REQUIRED = of_type("boolean", "Whether a plan has to meet the target.")
@@ -347,6 +364,17 @@ DEFINITIONS = {
                 minItems=1,
                 maxItems=1000000,
             ),
+            "levels": {
+                "description": (
+                    "Groupings that tables can have in place of the values, by name: for each "
+                    "value the group it lies in. Tables number them behind all attributes, in the "
+                    "order of the attributes; levels that follow from groups are numbered behind "
+                    "those of the same attribute."
+                ),
+                "type": "object",
+                "minProperties": 1,
+                "additionalProperties": rows(name(), minItems=3, maxItems=1000000),
+            },
         },
         "required": ["name", "type"],
         "oneOf": [

@@ -265,7 +265,7 @@ def optimum(
         closure = closure.with_strategies(workload, strategies)
     problem = Problem(workload, closure, loss, cost, tolerance, on_progress, uniform_reference)
     if strategies is not None:
-        solution = solve(problem)
+        closure, solution = solve(problem)
     else:
         closure, solution = solve_with_optimal_strategies(problem)
     return Optimum(workload, loss, closure, solution, None if loss.is_homogeneous else budget)
@@ -462,6 +462,11 @@ def minimum_budget(
             largest=True,
             uniform_reference=uniform_reference,
             on_progress=searching,
+        )
+    if closure.classes is not None:
+        raise WorkloadError(
+            "The smallest budget for targets is not there for tables with an attribute at several "
+            "levels; plan for a budget, and look which targets it meets."
         )
     with one_thread():
         cells = CellVariances(workload, closure)

@@ -146,12 +146,27 @@ def basis_lines(workload: Workload) -> list[str]:
 
 
 def strategy_lines(workload: Workload, closure: Closure) -> list[str]:
-    """One row of a matrix a line."""
+    """One row of a matrix a line; those of attributes."""
     return [
-        f'{{"attribute":{dumps(workload.domain.names[attribute])},"bits":{strategy.bits},'
-        '"matrix":[\n' + ",\n".join(dumps(row) for row in strategy.integers.tolist()) + "\n]}"
+        _strategy_line(f'"attribute":{dumps(workload.domain.names[attribute])}', strategy)
         for attribute, strategy in sorted(closure.strategies.items())
+        if attribute < len(workload.domain)
     ]
+
+
+def block_strategy_lines(workload: Workload, closure: Closure) -> list[str]:
+    """Those of blocks of levels, by their numbers from 0 on."""
+    first = len(workload.domain)
+    return [
+        _strategy_line(f'"block":{number - first}', strategy)
+        for number, strategy in sorted(closure.strategies.items())
+        if number >= first
+    ]
+
+
+def _strategy_line(head: str, strategy: Strategy) -> str:
+    rows = ",\n".join(dumps(row) for row in strategy.integers.tolist())
+    return f'{{{head},"bits":{strategy.bits},"matrix":[\n{rows}\n]}}'
 
 
 def bases_from_json(content: dict[str, Any], domain: Domain) -> tuple[tuple[Basis, ...], ...]:
@@ -176,15 +191,36 @@ def strategies_from_json(content: dict[str, Any], workload: Workload) -> dict[in
             "there must be one strategy for each attribute with another basis than single values, "
             "in the order of the domain."
         )
-    strategies = {}
-    for attribute, bits, rows in zip(attributes, listed["bits"], listed["matrix"], strict=True):
-        size = int(workload.domain.sizes[attribute])
-        entries = [entry for row in lists(rows, "row of a strategy") for entry in row]
-        whole = all(type(entry) is int and abs(entry) < 2**62 for entry in [bits, *entries])
-        if not whole or [len(row) for row in rows] != [size] * (size - 1):
-            raise PlanError(
-                f"the strategy of {workload.domain.names[attribute]!r} must be {size - 1} rows of "
-                f"{size} whole numbers, over a power of two."
-            )
-        strategies[attribute] = Strategy(np.array(entries, dtype=np.int64).reshape(-1, size), bits)
-    return strategies
+    return {
+        attribute: _strategy(
+            bits, rows, int(workload.domain.sizes[attribute]), workload.domain.names[attribute]
+        )
+        for attribute, bits, rows in zip(attributes, listed["bits"], listed["matrix"], strict=True)
+    }
+
+
+def block_strategies_from_json(content: dict[str, Any], closure: Closure) -> dict[int, Strategy]:
+    """The strategies of blocks of levels, by the numbers that stand for them."""
+    listed = columns(content, "block_strategies", ("block", "bits", "matrix"))
+    numbers = [number for tree in closure.trees for number in tree.numbers]
+    stated = listed["block"]
+    if not all(type(block) is int and 0 <= block < len(numbers) for block in stated):
+        raise PlanError(f"the block of a strategy must be one of 0 to {len(numbers) - 1}.")
+    if stated != sorted(set(stated)):
+        raise PlanError("the block_strategies must be in the order of the blocks, each once.")
+    return {
+        numbers[block]: _strategy(bits, rows, closure.blocks[numbers[block]].size, f"block {block}")
+        for block, bits, rows in zip(stated, listed["bits"], listed["matrix"], strict=True)
+    }
+
+
+def _strategy(bits: Any, rows: Any, size: int, name: str) -> Strategy:
+    """A strategy for so many values; `PlanError` for anything else."""
+    entries = [entry for row in lists(rows, "row of a strategy") for entry in row]
+    whole = all(type(entry) is int and abs(entry) < 2**62 for entry in [bits, *entries])
+    if not whole or [len(row) for row in rows] != [size] * (size - 1):
+        raise PlanError(
+            f"the strategy of {name!r} must be {size - 1} rows of {size} whole numbers, over a "
+            "power of two."
+        )
+    return Strategy(np.array(entries, dtype=np.int64).reshape(-1, size), bits)

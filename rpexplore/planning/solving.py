@@ -15,7 +15,7 @@ import numpy as np
 
 from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.common.text import joined, rounded
-from rpexplore.errors import OutOfReachError
+from rpexplore.errors import OutOfReachError, PlanError
 from rpexplore.planning.losses.constrained import (
     MaxWithinTargets,
     SumWithBoundedMax,
@@ -35,6 +35,7 @@ from rpexplore.planning.solvers.caps import (
 )
 from rpexplore.planning.solvers.conic_program import minimise_conic
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance, minimise_p_norm
+from rpexplore.planning.solvers.record_prices import with_best_prices
 from rpexplore.planning.solvers.solution import Solution, minimise_sum, rounding_allowance
 from rpexplore.workload.workload import Workload
 
@@ -98,13 +99,27 @@ class Problem:
         )
 
 
-def solve(problem: Problem) -> Solution:
-    """The best noise, by the solver of the loss.
+def solve(problem: Problem) -> tuple[Closure, Solution]:
+    """The best noise, by the solver of the loss, and the closure, with the prices that prove it.
 
     Raises `OutOfReachError` if required targets cannot be met.
     """
+    solver = LOSSES[type(problem.loss)]
     with one_thread():
-        return LOSSES[type(problem.loss)](problem)
+        if problem.closure.classes is None:
+            return problem.closure, solver(problem)
+        if not isinstance(problem.loss, _LOSSES_OF_LEVELS):
+            raise PlanError(
+                "Tables with an attribute at several levels are planned for a sum of variances, a "
+                f"largest variance or a p-norm, and not to {problem.loss.title}; take one of "
+                "these, or one level of each attribute."
+            )
+        return with_best_prices(
+            problem.closure,
+            problem.privacy_cost,
+            lambda closure: solver(replace(problem, closure=closure)),
+            problem.tolerance,
+        )
 
 
 # ---- with strategies
@@ -132,15 +147,14 @@ def solve_with_optimal_strategies(problem: Problem) -> tuple[Closure, Solution]:
     closure = _with_strategies_for_loss(problem, searching)
     problem = replace(problem, closure=closure, on_progress=solving)
     try:
-        solution = solve(problem)
+        closure, solution = solve(problem)
     except OutOfReachError:
         caps = problem.loss.caps(problem.workload)
         if not closure.strategies or caps is None:
             raise
         closure = problem.with_strategies(weights_within(caps), searching, largest=True)
-        problem = replace(problem, closure=closure)
-        solution = solve(problem)
-    return _improved(problem, solution)
+        closure, solution = solve(replace(problem, closure=closure))
+    return _improved(replace(problem, closure=closure), solution)
 
 
 def _with_strategies_for_loss(problem: Problem, on_progress: Progress) -> Closure:
@@ -176,11 +190,11 @@ def _improved(problem: Problem, solution: Solution) -> tuple[Closure, Solution]:
         return closure, solution
     weights = np.maximum(dual, np.max(dual) * _LEAST_WEIGHT)
     closure = problem.with_strategies(weights)
-    changed = replace(problem, closure=closure)
     try:
-        again = solve(changed)
+        closure, again = solve(replace(problem, closure=closure))
     except OutOfReachError:
         return problem.closure, solution
+    changed = replace(problem, closure=closure)
     is_better = _value(changed, again) < _value(problem, solution)
     if is_better and (again.limit or 0.0) <= (solution.limit or 0.0):
         return closure, again
@@ -287,6 +301,9 @@ def _out_of_reach(workload: Workload, inside: FeasiblePoint) -> OutOfReachError:
         needed=inside.largest,
     )
 
+
+# Homogeneous ones without a limit: scaled to the budget of every kind of record they stay the best.
+_LOSSES_OF_LEVELS = (SumOfVariances, MaxVariance, PNorm)
 
 # All losses, in the order in which they are offered: a new one needs a line here.
 LOSSES: dict[type[Loss], Callable[[Problem], Solution]] = {

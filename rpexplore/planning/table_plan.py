@@ -180,7 +180,8 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
         sigma_squared = self.sigma_squared.floats
         residuals = residuals_within(self.closure, attributes)
         noise = {subset: float(sigma_squared[residual]) for subset, residual in residuals.items()}
-        return MarginalNoise(self.domain, attributes, self.closure.strategies, noise)
+        closure = self.closure
+        return MarginalNoise(self.domain, attributes, closure.strategies, noise, closure.trees)
 
     def margin_of_error(
         self, *attributes: AttributeSet, where: Where | None = None, confidence: float = 0.95
@@ -268,7 +269,7 @@ def plan_summary(plan: "TablePlan") -> str:
     """Its size, guarantee, proof, targets and accuracy by order."""
     workload, domain = plan.workload, plan.workload.domain
     rows = [
-        f"Plan for {plural(len(workload), 'table')} over {plural(len(domain), 'attribute')} "
+        f"Plan for {plural(len(workload), 'table')} over {plural(domain.n_columns, 'attribute')} "
         f"({plural(len(plan.closure), 'residual')} to measure)",
         *plan.privacy_lines,
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",

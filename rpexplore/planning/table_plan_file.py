@@ -37,9 +37,11 @@ from rpexplore.planning.part_plan import Certificate, certificate_from_json
 from rpexplore.planning.plan_fields import (
     BASES,
     BASIS_INDEX,
+    BLOCK_STRATEGIES,
     BUDGET,
     LOSS_VALUE,
     LOSSES,
+    RECORD_PRICES,
     REQUIRED,
     STRATEGIES,
     TARGET,
@@ -61,6 +63,8 @@ from rpexplore.planning.plan_fields import (
 from rpexplore.planning.serialization import (
     bases_from_json,
     basis_lines,
+    block_strategies_from_json,
+    block_strategy_lines,
     loss_from_json,
     strategies_from_json,
     strategy_lines,
@@ -181,7 +185,11 @@ FIELDS = record(
         ),
         minItems=1,
     ),
+    block_strategies=BLOCK_STRATEGIES,
+    record_prices=RECORD_PRICES,
 )
+_OF_LEVELS = ("block_strategies", "record_prices")
+FIELDS["required"] = [key for key in FIELDS["required"] if key not in _OF_LEVELS]
 
 # ---- Tables in a plan file: each table and each residual on a line of its own.
 
@@ -224,6 +232,10 @@ def text_of_plan(plan: "TablePlan") -> str:
         "noise_scales": [f'"{text}"' for text in scales[first_scales].texts()],
         "residuals": list(map(str, scale_index.tolist())),
     }
+    if workload.has_levels:
+        prices = plan.closure.prices
+        sections["block_strategies"] = block_strategy_lines(workload, plan.closure)
+        sections["record_prices"] = [] if prices is None else list(map(dumps, prices.tolist()))
     return object_text(head, sections)
 
 
@@ -272,11 +284,18 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
 
     Noise scales, variances, cost and certificate are taken as stated: `verification` checks them.
     """
-    check_keys(content, _KEYS, "the tables")
+    has_levels = any(key in content for key in _OF_LEVELS)
+    keys_there = [key for key in _KEYS if has_levels or key not in _OF_LEVELS]
+    check_keys(content, keys_there, "the tables")
     check_keys(content["certificate"], _CERTIFICATE_KEYS, "the certificate")
-    domain = Domain.from_schema(content["domain"])
+    domain = Domain.from_schema(content["domain"]).with_levels
     classes = columns(content, "classes", _CLASS_KEYS)
     workload, class_index = _workload(content, domain, classes)
+    if has_levels != workload.has_levels:
+        raise PlanError(
+            f"{' and '.join(_OF_LEVELS)} must be there where an attribute is in tables at several "
+            "levels, and nowhere else."
+        )
     closure = Closure.of(workload)
     scales = Decimals.parse(list_of(content, "noise_scales"))
     residuals = list_of(content, "residuals")
@@ -287,7 +306,12 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
             "by number of attributes and then in domain order, and each have a noise scale; there "
             f"must be {len(closure):,} residuals, got {len(scale_index):,}."
         )
-    closure = closure.with_strategies(workload, strategies_from_json(content, workload))
+    strategies = strategies_from_json(content, workload)
+    if has_levels:
+        strategies |= block_strategies_from_json(content, closure)
+    closure = closure.with_strategies(workload, strategies)
+    if has_levels:
+        closure = _with_stated_prices(closure, not_negative(content["record_prices"], "price"))
     loss = loss_from_json(content["loss"])
 
     def of_tables(key: str, check: Callable[..., np.ndarray] = not_negative) -> np.ndarray:
@@ -314,6 +338,20 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
         "certificate": certificate,
         "version": version,
     }
+
+
+def _with_stated_prices(closure: Closure, prices: np.ndarray) -> Closure:
+    n_kinds = closure.n_kinds
+    if len(prices) != n_kinds:
+        raise PlanError(
+            f"there must be {n_kinds:,} record_prices, one for each kind of record, got "
+            f"{len(prices):,}."
+        )
+    if not n_kinds:
+        return closure
+    if not abs(float(np.sum(prices)) - 1) <= 1e-9:
+        raise PlanError("the record_prices must sum to 1.")
+    return closure.with_prices(prices)
 
 
 def _tables(content: dict[str, Any], domain: Domain, n_classes: int) -> tuple[np.ndarray, ...]:

@@ -173,7 +173,7 @@ def table_checks(plan: TablePlan, *, strategies: bool) -> tuple[Check, ...]:
     checks += [_check_variances(plan, variances), _check_loss(plan, variances)]
     if plan.loss.is_proven_by_shadow_prices:
         checks.append(_check_bound_of_shadow_prices(plan))
-        if strategies and plan.closure.strategies:
+        if strategies and plan.closure.strategies and not plan.closure.trees:
             checks.append(_check_strategies(plan))
     else:
         caps = plan.loss.caps(plan.workload, plan.certificate.limit)

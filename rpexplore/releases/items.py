@@ -291,7 +291,13 @@ class MarginalEstimate:
     def values(self) -> np.ndarray:
         """The counts of the single values, float64, one axis an attribute."""
         noise = self.noise
-        return marginal(noise.attributes, noise.domain.sizes, self.contributions, noise.strategies)
+        return marginal(
+            noise.attributes,
+            noise.domain.sizes,
+            self.contributions,
+            noise.strategies,
+            noise.trees,
+        )
 
     def cells(self, labels: Sequence[Labels]) -> pa.Table:
         """One row a cell: labels, value, standard_error, lower_95, upper_95, and perhaps note."""

@@ -62,9 +62,13 @@ def parts_of(plan: TablePlan) -> list[Part]:
     every = [(index,) for index in plan.attribute_indices]
     measured, parts = measured_cells(closure), []
     for items in ranges_of(closure.residual_cells, PART_CELLS):
-        tables = [*every, *(closure.attributes(residual) for residual in items)]
+        tables = [*every, *(closure.columns_of(residual) for residual in items)]
         if len(items) == len(closure):
-            tables = [workload.attribute_indices(position) for position in range(len(workload))]
+            columns = workload.domain.columns
+            tables = [
+                tuple(sorted(columns[list(workload.attribute_indices(position))].tolist()))
+                for position in range(len(workload))
+            ]
         parts.append(Part(tables, items, int(measured[items.start : items.stop].sum())))
     return parts
 
@@ -117,7 +121,7 @@ def measure_together(plan: TablePlan, residuals: np.ndarray, counts: Counts) -> 
     for alike in _equal_rows([orders, *closure.attribute_forms[members].T]):
         attributes = members[alike, : orders[alike[0]]].tolist()
         # Without a name for the counts: there may be no room for both.
-        exact = residual_answers(_marginals(counts, attributes), attributes[0], closure)
+        exact = residual_answers(_marginals(counts, attributes, closure), attributes[0], closure)
         noisy = exact.reshape(len(alike), -1)
         scale = prod(scales[attribute] for attribute in attributes[0])
         for same in _equal_rows([digits[alike], exponents[alike]]):
@@ -134,15 +138,30 @@ def measure_together(plan: TablePlan, residuals: np.ndarray, counts: Counts) -> 
     return together
 
 
-def _marginals(counts: Counts, of_residuals: Sequence[Sequence[int]]) -> np.ndarray:
+def _marginals(
+    counts: Counts, of_residuals: Sequence[Sequence[int]], closure: Closure
+) -> np.ndarray:
     """Exact marginals of one shape: int64[m, …], an array of the caller's own."""
-    first = counts.counts(of_residuals[0])[np.newaxis]
+    first = _marginal(counts, of_residuals[0], closure)[np.newaxis]
     if len(of_residuals) == 1:
         return first
     marginals = np.empty((len(of_residuals), *first.shape[1:]), dtype=np.int64)
     for row, indices in enumerate(of_residuals):
-        marginals[row] = counts.counts(indices)
+        marginals[row] = _marginal(counts, indices, closure)
     return marginals
+
+
+def _marginal(counts: Counts, attributes: Sequence[int], closure: Closure) -> np.ndarray:
+    """The exact marginal of a residual: int64, one axis an attribute, or a block of its groups."""
+    columns = [int(closure.columns[index]) for index in attributes]
+    exact = counts.counts(sorted(columns))
+    if not closure.blocks:
+        return exact
+    exact = exact.transpose(np.argsort(np.argsort(columns)).tolist())
+    for axis, index in enumerate(attributes):
+        if (block := closure.blocks.get(index)) is not None:
+            exact = block.sums(exact, axis)
+    return exact
 
 
 def _add_noise(exact: np.ndarray, gamma_squared: Fraction) -> None:
@@ -161,7 +180,7 @@ def measure_residual(plan: TablePlan, residual: int, counts: Counts) -> np.ndarr
 def exact_residual(plan: TablePlan, residual: int, counts: Counts) -> np.ndarray:
     """Ξ x for one residual: int64, one axis an attribute of the residual. As private as counts."""
     indices = plan.closure.attributes(residual)
-    return residual_answers(counts.counts(indices), indices, plan.closure)
+    return residual_answers(_marginal(counts, indices, plan.closure), indices, plan.closure)
 
 
 def residual_answers(
@@ -264,4 +283,4 @@ def _product(plan: TablePlan, factors: Sequence[float] | np.ndarray) -> np.ndarr
 
 
 def _name(plan: TablePlan, residual: int) -> str:
-    return plan.workload.domain.describe(plan.closure.attributes(residual))
+    return plan.workload.domain.describe(plan.closure.columns_of(residual))

@@ -131,4 +131,4 @@ def _noisy_marginal(
         subset = closure.attributes(residual)
         measured = measure_residual(plan, residual, records)
         contributions[subset] = contribution(measured, subset, closure.strategies)
-    return marginal(indices, closure.sizes, contributions, closure.strategies)
+    return marginal(indices, closure.sizes, contributions, closure.strategies, closure.trees)

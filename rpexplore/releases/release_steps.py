@@ -353,8 +353,9 @@ class PartCounts:
 
     def _count(self, part: Part, on_progress: Progress) -> Counts:
         areas: dict[str, Any] = {} if part.areas is None else {"areas": part.areas}
+        domain = self._plan.domain
         counts = self._source.count(
-            self._plan.domain,
+            domain.of_records if part.areas is None else domain,
             part.tables,
             **self._takers,
             person_rule=self._options.person_rule,

@@ -28,6 +28,7 @@ from rpexplore.common.processes import Progress, in_order
 from rpexplore.data.source import Counts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import RELEASED, frame_of
+from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import (
     Where,
@@ -117,7 +118,7 @@ class TableRelease(PartRelease[TablePlan]):
     def residuals(self) -> Sequence[AttributeIndices]:
         """The attributes of everything that was measured."""
         closure = self.plan.closure
-        return [closure.attributes(position) for position in range(len(closure))]
+        return [closure.columns_of(position) for position in range(len(closure))]
 
     @property
     def n_cells(self) -> float:
@@ -126,9 +127,11 @@ class TableRelease(PartRelease[TablePlan]):
 
     def has(self, attributes: AttributeSet) -> bool:
         """Whether a table holds these attributes together."""
-        closure = self.plan.closure
-        indices = self.domain.positions(attributes)
-        return closure.find([index for index in indices if closure.sizes[index] > 1]) is not None
+        try:
+            residuals_within(self.plan.closure, self.domain.positions(attributes))
+        except WorkloadError:
+            return False
+        return True
 
     def table(self, *attributes: AttributeSet) -> pd.DataFrame:
         """A table as it was released; by single values (`counts`) if it is within a released one.
@@ -383,7 +386,7 @@ class Contributions:
             closure.attributes(int(column[0])): self._contributions(column)
             for column in residuals.T
         }
-        return marginal(indices, closure.sizes, parts, closure.strategies)
+        return marginal(indices, closure.sizes, parts, closure.strategies, closure.trees)
 
     def _contributions(self, residuals: np.ndarray) -> np.ndarray:
         """Those of residuals alike, int64[m]: float64[m, …]."""

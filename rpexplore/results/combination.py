@@ -447,7 +447,7 @@ def _write_estimates(estimates: Estimates, folder: Path) -> None:
 
 def _read_estimates(folder: Path, sources: tuple[MeasurementSource, ...]) -> Estimates:
     content = json.loads((folder / _ESTIMATES).read_text(encoding="utf-8"))
-    domain = Domain.from_schema(content["domain"])
+    domain = Domain.from_schema(content["domain"]).with_levels
     residuals = content["residuals"]
     subsets = [domain.positions(residual["attributes"]) for residual in residuals]
     shapes = [tuple(domain.sizes[list(subset)].tolist()) for subset in subsets]

@@ -115,6 +115,11 @@ def _rehearsed(
 ) -> SmoothRehearsal:
     """tables: those whose errors are looked at."""
     closure, sizes = plan.closure, plan.workload.domain.sizes
+    if closure.blocks:
+        raise ReleaseError(
+            "Tables with levels of attributes cannot be rehearsed yet; rehearse a plan of the same "
+            "tables by single values."
+        )
     cells = float(np.sum(plan.workload.counted_cells))
     if expected.total > MOST_RECORDS or cells > MOST_CELLS:
         raise ReleaseError(

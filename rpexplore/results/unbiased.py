@@ -25,6 +25,7 @@ from rpexplore.planning.mechanism.reconstruction import (
     query_attributes,
 )
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.items import Answer, Item, MarginalEstimate, PartReader
 from rpexplore.releases.measurement import measured_shape
@@ -130,8 +131,13 @@ class Estimates(PartReader):
 
     @classmethod
     def of_tables(cls, release: TableRelease) -> "Estimates":
-        """All that a release of tables measured."""
+        """All that a release of tables measured.
+
+        Raises `ReleaseError` where an attribute is in tables at several levels.
+        """
         plan, closure = release.plan, release.plan.closure
+        if closure.trees:
+            raise several_levels(plan)
         residuals = [closure.attributes(position) for position in range(len(closure))]
         shapes = [measured_shape(closure, position) for position in range(len(closure))]
         measured = chain.from_iterable(
@@ -298,6 +304,16 @@ class Estimates(PartReader):
         """Made once for each attribute: it may have a million values, and be in every table."""
         used = sorted({attribute for table in self.tables for attribute in table})
         return {attribute: label_columns(self.domain.attributes[attribute]) for attribute in used}
+
+
+def several_levels(plan: TablePlan) -> ReleaseError:
+    """What to raise where estimates would be made of attributes at several levels."""
+    column = plan.domain.names[plan.closure.trees[0].column]
+    return ReleaseError(
+        f"The attribute {column!r} is in tables at several levels, and estimates and synthetic "
+        "records are made of tables with one level of each attribute; use the unbiased tables, or "
+        "plan with one level."
+    )
 
 
 def _several(domain: Domain, attributes: Sequence[int]) -> AttributeIndices:

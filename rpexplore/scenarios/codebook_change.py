@@ -113,8 +113,16 @@ class CodebookChange:
 
     def _still_there(self, names: Iterable[str]) -> Table:
         """Those of these attributes that there still are, under their new names."""
-        new_names = [self.renamed.get(name, name) for name in names]
-        return self.new.in_order(name for name in new_names if name in self.new)
+        new_names, there = map(self._renamed, names), self.new.with_levels
+        return there.in_order(name for name in new_names if name in there)
+
+    def _renamed(self, name: str) -> str:
+        """What an attribute is called now; a level by the new name of its attribute."""
+        known = self.old.with_levels
+        of = known[name].of if name in known else ""
+        if not of:
+            return self.renamed.get(name, name)
+        return self.renamed.get(of, of) + name.removeprefix(of)
 
     def _moved_settings(
         self, settings: Iterable[Setting], field: str
@@ -124,11 +132,14 @@ class CodebookChange:
         A table is lost with an attribute, and with one whose values came from elsewhere and differ.
         """
         kept, lost = [], []
+        old, new = self.old.with_levels, self.new.with_levels
         for setting in settings:
             table = getattr(setting, field)
             names = self._still_there(table)
             differs = self.from_elsewhere and any(
-                name not in self.new or self.old[name].values != self.new[name].values
+                name not in new or old[name] != new[name]
+                if old[name].of
+                else name not in new or old[name].values != new[name].values
                 for name in table
             )
             if differs or len(names) < len(table):
@@ -156,7 +167,7 @@ class CodebookChange:
         """The basis choices that still fit, and a sentence for every one that was given up."""
         choices, notes = [], []
         for choice in basis_choices:
-            name = self.renamed.get(choice.attribute, choice.attribute)
+            name = self._renamed(choice.attribute)
             tables, lost = self._moved_tables(choice.tables)
             reason = self._reason_to_drop(choice)
             if not reason and (tables or not choice.tables):
@@ -169,16 +180,16 @@ class CodebookChange:
                 where = f" in {list_titles(lost)}" if lost else ""
                 notes.append(
                     f"Dropped, because {reason}: the basis of attribute {choice.attribute!r}"
-                    f"{where} ({choice.basis.describe(self.old[choice.attribute])})."
+                    f"{where} ({choice.basis.describe(self.old.with_levels[choice.attribute])})."
                 )
         return without_needless(choices), notes
 
     def _reason_to_drop(self, choice: BasisChoice) -> str:
         """Why an attribute cannot have its basis any more; "" if it can."""
-        old, name = self.old[choice.attribute], self.renamed.get(choice.attribute, choice.attribute)
-        if name not in self.new:
+        old, name = self.old.with_levels[choice.attribute], self._renamed(choice.attribute)
+        if name not in self.new.with_levels:
             return "the codebook no longer has it"
-        new = self.new[name]
+        new = self.new.with_levels[name]
         if choice.basis.is_identity:
             return ""
         if self.from_elsewhere and old.values != new.values:

@@ -22,6 +22,7 @@ from rpexplore.domain.attribute import (
 )
 from rpexplore.domain.dates import reading_of, stated_day
 from rpexplore.domain.domain import TO_COMPLETE, Domain, completed, is_unfinished
+from rpexplore.domain.levels import Level
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.bins import as_bins, bins_of_texts, edge_texts
 
@@ -131,8 +132,9 @@ def domain_with_values(domain: Domain, name: str, values: Values) -> Domain:
     attribute = domain[name]
     if is_unfinished(attribute):
         return _domain_with(domain, completed(attribute, values))
-    groups = _groups_by_value(attribute, values)
-    return _domain_with(domain, replace(attribute, values=values, groups=groups))
+    groups, levels = _groups_by_value(attribute, values), _levels_by_value(attribute, values)
+    changed = replace(attribute, values=values, groups=groups, levels=levels)
+    return _domain_with(domain, changed)
 
 
 def domain_with_labels(
@@ -183,6 +185,22 @@ def _groups_by_value(attribute: Attribute, values: Values) -> tuple[tuple[str, .
         return ()
     group_of = dict(zip(_keys(attribute.values), attribute.groups, strict=True))
     return tuple(group_of.get(key, ()) for key in _keys(values))
+
+
+def _levels_by_value(attribute: Attribute, values: Values) -> tuple[Level, ...]:
+    """The levels of an attribute after it has these values: each value that stays keeps its group.
+
+    A new value is a group by itself; a level that groups nothing any more is left out.
+    """
+    labels, levels = [values.label(index) for index in range(values.size)], []
+    for level in attribute.levels:
+        group_of = dict(zip(_keys(attribute.values), level.groups, strict=True))
+        groups = [
+            group_of.get(key, label) for key, label in zip(_keys(values), labels, strict=True)
+        ]
+        if 1 < len(set(groups)) < len(groups):
+            levels.append(Level(level.name, tuple(groups)))
+    return tuple(levels)
 
 
 def _keys(values: Values) -> list[Any]:
@@ -251,8 +269,10 @@ def _edited(attribute: Attribute, change: Mapping[str, Any]) -> Attribute:
             values = _edited_values(attribute.values, change)
     # Another kind starts with as many values, in the same places.
     alike = kind != _kind(attribute) and values.size == attribute.size
-    groups = attribute.groups if alike else _groups_by_value(attribute, values)
-    return Attribute(name, values, label, groups)
+    if alike:
+        return Attribute(name, values, label, attribute.groups, attribute.levels)
+    groups, levels = _groups_by_value(attribute, values), _levels_by_value(attribute, values)
+    return Attribute(name, values, label, groups, levels)
 
 
 def _completed(kind: str, change: Mapping[str, Any]) -> Values:

@@ -282,7 +282,7 @@ class Scenario:
     def with_settings(self, changed: Iterable[TableSetting]) -> "Scenario":
         """A copy in which these tables have these settings."""
         ordered = [
-            replace(setting, attributes=self.domain.in_order(setting.attributes))
+            replace(setting, attributes=self.domain.with_levels.in_order(setting.attributes))
             for setting in changed
         ]
         asked = self.request
@@ -291,7 +291,7 @@ class Scenario:
 
     def with_group(self, group: GroupSetting) -> "Scenario":
         """A copy in which all tables with certain attributes have this setting."""
-        group = replace(group, containing=self.domain.in_order(group.containing))
+        group = replace(group, containing=self.domain.with_levels.in_order(group.containing))
         groups, settings = changed_groups(self.request.groups, self.request.settings, group)
         return self.with_request(groups=groups, settings=settings)
 
@@ -303,10 +303,11 @@ class Scenario:
         Tables that were named one by one keep theirs where all tables change. Raises
         `WorkloadError` if the basis does not fit the attribute.
         """
-        basis.check(self.domain[attribute])
-        ordered = [self.domain.in_order(table) for table in tables]
+        domain = self.domain.with_levels
+        basis.check(domain[attribute])
+        ordered = [domain.in_order(table) for table in tables]
         choices = changed_basis_choices(self.request.basis_choices, attribute, basis, ordered)
-        position = self.domain.position
+        position = domain.position
         choices = sorted(choices, key=lambda one: (position(one.attribute), bool(one.tables)))
         return self.with_request(basis_choices=tuple(choices))
 
@@ -395,9 +396,9 @@ class Scenario:
                 expected = ExpectedCounts.from_json(expected).fitted(domain)
             request = WorkloadRequest.from_json(content["tables"])
             for table in request.named:  # also those that are not in use now
-                domain.positions(table)
+                domain.with_levels.positions(table)
             for basis_choice in request.basis_choices:
-                basis_choice.basis.check(domain[basis_choice.attribute])
+                basis_choice.basis.check(domain.with_levels[basis_choice.attribute])
             scenario = cls(
                 domain=domain,
                 request=request,

@@ -85,11 +85,13 @@ class WorkloadRequest:
     @classmethod
     def of(cls, workload: Workload) -> "WorkloadRequest":
         """A request for exactly these tables: by their number of attributes if that tells them."""
-        attributes, order = len(workload.domain), int(workload.orders.max())
+        attributes, order = workload.domain.n_columns, int(workload.orders.max())
         counts = [math.comb(attributes, size) for size in range(order + 1)]
         # Tables are never repeated, so that the number of those of each order settles it.
         present = np.bincount(workload.orders, minlength=order + 1).tolist()
-        if present == counts:
+        if max(workload.used, default=0) >= attributes:  # some at a level
+            request = cls("listed", listed=tuple(workload.tables))
+        elif present == counts:
             request = cls("up_to", order=order)
         elif present == [0] * order + counts[-1:]:
             request = cls("of_order", order=order)
@@ -200,7 +202,7 @@ class WorkloadRequest:
         make = Workload.all_up_to if self.kind == "up_to" else Workload.all_of_order
         return make(
             domain,
-            min(self.order, len(domain)),
+            min(self.order, domain.n_columns),
             only=only,
             containing=self.containing,
             cells=self.most_cells,

@@ -43,8 +43,10 @@ def attribute_sets(
         raise WorkloadError(
             f"The number of cells must be a whole number of at least 1, got {cells!r}."
         )
-    among = tuple(range(len(domain))) if only is None else domain.positions(only)
     base = domain.positions(containing)
+    among = tuple(sorted({*range(domain.n_columns), *base}))  # levels where they are named
+    if only is not None:
+        among = domain.positions(only)
     for index in base:
         if index not in among:
             raise WorkloadError(
@@ -60,11 +62,20 @@ def attribute_sets(
         room = min(int(cells), _MOST_CELLS) // math.prod(domain.sizes[list(base)].tolist())
         levels = _within(domain.sizes, free, more, room) if room else []
     levels = [level for level in levels if len(level)]
-    if not levels:
-        _refuse_none(domain, orders, len(among), base, cells)
     if base:
         levels = [np.sort(np.insert(level, [0] * len(base), base, axis=1)) for level in levels]
+    if domain.n_columns < len(domain):
+        levels = [level[_is_of_columns(domain, level)] for level in levels]
+        levels = [level for level in levels if len(level)]
+    if not levels:
+        _refuse_none(domain, orders, len(among), base, cells)
     return stacked(levels)
+
+
+def _is_of_columns(domain: Domain, sets: np.ndarray) -> np.ndarray:
+    """Whether a set has every attribute once, and not at two of its levels: bool[n]."""
+    columns = np.sort(domain.columns[sets], axis=1)
+    return ~np.any(columns[:, 1:] == columns[:, :-1], axis=1)
 
 
 def stacked(parts: Sequence[np.ndarray]) -> np.ndarray:

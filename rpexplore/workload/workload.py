@@ -63,6 +63,7 @@ def canonical_arrays(
             f"The attribute {domain.names[members[row, column + 1]]!r} must stand once in a table, "
             "where the domain's order has it, without gaps before it."
         )
+    _refuse_two_levels(domain, members)
     order = np.lexsort((*padded_last.T[::-1], np.count_nonzero(members >= 0, axis=1)))
     basis_index = np.asarray(basis_index, dtype=np.int32)
     if basis_index.shape == members.shape:  # there may be none; any other shape is refused
@@ -91,6 +92,21 @@ def canonical_arrays(
     for array in arrays.values():
         array.setflags(write=False)
     return arrays | {"bases": bases}
+
+
+def _refuse_two_levels(domain: Domain, members: np.ndarray) -> None:
+    """Raise `WorkloadError` for a table that has an attribute at two of its levels."""
+    if domain.n_columns == len(domain):
+        return
+    columns = np.sort(np.append(domain.columns, -1)[members], axis=1)
+    twice = (columns[:, 1:] == columns[:, :-1]) & (columns[:, 1:] >= 0)
+    if np.any(twice):
+        row, column = np.argwhere(twice)[0]
+        raise WorkloadError(
+            f"The table {domain.describe(members[row])} has the attribute "
+            f"{domain.names[columns[row, column]]!r} at two levels; keep the finer one, from which "
+            "the other follows."
+        )
 
 
 def _required_of_all(required: np.ndarray, count: int) -> np.ndarray:
@@ -308,9 +324,8 @@ class Workload:
             cells: The most cells that a table may have; None: any number.
         """
         check_order(domain, order)
-        sets = attribute_sets(
-            domain, range(order, order + 1), only=only, containing=containing, cells=cells
-        )
+        domain, orders = domain.with_levels, range(order, order + 1)
+        sets = attribute_sets(domain, orders, only=only, containing=containing, cells=cells)
         return cls(domain, sets, **setting_arrays(len(sets)))
 
     @classmethod
@@ -325,7 +340,7 @@ class Workload:
     ) -> "Workload":
         """The total and all tables up to `order`-way, narrowed as by `all_of_order`."""
         check_order(domain, order)
-        orders = range(order + 1)
+        domain, orders = domain.with_levels, range(order + 1)
         sets = attribute_sets(domain, orders, only=only, containing=containing, cells=cells)
         return cls(domain, sets, **setting_arrays(len(sets)))
 
@@ -339,7 +354,7 @@ class Workload:
         containing: AttributeSet = (),
     ) -> "Workload":
         """All tables of at most `cells` cells, the total among them; narrowed as `all_of_order`."""
-        orders = range(len(domain) + 1)
+        orders, domain = range(domain.n_columns + 1), domain.with_levels
         sets = attribute_sets(domain, orders, only=only, containing=containing, cells=cells)
         return cls(domain, sets, **setting_arrays(len(sets)))
 
@@ -359,6 +374,7 @@ class Workload:
         and `required` go along with `tables`. A target that is a number is a standard error; if
         one is required it says itself, unless `required` does.
         """
+        domain = domain.with_levels
         sets = [domain.positions(table) for table in tables]
         refuse_too_many(len(sets))
         return cls(domain, padded(sets), **setting_arrays(len(sets), weights, targets, required))
@@ -434,8 +450,18 @@ class Workload:
 
     @property
     def is_marginals(self) -> bool:
-        """Whether all attributes have their single values: tables are marginals."""
-        return all(basis.is_identity for _, basis in self.attribute_bases)
+        """Whether all attributes have their single values, and none has two levels.
+
+        Tables are then marginals of one domain, in each of which all cells are alike.
+        """
+        return not self.has_levels and all(basis.is_identity for _, basis in self.attribute_bases)
+
+    @cached_property
+    def has_levels(self) -> bool:
+        """Whether some attribute is in tables at several levels."""
+        several = [index for index in self.used if self.domain.sizes[index] > 1]
+        columns = self.domain.columns[several]
+        return len(np.unique(columns)) < len(columns)
 
     @cached_property
     def attribute_bases(self) -> tuple[tuple[int, Basis], ...]:

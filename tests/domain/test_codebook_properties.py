@@ -47,6 +47,7 @@ HONOURED = {
     "falseValues": (YES, ["no"]),
     "bins": (LISTED, [0, 1]),
     "groups": (LISTED, [["g"], []]),
+    "levels": (WHOLE, {"pairs": 2}),
     "areas": (LISTED, {"path": "areas.csv"}),
     "spellings": (LISTED, [["A"], []]),
     "step": (WHOLE, 5),

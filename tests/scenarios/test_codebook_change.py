@@ -145,3 +145,14 @@ def test_a_loaded_codebook_keeps_bases_of_the_same_values_and_groups_only():
     cumulative = Scenario(GROUPED).with_basis("region", rp.Prefix())
     loaded, notes = cumulative.with_domain(domain, from_elsewhere=True)
     assert (loaded.request, notes) == (cumulative.request, [])
+
+
+def test_tables_at_a_level_follow_a_renaming_of_its_attribute():
+    ages = {"name": "age", "constraints": {"minimum": 0, "maximum": 19}, "levels": {"five": 5}}
+    before = Scenario(
+        rp.Domain.from_schema({"fields": [ages]}),
+        WorkloadRequest("listed", listed=(("age@five",),)),
+    )
+    renamed = rp.Domain.from_schema({"fields": [{**ages, "name": "years"}]})
+    after, notes = before.with_domain(renamed, renamed={"age": "years"})
+    assert (after.workload.tables, notes) == ([("years@five",)], [])

@@ -363,3 +363,16 @@ def test_missing_values_are_typed_one_a_line(values):
     assert grids.with_missing_lines(values, grids.lines_of_missing(typed)) == typed
     with pytest.raises(DomainError, match="is listed twice"):
         grids.with_missing_lines(values, "-9\n-9 = refused")
+
+
+def test_levels_keep_the_groups_of_values_that_stay():
+    field = {"name": "country", "constraints": {"enum": ["DE", "FR", "BR"]}}
+    field["levels"] = {"continent": {"Europe": ["DE", "FR"], "America": ["BR"]}}
+    domain = rp.Domain.from_schema({"fields": [field]})
+    changed = grids.domain_with_values(domain, "country", Categories(("DE", "FR", "BR", "JP")))
+    (level,) = changed["country"].levels
+    assert level.groups == ("Europe", "Europe", "America", "JP")
+    assert (
+        grids.domain_with_values(domain, "country", Categories(("DE", "BR")))["country"].levels
+        == ()
+    )

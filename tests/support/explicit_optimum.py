@@ -14,16 +14,28 @@ from rpexplore.workload.table_text import query_matrix
 def dense_queries(workload: rp.Workload) -> tuple[np.ndarray, np.ndarray]:
     """(all cells of all tables as rows over the whole domain; the table of each row)."""
     rows, tables = [], []
+    domain = workload.domain
     for position in range(len(workload)):
         product = np.ones((1, 1))
-        attributes = workload.attribute_indices(position)
-        for index, attribute in enumerate(workload.domain):
-            if index in attributes:
-                basis = workload.basis_of(position, index)
-                factor = query_matrix(basis, attribute).of(np.eye(attribute.size), 0)
-            else:
-                factor = np.ones((1, attribute.size))
+        asked = {
+            int(domain.columns[index]): index for index in workload.attribute_indices(position)
+        }
+        for column, attribute in enumerate(domain.of_records):
+            factor = np.ones((1, attribute.size))
+            if column in asked:
+                level = domain.attributes[asked[column]]
+                places = level.index_of_values or range(attribute.size)
+                sums = np.equal.outer(np.arange(level.size), np.array(places)).astype(float)
+                basis = workload.basis_of(position, asked[column])
+                factor = query_matrix(basis, level).of(sums, 0)
             product = np.kron(product, factor)
+        # Cells of a table lie in the order of the domain, where levels are behind all attributes.
+        columns, indices = sorted(asked), list(workload.attribute_indices(position))
+        shape = [workload.domain.attributes[asked[column]].size for column in columns]
+        if workload.is_marginals or workload.has_levels:
+            cells = np.arange(len(product)).reshape(shape)
+            order = [columns.index(int(domain.columns[index])) for index in indices]
+            product = product[cells.transpose(order).ravel()]
         rows.append(product)
         tables.append(np.full(len(product), position))
     return np.concatenate(rows), np.concatenate(tables)

@@ -103,7 +103,7 @@ def attributes() -> None:
     ):
         st.multiselect(
             label,
-            current().domain.names,
+            current().domain.with_levels.names,
             placeholder=placeholder,
             **bound(field, list(getattr(current().request, field)), partial(set_attributes, field)),
         )
@@ -136,7 +136,9 @@ def take_list() -> None:
     if text is not None and current().request.kind == "listed":
         done = change(
             HERE,
-            lambda: current().with_request(listed=tables_from_text(current().domain, text)),
+            lambda: current().with_request(
+                listed=tables_from_text(current().domain.with_levels, text)
+            ),
             otherwise="The plan still uses the list before this one.",
         )
         st.session_state["typed list"] = None if done else text
@@ -145,7 +147,7 @@ def take_list() -> None:
 def own_list() -> None:
     """The list as text, and a table picked by its attributes."""
     listed, refused = current().request.listed, st.session_state.get("typed list")
-    domain = current().domain
+    domain = current().domain.with_levels
     if len(listed) > MOST_LISTED and refused is None:
         st.info(
             f"The list has {plural(len(listed), 'table')}, too many to edit as text. Tables can "

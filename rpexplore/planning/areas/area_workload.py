@@ -57,6 +57,13 @@ class AreaWorkload:
                     "The tables of all levels must be of the same attributes, got "
                     f"{', '.join(self.domain.names)} and {', '.join(workload.domain.names)}."
                 )
+        for workload in self.workloads:
+            if levels := [index for index in workload.used if index >= self.domain.n_columns]:
+                raise WorkloadError(
+                    f"Tables in areas have {self.domain.names[levels[0]]!r}, which is a level of "
+                    "an attribute, and cannot have it yet; take the attribute itself, or ask for "
+                    "the table without areas."
+                )
         object.__setattr__(self, "kinds", read_only(np.asarray(self.kinds, dtype=np.int64)))
 
     @classmethod

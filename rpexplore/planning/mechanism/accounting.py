@@ -11,6 +11,7 @@ import numpy as np
 
 from rpexplore.common.numbers import Decimals, distinct_rows
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.levels import COST_STEPS
 
 _GUARD_DIGITS = 30
 _MOST_COMPARED = 64  # subsets of a table that are compared with another's
@@ -25,18 +26,50 @@ def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fract
     costs = [Fraction(n - 1, n) for n in closure.sizes.tolist()]
     for attribute, strategy in closure.strategies.items():
         costs[attribute] = strategy.cost_factor
+    if closure.classes is not None:
+        return _largest_cost_of_kinds(closure, costs, sigma_squared)
     first, kinds = _kinds_of_residuals(closure, costs, sigma_squared)
     counts, scales = np.bincount(kinds).astype(object), sigma_squared[first]
     above = closure.exact_product([cost.numerator for cost in costs], first)
     below = closure.exact_product([cost.denominator for cost in costs], first)
     below = below * scales.digits.astype(object)
     smallest = float(np.min(closure.privacy_cost_factor[first] / scales.floats))
+    terms, digits = _rounded_up(above, below, scales.exponents, smallest)
+    return Fraction(int(np.sum(terms * counts)), 10**digits)
+
+
+def _rounded_up(
+    above: np.ndarray, below: np.ndarray, exponents: np.ndarray, smallest: float
+) -> tuple[np.ndarray, int]:
+    """above / below / 10^exponents as whole numbers of 10^−digits, rounded up: object[n], digits.
+
+    smallest: about the smallest of them
+    """
     digits = max(_GUARD_DIGITS - int(np.floor(np.log10(smallest))), 0)
-    shifts = digits - scales.exponents  # p/σ² · 10^digits = above · 10^shift / below
+    shifts = digits - exponents
     powers = np.array([10**k for k in range(int(np.max(np.abs(shifts))) + 1)], dtype=object)
     above = above * powers[np.maximum(shifts, 0)]
     below = below * powers[np.maximum(-shifts, 0)]
-    return Fraction(int(np.sum(-(-above // below) * counts)), 10**digits)
+    return -(-above // below), digits
+
+
+def _largest_cost_of_kinds(
+    closure: Closure, costs: Sequence[Fraction], sigma_squared: Decimals
+) -> Fraction:
+    """`privacy_cost_upper_bound` where records of different kinds cost in different residuals."""
+    classes = closure.classes
+    assert classes is not None
+    every = np.arange(len(closure))
+    above = closure.exact_product([cost.numerator for cost in costs], every)
+    below = closure.exact_product([cost.denominator for cost in costs], every)
+    below = below * sigma_squared.digits.astype(object)
+    smallest = float(np.min(closure.full_cost_factor / sigma_squared.floats))
+    terms, digits = _rounded_up(above, below, sigma_squared.exponents, smallest)
+    # Whole numbers of this part, exactly: below 2^53 for as many trees as there can be.
+    steps = COST_STEPS ** len(closure.trees)
+    parts = np.rint(classes.data * steps).astype(np.int64).astype(object)
+    sums = np.add.reduceat(terms[classes.indices] * parts, classes.indptr[:-1])
+    return Fraction(int(np.max(sums)), steps * 10**digits)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,20 +11,23 @@ Attributes with a single value carry no residual; they are left out here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, combinations
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from rpexplore.common.numbers import read_only
 from rpexplore.errors import PlanError
+from rpexplore.planning.mechanism.levels import Block, LevelTree, level_trees
 from rpexplore.planning.mechanism.strategy import Moments, Strategy, moments
 from rpexplore.workload.workload import Workload
 
 MAX_INCIDENCES = 60_000_000  # of residuals in tables
+_MOST_TREES = 6  # so that products of costs are exact
 MAX_LARGEST_ORDER = 22  # a table of more attributes has too many subsets by itself
 
 
@@ -45,6 +48,13 @@ class Closure:
                float64[n_residuals]: p_A = ∏_{i∈A} β_i, a residual's cost at σ² = 1
     strategies how attributes in other bases than single values are measured, by index
     moments    T and N of each of `workload.attribute_bases`; () without strategies
+    blocks     of levels and their groups, by the numbers that stand for them in `members`
+    trees      of attributes that tables have at several levels. Then numbers of blocks stand for
+               them in `members`, which follow those of the attributes (as they do in `sizes`); the
+               incidence holds ∏ τ ∏ η itself, and `pairs` and `inverse_totals` are 1
+    classes    csr float64[n_kinds, n_residuals]: what records of each kind cost in residuals,
+               relative to the dearest one in each; None where every record costs the same
+    prices     of these kinds, sum 1: `privacy_cost_factor` is p at them (`with_prices`)
     """
 
     members: np.ndarray
@@ -56,45 +66,24 @@ class Closure:
     privacy_cost_factor: np.ndarray
     strategies: Mapping[int, Strategy]
     moments: Sequence[Moments]
+    blocks: Mapping[int, Block] = field(default_factory=dict)
+    trees: tuple[LevelTree, ...] = ()
+    classes: sparse.csr_array | None = None
+    prices: np.ndarray | None = None
 
     @classmethod
-    def of(cls, workload: Workload) -> "Closure":
-        """The downward closure of a workload; `PlanError` if it has too many subsets to plan."""
+    def of(cls, workload: Workload, *, levels_apart: bool = False) -> "Closure":
+        """The downward closure of a workload; `PlanError` if it has too many subsets to plan.
+
+        levels_apart: as if levels of an attribute were attributes that have nothing to do with it
+        """
+        trees, blocks = level_trees(workload.domain, workload.used)
+        if trees and not levels_apart:
+            return cls._of_levels(workload, trees, blocks)
         sizes = workload.domain.sizes
-        # Single-valued attributes are taken out, the rest moved up front.
-        single = np.append(sizes == 1, False)[workload.members]
-        last = np.iinfo(np.int32).max
-        moved = np.sort(np.where(single | (workload.members < 0), last, workload.members), axis=1)
-        tables = np.where(moved == last, -1, moved)
-        orders = np.count_nonzero(tables >= 0, axis=1)
-        largest, incidences = int(orders.max()), float(np.sum(2.0 ** np.minimum(orders, 100.0)))
-        if incidences > MAX_INCIDENCES or largest > MAX_LARGEST_ORDER:
-            raise PlanError(
-                f"The workload's tables have {incidences:.3g} subsets in all (the largest table "
-                f"has {largest} attributes); at most {MAX_INCIDENCES:,} can be planned, and tables "
-                f"of at most {MAX_LARGEST_ORDER} attributes. Ask for tables of fewer attributes."
-            )
-        of_order = {k: np.flatnonzero(orders == k) for k in np.unique(orders).tolist()}
-        by_order = {k: tables[indices, :k] for k, indices in of_order.items()}
-        levels, subsets = _subsets_by_level(by_order, len(sizes))
-
-        starts = np.cumsum([0, *map(len, levels)])  # of each level among all residuals
-        members = np.full((starts[-1], len(levels) - 1), -1, dtype=np.int32)
-        for j, level in enumerate(levels):
-            members[starts[j] : starts[j + 1], :j] = level
-
-        # The incidence row by row: a table of k attributes has 2^k residuals.
-        offsets = np.concatenate([[0], np.cumsum(2 ** orders.astype(np.int64))])
-        columns = np.empty(offsets[-1], dtype=np.int32)
-        for k, indices in of_order.items():
-            residuals = np.hstack([level + starts[j] for j, level in enumerate(subsets[k])])
-            columns[offsets[indices][:, None] + np.arange(2**k)] = residuals
-        incidence = sparse.csr_array(
-            (np.ones(len(columns)), columns, offsets.astype(np.int32)),
-            shape=(len(tables), len(members)),
-        )
+        members, incidence, _ = _residuals_of(workload.members, sizes)
         return cls(
-            members=read_only(members),
+            members=members,
             incidence=incidence,
             sizes=sizes,
             cells=workload.counted_cells,
@@ -103,13 +92,50 @@ class Closure:
             privacy_cost_factor=_product(members, (sizes - 1) / sizes),
             strategies={},
             moments=(),
+            blocks=blocks,
         )
+
+    @classmethod
+    def _of_levels(
+        cls, workload: Workload, trees: tuple[LevelTree, ...], blocks: Mapping[int, Block]
+    ) -> "Closure":
+        """The closure of tables with an attribute at several levels."""
+        sizes = np.append(
+            workload.domain.sizes,
+            np.array([blocks[number].size for tree in trees for number in tree.numbers]),
+        )
+        members, owners = _with_blocks(workload.members, trees)
+        residuals, of_virtual, _ = _residuals_of(members, sizes)
+        # A table's residuals are those of all its choices of blocks.
+        owned = sparse.csr_array(
+            (np.ones(len(owners)), (owners, np.arange(len(owners)))),
+            (len(workload), len(owners)),
+        )
+        incidence = sparse.csr_array(owned @ of_virtual)
+        incidence.sort_indices()
+        incidence.data[:] = 1.0
+        closure = cls(
+            members=residuals,
+            incidence=incidence,
+            sizes=sizes,
+            cells=workload.counted_cells,
+            inverse_totals=workload.counted_cells,
+            pairs=np.ones(len(residuals)),
+            privacy_cost_factor=np.ones(len(residuals)),
+            strategies={},
+            moments=(),
+            blocks=blocks,
+            trees=trees,
+        )
+        return closure.with_strategies(workload, {})
 
     def with_strategies(self, workload: Workload, strategies: Mapping[int, Strategy]) -> "Closure":
         """This closure of the workload, when attributes are measured through these strategies.
 
         strategies: by attribute index, of all that some table has in other than single values
         """
+        if self.trees:
+            return self._with_strategies_of_levels(workload, strategies)
         if workload.is_marginals:
             return self
         of_bases = [
@@ -132,6 +158,88 @@ class Closure:
             strategies=dict(strategies),
             moments=of_bases,
         )
+
+    def _with_strategies_of_levels(
+        self, workload: Workload, strategies: Mapping[int, Strategy]
+    ) -> "Closure":
+        """The same where tables have levels: the incidence then holds all factors itself."""
+        in_trees = {attribute: tree for tree in self.trees for attribute in tree.of_tables}
+        of_bases = [
+            Moments.of_single_values(int(self.sizes[attribute]))
+            if attribute in in_trees
+            else moments(workload, attribute, basis, strategies)
+            for attribute, basis in workload.attribute_bases
+        ]
+        means = {
+            attribute: tree.squares(attribute, strategies).sum(axis=1)
+            for attribute, tree in in_trees.items()
+        }
+        tables = np.repeat(np.arange(len(workload)), np.diff(self.incidence.indptr))
+        members = self.members[self.incidence.indices]
+        data = np.ones(len(tables))
+        for attribute in workload.used:
+            column = np.flatnonzero(workload.members[tables] == attribute) // max(
+                workload.members.shape[1], 1
+            )
+            if attribute in in_trees:
+                first = in_trees[attribute].numbers[0]
+                count = len(in_trees[attribute].numbers)
+                own = members[column] - first + 1
+                place = np.max(np.where((own > 0) & (own <= count), own, 0), axis=1, initial=0)
+                data[column] *= means[attribute][place]
+                continue
+            where = workload.members[tables[column]] == attribute
+            bases = workload.attribute_basis_index[tables[column]][where]
+            inside = np.any(members[column] == attribute, axis=1)
+            spread = np.array([basis.spread_sum for basis in of_bases])
+            total = np.array([basis.total_sum for basis in of_bases])
+            data[column] *= np.where(inside, spread[bases], total[bases])
+        closure = replace(
+            self,
+            incidence=sparse.csr_array(
+                (data, self.incidence.indices, self.incidence.indptr), self.incidence.shape
+            ),
+            cells=workload.cells,
+            inverse_totals=np.ones(len(workload)),
+            pairs=np.ones(len(self)),
+            strategies=dict(strategies),
+            moments=of_bases,
+            classes=_kinds_of_records(self.members, self.trees, strategies),
+        )
+        if closure.classes is None:
+            return replace(closure, privacy_cost_factor=closure.full_cost_factor)
+        n_kinds = closure.n_kinds
+        return closure.with_prices(np.full(n_kinds, 1 / n_kinds))
+
+    def with_prices(self, prices: np.ndarray) -> "Closure":
+        """This closure with prices on the kinds of records, float64[n_kinds], sum 1.
+
+        `privacy_cost_factor` is then what residuals cost at these prices: a plan whose cost is
+        within a budget for every kind of record costs no more than that at any of them.
+        """
+        assert self.classes is not None
+        factor = self.full_cost_factor * (self.classes.T @ prices)
+        return replace(self, prices=read_only(prices), privacy_cost_factor=factor)
+
+    @property
+    def n_kinds(self) -> int:
+        """How many kinds of records there are with costs of their own; 0 where all are alike."""
+        shape: Any = (0,) if self.classes is None else self.classes.shape
+        return int(shape[0])
+
+    @cached_property
+    def full_cost_factor(self) -> np.ndarray:
+        """∏ β of each residual, what it costs the dearest record: float64[n_residuals]."""
+        costs = (self.sizes - 1) / self.sizes
+        for number, strategy in self.strategies.items():
+            costs[number] = float(strategy.cost_factor)
+        return _product(self.members, costs)
+
+    def largest_cost(self, sigma_squared: np.ndarray) -> float:
+        """Privacy cost of the kind of record that costs most."""
+        if self.classes is None:
+            return float(np.sum(self.privacy_cost_factor / sigma_squared))
+        return float(np.max(self.classes @ (self.full_cost_factor / sigma_squared)))
 
     def _relative(
         self, workload: Workload, ratios: np.ndarray, first: np.ndarray
@@ -161,11 +269,26 @@ class Closure:
     def attribute_forms(self) -> np.ndarray:
         """Of each attribute a number, the same for those measured alike: int64[d + 1].
 
-        Alike are those of one size without a strategy. Last, for the padding of `members`, is −1.
+        Alike are those of one size without a strategy or blocks. Last, for the padding of
+        `members`, is −1.
         """
         forms = np.append(self.sizes, -1)
-        forms[list(self.strategies)] = np.arange(len(self.strategies)) - len(self.strategies) - 1
+        at_levels = {index for tree in self.trees for index in tree.of_tables}
+        alone = sorted({*self.strategies, *self.blocks, *at_levels})
+        forms[alone] = np.arange(len(alone)) - len(alone) - 1
         return forms
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """The attribute of the records that each attribute or block is of: int64[·]."""
+        columns = np.arange(len(self.sizes))
+        for number, block in self.blocks.items():
+            columns[number] = block.column
+        return columns
+
+    def columns_of(self, residual: int) -> tuple[int, ...]:
+        """The attributes of the records that a residual is computed from, ascending."""
+        return tuple(sorted(int(self.columns[index]) for index in self.attributes(residual)))
 
     @cached_property
     def residual_cells(self) -> np.ndarray:
@@ -254,6 +377,107 @@ class Closure:
     def attributes(self, residual: int) -> tuple[int, ...]:
         """The attribute indices of a residual."""
         return tuple(attribute for attribute in self.members[residual].tolist() if attribute >= 0)
+
+
+def _residuals_of(
+    members: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, sparse.csr_array, np.ndarray]:
+    """The subsets of tables: `members` of residuals, the incidence, and orders of the tables.
+
+    members: of tables, int32[n_tables, max_order], ascending, −1 behind
+    """
+    # Single-valued attributes are taken out, the rest moved up front.
+    single = np.append(sizes == 1, False)[members]
+    last = np.iinfo(np.int32).max
+    moved = np.sort(np.where(single | (members < 0), last, members), axis=1)
+    tables = np.where(moved == last, -1, moved)
+    orders = np.count_nonzero(tables >= 0, axis=1)
+    largest, incidences = int(orders.max()), float(np.sum(2.0 ** np.minimum(orders, 100.0)))
+    if incidences > MAX_INCIDENCES or largest > MAX_LARGEST_ORDER:
+        raise PlanError(
+            f"The workload's tables have {incidences:.3g} subsets in all (the largest table "
+            f"has {largest} attributes); at most {MAX_INCIDENCES:,} can be planned, and tables "
+            f"of at most {MAX_LARGEST_ORDER} attributes. Ask for tables of fewer attributes."
+        )
+    of_order = {k: np.flatnonzero(orders == k) for k in np.unique(orders).tolist()}
+    by_order = {k: tables[indices, :k] for k, indices in of_order.items()}
+    levels, subsets = _subsets_by_level(by_order, len(sizes))
+
+    starts = np.cumsum([0, *map(len, levels)])  # of each level among all residuals
+    residuals = np.full((starts[-1], len(levels) - 1), -1, dtype=np.int32)
+    for j, level in enumerate(levels):
+        residuals[starts[j] : starts[j + 1], :j] = level
+
+    # The incidence row by row: a table of k attributes has 2^k residuals.
+    offsets = np.concatenate([[0], np.cumsum(2 ** orders.astype(np.int64))])
+    columns = np.empty(offsets[-1], dtype=np.int32)
+    for k, indices in of_order.items():
+        within = np.hstack([level + starts[j] for j, level in enumerate(subsets[k])])
+        columns[offsets[indices][:, None] + np.arange(2**k)] = within
+    incidence = sparse.csr_array(
+        (np.ones(len(columns)), columns, offsets.astype(np.int32)),
+        shape=(len(tables), len(residuals)),
+    )
+    return read_only(residuals), incidence, orders
+
+
+def _with_blocks(members: np.ndarray, trees: Sequence[LevelTree]) -> tuple[np.ndarray, np.ndarray]:
+    """Tables with one block, of those that it needs, in the place of each level: all choices.
+
+    Returns the members of these, int32[n, max_order], and the table that each is of, int64[n].
+    """
+    owners = np.arange(len(members))
+    for tree in trees:
+        parts, of_parts = [], []
+        has_level = np.isin(members, list(tree.of_tables))
+        without = np.flatnonzero(~np.any(has_level, axis=1))
+        parts.append(members[without])
+        of_parts.append(owners[without])
+        for attribute in tree.of_tables:
+            rows = np.flatnonzero(np.any(members == attribute, axis=1))
+            for number in tree.within(attribute):
+                parts.append(np.where(members[rows] == attribute, number, members[rows]))
+                of_parts.append(owners[rows])
+        members, owners = np.concatenate(parts), np.concatenate(of_parts)
+        if len(members) > MAX_INCIDENCES // 4:
+            raise PlanError(
+                "The tables have so many groups of so many levels that they cannot be planned; "
+                "ask for fewer levels, or for levels of fewer groups."
+            )
+    return members.astype(np.int32), owners
+
+
+def _kinds_of_records(
+    members: np.ndarray, trees: Sequence[LevelTree], strategies: Mapping[int, Strategy]
+) -> sparse.csr_array | None:
+    """What records of each kind cost in residuals, relative to the dearest one in each.
+
+    csr float64[n_kinds, n_residuals], multiples of 1 / `COST_STEPS` for each tree. Records are of
+    one kind if they cost the same everywhere; None if all are of one.
+    """
+    if len(trees) > _MOST_TREES:
+        raise PlanError(
+            f"Tables can have at most {_MOST_TREES} attributes at several levels each, got "
+            f"{len(trees)}; use one level of some of them."
+        )
+    classes: sparse.csr_array | None = None
+    for tree in trees:
+        first = tree.numbers[0]
+        inside = np.isin(members, tree.numbers)
+        place = np.max(np.where(inside, members - first + 1, 0), axis=1, initial=0)
+        costs = tree.costs(strategies)[:, place]
+        if classes is None:
+            classes = sparse.csr_array(costs)
+            continue
+        if classes.nnz * len(costs) > MAX_INCIDENCES:
+            raise PlanError(
+                "The levels of the tables tell too many kinds of records apart to be planned; ask "
+                "for fewer levels, or for levels of fewer groups."
+            )
+        blocks = [sparse.csr_array(classes.multiply(row[None, :])) for row in costs]
+        classes = sparse.csr_array(sparse.vstack(blocks))
+    shape: Any = (0,) if classes is None else classes.shape
+    return classes if shape[0] > 1 else None
 
 
 def _subsets_by_level(

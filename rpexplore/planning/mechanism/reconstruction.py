@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import combinations
+from itertools import product
 from typing import TypeGuard
 
 import numpy as np
@@ -13,6 +13,7 @@ from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.values import coefficients
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.levels import LevelTree
 from rpexplore.planning.mechanism.strategy import Moments, Strategy
 from rpexplore.workload.table_text import QueryMatrix, query_matrix
 from rpexplore.workload.workload import Workload
@@ -51,13 +52,16 @@ def marginal(
     sizes: np.ndarray,
     contributions: Mapping[tuple[int, ...], np.ndarray],
     strategies: Mapping[int, Strategy],
+    trees: Sequence[LevelTree] = (),
 ) -> np.ndarray:
     """The unbiased marginal on ascending attribute indices, float64, one axis an attribute.
 
     contributions: of all subsets of `attributes` that have a residual, as `contribution` makes
-        them; all stacks if one is
+        them; all stacks if one is. An attribute of one of the trees is there by its blocks
     """
     kept = [attribute for attribute in attributes if sizes[attribute] > 1]
+    if any(attribute in tree.of_tables for tree in trees for attribute in kept):
+        return _marginal_of_levels(attributes, sizes, contributions, strategies, trees)
     # Evenly is by one number: then what is spread stays as small as it is.
     shares = {
         attribute: strategies[attribute].reference
@@ -66,6 +70,50 @@ def marginal(
         for attribute in kept
     }
     values = spread_sum(kept, contributions, shares)
+    stack = values.shape[: values.ndim - len(kept)]
+    return values.reshape([*stack, *(int(sizes[attribute]) for attribute in attributes)])
+
+
+def _marginal_of_levels(
+    attributes: Sequence[int],
+    sizes: np.ndarray,
+    contributions: Mapping[tuple[int, ...], np.ndarray],
+    strategies: Mapping[int, Strategy],
+    trees: Sequence[LevelTree],
+) -> np.ndarray:
+    """`marginal` where attributes are in tables at several levels: attribute by attribute, last
+    first, and each of them down its tree."""
+    kept = [attribute for attribute in attributes if sizes[attribute] > 1]
+    tree_of = {index: tree for tree in trees for index in kept if index in tree.of_tables}
+    axis_of = {index: axis for axis, index in enumerate(kept)}
+    for index, tree in tree_of.items():
+        axis_of |= dict.fromkeys(tree.numbers, axis_of[index])
+    parts: dict[frozenset[int], np.ndarray] = {}
+    for subset, part in contributions.items():
+        n_stacked = part.ndim - len(subset)
+        order = np.argsort([axis_of[index] for index in subset]).tolist()
+        moved = part.transpose([*range(n_stacked), *(n_stacked + axis for axis in order)])
+        parts[frozenset(subset)] = moved
+    for done, attribute in enumerate(reversed(kept)):
+        own = set(tree_of[attribute].numbers) if attribute in tree_of else {attribute}
+        grown = {}
+        for subset, part in parts.items():
+            if subset & own:
+                continue
+            of_blocks = {
+                number: np.moveaxis(parts[subset | {number}], -1 - done, -1)
+                for number in own
+                if subset | {number} in parts
+            }
+            if attribute in tree_of:
+                values = tree_of[attribute].spread_down(attribute, part, of_blocks, strategies)
+            else:
+                strategy = strategies.get(attribute)
+                share = 1 / int(sizes[attribute]) if strategy is None else strategy.reference
+                values = part[..., None] * share + of_blocks[attribute]
+            grown[subset] = np.moveaxis(values, -1, -1 - done)
+        parts = grown
+    values = parts[frozenset()]
     stack = values.shape[: values.ndim - len(kept)]
     return values.reshape([*stack, *(int(sizes[attribute]) for attribute in attributes)])
 
@@ -150,12 +198,19 @@ def residuals_within(closure: Closure, attributes: Sequence[int]) -> dict[Attrib
     Raises `WorkloadError` if no table of the plan holds them together.
     """
     kept = [attribute for attribute in attributes if closure.sizes[attribute] > 1]
-    if closure.find(kept) is None:
+    in_trees = {index: tree for tree in closure.trees for index in kept if index in tree.of_tables}
+    choices = [
+        (None, *(in_trees[index].within(index) if index in in_trees else (index,)))
+        for index in kept
+    ]
+    finest = [own[-1] for own in choices]
+    if closure.find(sorted(index for index in finest if index is not None)) is None:
         raise WorkloadError(
             "The plan holds no table with these attributes together, so it says nothing about "
             "them; add such a table to the workload."
         )
-    subsets = [subset for order in range(len(kept) + 1) for subset in combinations(kept, order)]
+    chosen = ([index for index in choice if index is not None] for choice in product(*choices))
+    subsets = sorted((tuple(sorted(subset)) for subset in chosen), key=lambda one: (len(one), one))
     residuals = {subset: closure.find(subset) for subset in subsets}
     return {subset: residual for subset, residual in residuals.items() if residual is not None}
 
@@ -178,29 +233,46 @@ class MarginalNoise:
     attributes     ascending indices
     strategies     how attributes are measured that are not by single values
     sigma_squared  σ² of the residual of every subset, without single-valued attributes
+    trees          of attributes at several levels, which are in subsets by their blocks
     """
 
     domain: Domain
     attributes: AttributeIndices
     strategies: Mapping[int, Strategy]
     sigma_squared: Mapping[AttributeIndices, float]
+    trees: Sequence[LevelTree] = ()
 
     @cached_property
     def variances(self) -> np.ndarray:
         """The variance of every cell, one axis an attribute."""
         sizes = self.domain.sizes
         several = [attribute for attribute in self.attributes if sizes[attribute] > 1]
-        variances = np.zeros((2,) * len(several))
+        numbers = [self._numbers(attribute) for attribute in several]
+        variances = np.zeros([1 + len(own) for own in numbers])
         for subset, sigma_squared in self.sigma_squared.items():
-            variances[tuple(int(attribute in subset) for attribute in several)] = sigma_squared
+            place = tuple(
+                next((1 + own.index(index) for index in subset if index in own), 0)
+                for own in numbers
+            )
+            variances[place] = sigma_squared
         for attribute in several:
             strategy = self.strategies.get(attribute)
             size = int(sizes[attribute])
-            moments = strategy.value_moments if strategy else Moments.of_single_values(size)
-            variances = np.tensordot(
-                variances, np.stack([moments.total, moments.spread]), axes=(0, 0)
-            )
+            if (tree := self._tree(attribute)) is not None:
+                factors = tree.squares(attribute, self.strategies)
+            else:
+                moments = strategy.value_moments if strategy else Moments.of_single_values(size)
+                factors = np.stack([moments.total, moments.spread])
+            variances = np.tensordot(variances, factors, axes=(0, 0))
         return variances.reshape([int(sizes[attribute]) for attribute in self.attributes])
+
+    def _tree(self, attribute: int) -> LevelTree | None:
+        return next((tree for tree in self.trees if attribute in tree.of_tables), None)
+
+    def _numbers(self, attribute: int) -> tuple[int, ...]:
+        """What stands for the attribute in subsets."""
+        tree = self._tree(attribute)
+        return (attribute,) if tree is None else tree.numbers
 
     def vectors(self, where: Where) -> dict[int, np.ndarray]:
         """The vector of each attribute in a product query, float64[n_i]; ones if not named.
@@ -239,9 +311,16 @@ class MarginalNoise:
 
         left, right: a vector q_i float64[n_i] for each attribute of A
         """
-        inside, outside = {}, {}
+        inside, outside = {}, {}  # by what stands for the attribute in subsets
         for attribute, one in left.items():
             other, strategy = right[attribute], self.strategies.get(attribute)
+            if (tree := self._tree(attribute)) is not None:
+                of_one = tree.of_query(attribute, one, self.strategies)
+                of_other = tree.of_query(attribute, other, self.strategies)
+                outside[attribute] = float(of_one[0][0] * of_other[0][0])
+                for number, own, others in zip(tree.numbers, of_one[1:], of_other[1:], strict=True):
+                    inside[number] = float(own @ others)
+                continue
             if strategy is not None:
                 decoding = strategy.decoding  # not D Dᵀ: a variance must not round to below 0
                 inside[attribute] = float((one @ decoding) @ (other @ decoding))
@@ -255,7 +334,8 @@ class MarginalNoise:
         covariance = 0.0
         for subset, factor in self.sigma_squared.items():
             for attribute in left:
-                factor *= inside[attribute] if attribute in subset else outside[attribute]
+                own = [index for index in self._numbers(attribute) if index in subset]
+                factor *= inside[own[0]] if own else outside[attribute]
             covariance += factor
         return float(covariance)
 

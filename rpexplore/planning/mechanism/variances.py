@@ -1,5 +1,6 @@
 """Variances of tables and of their cells, without going through the cells."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from rpexplore.common.numbers import read_only
+from rpexplore.common.numbers import distinct_rows, read_only
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
@@ -129,14 +130,20 @@ class CellVariances:
         if self.workload.is_marginals:  # all cells of a table are alike
             rows = np.zeros_like(self.workload.members, dtype=np.int64)
             return ExtremeCells(self.closure.variances(sigma_squared), rows)
+        if self.closure.trees:
+            return self._extremes_of_levels(sigma_squared, largest=True)
         return self._extremes(sigma_squared, self._least_accurate)
 
     def most_accurate(self, sigma_squared: np.ndarray) -> ExtremeCells:
         """A most accurate cell of each table."""
+        if self.closure.trees:
+            return self._extremes_of_levels(sigma_squared, largest=False)
         return self._extremes(sigma_squared, self._most_accurate)
 
     def map(self, tables: np.ndarray, rows: np.ndarray) -> "CellVarianceMap":
         """The map of variances of single cells: of these tables, at these rows."""
+        if self.closure.trees:
+            return self._map_of_levels(tables, rows)
         indices, parts = [], []
         for chosen, columns, axes in self.closure.by_order(self.workload, tables):
             factors = np.ones((len(chosen), 1))
@@ -154,6 +161,9 @@ class CellVariances:
 
     def variances_of(self, table: int, sigma_squared: np.ndarray) -> np.ndarray:
         """The variance of every cell of one table, one axis an attribute; read-only."""
+        if self.closure.trees:
+            variances, axes = self._of_levels(table, sigma_squared)
+            return variances[np.ix_(*(axis.of_rows for axis in axes))]
         (_, columns, axes) = next(self.closure.by_order(self.workload, np.array([table])))
         bases = self.workload.attribute_basis_index[table].tolist()
         of_axes = [self.moments[basis] for basis in bases if basis >= 0]
@@ -165,6 +175,86 @@ class CellVariances:
             else:  # a single value has no residual, but its basis may have several rows
                 variances = np.multiply.outer(variances, total)
         return np.broadcast_to(variances, [len(of_axis.total) for of_axis in of_axes])
+
+    # ---- where attributes are in tables at several levels
+
+    def _axes(self, table: int) -> "list[_Axis]":
+        """How noise gets in along each axis of a table."""
+        bases = self.workload.attribute_basis_index[table]
+        return [self._axis_of(int(basis)) for basis in bases if basis >= 0]
+
+    def _axis_of(self, basis: int) -> "_Axis":
+        if basis not in self._known_axes:
+            attribute = self.workload.attribute_bases[basis][0]
+            trees = [tree for tree in self.closure.trees if attribute in tree.of_tables]
+            if trees:
+                numbers = trees[0].numbers
+                factors = trees[0].squares(attribute, self.closure.strategies)
+            else:
+                numbers = (attribute,)
+                of_basis = self.moments[basis]
+                factors = np.stack([of_basis.total, of_basis.spread])
+            self._known_axes[basis] = _Axis.of(numbers, factors)
+        return self._known_axes[basis]
+
+    @cached_property
+    def _known_axes(self) -> "dict[int, _Axis]":
+        return {}
+
+    def _places(self, table: int, axes: "Sequence[_Axis]") -> tuple[np.ndarray, list[np.ndarray]]:
+        """The residuals of a table, and the place of each along every axis: int64[m] each."""
+        residuals = self.closure.subsets(table)
+        members = self.closure.members[residuals]
+        return residuals, [axis.places(members) for axis in axes]
+
+    def _of_levels(self, table: int, sigma_squared: np.ndarray) -> "tuple[np.ndarray, list[_Axis]]":
+        """The variances of a table at the distinct rows of each axis, and these axes."""
+        axes = self._axes(table)
+        if math.prod(axis.factors.shape[1] for axis in axes) > _MOST_COMBINED:
+            raise PlanError(
+                f"The table {self.workload.describe(table)} has so many groups on different levels "
+                "that its least accurate cell cannot be computed; use fewer of them."
+            )
+        residuals, places = self._places(table, axes)
+        variances = np.zeros([len(axis.factors) for axis in axes])
+        np.put(
+            variances,
+            np.ravel_multi_index(places, variances.shape) if axes else 0,
+            sigma_squared[residuals],
+        )
+        for axis in axes:
+            variances = np.tensordot(variances, axis.factors, axes=(0, 0))
+        return variances, axes
+
+    def _extremes_of_levels(self, sigma_squared: np.ndarray, *, largest: bool) -> ExtremeCells:
+        found = np.empty(len(self.workload))
+        rows = np.zeros_like(self.workload.members, dtype=np.int64)
+        for table in range(len(self.workload)):
+            variances, axes = self._of_levels(table, sigma_squared)
+            flat = int(np.argmax(variances) if largest else np.argmin(variances))
+            found[table] = variances.reshape(-1)[flat]
+            at = np.unravel_index(flat, variances.shape) if axes else ()
+            for axis_number, (axis, place) in enumerate(zip(axes, at, strict=True)):
+                rows[table, axis_number] = axis.first_rows[place]
+        return ExtremeCells(found, rows)
+
+    def _map_of_levels(self, tables: np.ndarray, rows: np.ndarray) -> "CellVarianceMap":
+        columns, data, lengths = [], [], []
+        for table, cell in zip(tables.tolist(), rows, strict=True):
+            axes = self._axes(table)
+            residuals, places = self._places(table, axes)
+            factors = np.ones(len(residuals))
+            for axis, place, row in zip(axes, places, cell, strict=False):
+                factors = factors * axis.factors[place, axis.of_rows[row]]
+            columns.append(residuals)
+            data.append(factors)
+            lengths.append(len(residuals))
+        starts = np.cumsum([0, *lengths])
+        matrix = sparse.csr_array(
+            (np.concatenate(data), np.concatenate(columns), starts),
+            shape=(len(tables), len(self.closure)),
+        )
+        return CellVarianceMap(matrix, self.closure.privacy_cost_factor)
 
     # ---- inside
 
@@ -232,6 +322,32 @@ class CellVariances:
             step = max(_AT_ONCE // int(combined[order[start]]), 1)
             for first in range(start, stop, step):
                 yield order[first : min(first + step, stop)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Axis:
+    """How the noise of the total and of each block gets into the values along one axis of a table.
+
+    numbers     what stands for the blocks in residuals
+    factors     float64[1 + n_blocks, m]: of the total, then of the blocks, at m distinct rows
+    of_rows     int64[n_rows]: which of these each row is
+    first_rows  int64[m]: the first row of each
+    """
+
+    numbers: tuple[int, ...]
+    factors: np.ndarray
+    of_rows: np.ndarray
+    first_rows: np.ndarray
+
+    @classmethod
+    def of(cls, numbers: tuple[int, ...], factors: np.ndarray) -> "_Axis":
+        first, of_rows = distinct_rows([*factors])
+        return cls(numbers, factors[:, first], of_rows, first)
+
+    def places(self, members: np.ndarray) -> np.ndarray:
+        """Which row of `factors` each residual has: int64[m]; members: int32[m, max_order]."""
+        own = members - self.numbers[0] + 1
+        return np.max(np.where((own > 0) & (own <= len(self.numbers)), own, 0), axis=1, initial=0)
 
 
 @dataclass(frozen=True, eq=False)

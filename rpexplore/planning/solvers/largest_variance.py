@@ -266,7 +266,7 @@ def symmetric_solution(
 def _kinds(cells: CellVariances, table_weights: np.ndarray) -> _Kinds | None:
     """Kinds such that swapping attributes of one changes nothing; None if these are too many."""
     workload, closure = cells.workload, cells.closure
-    if any(len(bases) > 1 for bases in workload.bases):
+    if closure.trees or any(len(bases) > 1 for bases in workload.bases):
         return None
     used = set(workload.members.ravel().tolist())
     described = [
@@ -369,7 +369,7 @@ def minimise_max_cell_variance(
                 start=prices,
                 on_progress=on_progress,
             )
-        solution = _of_cells(
+        solution = minimise_over_cells(
             cells.map(indices, np.zeros_like(cells.workload.members[indices])),
             table_weights[indices],
             privacy_cost,
@@ -425,7 +425,7 @@ def _over_cells(
     best, best_tables, best_rows = None, tables, rows
     best_value, gap = np.inf, 1.0
     for _ in range(_MOST_PASSES):
-        solution = _of_cells(
+        solution = minimise_over_cells(
             cells.map(tables, rows),
             table_weights[tables],
             privacy_cost,
@@ -460,7 +460,7 @@ def _over_cells(
     return replace(best, sigma_squared=sigma_squared, shadow_prices=of_tables, cells=of_cells)
 
 
-def _of_cells(
+def minimise_over_cells(
     of_cells: CellVarianceMap,
     weights: np.ndarray,
     privacy_cost: float,

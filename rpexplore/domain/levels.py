@@ -1,0 +1,226 @@
+"""Levels: groups of an attribute's values that tables have in its place, such as bands of ages.
+
+A codebook states them beside the values, in one of these forms:
+
+    "five-year": 5                          so many numbers together, from multiples of so many on
+    "adult": "0-17, 18+"                    bands of numbers
+    "continent": {"Europe": ["DE", "FR"]}   values by the name of their group
+    "school": ["no", "no", "yes", …]        for each value the name of its group
+
+Tables name them behind the attribute: age@five-year. A level is an attribute of its own there, with
+a value for each group, whose records are counted by the attribute's values.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
+
+from rpexplore.common.numbers import shown, shown_few, shown_value, whole_number
+from rpexplore.common.text import is_text
+from rpexplore.errors import DomainError
+
+if TYPE_CHECKING:
+    from rpexplore.domain.attribute import Attribute, Values
+
+AT = "@"
+"""Between an attribute and its level, in the name that tables have."""
+
+_BAND = re.compile(r"\s*(-?[0-9.]+)\s*(?:(\+)|(?:-|–|to|\.\.)\s*(-?[0-9.]+))?\s*")
+
+
+@dataclass(frozen=True)
+class Level:
+    """Groups of an attribute's values, each value in one of them.
+
+    name    what tables name behind the attribute's name: "five-year"
+    groups  for each value the name of the group that it lies in
+    """
+
+    name: str
+    groups: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not is_text(self.name) or not self.name.strip() or AT in self.name:
+            raise DomainError(
+                f"The name of a level must be a text without {AT!r}, got {shown(self.name)!r}; "
+                "rename it."
+            )
+        object.__setattr__(self, "name", normalize("NFC", self.name.strip()))
+        if not isinstance(self.groups, list | tuple):
+            raise DomainError(
+                f"The level {self.name!r} must name a group for each value, got "
+                f"{shown_value(self.groups)}."
+            )
+        for group in self.groups:
+            if not is_text(group) or not group.strip():
+                raise DomainError(
+                    f"The groups of level {self.name!r} must be texts that are not empty, got "
+                    f"{shown_value(group)}."
+                )
+        groups = tuple(normalize("NFC", group.strip()) for group in self.groups)
+        object.__setattr__(self, "groups", groups)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The groups, in the order of their first values."""
+        return tuple(dict.fromkeys(self.groups))
+
+    def check(self, name: str, n_values: int) -> None:
+        """Raise `DomainError` unless it groups the values of an attribute of this name and size."""
+        whose = f"The level {self.name!r} of attribute {name!r}"
+        if len(self.groups) != n_values:
+            raise DomainError(
+                f"{whose} must name a group for each of its {n_values:,} values, got "
+                f"{len(self.groups):,}."
+            )
+        n_groups = len(set(self.groups))
+        if n_groups == 1:
+            raise DomainError(
+                f"{whose} has one group of all values, which is the total; leave it out."
+            )
+        if n_groups == n_values:
+            raise DomainError(
+                f"{whose} has a group for every value, which are the values themselves; leave it "
+                "out."
+            )
+
+
+def levels_from_json(stated: Any, values: "Values") -> tuple[Level, ...]:
+    """The levels that a codebook states for an attribute with these values.
+
+    Raises `DomainError` for a level that cannot be made of them.
+    """
+    if not isinstance(stated, dict):
+        raise DomainError(
+            f'"levels" must be an object of levels by their names, got {shown_value(stated)}.'
+        )
+    return tuple(Level(name, groups_of(name, said, values)) for name, said in stated.items())
+
+
+def groups_of(name: str, stated: Any, values: "Values") -> tuple[str, ...]:
+    """The group of each value, from one of the forms in which a level can be stated."""
+    if isinstance(stated, Mapping):
+        return _from_lists(name, stated, values)
+    if isinstance(stated, str):
+        return _from_bands(name, stated, values)
+    if isinstance(stated, int | float) and not isinstance(stated, bool):
+        return _from_width(name, stated, values)
+    return stated  # checked by `Level`
+
+
+def _from_lists(name: str, stated: Mapping[str, Any], values: "Values") -> tuple[str, ...]:
+    from rpexplore.domain.attribute import Attribute
+
+    known = Attribute("values", values)
+    places = {text: index for index, text in enumerate(known.stored_values())}
+    groups: dict[int, str] = {}
+    for group, listed in stated.items():
+        if not isinstance(listed, list | tuple):
+            raise DomainError(
+                f"The group {group!r} of level {name!r} must be a list of values, got "
+                f"{shown_value(listed)}."
+            )
+        for value in listed:
+            text = str(value)
+            if text not in places:
+                raise DomainError(
+                    f"The level {name!r} has {text!r} in the group {group!r}, which is no value of "
+                    "the attribute."
+                )
+            if places[text] in groups:
+                raise DomainError(
+                    f"The level {name!r} has the value {text!r} in two groups, "
+                    f"{groups[places[text]]!r} and {group!r}; keep it in one."
+                )
+            groups[places[text]] = group
+    if missing := [text for text, place in places.items() if place not in groups]:
+        raise DomainError(
+            f"The level {name!r} has no group for {shown_few(missing)}; name one for every value."
+        )
+    return tuple(groups[place] for place in range(len(places)))
+
+
+def _from_bands(name: str, stated: str, values: "Values") -> tuple[str, ...]:
+    """The groups of bands such as "0-17, 18-64, 65+"; cells for missing numbers stay themselves."""
+    ends = _ends_of_values(name, values)
+    bands: list[tuple[str, float, float]] = []
+    for text in stated.split(","):
+        match = _BAND.fullmatch(text)
+        if match is None:
+            raise DomainError(
+                f"The level {name!r} must be bands such as 0-17, 18-64, 65+, got {text.strip()!r}."
+            )
+        low = float(match[1])
+        high = float("inf") if match[2] else float(match[3] if match[3] else match[1])
+        bands.append((text.strip(), low, high))
+    groups = []
+    for lowest, highest in ends:
+        holding = [text for text, low, high in bands if low <= lowest and highest <= high]
+        if len(holding) != 1:
+            cell = f"{lowest:g}" if lowest == highest else f"{lowest:g} to {highest:g}"
+            how = "no band" if not holding else f"two bands, {holding[0]} and {holding[1]}"
+            raise DomainError(
+                f"The level {name!r} has {cell} in {how}; every value must lie in one band, from "
+                "its first number to its last."
+            )
+        groups.append(holding[0])
+    return (*groups, *_missing_labels(values))
+
+
+def _from_width(name: str, stated: float, values: "Values") -> tuple[str, ...]:
+    """The groups of so many numbers together, which begin at multiples of so many."""
+    width = whole_number(stated)
+    if width is None or width < 2:
+        raise DomainError(
+            f"The width of level {name!r} must be a whole number of at least 2, got {stated!r}."
+        )
+    ends = _ends_of_values(name, values)
+    members: dict[float, list[tuple[float, float]]] = {}
+    for lowest, highest in ends:
+        if lowest // width != highest // width:
+            raise DomainError(
+                f"The level {name!r} of width {width} would split the value {lowest:g} to "
+                f"{highest:g}; take a multiple of the values' own width."
+            )
+        members.setdefault(lowest // width, []).append((lowest, highest))
+    labels = {
+        place: f"{own[0][0]:g} to {own[-1][1]:g}" if own[0][0] != own[-1][1] else f"{own[0][0]:g}"
+        for place, own in members.items()
+    }
+    return (*(labels[lowest // width] for lowest, _ in ends), *_missing_labels(values))
+
+
+def _ends_of_values(name: str, values: "Values") -> list[tuple[float, float]]:
+    """The lowest and the highest number of each value, of whole numbers and bins."""
+    from rpexplore.domain.attribute import Bins, Integers
+
+    if isinstance(values, Integers):
+        firsts = range(values.minimum, values.maximum + 1, values.step)
+        return [(first, min(first + values.step - 1, values.maximum)) for first in firsts]
+    if isinstance(values, Bins):
+        return list(pairwise(values.edges))
+    raise DomainError(
+        f"The level {name!r} states numbers, and the values are texts; list the values of each "
+        "group."
+    )
+
+
+def _missing_labels(values: Any) -> Sequence[str]:
+    return values.missing_labels
+
+
+def levels_of_groups(attribute: "Attribute") -> tuple[Level, ...]:
+    """A level for each depth of the attribute's groups; none unless every value lies as deep."""
+    depths = set(map(len, attribute.groups))
+    if len(depths) != 1:
+        return ()
+    (depth,) = depths
+    names = ["groups"] if depth == 1 else [f"groups {number + 1}" for number in range(depth)]
+    made = [
+        Level(name, tuple(" > ".join(path[: number + 1]) for path in attribute.groups))
+        for number, name in enumerate(names)
+    ]
+    return tuple(level for level in made if 1 < len(level.labels) < attribute.size)

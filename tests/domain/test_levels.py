@@ -1,0 +1,87 @@
+"""Levels of attributes in codebooks, and as attributes of tables."""
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.domain.attribute import Bins, Categories, Integers
+from rpexplore.domain.levels import groups_of
+from rpexplore.errors import DomainError, WorkloadError
+
+AGES = {"name": "age", "type": "integer", "constraints": {"minimum": 3, "maximum": 19}}
+COUNTRIES = {"name": "country", "type": "string", "constraints": {"enum": ["DE", "FR", "BR"]}}
+
+
+def domain_of(field: dict, **levels) -> rp.Domain:
+    return rp.Domain.from_schema({"fields": [{**field, "levels": levels}]})
+
+
+@pytest.mark.parametrize(
+    ("stated", "values", "groups"),
+    [
+        (5, Integers(3, 11), ["3 to 4"] * 2 + ["5 to 9"] * 5 + ["10 to 11"] * 2),
+        ("0-1, 2+", Integers(0, 3), ["0-1", "0-1", "2+", "2+"]),
+        ("0-20, 20-30", Bins((0, 10, 20, 30)), ["0-20", "0-20", "20-30"]),
+        (2, Integers(0, 2, missing=(("-9", "refused"),)), ["0 to 1", "0 to 1", "2", "refused"]),
+        ({"Europe": ["FR", "DE"], "other": ["BR"]}, Categories(("DE", "FR", "BR")),
+         ["Europe", "Europe", "other"]),
+    ],
+)  # fmt: skip
+def test_the_forms_of_a_level(stated, values, groups):
+    assert list(groups_of("level", stated, values)) == groups
+
+
+@pytest.mark.parametrize(
+    ("field", "stated", "message"),
+    [
+        (AGES, "0-9, 11-19", "has 10 in no band"),
+        (AGES, "0-10, 10-19", "has 10 in two bands, 0-10 and 10-19"),
+        (AGES, "young, old", "must be bands such as 0-17, 18-64, 65., got 'young'"),
+        (AGES, 1, "width of level 'x' must be a whole number of at least 2"),
+        (AGES, 50, "has one group of all values"),
+        (AGES, ["a", "b"], "a group for each of its 17 values, got 2"),
+        ({**AGES, "constraints": {"minimum": 0, "maximum": 19, "step": 5}}, 7, "would split"),
+        (COUNTRIES, {"Europe": ["DE", "FR"]}, "has no group for 'BR'"),
+        (COUNTRIES, {"a": ["DE", "FR"], "b": ["FR", "BR"]}, "'FR' in two groups, 'a' and 'b'"),
+        (COUNTRIES, {"a": ["DE", "US"], "b": ["FR", "BR"]}, "'US' in the group 'a', which is no"),
+        (COUNTRIES, ["a", "b", "c"], "a group for every value"),
+        (COUNTRIES, "0-3", "states numbers, and the values are texts"),
+    ],
+)
+def test_a_level_that_cannot_be_made_is_refused_by_name(field, stated, message):
+    with pytest.raises(DomainError, match=message):
+        domain_of(field, x=stated)
+
+
+def test_a_codebook_with_levels_is_written_and_read_again(tmp_path):
+    domain = domain_of(AGES, five=5, adult="0-17, 18+")
+    domain.save(tmp_path / "codebook.json")
+    assert rp.Domain.load(tmp_path / "codebook.json") == domain
+    assert rp.Domain.from_schema(domain.with_levels.to_schema()) == domain
+    with pytest.raises(DomainError, match="has levels, which a CSV codebook cannot say"):
+        domain.save(tmp_path / "codebook.csv")
+
+
+def test_tables_have_levels_behind_the_attributes():
+    groups = [["Europe"], ["Europe"], ["America"]]
+    schema = {
+        "fields": [{**AGES, "levels": {"adult": "0-17, 18+"}}, {**COUNTRIES, "groups": groups}]
+    }
+    domain = rp.Domain.from_schema(schema).with_levels
+    assert domain.names == ("age", "country", "age@adult", "country@groups")
+    assert domain["country@groups"].labels() == ["Europe", "America"]
+    assert domain.columns.tolist() == [0, 1, 0, 1]
+    assert domain.n_cells == 17 * 3
+    assert domain.of_records == rp.Domain.from_schema(schema)
+
+
+def test_tables_up_to_an_order_have_levels_where_they_are_named():
+    domain = rp.Domain.from_schema({"fields": [{**AGES, "levels": {"five": 5}}, COUNTRIES]})
+    assert rp.Workload.all_up_to(domain, 2).tables[-1] == ("age", "country")
+    with_level = rp.Workload.all_up_to(domain, 2, containing=["age@five"])
+    assert with_level.tables == [("age@five",), ("country", "age@five")]
+
+
+def test_a_table_with_two_levels_of_an_attribute_is_refused():
+    domain = domain_of(AGES, five=5, adult="0-17, 18+")
+    with pytest.raises(WorkloadError, match="has the attribute 'age' at two levels"):
+        rp.Workload.of(domain, [("age@adult", "age@five")])
