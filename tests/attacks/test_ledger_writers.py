@@ -591,3 +591,21 @@ def test_a_ledger_of_version_1_is_read_and_renewed_by_its_owner(ledger, data, po
     assert len(ledger.account(data).entries) == 2
     with pytest.raises(LedgerError, match="is there already"):
         made.create()
+
+
+def test_a_ledger_of_version_2_is_renewed_and_its_roles_keep_their_rights(ledger, data, postgres):
+    """There the server saw no paths, and other functions were in place of the present ones."""
+    ledger.book(data, PLAN, "out")
+    postgres.run(
+        "SET client_min_messages = error",
+        "CREATE OR REPLACE FUNCTION rpexplore_ledger.connected(given text[]) RETURNS text[] "
+        "LANGUAGE sql AS 'SELECT given'",
+        "DROP FUNCTION rpexplore_ledger.places_of, rpexplore_ledger.around",
+        "UPDATE rpexplore_ledger.version SET version = 2",
+    )
+    assert len(ledger.account(data).entries) == 1
+    with pytest.raises(LedgerError, match=r"has version 2.*have its owner renew it"):
+        ledger.book(data, PLAN, "out")
+    assert LedgerDatabase(OWNER).create() == "renewed"
+    ledger.book(data, PLAN, "out")
+    assert len(ledger.account(data).entries) == 2
