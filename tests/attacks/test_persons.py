@@ -23,6 +23,7 @@ from tests.data.engines.servers import in_duckdb
 DOMAIN = Domain((Attribute("sex", Categories(("f", "m"))),))
 WHO_IS_WHO, WHOSE = "leave open who is who", "does not say of every record whose"
 
+UUID = "550e8400-e29b-41d4-a716-44665544000a"
 # Two ids as texts, and what becomes of them: how many persons they are, or why they are refused.
 WAYS = [
     (("7", "7.0"), 1),
@@ -41,6 +42,12 @@ WAYS = [
     (("12-3", "12-03"), 2),
     (("550e8400-e29b", "550e8400-E29b"), 2),
     (("0x1f", " 0x1f"), 1),
+    ((UUID, f" {UUID}"), 1),
+    ((UUID.upper(), f"{UUID.upper()}\n"), 1),
+    ((UUID.upper(), UUID.upper().replace("A", "B")), 2),
+    ((UUID, UUID.upper()), WHO_IS_WHO),
+    ((f" {UUID.upper()}", UUID.replace("e", "E")), WHO_IS_WHO),
+    (("0", "000"), WHO_IS_WHO),
     (("9" * 30, "9" * 29 + "8"), 2),
     (("7", "07"), WHO_IS_WHO),
     (("+7", "7"), WHO_IS_WHO),
