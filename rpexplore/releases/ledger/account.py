@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -60,6 +61,7 @@ KINDS: dict[str, dict[str, Any]] = {
 _OPTIONAL = {
     "elsewhere": {"ledger_id": str, "record_rho": str | None, "limit": str | None, "demands": list}
 }
+_MOST_KEPT = 1 << 14  # events that were read, for the next look
 IN_APPROVAL = ("sha256", "name", "key", "approved")
 
 
@@ -124,6 +126,13 @@ def checked(event: Event) -> Event:
     return event
 
 
+@lru_cache(maxsize=_MOST_KEPT)
+def _checked_content(kind: str, text: str) -> Mapping[str, Any]:
+    """What an event of this kind holds by its text; a release reads a ledger several times."""
+    return checked(Event(0, kind, loads(text))).content
+
+
+@lru_cache(maxsize=_MOST_KEPT)
 def amount_of(text: str) -> Fraction:
     """An amount in an event; raises `BudgetError` for a text that is none."""
     return exact_fraction(text, "the amount in the ledger")
@@ -480,7 +489,7 @@ class EventChain:
             if number != len(self.events) + 1 or digest != stated:
                 break
             with refusing(LedgerError, f"Entry {number} of the ledger {ledger!r} cannot be read"):
-                self.events.append(checked(Event(number, kind, loads(text), digest)))
+                self.events.append(Event(number, kind, _checked_content(kind, text), digest))
             self.digest = digest
         else:
             if [tuple(row) for row in last] == [(len(self.events), self.digest)]:
