@@ -120,9 +120,10 @@ def _traces(part: pd.DataFrame, whole: pd.DataFrame, measure: Measure) -> list[d
 
 def _as_short(numbers: pd.Series) -> np.ndarray:
     """The numbers in half of the bytes, unless some are too large or too small for that."""
-    limits, sizes = np.finfo(np.float32), np.abs(numbers[numbers != 0])
-    is_short = sizes.between(limits.tiny, limits.max).all()
-    return numbers.to_numpy(dtype="float32" if is_short else "float64")
+    given, limits = numbers.to_numpy(dtype="float64"), np.finfo(np.float32)
+    sizes = np.abs(given[given != 0])
+    is_short = np.all((sizes >= limits.tiny) & (sizes <= limits.max))
+    return given.astype("float32") if is_short else given
 
 
 def _figure(

@@ -91,12 +91,12 @@ def test_codes_are_kept_where_they_can_be_identifiers(values, expected):
 
 
 def test_notes_on_rows_are_attributes_of_observations(tmp_path):
-    impossible = [{"age": ["young"], "married": ["yes"]}]
     attributes = (
         rp.Attribute("age", rp.Categories(("young", "old"))),
         rp.Attribute("married", rp.Categories(("yes", "no"))),
     )
-    domain = rp.Domain(attributes, impossible)
+    impossible = [{"age": "young", "married": "yes"}]
+    domain = rp.Domain(attributes, impossible)  # pyright: ignore[reportArgumentType]
     plan = rp.plan(rp.Request(tables=rp.Workload.all_up_to(domain, 2), budget=rp.Budget(rho=1)))
     records = pd.DataFrame({"age": ["young", "old"] * 50, "married": "no"})
     rp.release(plan, records, tmp_path / "out", name="x", ledger=tmp_path / "ledger.sqlite")
@@ -106,5 +106,5 @@ def test_notes_on_rows_are_attributes_of_observations(tmp_path):
     for file in sorted(folder.glob("*.csv")):
         (dataset,) = get_datasets(file, folder / "structure.xml", validate=True)
         assert dataset.structure is not None
-        notes += [*dataset.data.get("NOTE", [])]
+        notes += [*dataset.data.get("NOTE", pd.Series())]
     assert len([note for note in notes if note == IMPOSSIBLE_NOTE]) == 1
