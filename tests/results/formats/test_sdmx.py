@@ -106,5 +106,6 @@ def test_notes_on_rows_are_attributes_of_observations(tmp_path):
     for file in sorted(folder.glob("*.csv")):
         (dataset,) = get_datasets(file, folder / "structure.xml", validate=True)
         assert dataset.structure is not None
-        notes += [*dataset.data.get("NOTE", pd.Series())]
+        if "NOTE" in dataset.data:
+            notes += [*dataset.data["NOTE"]]
     assert len([note for note in notes if note == IMPOSSIBLE_NOTE]) == 1
