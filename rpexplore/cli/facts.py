@@ -403,6 +403,15 @@ def account_facts(account: Account, factor: int) -> dict[str, Any]:
         "spent_rho": exact_text(account.spent_record_rho * factor),
         "limit_rho": None if limit is None else exact_text(limit * factor),
         "approval_demands": [asdict(demand) for demand in account.approval_demands],
+        "forgotten_ledgers": [
+            {
+                "ledger": lost.ledger.name,
+                "spent_rho": exact_text(lost.record_rho * factor),
+                "user": lost.user,
+                "noted": lost.noted,
+            }
+            for lost in account.forgotten
+        ],
     }
 
 
@@ -416,6 +425,12 @@ def account_text(account: Account, ledger: str) -> str:
         f"Spent   {rho_text(account.spent_record_rho)} for one record\n"
         f"Limit   {limit_text}{one_line(account.limit_source)}"
     )
+    for lost in account.forgotten:
+        known = rho_text(lost.record_rho) if lost.record_rho else "nothing"
+        text += (
+            f"\nLost    {one_line(lost.ledger.name)}, given up at {lost.noted[:16]} by "
+            f"{one_line(lost.user)}; {known} is known to be spent there"
+        )
     for demand in account.approval_demands:
         listed = "; ".join(map(one_line, demand.names))
         text += f"\nNeeds   approvals of the plan by {plural(demand.n, 'person')} of: {listed}"

@@ -141,6 +141,15 @@ _LEDGER = (
     "The ledger: a file, or postgresql:NAME for one in PostgreSQL, by the name of a connection; "
     "else the file in the folder of the data."
 )
+_FORGET_LEDGER = (
+    "Give up a ledger that these data were charged in and that is lost for good. What is known of "
+    "it is kept: what was spent, the strictest limit, every demand for approvals. The entry says "
+    "who gave it up."
+)
+_MERGE_LEDGER = (
+    "Take over all entries of another ledger into the one of --ledger, each once, with the "
+    "strictest limits and every demand; the other one is closed then. Takes no data."
+)
 _CREATE_LEDGER = (
     "Make or renew the tables of a ledger in PostgreSQL, as their owner; takes no data."
 )
@@ -448,6 +457,8 @@ LimitForRecord = Annotated[
     str | None,
     _option("X", "Set the budget limit: ρ over all releases, for one record; none lifts it."),
 ]
+ForgetLedger = Annotated[str | None, _option("LEDGER", _FORGET_LEDGER, "--forget")]
+MergeLedger = Annotated[str | None, _option("LEDGER", _MERGE_LEDGER, "--merge")]
 CreateLedger = Annotated[bool, _flag("--create", _CREATE_LEDGER)]
 GrantLedger = Annotated[
     list[str] | None,

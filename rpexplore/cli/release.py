@@ -13,6 +13,7 @@ from rpexplore.cli.console import (
     say_privately,
     say_result,
 )
+from rpexplore.common.text import plural
 from rpexplore.errors import DataError, RpexploreError
 
 if TYPE_CHECKING:
@@ -191,6 +192,8 @@ def ledger(
     table: options.DatabaseTable = None,
     ledger: options.Ledger = None,
     limit_record_rho: options.LimitForRecord = None,
+    forget: options.ForgetLedger = None,
+    merge: options.MergeLedger = None,
     create: options.CreateLedger = False,
     grant: options.GrantLedger = None,
     grant_limits: options.GrantLimits = None,
@@ -207,15 +210,21 @@ def ledger(
     from rpexplore.cli.facts import account_facts, account_text
     from rpexplore.common.numbers import exact_fraction, exact_text
     from rpexplore.releases.approvals import ApprovalDemand
-    from rpexplore.releases.ledger.overlaps import ledger_of
+    from rpexplore.releases.ledger.ledger import Ledger
+    from rpexplore.releases.ledger.overlaps import ledger_of, refuse_among_records
 
+    given = {
+        "DATA": data,
+        "--database": database,
+        "--limit-record-rho": limit_record_rho,
+        "--require-approvals": require_approvals,
+        "--forget": forget,
+    }
+    if merge is not None:
+        others = {"--create": create, "--grant": grant, "--grant-limits": grant_limits}
+        _merge_ledgers(ledger, merge, given | others, as_json)
+        return
     if create or grant or grant_limits:
-        given = {
-            "DATA": data,
-            "--database": database,
-            "--limit-record-rho": limit_record_rho,
-            "--require-approvals": require_approvals,
-        }
         roles = tuple(grant or ()), tuple(grant_limits or ())
         _create_ledger(ledger, create, roles, given, as_json)
         return
@@ -225,7 +234,12 @@ def ledger(
     elif approvals is not None:
         raise RpexploreError("--approvals N goes with --require-approvals FILE; name the list.")
     source = inputs.source_from_options(data, database, table)
-    book = ledger_of(source, ledger)
+    if forget is None:
+        book = ledger_of(source, ledger)
+    else:
+        refuse_among_records(source, None if ledger is None else Ledger(ledger).path)
+        book = Ledger.beside(source) if ledger is None else Ledger(ledger)
+        book.forget(source, forget)
     if not book.account(source).is_used:
         try:
             source.fingerprint()
@@ -249,6 +263,24 @@ def ledger(
         "runs": runs,
     }
     say_result(as_json, facts, account_text(account, book.name))
+
+
+def _merge_ledgers(ledger: str | None, other: str, given: dict[str, Any], as_json: bool) -> None:
+    """Merge a ledger into another one. given: what does not go with that"""
+    from rpexplore.releases.ledger.ledger import Ledger
+
+    for name, value in given.items():
+        if value:
+            raise RpexploreError(f"--merge takes whole ledgers, and no {name}; leave it out.")
+    if ledger is None:
+        raise RpexploreError("--merge OTHER needs --ledger LEDGER, into which it is merged.")
+    into, merged = Ledger(ledger), Ledger(other)
+    n_runs = into.merge(merged)
+    text = (
+        f"The ledger {merged.name} is merged into {into.name}, and closed: "
+        f"{plural(n_runs, 'run')} taken over."
+    )
+    say_result(as_json, {"ledger": into.name, "merged": merged.name, "runs": n_runs}, text)
 
 
 def _create_ledger(

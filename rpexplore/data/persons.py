@@ -19,7 +19,8 @@ from rpexplore.domain.dates import BLANKS
 #
 # Other ids that are equal as numbers, such as 7 and 07, may be one person or two. Either guess can
 # break the limit: two people taken for one make room for each other. So records are refused where
-# both occur, and so are ids that programs write in many ways (times of day), or have rounded.
+# both occur, as are UUIDs in capital and in small letters, and so are ids that programs write in
+# many ways (times of day), or have rounded.
 #
 # Memory, for each record: 21 bytes while all persons are known by whole numbers, 29 otherwise; 8
 # more where ids have zeros in front; with an order 8 more, and another 16 (and its texts) where the
@@ -38,18 +39,19 @@ PLAIN_ID = (
     "[!-9;-SU-~]*)$"
 )
 """Texts that are canonical, and no others' number: most are, and this is told fast."""
-PADDED_ID = "^0[0-9]+$"
-"""Canonical ids of which the step `UNPADDED` makes the number."""
+DIGITS_ID = "^[0-9]+$"
+"""Canonical ids that are numbers without the zeros in front, if any: this is told fastest."""
+UUID_ID = "^[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$"
+"""Canonical ids that are equal in any letters: UUIDs, which have `UUID_LENGTH` signs."""
+UUID_LENGTH = 36
 _WHOLE_FLOAT = r"^(-?[0-9]+)\.0+$"  # a whole number as some programs write it: 3.0
 CANONICAL = ((f"^[{BLANKS}]+|[{BLANKS}]+$", ""), (_WHOLE_FLOAT, r"\1"))
 """Patterns and what takes their place, one after the other, in a text in NFC."""
-UNPADDED = (r"^[+]?(-?)0*([0-9]+(?:[.][0-9]*)?)$", r"\1\2")
-"""The step of `AS_NUMBER` that a `PADDED_ID` needs."""
 AS_NUMBER = (
     # 7e0 and 1E5, as SAS writes whole numbers; with larger exponents nobody writes them out.
     *((rf"^([+-]?[0-9]+)[eE]0*{zeros}$", rf"\1{'0' * zeros}") for zeros in range(22)),
     (r"^([+-]?)[.]([0-9]+)$", r"\10.\2"),
-    UNPADDED,
+    (r"^[+]?(-?)0*([0-9]+(?:[.][0-9]*)?)$", r"\1\2"),
     (r"^(-?[0-9]+[.][0-9]*[1-9])0+$", r"\1"),
     (r"^(-?[0-9]+)[.]0*$", r"\1"),
     (r"^-0$", "0"),
@@ -177,6 +179,10 @@ def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
             return PersonKeys(numbers, None, None, state)
     texts = pc.fill_null(as_text(values), "")
     is_odd = pc.invert(pc.match_substring_regex(texts, PLAIN_ID))
+    if pc.any(pc.equal(pc.binary_length(texts), UUID_LENGTH)).as_py():
+        has_capitals = pc.match_substring_regex(texts, "[A-F]")
+        is_uuid = pc.match_substring_regex(texts, UUID_ID)
+        is_odd = pc.or_(is_odd, pc.and_(has_capitals, is_uuid))
     odd, places = texts.filter(is_odd), np.flatnonzero(is_odd.to_numpy(zero_copy_only=False))
     writing = None
     if len(odd):
@@ -185,6 +191,8 @@ def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
             matches = pc.match_substring_regex(canonical, pattern).to_numpy(zero_copy_only=False)
             state[places[matches]] = odd_state
         equal = _replaced(canonical, AS_NUMBER)
+        is_uuid = pc.match_substring_regex(canonical, UUID_ID)
+        equal = pc.if_else(is_uuid, pc.ascii_lower(canonical), equal)
         texts = pc.replace_with_mask(texts, is_odd, equal)
         differs = pc.not_equal(canonical, equal)
         if pc.any(differs).as_py():

@@ -93,8 +93,11 @@ COUNTING = "Counting the records"
 AT_MACHINE = " at "
 """Between a path and its machine, in names that several machines share."""
 
-_HOLDS = " holds:"  # ends the name between those of records and those of their parts
-_NO_PATH = re.compile("[a-z][a-z0-9+]+:")  # file:…, or a table: postgresql:…, duckdb:…
+HOLDS = " holds:"
+"""Ends the name between those of records and those of their parts."""
+
+NO_PATH = re.compile("[a-z][a-z0-9+]+:")
+"""What names begin with that are no paths: file:…, or tables: postgresql:…, duckdb:…"""
 
 
 @dataclass(frozen=True)
@@ -300,7 +303,7 @@ def file_names(
 
 def names_with_parts(own: Sequence[str], parts: Sequence[str]) -> tuple[str, ...]:
     """Names of records, and of what they consist of; `own_names` tells the two apart."""
-    return (*own, f"{own[0]}{_HOLDS}", *parts) if parts else tuple(own)
+    return (*own, f"{own[0]}{HOLDS}", *parts) if parts else tuple(own)
 
 
 def own_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -308,7 +311,7 @@ def own_names(names: Sequence[str]) -> tuple[str, ...]:
 
     All of them in entries of earlier versions, which did not tell.
     """
-    holds = f"{names[0]}{_HOLDS}"
+    holds = f"{names[0]}{HOLDS}"
     return tuple(names[: names.index(holds)] if holds in names else names)
 
 
@@ -318,7 +321,7 @@ def place_in_name(folder: Path | None, name: str) -> tuple[str, frozenset[str]] 
 
     As texts to be compared, which say of which machine they are where the names do.
     """
-    if _NO_PATH.match(name):
+    if NO_PATH.match(name):
         return None
     machine, path = "", PurePath(folder or "", name)
     if folder is None:

@@ -108,7 +108,8 @@ def groups_of(name: str, stated: Any, values: "Values") -> tuple[str, ...]:
         return _from_bands(name, stated, values)
     if isinstance(stated, int | float) and not isinstance(stated, bool):
         return _from_width(name, stated, values)
-    return stated  # checked by `Level`
+    groups: Any = stated
+    return groups  # checked by `Level`
 
 
 def _from_lists(name: str, stated: Mapping[str, Any], values: "Values") -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from rpexplore.analysis import distributions
@@ -103,8 +104,8 @@ def _traces(part: pd.DataFrame, whole: pd.DataFrame, measure: Measure) -> list[d
         traces.append(
             {
                 "type": "scatter",
-                "x": rows["cells"].to_numpy(dtype="float32"),
-                "y": rows[measure.column].to_numpy(dtype="float32"),
+                "x": _as_short(rows["cells"]),
+                "y": _as_short(rows[measure.column]),
                 "text": texts,
                 "hovertemplate": f"{head}<br>cells: {about}%{{x:,.0f}}<br>{measure.noun}: {about}"
                 f"%{{y:{measure.hover}}}<extra></extra>",
@@ -115,6 +116,14 @@ def _traces(part: pd.DataFrame, whole: pd.DataFrame, measure: Measure) -> list[d
             }
         )
     return traces
+
+
+def _as_short(numbers: pd.Series) -> np.ndarray:
+    """The numbers in half of the bytes, unless some are too large or too small for that."""
+    given, limits = numbers.to_numpy(dtype="float64"), np.finfo(np.float32)
+    sizes = np.abs(given[given != 0])
+    is_short = np.all((sizes >= limits.tiny) & (sizes <= limits.max))
+    return given.astype("float32") if is_short else given
 
 
 def _figure(

@@ -217,8 +217,22 @@ class Plan:
 
     @property
     def shares(self) -> dict[str, Fraction]:
-        """Kind -> the part's share of the cost of all parts, exact."""
-        return {part.kind: part.exact_privacy_cost / self.exact_privacy_cost for part in self.parts}
+        """Kind -> the part's share of the cost of all parts, to 12 decimals; their sum is 1.
+
+        As short fractions where these are as near. The exact costs are those of the parts
+        (`exact_privacy_cost`), sums of rounded ones.
+        """
+        total = self.exact_privacy_cost
+        shares = {part.kind: part.exact_privacy_cost / total for part in self.parts}
+        short = {kind: share.limit_denominator(_SHORT) for kind, share in shares.items()}
+        is_near = all(
+            abs(short[kind] - share) < Fraction(1, _UNIT) for kind, share in shares.items()
+        )
+        if is_near and sum(short.values()) == 1:
+            return short
+        units = {kind: max(round(share * _UNIT), 1) for kind, share in shares.items()}
+        units[max(units, key=units.__getitem__)] += _UNIT - sum(units.values())
+        return {kind: Fraction(unit, _UNIT) for kind, unit in units.items()}
 
     def epsilon(self, delta: Exact) -> float:
         """The smallest proven ε for this δ, rounded up (CKS Prop. 7)."""
@@ -502,6 +516,7 @@ def is_plan_file(path: str | Path) -> bool:
 
 # Shares are whole multiples of this: exact, and short in files.
 _UNIT = 10**12
+_SHORT = 1000
 
 
 def objective_of(parts: Sequence[PartPlan]) -> Loss | None:
@@ -580,8 +595,15 @@ def stated_shares(shares: Mapping[str, Exact], kinds: Sequence[str]) -> dict[str
             f"{joined(list(exact)) or 'none'}."
         )
     if any(share <= 0 for share in exact.values()) or sum(exact.values()) != 1:
-        listed = ", ".join(f"{kind} {exact_text(share)}" for kind, share in exact.items())
-        raise PlanError(f"Shares must be above 0 and sum to exactly 1, got {listed}.")
+        listed = ", ".join(f"{kind}={share}" for kind, share in exact.items())
+        total, *_, last = sum(exact.values()), *exact
+        left = 1 - total + exact[last]
+        remedy = "state them so that they do, as fractions if decimals do not"
+        if left > 0 and all(share > 0 for share in exact.values()):
+            remedy = f"with {last}={left} they do"
+        raise PlanError(
+            f"Shares must be above 0 and sum to exactly 1, got {listed}, in all {total}; {remedy}."
+        )
     return {kind: exact[kind] for kind in kinds}
 
 

@@ -37,9 +37,14 @@ from rpexplore.releases.atomic_folder import (
     not_written_but_drawn,
     unfinished_folder,
 )
-from rpexplore.releases.ledger.account import Account, LedgerEntry, check_limit
+from rpexplore.releases.ledger.account import Account, LedgerEntry, check_limit, ledger_ids
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.ledger.overlaps import ledger_of, note_account, refuse_among_records
+from rpexplore.releases.ledger.overlaps import (
+    in_place_of,
+    ledger_of,
+    note_account,
+    refuse_among_records,
+)
 from rpexplore.releases.manifest import manifest_sha256, now
 from rpexplore.releases.measurement_file import (
     BOOKED,
@@ -49,6 +54,7 @@ from rpexplore.releases.measurement_file import (
     BookingNote,
     Draft,
     Measured,
+    MeasurementNote,
     read_booking,
     write_booking,
 )
@@ -249,7 +255,8 @@ class ChargedRun:
         approvals = self._options.approvals
         if self._entry is None or approvals:  # as they were booked, if they were
             write_approvals(folder, approvals)
-        is_new_ledger = note_account(self.ledger, self._source)
+        coming = self._plan.record_rho if self._entry_id is None else None
+        is_noted_again = note_account(self.ledger, self._source, coming)
         if self._entry_id is None:
             n_entries = self.ledger.n_entries()
             started = now("microseconds")
@@ -271,7 +278,7 @@ class ChargedRun:
                 raise
             except LedgerError as error:  # a disk may fail when all is written
                 raise LedgerError(f"{error} {self._charge_after_error(folder)}") from None
-        if is_new_ledger:  # by what it is known from now on
+        if is_noted_again:  # by what it is known from now on, with what was charged
             note_account(self.ledger, self._source)
         read_approvals(folder, self.noted_approvals()[0])  # they may be missing: no noise before
         return self._entry_id
@@ -336,6 +343,23 @@ def note_finished(ledger: Ledger, entry_id: int, output: Path) -> None:
     shutil.rmtree(output / RUN_FOLDER, ignore_errors=True)
 
 
+def noted_run(
+    ledger: Ledger, note: MeasurementNote, output: Path
+) -> tuple[Ledger, LedgerEntry | None]:
+    """The ledger and the entry of a run whose noise is drawn; None if the ledger has none.
+
+    In a ledger that others were merged into, the run can have another number than is noted.
+    """
+    ledger = in_place_of(ledger)
+    entries = {entry.id: entry for account in ledger.accounts() for entry in account.entries}
+    if len(ledger_ids(ledger.store.read_events())) > 1:
+        folder = text_of_path(os.path.realpath(output))
+        for entry in reversed(entries.values()):
+            if (entry.plan_sha256, entry.output) == (note.plan_sha256, folder):
+                return ledger, entry
+    return ledger, entries.get(note.entry_id)
+
+
 def booked_run(output: Path, ledger: Ledger | None = None) -> LedgerEntry | None:
     """The run into this folder that was stopped after it was booked, if it is charged.
 
@@ -345,7 +369,7 @@ def booked_run(output: Path, ledger: Ledger | None = None) -> LedgerEntry | None
     note = read_booking(unfinished_folder(output))
     if note is None:
         return None
-    book = Ledger(note.ledger)
+    book, n_before = Ledger(note.ledger), note.n_entries
     if book.path is not None and not book.path.exists():
         if ledger is None and note.n_entries:
             raise LedgerError(
@@ -353,12 +377,14 @@ def booked_run(output: Path, ledger: Ledger | None = None) -> LedgerEntry | None
                 "gone; bring it back, or name it where it is now."
             )
         book = ledger or book
+    if (merged := in_place_of(book)) != book:  # where it has another number
+        book, n_before = merged, 0
     folder = text_of_path(os.path.realpath(output))
     stopped = [
         entry
         for account in book.accounts(settled=True)
         for entry in account.entries
-        if entry.id > note.n_entries
+        if entry.id > n_before
         and (entry.plan_sha256, entry.output) == (note.plan_sha256, folder)
         and entry.state == "started"
         and note.started in ("", entry.started)

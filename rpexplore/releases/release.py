@@ -35,6 +35,7 @@ from rpexplore.releases.charged_run import (
     ChargedRun,
     draft_of,
     note_finished,
+    noted_run,
     refuse_run_of_version_1,
     write_measured,
 )
@@ -262,22 +263,21 @@ def resume(
     if (output / NOTE).is_file():  # it was stopped after it got its name
         note = read_note(output)
         finished = Release.load(output)
-        book = Ledger(ledger or note.ledger)
-        entry = book.entry(note.entry_id)
+        book, entry = noted_run(Ledger(ledger or note.ledger), note, output)
         if entry is not None and entry.manifest_sha256 not in ("", manifest_sha256(output)):
             raise ReleaseError(
                 f"The manifest of {str(output)!r} is not the one that the ledger "
                 f"{book.name!r} holds for its run; use the original folder."
             )
-        note_finished(book, note.entry_id, output)
+        note_finished(book, note.entry_id if entry is None else entry.id, output)
         return finished
     try:
         with resumed_folder(output, NOTE) as folder:
             refuse_run_of_version_1(output)
             on_progress("Checking what was drawn", 0.0)
             note = read_note(folder)
-            plan, book = load_plan(folder / PLAN), Ledger(ledger or note.ledger)
-            entry = book.entry(note.entry_id)
+            plan = load_plan(folder / PLAN)
+            book, entry = noted_run(Ledger(ledger or note.ledger), note, output)
             if entry is None or not entry.plan_sha256 == note.plan_sha256 == plan.sha256:
                 raise ReleaseError(
                     f"The run into {str(output)!r} cannot be finished: its plan is not the one "
@@ -291,7 +291,7 @@ def resume(
             )
     except OSError as error:
         raise not_written_but_drawn(output, error) from None
-    note_finished(book, note.entry_id, output)
+    note_finished(book, entry.id, output)
     on_progress("Finished", 1.0)
     return Release(output, plan, manifest)
 

@@ -19,12 +19,14 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.data.engines.source import DatabaseSource
+from rpexplore.data.files.source import source_of
 from rpexplore.errors import ApprovalError, DataError, LedgerError, ReleaseError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.approvals import check_approvals
 from rpexplore.releases.charged_run import booked_run
 from rpexplore.releases.ledger import account
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger.ledger_database import LedgerDatabase
 from rpexplore.releases.ledger.overlaps import remembered_ledgers
 from rpexplore.releases.release import release, resume
 from tests.cli.program import Program
@@ -527,3 +529,202 @@ def test_what_is_no_data_has_no_account(name, limit, folder, tmp_path, monkeypat
     with pytest.raises(DataError):
         Ledger(folder / FILENAME).set_limit(folder / name, Fraction(1))
     assert Ledger(folder / FILENAME).n_entries() == before
+
+
+# --- ledgers that are given up
+
+
+def in_command(*arguments: str | Path) -> str:
+    """What the command says, of its output and its errors."""
+    return Program(Path())("ledger", *map(str, arguments)).output
+
+
+def test_a_lost_ledger_is_given_up_by_name_and_what_is_known_of_it_binds(
+    folder, tmp_path, monkeypatch
+):
+    data, other = folder / "one.csv", folder / "two.csv"
+    named, new = tmp_path / "share" / "ledger.sqlite", tmp_path / "new.sqlite"
+    named.parent.mkdir()
+    Ledger(named).set_limit(data, Fraction(3, 2))
+    Ledger(named).require_approvals(data, DEMAND)
+    Ledger(named).require_approvals(other, DEMAND)
+    monkeypatch.setattr("rpexplore.releases.ledger.ledger.check_approvals", lambda *_: None)
+    monkeypatch.setattr("rpexplore.releases.charged_run.check_approvals", lambda *_: None)
+    release(PLAN, data, tmp_path / "out", ledger=named)
+    monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "another"))
+    with pytest.raises(LedgerError, match="is not lost: it is at"):
+        Ledger(new).forget(data, named)
+    unmounted(named)
+    with pytest.raises(LedgerError, match=r"No note says that the records .*one\.csv' are charged"):
+        Ledger(new).forget(data, tmp_path / "unknown.sqlite")
+    assert not new.exists()
+    account = Ledger(new).forget(data, named)
+    assert account.spent_record_rho == PLAN.record_rho
+    assert account.limit_record_rho == Fraction(3, 2)
+    assert account.approval_demands == (DEMAND,)
+    assert [(one.ledger.name, bool(one.user)) for one in account.forgotten] == [(str(named), True)]
+    # From now on the account is there for everybody, and no less strict.
+    monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "a third"))
+    release(PLAN, data, tmp_path / "again")
+    release(PLAN, data, tmp_path / "third", ledger=new)
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, data, tmp_path / "fourth")
+    with pytest.raises(LedgerError, match="is gone, or empty"):  # given up for one.csv alone
+        release(PLAN, other, tmp_path / "other")
+    with pytest.raises(LedgerError, match=r"No note says"):  # not twice
+        Ledger(new).forget(data, named)
+    # It comes back: nobody goes on in either, till one has all.
+    (named.parent.with_name("unmounted") / named.name).rename(named)
+    with pytest.raises(LedgerError, match=r"in two ledgers|has its account in the ledger"):
+        release(PLAN, data, tmp_path / "fourth", ledger=named)
+
+
+@pytest.mark.parametrize("lost", [unmounted, replaced, emptied])
+@pytest.mark.parametrize("knows", ["the note", "the user"])
+def test_each_kind_of_loss_is_given_up_by_a_command(
+    lost, knows, named, folder, tmp_path, monkeypatch
+):
+    data = folder / "one.csv"
+    if knows == "the note":
+        monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "another"))
+    else:
+        (folder / FILENAME).unlink()
+    lost(named)
+    if lost is replaced:
+        options = ["--ledger", named]  # of the same name, and another one
+    else:
+        named.unlink(missing_ok=True)
+        options = []
+    said = in_command(data, "--forget", named, *options)
+    assert f"Lost    {named}, given up at" in said
+    spent = PLAN.record_rho if knows == "the note" else 0
+    assert Ledger.of(data).account(data).spent_record_rho == spent
+    release(PLAN, data, tmp_path / "again")
+    assert Ledger.of(data).account(data).spent_record_rho == spent + PLAN.record_rho
+
+
+# --- ledgers that are merged
+
+
+KINDS_OF_MERGES = ["file into file", "file into database", "database into database"]
+
+
+@pytest.fixture(params=KINDS_OF_MERGES)
+def two_ledgers(request, folder, tmp_path, postgres, monkeypatch) -> tuple[Ledger, Ledger]:
+    """The one that goes on, as its owner uses it, and the one that is merged."""
+    kinds = request.param.split(" into ")
+    books = []
+    for number, kind in enumerate(reversed(kinds)):
+        if kind == "file":
+            books.append(Ledger(tmp_path / f"share {number}" / "ledger.sqlite"))
+            books[-1].path.parent.mkdir()
+        elif number == 0:
+            database_ledger(postgres, monkeypatch)
+            books.append(Ledger(f"postgresql:{OWNER}"))
+        else:
+            postgres.run("DROP DATABASE IF EXISTS other", "CREATE DATABASE other")
+            monkeypatch.setenv("OTHER", postgres.url.replace("/postgres?", "/other?"))
+            LedgerDatabase("OTHER").create(limiters=("booker",))
+            books.append(Ledger("postgresql:OTHER"))
+    return books[0], books[1]
+
+
+def test_of_merged_ledgers_one_has_all_once_with_the_strictest_limits(
+    two_ledgers, folder, tmp_path
+):
+    into, other = two_ledgers
+    one, two = folder / "one.csv", folder / "two.csv"
+    into.set_limit(folder / "two.csv", Fraction(2))
+    release(PLAN, one, tmp_path / "out", ledger=other.name)
+    other.set_limit(one, Fraction(1))
+    # Behind the program's back, as a colleague on another machine would: two.csv is in both.
+    with other.store.transaction() as events:
+        about = {"names": [*other._names(source_of(two))], "noted": "", "user": ""}
+        events.add("limit", about | {"record_rho": "5"})
+        events.add("approvals", about | {"n": 1, "allowed_signers": DEMAND.allowed_signers})
+    with pytest.raises(LedgerError, match=r"in two ledgers|has its account in"):
+        release(PLAN, two, tmp_path / "no")
+    assert into.merge(other) == 1
+    assert into.merge(other) == 0  # nothing twice
+    account = into.account(one)
+    assert [run.state for run in account.entries] == ["finished"]
+    assert account.limit_record_rho == 1
+    assert into.account(two).limit_record_rho == 2
+    assert into.account(two).approval_demands == (DEMAND,)
+    # The notes lead on, whether or not the closed ledger is still there.
+    with pytest.raises(LedgerError, match=r"has its account in the ledger"):
+        release(PLAN, one, tmp_path / "no", ledger=other.name)
+    with pytest.raises(LedgerError, match="merged into"):
+        other.finish(other.account(one).entries[0].id)
+    release(PLAN, one, tmp_path / "again")
+    if other.path is not None:
+        other.path.unlink()
+    assert into.account(one).spent_record_rho == 2 * PLAN.record_rho
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, one, tmp_path / "no")
+
+
+def test_a_ledger_beside_the_records_is_merged_by_a_command_and_leads_to_the_team_s(
+    folder, tmp_path, postgres, monkeypatch
+):
+    data = folder / "one.csv"
+    database_ledger(postgres, monkeypatch)
+    Ledger.beside(data).set_limit(data, Fraction(1))
+    with pytest.raises(KeyboardInterrupt):
+        release(PLAN, data, tmp_path / "out", on_progress=stop)
+    beside, owner = str(folder / FILENAME), f"postgresql:{OWNER}"
+    assert "1 run taken over" in in_command("--merge", beside, "--ledger", owner)
+    monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "another"))
+    resume(tmp_path / "out")  # of the run that was booked before
+    release(PLAN, data, tmp_path / "again")
+    release_of_new = folder / "new.csv"
+    release_of_new.write_text("a\n1\n")
+    release(PLAN, release_of_new, tmp_path / "new")  # in the folder of the closed ledger
+    team = Ledger(owner)
+    assert [run.state for run in team.account(data).entries] == ["finished", "finished"]
+    assert len(team.account(release_of_new).entries) == 1
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, data, tmp_path / "no")
+    for arguments, problem in (
+        (["--merge", beside], "needs --ledger"),
+        ([str(data), "--merge", beside, "--ledger", owner], "no DATA"),
+        (["--merge", owner, "--ledger", str(tmp_path / "file.sqlite")], "merge the file"),
+        (["--merge", str(tmp_path / "no.sqlite"), "--ledger", owner], "There is no ledger"),
+        (["--merge", beside, "--ledger", "postgresql:LEDGER"], "only its owner"),
+    ):
+        assert problem in in_command(*arguments)
+
+
+def test_copies_of_a_ledger_that_went_on_apart_are_merged_once(folder, tmp_path):
+    data, named, copy = folder / "one.csv", tmp_path / "named.sqlite", tmp_path / "copy.sqlite"
+    Ledger(named).book(data, PLAN, "first")
+    shutil.copy(named, copy)
+    Ledger(named).book(data, PLAN, "second")
+    Ledger(copy).book(data, PLAN, "third")
+    assert Ledger(named).merge(Ledger(copy)) == 1
+    outputs = [Path(run.output).name for run in Ledger(named).account(data).entries]
+    assert outputs == ["first", "second", "third"]
+
+
+def test_a_merge_that_was_stopped_is_made_again(folder, tmp_path, monkeypatch):
+    data, other = folder / "one.csv", tmp_path / "other.sqlite"
+    named = tmp_path / "share" / "named.sqlite"
+    named.parent.mkdir()
+    release(PLAN, data, tmp_path / "out", ledger=other)
+    with monkeypatch.context() as patch:
+        add = account.LedgerTransaction.add
+
+        def stopped(events, kind, content):
+            if kind == "closed":
+                raise KeyboardInterrupt
+            return add(events, kind, content)
+
+        patch.setattr(account.LedgerTransaction, "add", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            Ledger(named).merge(Ledger(other))
+    for ledger in (named, other):
+        with pytest.raises(LedgerError, match=r"in two ledgers|has its account in"):
+            release(PLAN, data, tmp_path / "no", ledger=ledger)
+    assert Ledger(named).merge(Ledger(other)) == 0
+    release(PLAN, data, tmp_path / "again")
+    assert Ledger(named).account(data).spent_record_rho == 2 * PLAN.record_rho

@@ -8,6 +8,7 @@ attack is noticed before noise is drawn.
 import json
 import os
 import pwd
+import random
 import sqlite3
 from fractions import Fraction
 from pathlib import Path
@@ -19,10 +20,12 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.data.files.source import FileSource
+from rpexplore.data.source import names_with_parts
 from rpexplore.errors import LedgerError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases import charged_run
 from rpexplore.releases.ledger import ledger as ledger_module
+from rpexplore.releases.ledger import ledger_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.ledger_database import LedgerDatabase
 from tests.data.engines.servers import Server
@@ -472,12 +475,101 @@ def test_nobody_finishes_the_run_of_another_role(ledger, data, postgres):
 
 
 def test_a_booking_that_the_server_drops_at_commit_is_noticed_before_noise_is_drawn(
-    ledger, owned, data, postgres, tmp_path, no_noise
+    ledger, owned, data, postgres, tmp_path, no_noise, monkeypatch
 ):
+    """Even if the trigger itself were not seen."""
     owned.set_limit(data, Fraction(1))
     postgres.run(*DEFERRED.split(";\n\n"))
+    monkeypatch.setattr(ledger_tables, "foreign_object", lambda _: "")
     with pytest.raises(LedgerError, match=r"has not kept what was entered.*Nothing was charged"):
         rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name)
+
+
+FOREIGN = {
+    "trigger": DEFERRED,
+    "rule": "CREATE RULE r AS ON INSERT TO rpexplore_ledger.events DO INSTEAD NOTHING",
+    "policy": "CREATE POLICY p ON rpexplore_ledger.events USING (false)",
+    "table": "CREATE TABLE rpexplore_ledger.more (a int)",
+    "view": "CREATE VIEW rpexplore_ledger.more AS SELECT 1",
+    "function": "CREATE OR REPLACE FUNCTION rpexplore_ledger.is_sound(of_kind text, content text) "
+    "RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_server_with_what_this_program_does_not_make_there_is_no_ledger(
+    kind, ledger, owned, data, postgres, tmp_path, no_noise
+):
+    owned.set_limit(data, Fraction(1))
+    postgres.run(*FOREIGN[kind].split(";\n\n"))
+    for refused in (
+        ledger.accounts,
+        lambda: ledger.book(data, PLAN, "out"),
+        lambda: rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name),
+    ):
+        with pytest.raises(LedgerError, match=rf"holds a .*{kind}.* this program has not made"):
+            refused()
+
+
+def test_the_server_binds_a_file_that_comes_later_into_a_folder_with_a_limit(
+    ledger, owned, data, monkeypatch
+):
+    """And a folder by the limit of a file that has left it; a folder beside it is not bound."""
+    owned.set_limit(data.parent, Fraction(1, 3))
+    later, beside = data.with_name("later.csv"), data.parent.with_name("survey 2") / "one.csv"
+    beside.parent.mkdir()
+    for path in (later, beside):
+        path.write_text("a\n0\n")
+    unchecked(monkeypatch)
+    ledger.book(later, costing("1/3"), "out")
+    ledger.book(beside, costing("1"), "out")
+    with pytest.raises(LedgerError, match="goes beyond a budget limit"):
+        ledger.book(later, costing(f"1/{10**9}"), "out")
+    owned.set_limit(beside, Fraction(2))
+    beside.unlink()
+    (beside.parent / "two.csv").write_text("a\n1\n")
+    with pytest.raises(LedgerError, match="goes beyond a budget limit"):
+        ledger.book(beside.parent, costing("3/2"), "out")
+
+
+def test_accounts_are_the_same_on_the_server_as_in_the_program(ledger, owned, postgres):
+    """What is spent and what is in force, of any events, some of which are about the same files."""
+    chance = random.Random(7)
+    places = ["", "/b", "/b/c.csv", " b/c.csv", "/b at M/c.csv", "/d/c.csv"]
+    with owned.store.transaction(merging=True) as events:
+        for number in range(300):
+            group = number // 15
+            names = [f"/{group}{place} at {one}" for place in places for one in ("M", "N.1")]
+            names += [f"file:M:{group}:{one}" for one in range(6)]
+            own = chance.sample(names, chance.choice([1, 1, 1, 2]))
+            held = names_with_parts(own, chance.sample(names, chance.choice([0, 0, 0, 1])))
+            about = {"names": [*held], "noted": "", "user": "x"}
+            amount = chance.choice([None, f"1/{number + 1}"])
+            bound = {**about, "record_rho": amount}
+            of_kinds = {
+                "run": run_of(owned, Path("/x"), names=[*held], record_rho=f"1/{number + 7}"),
+                "limit": bound,
+                "bound": {**bound, "n": 0, "allowed_signers": ""},
+                "forgotten": {**bound, "ledger": "l", "ledger_id": ""},
+            }
+            kind = chance.choice([*of_kinds])
+            events.add(kind, of_kinds[kind])
+    accounts = owned.accounts()
+    assert len(accounts) > 20
+    url = postgres.url.replace("keeper@", "ledger_owner@")
+    with psycopg.connect(url, autocommit=True) as connection:
+        for account in accounts:
+            row = connection.execute(
+                "SELECT rpexplore_ledger.spent(known), ARRAY(SELECT term ->> 'record_rho' "
+                "FROM rpexplore_ledger.in_force('limit', known) AS term "
+                "WHERE term ->> 'record_rho' IS NOT NULL) "
+                "FROM rpexplore_ledger.connected(%s) AS known",
+                [[account.dataset]],
+            ).fetchone()
+            assert row is not None
+            (above, below), limits = row
+            assert Fraction(int(above), int(below)) == account.spent_record_rho
+            assert sorted(map(Fraction, limits)) == sorted(limit for _, limit in account.limits)
 
 
 def test_a_ledger_of_version_1_is_read_and_renewed_by_its_owner(ledger, data, postgres, tmp_path):
@@ -499,3 +591,21 @@ def test_a_ledger_of_version_1_is_read_and_renewed_by_its_owner(ledger, data, po
     assert len(ledger.account(data).entries) == 2
     with pytest.raises(LedgerError, match="is there already"):
         made.create()
+
+
+def test_a_ledger_of_version_2_is_renewed_and_its_roles_keep_their_rights(ledger, data, postgres):
+    """There the server saw no paths, and other functions were in place of the present ones."""
+    ledger.book(data, PLAN, "out")
+    postgres.run(
+        "SET client_min_messages = error",
+        "CREATE OR REPLACE FUNCTION rpexplore_ledger.connected(given text[]) RETURNS text[] "
+        "LANGUAGE sql AS 'SELECT given'",
+        "DROP FUNCTION rpexplore_ledger.places_of, rpexplore_ledger.around",
+        "UPDATE rpexplore_ledger.version SET version = 2",
+    )
+    assert len(ledger.account(data).entries) == 1
+    with pytest.raises(LedgerError, match=r"has version 2.*have its owner renew it"):
+        ledger.book(data, PLAN, "out")
+    assert LedgerDatabase(OWNER).create() == "renewed"
+    ledger.book(data, PLAN, "out")
+    assert len(ledger.account(data).entries) == 2

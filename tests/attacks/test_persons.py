@@ -6,6 +6,7 @@ import os
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rpexplore import Attribute, Categories, Domain
+from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.frames import FrameSource
 from rpexplore.data.source import PersonRule, Source
@@ -23,6 +25,7 @@ from tests.data.engines.servers import in_duckdb
 DOMAIN = Domain((Attribute("sex", Categories(("f", "m"))),))
 WHO_IS_WHO, WHOSE = "leave open who is who", "does not say of every record whose"
 
+UUID = "550e8400-e29b-41d4-a716-44665544000a"
 # Two ids as texts, and what becomes of them: how many persons they are, or why they are refused.
 WAYS = [
     (("7", "7.0"), 1),
@@ -41,6 +44,12 @@ WAYS = [
     (("12-3", "12-03"), 2),
     (("550e8400-e29b", "550e8400-E29b"), 2),
     (("0x1f", " 0x1f"), 1),
+    ((UUID, f" {UUID}"), 1),
+    ((UUID.upper(), f"{UUID.upper()}\n"), 1),
+    ((UUID.upper(), UUID.upper().replace("A", "B")), 2),
+    ((UUID, UUID.upper()), WHO_IS_WHO),
+    ((f" {UUID.upper()}", UUID.replace("e", "E")), WHO_IS_WHO),
+    (("0", "000"), WHO_IS_WHO),
     (("9" * 30, "9" * 29 + "8"), 2),
     (("7", "07"), WHO_IS_WHO),
     (("+7", "7"), WHO_IS_WHO),
@@ -252,3 +261,27 @@ def test_other_records_that_look_alike_are_counted(tmp_path):
     (tmp_path / "empty" / "f.parquet").unlink()
     (tmp_path / "empty").rmdir()
     assert FileSource(tmp_path).count(DOMAIN, [(0,)]).counts((0,)).tolist() == [100_003, 5]
+
+
+@pytest.mark.parametrize("second", ["a copy", "a link", "other records", "no records", "a list"])
+def test_a_view_over_files_that_hold_the_same_records_is_refused(second, tmp_path):
+    files = tmp_path / "files"
+    files.mkdir()
+    for name in "ab":
+        text = "sex\n" if second == "no records" else "sex\nf\nm\n"
+        (files / f"{name}.csv").write_text(text)
+    if second == "a link":
+        (files / "b.csv").unlink()
+        (files / "b.csv").symlink_to(files / "a.csv")
+    if second == "other records":
+        (files / "b.csv").write_text("sex\nm\nf\n")
+    source = in_duckdb(pa.table({"sex": ["f"]}), tmp_path / "x.duckdb")
+    read = f"['{files}/a.csv', '{files}/b.csv']" if second == "a list" else f"'{files}/*.csv'"
+    with duckdb.connect(tmp_path / "x.duckdb") as database:
+        database.execute(f"CREATE VIEW v AS FROM read_csv({read}, header = true)")
+    view = DatabaseSource(source.connection, "v")
+    if second in ("a copy", "a link"):
+        with pytest.raises(DataError, match=r"view 'v' seems to read the same records twice"):
+            view.fingerprint()
+    else:
+        view.fingerprint()

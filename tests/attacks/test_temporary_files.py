@@ -73,6 +73,7 @@ def stored(records, tmp_path, postgres) -> dict[str, str]:
     )
     return {
         "SERVER": postgres.url,
+        "ADBC": f"adbc+{postgres.url}",
         "DUCKDB": f"duckdb://{data / 'people.duckdb'}",
         "SQLITE": f"sqlite://{data / 'people.db'}",
     }
@@ -103,7 +104,8 @@ run("schema", "data/people.sav", code=2)  # it has no labels
 people = ("--table", "people")
 for database in ("SERVER", "DUCKDB", "SQLITE"):
     release("--database", database, *people)
-release("--database", "SERVER", *people, "--stream")
+for server in ("SERVER", "ADBC"):
+    release("--database", server, *people, "--stream")
 plan = rp.Plan.load("plan.json")
 frame = pandas.read_csv("data/people.csv")
 for table in (frame, polars.from_pandas(frame), pyarrow.Table.from_pandas(frame)):

@@ -156,3 +156,14 @@ def test_numbers_of_cells_are_whole():
     axis = figures._axis(0.7, 1.5, 4, whole=True)
     assert axis["tickvals"] == [1]
     assert axis["range"] == [math.log10(0.7), math.log10(1.5)]
+
+
+def test_errors_beyond_short_floats_are_drawn_as_they_are():
+    """σ is of the size of 10^49 at ρ = 1e-99, and short floats end at 3.4e38."""
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2, "b": 3}), 2)
+    frame = analysis.points([forecast_of(workload, rho="1e-99")])
+    with np.errstate(all="raise"):
+        figure = figures.single_tables(frame, "people")
+    drawn = np.concatenate([np.asarray(trace.y) for trace in figure.data])
+    assert drawn.min() > 1e48
+    assert np.isfinite(drawn).all()

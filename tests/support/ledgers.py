@@ -58,7 +58,8 @@ def version_1(server: Server) -> None:
         "DROP FUNCTION rpexplore_ledger.book, rpexplore_ledger.set_limits, "
         "rpexplore_ledger.hold_off_others, rpexplore_ledger.append, rpexplore_ledger.is_sound, "
         "rpexplore_ledger.spent, rpexplore_ledger.ratio, rpexplore_ledger.in_force, "
-        "rpexplore_ledger.connected, rpexplore_ledger.own_names_of, rpexplore_ledger.names_of",
+        "rpexplore_ledger.connected, rpexplore_ledger.own_names_of, "
+        "rpexplore_ledger.places_of, rpexplore_ledger.around, rpexplore_ledger.names_of",
         "REVOKE ALL ON ALL TABLES IN SCHEMA rpexplore_ledger FROM booker",
         "GRANT SELECT ON rpexplore_ledger.version TO booker",
         "GRANT SELECT, INSERT ON rpexplore_ledger.events TO booker",

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from unicodedata import normalize
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -341,6 +342,9 @@ def file_of(names: Sequence[str], publication: Publication) -> str:
 
     "age_sex-publishable.csv" where other cells are left empty.
     """
-    parts = (re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names or ("total",))
+    # Letters of any script stay, so that names which differ by an accent do not meet in one file.
+    parts = (
+        re.sub(r"[\W_]+", "-", normalize("NFC", name)).strip("-") for name in names or ("total",)
+    )
     kind = "-publishable" if publication.leave_empty else ""
     return f"{'_'.join(filter(None, parts))[:80] or 'table'}{kind}.csv"

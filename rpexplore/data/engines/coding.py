@@ -32,12 +32,13 @@ from rpexplore.data.coding import (
 from rpexplore.data.persons import (
     AS_NUMBER,
     CANONICAL,
+    DIGITS_ID,
     EXACT_BELOW,
     NOBODY_ID,
-    PADDED_ID,
     PLAIN_ID,
     UNCLEAR_ID,
-    UNPADDED,
+    UUID_ID,
+    UUID_LENGTH,
 )
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.attribute import (
@@ -61,6 +62,13 @@ PERSON, ORDER = "person", "order_of_person"
 WRITING, IS_UNFIT = "writing_of_person", "is_unfit"
 """Columns of the coded records, unless ids are whole numbers: what equal ids differ in that are
 written in different ways, and whether an id is one by which nobody can be known."""
+
+# Columns of the table that columns of persons are made of: ids as texts, which form each has, its
+# canonical form if it takes long, and the digits of what equal ids have in common.
+_ID, _FORM, _CANONICAL, _EQUAL = (
+    f"rpexplore {name}" for name in ("id", "form", "canonical", "equal")
+)
+_NO_LIMIT = 2**63 - 1  # rows
 
 _MOST_BINS = 512  # each is a part of the statement, which takes time to build and to read
 _MOST_WHOLE = 2**62  # numbers whose size is below are whole numbers of 64 bits
@@ -96,6 +104,10 @@ def _at_zone(zone, time): ...
 
 @ibis.udf.scalar.builtin(name="nfc_normalize", signature=(("string",), "string"))
 def _nfc(text): ...
+
+
+@ibis.udf.scalar.builtin(name="ltrim", signature=(("string", "string"), "string"))
+def _without_first(text, signs): ...
 
 
 def code_columns(
@@ -160,10 +172,13 @@ def hex_digits(text: Value, engine: str) -> Value:
     return digits.lower()
 
 
-def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, Value]:
+def person_columns(
+    table: ir.Table, rule: PersonRule, engine: str
+) -> tuple[ir.Table, dict[str, Value]]:
     """What the rule needs of a record: PERSON, ORDER if records are kept by one, and the others.
 
-    An id means what it means in a file: `persons` has the patterns.
+    An id means what it means in a file: `persons` has the patterns. Returns the table with
+    what the columns are made of as well.
     """
     column: Value = table[rule.column]
     kind = column.type()
@@ -171,7 +186,7 @@ def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, 
     if rule.excess == "keep first" and rule.order is not None:
         columns[ORDER] = table[rule.order]
     if kind.is_integer():
-        return columns
+        return table, columns
     if kind.is_floating():
         # Never rounded: engines refuse what fits no whole number.
         largest = EXACT_BELOW[32 if kind.is_float32() else 64]
@@ -180,30 +195,49 @@ def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, 
         person = ibis.ifelse(is_exact, near, _float(0)).cast("int64")
         number: Value = column.nullif(ibis.literal("nan").cast(kind))
         columns[PERSON] = ibis.ifelse(number.isnull(), ibis.null("int64"), person)
-        return columns | {WRITING: ibis.literal(""), IS_UNFIT: ~is_exact}
+        return table, columns | {WRITING: ibis.literal(""), IS_UNFIT: ~is_exact}
     text: Value = as_text(column)
     if engine == "postgresql":
         text = _sql_text(text)
-    is_plain: Value = text.re_search(PLAIN_ID)
+    # Form by form, as most ids need no more than one or two of the patterns; what is told fastest
+    # comes first.
+    is_uuid = (text.length() == UUID_LENGTH) & text.re_search("[A-F]") & text.re_search(UUID_ID)
+    form = ibis.cases(
+        (text.re_search(DIGITS_ID), 0), (is_uuid, 1), (text.re_search(PLAIN_ID), 2), else_=3
+    )
+    table = _made_once(table.mutate(**{_ID: text, _FORM: form}), engine)
+    text, form = table[_ID], table[_FORM]
     in_nfc = _nfc_postgres(text) if engine == "postgresql" else _nfc(text)
-    canonical = _replaced(in_nfc, CANONICAL)
-    number = _replaced(canonical, AS_NUMBER)
-    named = ibis.ifelse(canonical.re_search(NOBODY_ID), ibis.null("string"), number)
-    digits = hex_digits(canonical, engine)
-    written = ibis.ifelse(digits == hex_digits(number, engine), ibis.literal(""), digits)
-    # Case by case, as most ids need no more than one or two of the patterns.
-    is_padded = text.re_search(PADDED_ID)
-    unpadded = _replaced(text, [UNPADDED])
-    person = ibis.cases((is_plain, text), (is_padded, unpadded), else_=named)
-    return columns | {
-        PERSON: hex_digits(person, engine),
-        WRITING: ibis.cases(
-            (is_plain, ibis.literal("")), (is_padded, hex_digits(text, engine)), else_=written
-        ),
-        IS_UNFIT: ibis.cases(
-            (is_plain, False), (is_padded, False), else_=canonical.re_search(UNCLEAR_ID)
-        ),
+    other = ibis.ifelse(form == 3, _replaced(in_nfc, CANONICAL), ibis.null("string"))
+    table = _made_once(table.mutate(**{_CANONICAL: other}), engine)
+    text, form, canonical = table[_ID], table[_FORM], table[_CANONICAL]
+    unpadded = _without_first(text, "0")
+    unpadded = ibis.ifelse(unpadded == ibis.literal(""), ibis.literal("0"), unpadded)
+    named = ibis.cases(
+        (canonical.re_search(NOBODY_ID), ibis.null("string")),
+        (canonical.re_search(UUID_ID), canonical.lower()),
+        else_=_replaced(canonical, AS_NUMBER),
+    )
+    equal = ibis.cases(
+        (form == 0, unpadded), (form == 1, text.lower()), (form == 2, text), else_=named
+    )
+    table = _made_once(table.mutate(**{_EQUAL: hex_digits(equal, engine)}), engine)
+    written = hex_digits(ibis.coalesce(table[_CANONICAL], table[_ID]), engine)
+    is_same = (table[_FORM] == 2) | (written == table[_EQUAL])
+    columns = {name: table[each.get_name()] for name, each in columns.items()}
+    return table, columns | {
+        PERSON: table[_EQUAL],
+        WRITING: ibis.ifelse(is_same, ibis.literal(""), written),
+        IS_UNFIT: ibis.ifelse(table[_FORM] == 3, table[_CANONICAL].re_search(UNCLEAR_ID), False),
     }
+
+
+def _made_once(table: ir.Table, engine: str) -> ir.Table:
+    """The same table, whose columns are computed once a record, however often they are used.
+
+    PostgreSQL puts the expression of a column wherever it is used, unless the rows are limited.
+    """
+    return table.limit(_NO_LIMIT) if engine == "postgresql" else table
 
 
 def _replaced(text: Value, steps: Sequence[tuple[str, str]]) -> Value:

@@ -52,7 +52,9 @@ def coded_records(table: ir.Table, request: Request, engine: str) -> ir.Table:
     person's records alone. Raises `DataError` for a column that cannot be an attribute.
     """
     rule, indices = request.rule, request.attribute_indices
-    more = {} if rule is None else person_columns(table, rule, engine)
+    more: dict[str, Value] = {}
+    if rule is not None:
+        table, more = person_columns(table, rule, engine)
     more |= {
         area: area_text(table[column], engine) for area, column in request.area_columns.items()
     }

@@ -1,16 +1,20 @@
 """Sessions on a DuckDB file, which is attached for reading only."""
 
 import glob
+import hashlib
 import json
 import os
 import re
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import pyarrow.parquet
 
 from rpexplore.common.processes import Progress
 from rpexplore.data.engines.connections import Connection
@@ -77,6 +81,9 @@ class DuckDBSession(SQLSession):
         tables = [_table_of(scan["Table"]) for scan in scans if "Table" in scan]
         functions = [scan["Function"] for scan in scans if "Function" in scan]
         patterns = _patterns(parts_of(name)[1], definitions) if functions else []
+        for pattern in patterns:
+            if glob.has_magic(pattern):
+                _refuse_copies(name, pattern)
         files = sorted({path for pattern in patterns for path in _files(pattern)})
         database = Path(self.connection.location)
         # What is not yet in the file of a database itself lies beside it.
@@ -215,6 +222,39 @@ def _files(pattern: str) -> Iterator[Path]:
     yield from (path for path in files if path.is_file())
     if files and glob.has_magic(pattern):
         yield Path(re.split(r"[*?\[]", pattern, maxsplit=1)[0] + "x").resolve().parent
+
+
+def _refuse_copies(view: str, pattern: str) -> None:
+    """Raise `DataError` where a pattern finds one file twice: a link to it, or the same bytes.
+
+    As of a folder of records: files below folders of different keys are other records, and those
+    that hold none may be alike.
+    """
+    alike: defaultdict[object, list[Path]] = defaultdict(list)
+    for found in map(Path, glob.iglob(pattern, recursive=True)):
+        if found.is_file():
+            keys = tuple(part for part in found.parent.parts if "=" in part)
+            alike[keys, found.stat().st_size].append(found)
+    for files in alike.values():
+        first: dict[object, Path] = {}
+        for path in files if len(files) > 1 else []:
+            with path.open("rb") as content:
+                digest = hashlib.file_digest(content, "sha256").digest()
+            other = first.setdefault(digest, path)
+            if other is not path and _has_records(path):
+                raise DataError(
+                    f"The view {view!r} seems to read the same records twice, in {str(other)!r} "
+                    f"and {str(path)!r}; move one of them elsewhere, or name the files in the view."
+                )
+
+
+def _has_records(path: Path) -> bool:
+    """Whether there are any in a file that DuckDB reads; of other than Parquet, a second line."""
+    with path.open("rb") as content:
+        if content.read(4) == b"PAR1":
+            return pyarrow.parquet.read_metadata(path).num_rows > 0
+        content.seek(0)
+        return content.readline() != b"" and content.readline() != b""
 
 
 def _text(value: str) -> str:

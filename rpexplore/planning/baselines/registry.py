@@ -26,6 +26,7 @@ MOST_ATTRIBUTES = 15  # of which all marginals are weighed
 _MOST_ROUNDS, _GAP, _MOST_GAP = 1000, 1e-3, 2e-2
 _CANDIDATES = 60  # marginals that may be merged, in pairs
 _AT_ONCE = 1 << 22  # numbers worked on together
+_MOST_COMPARED = 2 * 10**10  # attributes of pairs of tables; some seconds
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,8 @@ class DataCube(Baseline):
         _refuse_other_bases(workload)
         if power_of(loss) != 1:
             raise UnsuitableError("only for the average error, for which it is chosen.")
+        if len(workload) ** 2 * len(closure.sizes) > _MOST_COMPARED:
+            raise UnsuitableError("only where they are found in a moment, which they are not here.")
         log_sizes = np.log(closure.sizes.astype(float))
         has = np.zeros((len(workload), len(closure.sizes) + 1), dtype=bool)
         np.put_along_axis(has, workload.members.astype(np.int64), True, axis=1)

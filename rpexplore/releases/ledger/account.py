@@ -2,14 +2,15 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rpexplore.common.json_fields import check_keys, dumps, loads, refusing
-from rpexplore.common.numbers import exact_fraction
+from rpexplore.common.numbers import exact_fraction, exact_text
 from rpexplore.data.source import own_names, place_in_name
 from rpexplore.errors import LedgerError
 from rpexplore.planning.part_plan import PartPlan
@@ -37,9 +38,30 @@ KINDS: dict[str, dict[str, Any]] = {
     "elsewhere": {"names": list, "noted": str, "user": str, "ledger": str},
     "approvals": {"names": list, "noted": str, "user": str, "n": int, "allowed_signers": str},
     "approved": {"run": int, "n": int, "approvals": list},
+    "bound": {
+        "names": list,
+        "noted": str,
+        "user": str,
+        "record_rho": str | None,
+        "n": int,
+        "allowed_signers": str,
+    },
+    "forgotten": {
+        "names": list,
+        "noted": str,
+        "user": str,
+        "ledger": str,
+        "ledger_id": str,
+        "record_rho": str | None,
+    },
+    "merged": {"noted": str, "user": str, "ledger": str, "ledger_id": str},
+    "closed": {"noted": str, "user": str, "ledger": str, "ledger_id": str},
 }
 # What it may hold as well.
-_OPTIONAL = {"elsewhere": {"ledger_id": str}}
+_OPTIONAL = {
+    "elsewhere": {"ledger_id": str, "record_rho": str | None, "limit": str | None, "demands": list}
+}
+_MOST_KEPT = 1 << 14  # events that were read, for the next look
 IN_APPROVAL = ("sha256", "name", "key", "approved")
 
 
@@ -61,6 +83,20 @@ def ledger_id(events: Sequence[Event]) -> str:
     return events[0].digest if events else ""
 
 
+def ledger_ids(events: Sequence[Event]) -> frozenset[str]:
+    """Its own identity, and those of all ledgers that were merged into it; none without events."""
+    merged = {event.content["ledger_id"] for event in events if event.kind == "merged"}
+    return frozenset(filter(None, {ledger_id(events), *merged}))
+
+
+def closed_into(events: Sequence[Event]) -> "Elsewhere | None":
+    """The ledger that these events were merged into, which goes on in their place."""
+    for event in reversed(events):
+        if event.kind == "closed":
+            return Elsewhere(event.content["ledger"], event.content["ledger_id"])
+    return None
+
+
 def checked(event: Event) -> Event:
     """The event; raises `ValueError` or the like if its content is not that of its kind."""
     optional = _OPTIONAL.get(event.kind, {})
@@ -74,6 +110,10 @@ def checked(event: Event) -> Event:
             raise ValueError(key)
         if key == "allowed_signers" and event.content["n"] != 0:
             ApprovalDemand(event.content["n"], value)
+        if key == "demands":
+            for demand in value:
+                check_keys(demand, ("n", "allowed_signers"), "a demand")
+                ApprovalDemand(**demand)
         if key == "n" and value < 0:
             raise ValueError(key)
         if key == "approvals":
@@ -81,11 +121,18 @@ def checked(event: Event) -> Event:
                 check_keys(approval, IN_APPROVAL, "an approval")
                 if not all(isinstance(text, str) for text in approval.values()):
                     raise ValueError(key)
-        if key == "record_rho" and value is not None and amount_of(value) <= 0:
+        if key in ("record_rho", "limit") and value is not None and amount_of(value) <= 0:
             raise ValueError(key)
     return event
 
 
+@lru_cache(maxsize=_MOST_KEPT)
+def _checked_content(kind: str, text: str) -> Mapping[str, Any]:
+    """What an event of this kind holds by its text; a release reads a ledger several times."""
+    return checked(Event(0, kind, loads(text))).content
+
+
+@lru_cache(maxsize=_MOST_KEPT)
 def amount_of(text: str) -> Fraction:
     """An amount in an event; raises `BudgetError` for a text that is none."""
     return exact_fraction(text, "the amount in the ledger")
@@ -136,14 +183,74 @@ class Elsewhere:
 
     name       what it is found by
     ledger_id  as `ledger_id` tells it; "" if it had no entries yet, None in notes that do not tell
+    known      what their account there was when it was noted last
     """
 
     name: str
     ledger_id: str | None = None
+    known: "KnownBounds" = field(default_factory=lambda: KnownBounds(), compare=False)
 
-    def means(self, name: str, ledger_id: str) -> bool:
-        """Whether this is the ledger of this name and identity, which may have been moved."""
-        return name == self.name if not self.ledger_id else ledger_id == self.ledger_id
+    def means(self, name: str, ledger_ids: Collection[str]) -> bool:
+        """Whether this is the ledger of this name and these identities, which may have moved."""
+        return name == self.name if not self.ledger_id else self.ledger_id in ledger_ids
+
+
+@dataclass(frozen=True)
+class KnownBounds:
+    """What was spent on some records, and what binds further runs on them; None: not known."""
+
+    spent_record_rho: Fraction | None = None
+    limit_record_rho: Fraction | None = None
+    demands: tuple[ApprovalDemand, ...] = ()
+
+    def noted(self, before: "KnownBounds") -> dict[str, Any]:
+        """What a note of them holds behind one of `before`: no unchanged list once more."""
+        content: dict[str, Any] = {"record_rho": _text_of(self.spent_record_rho)}
+        if self.limit_record_rho != before.limit_record_rho:
+            content["limit"] = _text_of(self.limit_record_rho)
+        if self.demands != before.demands:
+            content["demands"] = [asdict(demand) for demand in self.demands]
+        return content
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any], before: "KnownBounds") -> "KnownBounds":
+        """What a note tells, behind one of `before`."""
+
+        def amount(key: str, otherwise: Fraction | None) -> Fraction | None:
+            text = content.get(key, otherwise)
+            return amount_of(text) if isinstance(text, str) else text
+
+        demands = before.demands
+        if "demands" in content:
+            demands = tuple(ApprovalDemand(**demand) for demand in content["demands"])
+        return cls(
+            amount("record_rho", before.spent_record_rho),
+            amount("limit", before.limit_record_rho),
+            demands,
+        )
+
+
+def _text_of(amount: Fraction | None) -> str | None:
+    """An amount as an event holds it, which holds none for nothing."""
+    return exact_text(amount) if amount else None
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """A ledger that some records were charged in, and that is lost and given up.
+
+    record_rho  what is known to have been spent in it, for one record
+    """
+
+    ledger: Elsewhere
+    record_rho: Fraction
+    user: str
+    noted: str
+
+    def is_noted_as(self, noted: Elsewhere) -> bool:
+        """Whether a note means this ledger, and not a later one of the same name."""
+        lost = self.ledger
+        return noted.name == lost.name and (noted.ledger_id or lost.ledger_id) == lost.ledger_id
 
 
 @dataclass(frozen=True)
@@ -156,6 +263,8 @@ class Account:
     limits     budget limits for one record, each behind the names of what it was set for
     demands    what approvals a plan needs, likewise
     elsewhere  other ledgers that it is charged in
+    forgotten  other ledgers that it was charged in, and that are given up
+    is_closed  whether the ledger was merged into another one, so that nothing is charged here
     """
 
     dataset: str
@@ -164,10 +273,13 @@ class Account:
     entries: tuple[LedgerEntry, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
     demands: tuple[tuple[tuple[str, ...], ApprovalDemand], ...] = ()
+    forgotten: tuple[Forgotten, ...] = ()
+    is_closed: bool = False
 
     @property
     def spent_record_rho(self) -> Fraction:
-        return sum((entry.record_rho for entry in self.entries), Fraction(0))
+        charged = (entry.record_rho for entry in (*self.entries, *self.forgotten))
+        return sum(charged, Fraction(0))
 
     @property
     def limit_record_rho(self) -> Fraction | None:
@@ -188,7 +300,13 @@ class Account:
     @property
     def is_used(self) -> bool:
         """Whether it holds what binds further runs: earlier ones, a limit, a demand."""
-        return bool(self.entries or self.limits or self.demands)
+        binds = self.spent_record_rho or self.limits or self.demands
+        return bool(binds) and not self.is_closed
+
+    @property
+    def known(self) -> KnownBounds:
+        """What another ledger notes of it."""
+        return KnownBounds(self.spent_record_rho, self.limit_record_rho, self.approval_demands)
 
 
 def account_of_names(
@@ -202,8 +320,9 @@ def account_of_names(
     """
     known = _connected(events, names, folder)
     account, entries = Account(names[0], known), {}
-    limits: list[tuple[tuple[str, ...], Fraction]] = []
-    demands: list[tuple[tuple[str, ...], ApprovalDemand]] = []
+    limits, demands = bounds_of(
+        [event for event in events if not known.isdisjoint(event.content.get("names", ()))]
+    )
     for event in events:
         content = event.content
         if event.kind == "finished" and content["run"] in entries:
@@ -221,19 +340,34 @@ def account_of_names(
             facts = {key: content[key] for key in _IN_ENTRY}
             rho = amount_of(content["record_rho"])
             entries[event.id] = LedgerEntry(event.id, record_rho=rho, state="started", **facts)
-        elif event.kind == "limit":
-            text = content["record_rho"]
-            _set(limits, content["names"], None if text is None else amount_of(text))
         elif event.kind == "elsewhere":
             noted = Elsewhere(content["ledger"], content.get("ledger_id"))
+            before = [one.known for one in account.elsewhere if one == noted] or [KnownBounds()]
+            noted = replace(noted, known=KnownBounds.read(content, before[-1]))
             # It is noted before its first entry, and again when it is known by that.
-            others = [one for one in account.elsewhere if one.ledger_id or one.name != noted.name]
+            others = [
+                one
+                for one in account.elsewhere
+                if one != noted and (one.ledger_id or one.name != noted.name)
+            ]
             account = replace(account, elsewhere=(*others, noted))
-        elif event.kind == "approvals":
-            n, allowed_signers = content["n"], content["allowed_signers"]
-            _set(demands, content["names"], ApprovalDemand(n, allowed_signers) if n else None)
-    bounds = {"limits": tuple(limits), "demands": tuple(demands)}
-    return replace(account, entries=tuple(entries.values()), **bounds)
+        elif event.kind == "forgotten":
+            lost = Forgotten(
+                Elsewhere(content["ledger"], content["ledger_id"]),
+                amount_of(content["record_rho"] or "0"),
+                content["user"],
+                content["noted"],
+            )
+            account = replace(
+                account,
+                elsewhere=tuple(one for one in account.elsewhere if not lost.is_noted_as(one)),
+                forgotten=(*account.forgotten, lost),
+            )
+    into, held = closed_into(events), {"limits": tuple(limits), "demands": tuple(demands)}
+    account = replace(account, entries=tuple(entries.values()), **held)
+    if into is not None and account.is_used:
+        account = replace(account, elsewhere=(*account.elsewhere, into), is_closed=True)
+    return account
 
 
 def _connected(
@@ -260,6 +394,30 @@ def _connected(
 
 
 _Term = TypeVar("_Term", Fraction, ApprovalDemand)
+
+
+def bounds_of(
+    events: Sequence[Event],
+) -> tuple[list[tuple[tuple[str, ...], Fraction]], list[tuple[tuple[str, ...], ApprovalDemand]]]:
+    """The limits and the demands that these events leave in force, with whose they are."""
+    limits: list[tuple[tuple[str, ...], Fraction]] = []
+    demands: list[tuple[tuple[str, ...], ApprovalDemand]] = []
+    for event in events:
+        if event.kind not in ("limit", "approvals", "bound"):
+            continue
+        names, text = event.content["names"], event.content.get("record_rho")
+        limit = None if text is None else amount_of(text)
+        n = event.content.get("n", 0)
+        demand = ApprovalDemand(n, event.content["allowed_signers"]) if n else None
+        if event.kind == "limit":
+            _set(limits, names, limit)
+        elif event.kind == "approvals":
+            _set(demands, names, demand)
+        else:  # beside what was set before, which it does not replace
+            own = own_names(names)
+            limits += [] if limit is None else [(own, limit)]
+            demands += [] if demand is None else [(own, demand)]
+    return limits, demands
 
 
 def _set(
@@ -331,7 +489,7 @@ class EventChain:
             if number != len(self.events) + 1 or digest != stated:
                 break
             with refusing(LedgerError, f"Entry {number} of the ledger {ledger!r} cannot be read"):
-                self.events.append(checked(Event(number, kind, loads(text), digest)))
+                self.events.append(Event(number, kind, _checked_content(kind, text), digest))
             self.digest = digest
         else:
             if [tuple(row) for row in last] == [(len(self.events), self.digest)]:
@@ -358,9 +516,16 @@ class LedgerTransaction(ABC):
         self.added: list[Row] = []
 
     def add(self, kind: str, content: Mapping[str, Any]) -> int:
-        """Add an event, and return its number."""
-        event, text = Event(len(self.events) + 1, kind, content), dumps(content)
+        """Add an event, and return its number; raises `LedgerError` if the ledger is closed."""
+        into = closed_into(self.events)
+        if into is not None and kind != "elsewhere":
+            raise LedgerError(
+                f"Nothing is booked in this ledger any more, because it was merged into "
+                f"{into.name!r}; use that one (--ledger)."
+            )
+        text = dumps(content)
         self._digest = digest_of(self._digest, kind, text)
+        event = Event(len(self.events) + 1, kind, content, self._digest)
         self.added.append((event.id, kind, text, self._digest))
         self._append(*self.added[-1])
         self.events.append(event)

@@ -23,11 +23,13 @@ from rpexplore.releases.ledger.account import (
     Account,
     Elsewhere,
     Event,
+    KnownBounds,
     LedgerEntry,
     LedgerTransaction,
     account_of_names,
     check_limit,
     ledger_id,
+    ledger_ids,
 )
 from rpexplore.releases.ledger.ledger_database import ENGINE, LedgerDatabase
 from rpexplore.releases.ledger.ledger_file import LedgerFile
@@ -66,11 +68,12 @@ class LedgerStore(Protocol):
         """As `read_events`, when whoever was adding some is done, or has failed."""
         ...
 
-    def transaction(self) -> AbstractContextManager[LedgerTransaction]:
+    def transaction(self, *, merging: bool = False) -> AbstractContextManager[LedgerTransaction]:
         """What is added in the block is on disk when it ends, and not there if it ends badly.
 
         Nobody else can add events meanwhile. Raises `LedgerError`; if it does so at the end, only
-        `settled_events` tell what is there.
+        `settled_events` tell what is there. merging: entries of another ledger are added as they
+        are, in whoever's name
         """
         ...
 
@@ -127,6 +130,10 @@ def is_database(place: str | Path) -> bool:
 #     elsewhere  a dataset is charged in another ledger
 #     approvals  how many people of which list must have approved the plan of a run; 0 lifts it
 #     approved   who had approved the plan of a run when it was booked, and how many it needed
+#     bound      a limit or a demand of a ledger that was merged, or is lost; replaces none
+#     forgotten  another ledger that is lost and given up, and what is known to be spent there
+#     merged     another ledger whose entries were taken over
+#     closed     this ledger was merged into another one, which goes on in its place
 
 
 FILENAME = LEDGER
@@ -249,7 +256,7 @@ class Ledger:
             if strictest is not None and (record_rho is None or record_rho > strictest):
                 _refuse_loosening(account.limits, names, "budget limit")
             amount = None if record_rho is None else exact_text(record_rho)
-            ledger.add("limit", _note(names, record_rho=amount))
+            ledger.add("limit", note_of(names, record_rho=amount))
 
     def require_approvals(self, data: AnySource, demand: ApprovalDemand | None) -> None:
         """Demand that people of a list approve the plan of each run, or (with None) of none.
@@ -264,7 +271,7 @@ class Ledger:
         with self._setting(data) as (ledger, account, names):
             if demand is None:
                 _refuse_loosening(account.demands, names, "demand for approvals")
-            ledger.add("approvals", _note(names, n=n, allowed_signers=allowed_signers))
+            ledger.add("approvals", note_of(names, n=n, allowed_signers=allowed_signers))
 
     @contextmanager
     def _setting(
@@ -283,7 +290,7 @@ class Ledger:
         names = self._names(source)
         with self.store.transaction() as ledger:
             account = self._account(ledger.events, names)
-            self.refuse_elsewhere(account, text_of_path(self.name), ledger_id(ledger.events))
+            self.refuse_elsewhere(account, text_of_path(self.name), ledger_ids(ledger.events))
             yield ledger, account, names
         note_account(self, source)
 
@@ -315,11 +322,11 @@ class Ledger:
             )
         with self.store.transaction() as ledger:
             account = self._account(ledger.events, names)
-            self.refuse_elsewhere(account, text_of_path(self.name), ledger_id(ledger.events))
+            self.refuse_elsewhere(account, text_of_path(self.name), ledger_ids(ledger.events))
             check_limit(account, plan, limit_record_rho)
             check_approvals(account.approval_demands, plan.sha256, approvals)
             if limit_record_rho is not None and account.limit_record_rho is None:
-                ledger.add("limit", _note(names, record_rho=exact_text(limit_record_rho)))
+                ledger.add("limit", note_of(names, record_rho=exact_text(limit_record_rho)))
             entry_id = ledger.add(
                 "run",
                 {
@@ -327,7 +334,7 @@ class Ledger:
                     "data_bytes": fingerprint.size,
                     "data_modified": fingerprint.modified,
                     "started": started or now("microseconds"),
-                    "user": _user(),
+                    "user": user_name(),
                     "plan_sha256": plan.sha256,
                     "record_rho": exact_text(plan.record_rho),
                     "unit": plan.budget.unit,
@@ -359,27 +366,69 @@ class Ledger:
                 raise missing
             ledger.add("finished", content)
 
-    def note_elsewhere(self, source: Source, other: "Ledger", other_id: str) -> None:
-        """Note that a dataset is charged in another ledger, unless that is noted already.
+    def note_elsewhere(
+        self, source: Source, other: "Ledger", events: Sequence[Event], known: KnownBounds
+    ) -> None:
+        """Note that a dataset is charged in another ledger, and what its account there is.
 
         Raises `LedgerError` if it has runs, a limit or a demand in this one, or is charged in a
-        third one. other_id: of the other one; "" if it has no entries yet
+        third one. events: of the other one
         """
         names, charged = self._names(source), text_of_path(other.name)
+        noted = Elsewhere(charged, ledger_id(events))
         with self.store.transaction() as ledger:
             account = self._account(ledger.events, names)
-            self.refuse_elsewhere(account, charged, other_id)
+            self.refuse_elsewhere(account, charged, ledger_ids(events))
             if account.is_used:
                 raise LedgerError(elsewhere_text(account.dataset, self.name))
-            if Elsewhere(charged, other_id) not in account.elsewhere:
-                ledger.add("elsewhere", _note(names, ledger=charged, ledger_id=other_id))
+            before = [one.known for one in account.elsewhere if one == noted]
+            if before != [known]:
+                bounds = known.noted(before[0] if before else KnownBounds())
+                facts = {"ledger": charged, "ledger_id": noted.ledger_id, **bounds}
+                ledger.add("elsewhere", note_of(names, **facts))
 
     @staticmethod
-    def refuse_elsewhere(account: Account, charged: str, charged_id: str) -> None:
+    def refuse_elsewhere(account: Account, charged: str, charged_ids: frozenset[str]) -> None:
         """Raise `LedgerError` if the account is noted to be in another ledger than this one."""
         for noted in account.elsewhere:
-            if not noted.means(charged, charged_id):
+            if not noted.means(charged, charged_ids):
                 raise LedgerError(elsewhere_text(account.dataset, noted.name))
+
+    def forget(self, data: AnySource, lost: str | Path) -> Account:
+        """Give up a ledger that some records were charged in and that is lost, for this one.
+
+        What is known of it, from the notes beside the records, is kept: what was spent, the
+        strictest limit and every demand for approvals. The entry says who has given it up.
+
+        Args:
+            lost: The name of the lost ledger, as it is noted.
+
+        Returns:
+            The account that goes on here.
+
+        Raises:
+            LedgerError: If no note names that ledger for these records, or if it is there.
+        """
+        from rpexplore.releases.ledger.merging import forget
+
+        return forget(self, source_of(data), lost)
+
+    def merge(self, other: "Ledger") -> int:
+        """Take over all that another ledger holds, which is closed then.
+
+        Each run once, also if one ledger is a copy of the other that went on by itself; of limits
+        the strictest, and every demand for approvals. Notes that name the other ledger lead here.
+
+        Returns:
+            How many runs were taken over.
+
+        Raises:
+            LedgerError: If the role of a connection may not do that (into PostgreSQL only the
+                owner may), and for a ledger in PostgreSQL that would be merged into a file.
+        """
+        from rpexplore.releases.ledger.merging import merge
+
+        return merge(self, other)
 
     def _names(self, source: Source) -> tuple[str, ...]:
         return source.names(self.store.folder)
@@ -410,12 +459,12 @@ def _refuse_loosening(
         )
 
 
-def _note(names: Sequence[str], **content: str | int | None) -> dict[str, Any]:
+def note_of(names: Sequence[str], **content: Any) -> dict[str, Any]:
     """What is noted of a dataset now, and by whom."""
-    return {"names": names, "noted": now(), "user": _user(), **content}
+    return {"names": names, "noted": now(), "user": user_name(), **content}
 
 
-def _user() -> str:
+def user_name() -> str:
     """Who runs this program: the name of its user id, or the number where it has no name.
 
     Not what LOGNAME or USER say, which anybody can set to anything.

@@ -51,6 +51,9 @@ _MAY_NOT_LIMIT = (
     "the role of the connection may not set limits or demands; leave them out, name a connection "
     "that may, or have the ledger's owner grant it: rpexplore ledger --create --grant-limits ROLE"
 )
+_MAY_NOT_MERGE = (
+    "only its owner takes over the entries of another ledger; name a connection of the owner"
+)
 # https://www.postgresql.org/docs/current/errcodes-appendix.html; two signs are a class. Those that
 # begin with RX are of the functions of `ledger_tables`.
 _BY_SQLSTATE: Mapping[str, str] = MappingProxyType(
@@ -65,6 +68,7 @@ _BY_SQLSTATE: Mapping[str, str] = MappingProxyType(
         "RXAPP": "the server refuses the run: it has fewer approvals than are demanded for these "
         "records; look at the account (rpexplore ledger), and have the plan approved",
         "RXBAD": _UNSOUND,
+        "RXEND": "it was merged into another ledger, which goes on in its place; use that one",
         "22": _UNSOUND,
         "25006": "the server, or the role of the connection, only reads; name a connection that "
         "writes",
@@ -123,18 +127,21 @@ class LedgerDatabase:
             return ledger.events
 
     @contextmanager
-    def transaction(self) -> Iterator[LedgerTransaction]:
-        """What is added in the block is on the server's disk when it ends. Raises `LedgerError`."""
+    def transaction(self, *, merging: bool = False) -> Iterator[LedgerTransaction]:
+        """What is added in the block is on the server's disk when it ends. Raises `LedgerError`.
+
+        merging: entries of another ledger, which only the owner of this one may add.
+        """
         from rpexplore.releases.ledger import ledger_tables
 
         with self._opened() as server:
             ledger_tables.begin_writing(server, SECONDS_FOR_LOCK)
             self._check_version(server, to_write=True)
             ledger_tables.hold_off_others(server)
-            transaction = _DatabaseTransaction(self, server, self._chain(server))
+            transaction = _DatabaseTransaction(self, server, self._chain(server), merging)
             yield transaction
             if added := transaction.added:
-                ledger_tables.append(server, added)
+                ledger_tables.append(server, added, merging=merging)
                 refuse_unkept(self.name, added, ledger_tables.kept(server, added))
             server.commit()
             if added:  # a trigger can wait for the commit
@@ -148,7 +155,7 @@ class LedgerDatabase:
         with self._opened() as server:
             ledger_tables.begin_reading(server)
             self._check_version(server, to_write=True)
-            _, may_book, may_limit = ledger_tables.rights(server)
+            _, may_book, may_limit, _ = ledger_tables.rights(server)
             if not may_book:
                 raise self._error(_MAY_NOT_BOOK)
             if sets_limit and not may_limit:
@@ -201,8 +208,17 @@ class LedgerDatabase:
             raise self._error(problem)
 
     def _chain(self, server: "sqlalchemy.Connection") -> EventChain:
+        """The events; raises `LedgerError` if anything is there that this program does not make.
+
+        A trigger could swallow what is booked, or wait with that for the commit.
+        """
         from rpexplore.releases.ledger import ledger_tables
 
+        if foreign := ledger_tables.foreign_object(server):
+            raise self._error(
+                f"it holds a {foreign}, that this program has not made, or has made otherwise; "
+                "restore it from a copy, or have whoever made that remove it"
+            )
         return EventChain(self.name, *ledger_tables.rows(server))
 
     @contextmanager
@@ -247,18 +263,26 @@ class _DatabaseTransaction(LedgerTransaction):
     """What is added is written at the end. Entries are in the name of the role that logged in."""
 
     def __init__(
-        self, ledger: LedgerDatabase, server: "sqlalchemy.Connection", chain: EventChain
+        self,
+        ledger: LedgerDatabase,
+        server: "sqlalchemy.Connection",
+        chain: EventChain,
+        merging: bool,
     ) -> None:
         from rpexplore.releases.ledger import ledger_tables
 
         super().__init__(chain)
-        self._ledger, self._server = ledger, server
-        self._role, _, self._may_limit = ledger_tables.rights(server)
+        self._ledger, self._server, self._merging = ledger, server, merging
+        self._role, _, self._may_limit, may_merge = ledger_tables.rights(server)
+        if merging and not may_merge:
+            raise ledger._error(_MAY_NOT_MERGE)
 
     def add(self, kind: str, content: Mapping[str, Any]) -> int:
         from rpexplore.releases.ledger import ledger_tables
 
-        if kind not in ledger_tables.BOOKED and not self._may_limit:
+        if self._merging and kind not in ("bound", "merged"):  # in the name of who entered it there
+            return super().add(kind, content)
+        if not self._merging and kind not in ledger_tables.BOOKED and not self._may_limit:
             raise self._ledger._error(_MAY_NOT_LIMIT)
         return super().add(kind, {**content, "user": self._role} if "user" in content else content)
 

@@ -69,10 +69,10 @@ class LedgerFile:
         return self.read_events()
 
     @contextmanager
-    def transaction(self) -> Iterator[LedgerTransaction]:
+    def transaction(self, *, merging: bool = False) -> Iterator[LedgerTransaction]:
         """What is added in the block is on disk when it ends, and not there if it ends badly.
 
-        The ledger is made if there is none. Raises `LedgerError`.
+        The ledger is made if there is none. Raises `LedgerError`. merging: makes no difference
         """
         if not self.path.exists():
             _make(self.path)

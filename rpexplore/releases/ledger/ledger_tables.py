@@ -7,6 +7,7 @@ checks there what an entry holds, that it names the role that has logged in, and
 and demands. A trigger refuses changes to the owner as well, who would have to take it away first.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
@@ -19,13 +20,14 @@ import sqlalchemy as sa
 from rpexplore.common.json_fields import dumps
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.postgres_servers import CONNECT_DEFAULTS
+from rpexplore.data.source import AT_MACHINE, HOLDS
 from rpexplore.errors import DataError
 from rpexplore.releases.approvals import MOST
 from rpexplore.releases.ledger.account import IN_APPROVAL, KINDS, START, Row
 
-SCHEMA, VERSION = "rpexplore_ledger", 2
-READABLE = (1, 2)
-"""In version 1, whoever booked wrote to the tables directly."""
+SCHEMA, VERSION = "rpexplore_ledger", 3
+READABLE = (1, 2, 3)
+"""In version 1, whoever booked wrote to the tables directly; 2 took over no other ledger."""
 BOOKED = ("run", "finished", "approved")
 """The kinds of entries that `book` adds; `set_limits` adds all others."""
 _LONGEST = 8_000_000  # bytes of an entry: a list of allowed signers has up to a million characters
@@ -49,16 +51,19 @@ _LAST = sa.Table(
 )
 _VERSION = sa.Table("version", _METADATA, sa.Column("version", sa.Integer, nullable=False))
 
+_KEPT = (  # as the server writes it
+    f"DELETE OR UPDATE OR TRUNCATE ON {SCHEMA}.events FOR EACH STATEMENT "
+    f"EXECUTE FUNCTION {SCHEMA}.refuse()",
+    f"DELETE OR TRUNCATE ON {SCHEMA}.last FOR EACH STATEMENT EXECUTE FUNCTION {SCHEMA}.refuse()",
+)
 _GUARD = f"""
 CREATE FUNCTION {SCHEMA}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'entries of the ledger are never changed or removed'
     USING ERRCODE = 'insufficient_privilege';
 END $$;
-CREATE TRIGGER kept BEFORE UPDATE OR DELETE OR TRUNCATE ON {SCHEMA}.events
-    FOR EACH STATEMENT EXECUTE FUNCTION {SCHEMA}.refuse();
-CREATE TRIGGER kept BEFORE DELETE OR TRUNCATE ON {SCHEMA}.last
-    FOR EACH STATEMENT EXECUTE FUNCTION {SCHEMA}.refuse();
+CREATE TRIGGER kept BEFORE {_KEPT[0]};
+CREATE TRIGGER kept BEFORE {_KEPT[1]};
 """
 # What each kind of entry holds, as the checks below read it: {"run": {"names": "list", …}, …}.
 _HELD = dumps(
@@ -78,21 +83,43 @@ CREATE FUNCTION {SCHEMA}.names_of(content text) RETURNS text[] LANGUAGE sql IMMU
     SELECT ARRAY(SELECT json_array_elements_text(content::json -> 'names'))
 $$;
 
--- These names, and those of all that shares a name with them.
+-- Of names of files the machine and the path, MACHINE:/data/people.csv; nothing of other names.
+CREATE FUNCTION {SCHEMA}.places_of(names text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+    SELECT ARRAY(
+        SELECT regexp_replace(name, '^(/.*){AT_MACHINE}([^ /]*)$', '\\2:\\1')
+        FROM unnest(names) AS name WHERE name ~ '^/.*{AT_MACHINE}[^ /]*$')
+$$;
+
+-- The folders around such paths, but for the outermost.
+CREATE FUNCTION {SCHEMA}.around(places text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+    SELECT ARRAY(
+        SELECT DISTINCT array_to_string(parts[1:n], '/')
+        FROM unnest(places) AS place, string_to_array(place, '/') AS parts,
+            generate_series(2, cardinality(parts) - 1) AS n)
+$$;
+
+-- These names, and those of all that shares a name with them, lies in them or around them.
 CREATE FUNCTION {SCHEMA}.connected(given text[]) RETURNS text[]
 LANGUAGE plpgsql AS $$
 DECLARE
     known text[] := ARRAY[]::text[];
     more text[] := given;
+    paths text[];
+    folders text[];
 BEGIN
     WHILE more IS NOT NULL LOOP
         known := known || more;
+        paths := {SCHEMA}.places_of(known);
+        folders := {SCHEMA}.around(paths);
         SELECT array_agg(DISTINCT name) INTO more
         FROM (
-            SELECT {SCHEMA}.names_of(content) AS names FROM {SCHEMA}.events
-            WHERE kind NOT IN ('finished', 'approved') OFFSET 0  -- each text is read once
+            SELECT names, {SCHEMA}.places_of(names) AS places FROM (
+                SELECT DISTINCT {SCHEMA}.names_of(content) AS names FROM {SCHEMA}.events
+                WHERE kind NOT IN ('finished', 'approved') OFFSET 0  -- each text is read once
+            ) AS named OFFSET 0
         ) AS events, unnest(names) AS name
-        WHERE names && known AND name <> ALL (known);
+        WHERE (names && known OR places && folders OR {SCHEMA}.around(places) && paths)
+            AND name <> ALL (known);
     END LOOP;
     RETURN known;
 END $$;
@@ -100,7 +127,7 @@ END $$;
 -- The names of the records themselves, without those of files in a folder, or below a view.
 CREATE FUNCTION {SCHEMA}.own_names_of(content text) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN ends IS NULL THEN names ELSE names[1:ends - 1] END
-    FROM {SCHEMA}.names_of(content) AS names, array_position(names, names[1] || ' holds:') AS ends
+    FROM {SCHEMA}.names_of(content) AS names, array_position(names, names[1] || '{HOLDS}') AS ends
 $$;
 
 -- The limits, or the demands, that bind an account: of the same records the last one, and of
@@ -112,13 +139,15 @@ DECLARE
     covered text[] := ARRAY[]::text[];
 BEGIN
     FOR event IN
-        SELECT content, {SCHEMA}.own_names_of(content) AS names FROM {SCHEMA}.events
-        WHERE kind = wanted AND {SCHEMA}.names_of(content) && known ORDER BY id DESC
+        SELECT kind, content, {SCHEMA}.own_names_of(content) AS names FROM {SCHEMA}.events
+        WHERE kind IN (wanted, 'bound') AND {SCHEMA}.names_of(content) && known ORDER BY id DESC
     LOOP
         IF NOT event.names && covered THEN
             RETURN NEXT event.content::json;
         END IF;
-        covered := covered || event.names;
+        IF event.kind = wanted THEN  -- what was bound by another ledger replaces nothing
+            covered := covered || event.names;
+        END IF;
     END LOOP;
 END $$;
 
@@ -154,8 +183,8 @@ BEGIN
     FOR one IN
         SELECT ARRAY[sum(cost[1]), cost[2]] FROM (
             SELECT {SCHEMA}.ratio(content::json ->> 'record_rho') AS cost FROM {SCHEMA}.events
-            WHERE kind = 'run' AND {SCHEMA}.names_of(content) && known
-        ) AS costs GROUP BY cost[2]
+            WHERE kind IN ('run', 'forgotten') AND {SCHEMA}.names_of(content) && known
+        ) AS costs WHERE cost IS NOT NULL GROUP BY cost[2]
     LOOP
         -- Euclid's algorithm: over the least common denominator, numbers stay short.
         common := total[2];
@@ -197,7 +226,7 @@ BEGIN
             FROM jsonb_array_elements(given -> 'names') AS name))
         AND (given ->> 'record_rho' IS NULL
             OR {SCHEMA}.ratio(given ->> 'record_rho') IS NOT NULL)
-        AND (of_kind <> 'approvals' OR (given ->> 'n')::bigint <= {MOST})
+        AND (of_kind NOT IN ('approvals', 'bound') OR (given ->> 'n')::bigint <= {MOST})
         AND (of_kind <> 'approved' OR NOT EXISTS (
             SELECT FROM json_array_elements(as_written -> 'approvals') AS approval
             WHERE ARRAY(SELECT json_object_keys(approval) AS key ORDER BY key)
@@ -205,6 +234,8 @@ BEGIN
                 OR EXISTS (SELECT FROM json_each(approval) WHERE json_typeof(value) <> 'string')));
 END $$;
 
+-- allowed: the kinds that the role may add; nothing where the owner takes over another ledger,
+-- whose entries are in other names, and were checked there.
 CREATE FUNCTION {SCHEMA}.append(kinds text[], contents text[], allowed text[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -223,10 +254,14 @@ BEGIN
     LOCK TABLE {SCHEMA}.last IN EXCLUSIVE MODE;
     SELECT n_events, digest INTO STRICT number, chain FROM {SCHEMA}.last;
     n_before := number;
+    IF allowed IS NOT NULL AND EXISTS (SELECT FROM {SCHEMA}.events WHERE kind = 'closed') THEN
+        RAISE EXCEPTION 'closed' USING ERRCODE = 'RXEND';
+    END IF;
     FOR new_kind, new_content IN SELECT * FROM unnest(kinds, contents) LOOP
         about := (new_content::json ->> 'run')::bigint;
-        IF (new_kind = ANY (allowed) AND {SCHEMA}.is_sound(new_kind, new_content)) IS NOT TRUE
-            OR new_content::json ->> 'user' <> session_user::text
+        IF {SCHEMA}.is_sound(new_kind, new_content) IS NOT TRUE
+            OR allowed IS NOT NULL AND (new_kind = ANY (allowed)) IS NOT TRUE
+            OR allowed IS NOT NULL AND new_content::json ->> 'user' <> session_user::text
             OR about IS NOT NULL AND NOT EXISTS (
                 SELECT FROM {SCHEMA}.events WHERE id = about AND kind = 'run')
             -- Who approved a run is noted with it, and what it has written once.
@@ -237,7 +272,7 @@ BEGIN
                 AND content::json ->> 'manifest_sha256'
                     NOT IN ('', new_content::json ->> 'manifest_sha256'))
             -- Nobody finishes the run of another role. (In version 1, users were no roles.)
-            OR new_kind = 'finished' AND EXISTS (
+            OR allowed IS NOT NULL AND new_kind = 'finished' AND EXISTS (
                 SELECT FROM {SCHEMA}.events JOIN pg_roles ON rolname = content::json ->> 'user'
                 WHERE id = about AND rolname <> session_user)
         THEN
@@ -249,7 +284,10 @@ BEGIN
         INSERT INTO {SCHEMA}.events VALUES (number, new_kind, new_content, chain);
         UPDATE {SCHEMA}.last SET n_events = number, digest = chain;
     END LOOP;
-    FOR event IN SELECT id, content FROM {SCHEMA}.events WHERE id > n_before AND kind = 'run' LOOP
+    FOR event IN
+        SELECT id, content FROM {SCHEMA}.events
+        WHERE id > n_before AND kind = 'run' AND allowed IS NOT NULL
+    LOOP
         known := {SCHEMA}.connected({SCHEMA}.names_of(event.content));
         total := {SCHEMA}.spent(known);
         FOR bound IN
@@ -326,12 +364,37 @@ SELECT pg_is_in_recovery(), current_setting('fsync') = 'off',
 _MAY = sa.text(f"""
 SELECT session_user, has_function_privilege('{SCHEMA}.book{_OF_ENTRIES}', 'EXECUTE')
     AND current_setting('default_transaction_read_only') = 'off',
-    has_function_privilege('{SCHEMA}.set_limits{_OF_ENTRIES}', 'EXECUTE')
+    has_function_privilege('{SCHEMA}.set_limits{_OF_ENTRIES}', 'EXECUTE'),
+    has_function_privilege('{SCHEMA}.append(text[], text[], text[])', 'EXECUTE')
 """)
 
 
 _SCHEMA_OF = sa.text(f"""
 SELECT oid, pg_get_userbyid(nspowner) = current_user FROM pg_namespace WHERE nspname = '{SCHEMA}'
+""")
+# What `create` makes: kind, name, and what it does.
+_OBJECTS = (
+    *(("table", f"{SCHEMA}.{table}", "r") for table in ("events", "last", "version")),
+    ("index", f"{SCHEMA}.events_pkey", "i"),
+    *(("trigger", "kept", f"BEFORE {does}") for does in _KEPT),
+)
+_FUNCTION = re.compile(rf"CREATE FUNCTION {SCHEMA}\.(\w+)\(.*?AS \$\$(.*?)\$\$;", re.DOTALL)
+_OBJECTS_THERE = sa.text(f"""
+WITH relations AS (SELECT * FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace)
+SELECT CASE relkind WHEN 'r' THEN 'table' WHEN 'i' THEN 'index' WHEN 'v' THEN 'view'
+        WHEN 'S' THEN 'sequence' ELSE 'relation' END,
+    oid::regclass::text, relkind::text
+FROM relations WHERE relkind <> 't'
+UNION ALL
+SELECT 'trigger', tgname, regexp_replace(
+    pg_get_triggerdef(pg_trigger.oid), '^CREATE (CONSTRAINT )?TRIGGER [^ ]+ ', '\\1')
+FROM pg_trigger JOIN relations ON tgrelid = relations.oid WHERE NOT tgisinternal
+UNION ALL
+SELECT 'rule', rulename, '' FROM pg_rewrite JOIN relations ON ev_class = relations.oid
+UNION ALL
+SELECT 'policy', polname, '' FROM pg_policy JOIN relations ON polrelid = relations.oid
+UNION ALL
+SELECT 'function', proname, prosrc FROM pg_proc WHERE pronamespace = '{SCHEMA}'::regnamespace
 """)
 _N_RELATIONS = sa.text("SELECT count(*) FROM pg_class WHERE relnamespace = :number")
 _N_ROLES = sa.text("SELECT count(*) FROM pg_roles WHERE rolname = :role")
@@ -425,8 +488,13 @@ def rows(server: sa.Connection) -> tuple[Sequence[Any], Sequence[Any]]:
     return events, server.execute(sa.select(_LAST)).all()
 
 
-def append(server: sa.Connection, added: Sequence[Row]) -> None:
-    """Have the server add events, in their order."""
+def append(server: sa.Connection, added: Sequence[Row], *, merging: bool = False) -> None:
+    """Have the server add events, in their order; merging: those of another ledger, as they are."""
+    if merging:
+        _, kinds, contents, _ = zip(*added, strict=True)
+        call = f"SELECT {SCHEMA}.append(:kinds, :contents, NULL)"
+        server.execute(sa.text(call), {"kinds": list(kinds), "contents": list(contents)})
+        return
     for is_booked, group in groupby(added, key=lambda row: row[1] in BOOKED):
         call = f"SELECT {SCHEMA}.{'book' if is_booked else 'set_limits'}(:kinds, :contents)"
         _, kinds, contents, _ = zip(*group, strict=True)
@@ -441,10 +509,28 @@ def kept(server: sa.Connection, added: Sequence[Row]) -> list[Row]:
     return [tuple(row) for row in server.execute(found)]
 
 
-def rights(server: sa.Connection) -> tuple[str, bool, bool]:
-    """The role that has logged in, whether it may book, and whether it may set limits."""
-    role, may_book, may_limit = server.execute(_MAY).one()
-    return role, may_book, may_limit
+def rights(server: sa.Connection) -> tuple[str, bool, bool, bool]:
+    """The role that has logged in, and whether it may book, set limits, and merge ledgers."""
+    role, may_book, may_limit, may_merge = server.execute(_MAY).one()
+    return role, may_book, may_limit, may_merge
+
+
+def foreign_object(server: sa.Connection) -> str:
+    """Something in the ledger's schema, or at its tables, that `create` has not made; "" if none.
+
+    Tables and functions, triggers and rules, with what they do. Those of version 1 had no functions
+    but for the trigger's, and those of version 2 others.
+    """
+    own = set(_OBJECTS)
+    if list(server.scalars(sa.select(_VERSION.c.version))) == [VERSION]:
+        own |= {("function", name, text) for name, text in _FUNCTION.findall(_GUARD + _FUNCTIONS)}
+        found = server.execute(_OBJECTS_THERE)
+    else:
+        found = (row for row in server.execute(_OBJECTS_THERE) if row[0] != "function")
+    for kind, name, text in found:
+        if (kind, name, text) not in own:
+            return f"{kind} {name!r}"
+    return ""
 
 
 def create(server: sa.Connection) -> bool:
@@ -469,14 +555,15 @@ def create(server: sa.Connection) -> bool:
 
 
 def renew(server: sa.Connection) -> bool:
-    """Bring a ledger of version 1 to the present one; whether it was of version 1.
+    """Bring a ledger of an earlier version to the present one; whether it was of one.
 
     Whoever could add entries by writing to its tables can book from now on, and no more.
     """
     server.exec_driver_sql(f"LOCK TABLE {SCHEMA}.last IN ACCESS EXCLUSIVE MODE")
     if list(server.scalars(sa.select(_VERSION.c.version))) == [VERSION]:
         return False
-    server.exec_driver_sql(_FUNCTIONS)
+    # Replaced, not dropped: who may call one may still.
+    server.exec_driver_sql(_FUNCTIONS.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION"))
     for role, books in server.execute(_WRITERS).all():
         server.exec_driver_sql(f"REVOKE ALL ON {_TABLES} FROM {role}")
         for right in _TO_BOOK if books else _TO_READ:

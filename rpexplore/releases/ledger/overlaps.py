@@ -5,7 +5,8 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +22,14 @@ from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
-from rpexplore.releases.ledger.account import Account, Elsewhere, account_of_names, ledger_id
+from rpexplore.releases.ledger.account import (
+    Account,
+    Elsewhere,
+    account_of_names,
+    closed_into,
+    ledger_id,
+    ledger_ids,
+)
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, elsewhere_text
 
 # ---- One account for the same records: nobody adds up what is charged in two ledgers, or in
@@ -44,13 +52,17 @@ _passed_over: dict[Ledger, float] = {}  # until when, by the monotonic clock
 class _Found:
     """What a ledger holds of some records; `problem` if it cannot be read.
 
+    ids      its own, and those of ledgers that were merged into it
     digests  of its events
+    into     the ledger that it was merged into
     """
 
     id: str = ""
+    ids: frozenset[str] = frozenset()
     digests: tuple[str, ...] = ()
     account: Account | None = None
     problem: LedgerError | None = None
+    into: Elsewhere | None = None
 
 
 def ledger_of(source: Source, place: str | Path | None = None) -> Ledger:
@@ -67,20 +79,38 @@ def ledger_of(source: Source, place: str | Path | None = None) -> Ledger:
     """
     if place is not None:
         refuse_among_records(source, Ledger(place).path)
-    return known_ledger(source, place) or Ledger.beside(source)
+    return known_ledger(source, place) or in_place_of(Ledger.beside(source))
 
 
-def known_ledger(
-    source: Source, place: str | Path | None = None, others: Sequence[Ledger] = ()
-) -> Ledger | None:
-    """As `ledger_of`, but None if the records have no account and no ledger is named.
+def in_place_of(ledger: Ledger) -> Ledger:
+    """The ledger itself, or the one that it was merged into."""
+    into = closed_into(ledger.store.read_events())
+    return ledger if into is None else Ledger(into.name)
 
-    others: further ledgers to look into
+
+@dataclass(frozen=True)
+class Search:
+    """The ledgers that may have the account of some records.
+
+    found       what each holds of them
+    noted       the ledgers in which they are charged, as others note it
+    remembered  all that the user has used
+    of_these    the remembered ones that were used for these records
+    needed      names of those that are noted or remembered for these records
     """
-    named = None if place is None else Ledger(place)
-    other_name = ""
-    if isinstance(source, FrameSource):
-        other_name = " If these are other records, give them another name."
+
+    found: Mapping[Ledger, _Found]
+    noted: Sequence[Elsewhere]
+    remembered: Sequence["Remembered"]
+    of_these: Sequence["Remembered"]
+    needed: frozenset[str]
+
+
+def search(source: Source, named: Ledger | None, others: Sequence[Ledger] = ()) -> Search:
+    """Look into all ledgers that may have the account of some records.
+
+    Raises `LedgerError` if the one that is named cannot be read.
+    """
     remembered, lasting = remembered_ledgers(), _lasting_names(source)
     of_these = [one for one in remembered if one.names & lasting]
     found: dict[Ledger, _Found] = {}
@@ -107,6 +137,38 @@ def known_ledger(
             needed.add(one.name)
             if (other := _ledger_named(one.name)) is not None:
                 to_look.append(other)
+        if (into := found[ledger].into) and (other := _ledger_named(into.name)):
+            to_look.append(other)
+    return Search(found, noted, remembered, of_these, frozenset(needed))
+
+
+def known_ledger(
+    source: Source,
+    place: str | Path | None = None,
+    others: Sequence[Ledger] = (),
+    given_up: Sequence[Elsewhere] = (),
+) -> Ledger | None:
+    """As `ledger_of`, but None if the records have no account and no ledger is named.
+
+    others: further ledgers to look into. given_up: ledgers that are not missed, as are those that
+    were given up before (`merging.forget`)
+    """
+    named = None if place is None else Ledger(place)
+    other_name = ""
+    if isinstance(source, FrameSource):
+        other_name = " If these are other records, give them another name."
+    looked = search(source, named, others)
+    found, remembered, needed = looked.found, looked.remembered, looked.needed
+    accounts = [one.account for one in found.values() if one.account]
+    lost = [one for account in accounts for one in account.forgotten]
+    noted, of_these = (
+        [
+            one
+            for one in notes
+            if one not in given_up and not any(other.is_noted_as(one) for other in lost)
+        ]
+        for notes in (looked.noted, looked.of_these)
+    )
     used = [ledger for ledger, one in found.items() if one.account and one.account.is_used]
     used.sort(key=lambda ledger: (ledger.name not in needed, ledger == named))
     holders = [
@@ -122,7 +184,8 @@ def known_ledger(
     for one in of_these:
         _ledger_meant(source, one, found, named, other_name or _forgetting(one.name))
     for one in remembered:
-        if named is not None and one.name == named.name and one.ledger_id:
+        is_lost = one in given_up or any(other.is_noted_as(one) for other in lost)
+        if named is not None and one.name == named.name and one.ledger_id and not is_lost:
             _ledger_meant(source, one, found, named, _forgetting(one.name))
     charged: list[Ledger] = []
     for ledger in sorted(holders, key=lambda ledger: ledger != named):
@@ -178,7 +241,9 @@ def _look(ledger: Ledger, source: Source) -> _Found:
         events = ledger.store.read_events()
         names = source.names(ledger.store.folder)
         account = account_of_names(events, names, ledger.store.folder)
-        return _Found(ledger_id(events), tuple(event.digest for event in events), account)
+        digests = tuple(event.digest for event in events)
+        own_id, ids, into = ledger_id(events), ledger_ids(events), closed_into(events)
+        return _Found(own_id, ids, digests, account, into=into)
     except (LedgerError, OSError) as error:
         if ledger.path is None:
             _passed_over[ledger] = time.monotonic() + _SECONDS_PASSED_OVER
@@ -218,11 +283,13 @@ def _ledger_meant(
     ledger = _ledger_named(noted.name)
     there = found.get(ledger, _Found()) if ledger is not None else _Found()
     is_new = noted.ledger_id == ""  # when it was noted
-    is_it = is_new or (there.id and noted.ledger_id in (None, there.id))
+    is_it = is_new or (there.id and (noted.ledger_id is None or noted.ledger_id in there.ids))
     if ledger is not None and there.problem is None and is_it:
+        if there.into is not None:
+            return _ledger_meant(source, there.into, found, named, remedy)
         return ledger
     if noted.ledger_id:
-        same = [other for other, one in found.items() if one.id == noted.ledger_id]
+        same = [other for other, one in found.items() if noted.ledger_id in one.ids]
         if same:
             return named if named in same else same[0]
     if there.problem is not None:
@@ -231,7 +298,8 @@ def _ledger_meant(
     raise LedgerError(
         f"The ledger {noted.name!r}, in which the records {source.name!r} are charged, {state}: "
         "what was spent is not known without it. Bring it back (mount its disk, restore it from a "
-        f"copy, correct the connection), or name it where it is now.{remedy}"
+        "copy, correct the connection), or name it where it is now. If it is lost for good, "
+        f"whoever answers for these records gives it up: rpexplore ledger --forget.{remedy}"
     )
 
 
@@ -242,22 +310,29 @@ def _ledger_named(name: str) -> Ledger | None:
     return None
 
 
-def note_account(ledger: Ledger, source: Source) -> bool:
+def note_account(ledger: Ledger, source: Source, coming: Fraction | None = None) -> bool:
     """Note in which ledger some records are charged, where it is found from them afterwards.
 
-    In the user's memory, and beside the records in folders that can be written to. Returns whether
-    the ledger had no entries yet, so that it is to be noted again when it has. Raises
-    `LedgerError`.
+    In the user's memory, and beside the records in folders that can be written to; there with what
+    their account is, for the day on which that ledger is lost. Returns whether it is to be noted
+    again when more is entered. Raises `LedgerError`.
+
+    coming: what is about to be charged for one record
     """
-    own_id = ledger.id
+    events = ledger.store.read_events()
+    own_id = ledger_id(events)
     with suppress(OSError):  # a home that cannot be written to
-        _remember(ledger, own_id, source)
+        remember(ledger, own_id, _lasting_names(source))
     folders = [home for home in homes(source) if os.access(home, os.W_OK)]
     beside = [Ledger(home / FILENAME) for home in folders if not is_sample_data(home)]
-    for other in dict.fromkeys(beside):
-        if other != ledger:
-            other.note_elsewhere(source, ledger, own_id)
-    return not own_id
+    if others := [other for other in dict.fromkeys(beside) if other != ledger]:
+        folder = ledger.store.folder
+        known = account_of_names(events, source.names(folder), folder).known
+        if coming:
+            known = replace(known, spent_record_rho=(known.spent_record_rho or 0) + coming)
+        for other in others:
+            other.note_elsewhere(source, ledger, events, known)
+    return bool(others) or not own_id
 
 
 def homes(source: Source) -> list[Path]:
@@ -311,14 +386,17 @@ def remembered_ledgers() -> list[Remembered]:
                     name, own_id, names = str(note["ledger"]), note["id"], {*note["names"]}
                     before = remembered.pop(name, Remembered(name, ""))
                     own_id = own_id or before.ledger_id
-                    remembered[name] = Remembered(name, own_id, before.names | names)
+                    remembered[name] = Remembered(name, own_id, names=before.names | names)
     return list(remembered.values())[::-1]
 
 
-def _remember(ledger: Ledger, own_id: str, source: Source) -> None:
-    """Note that a ledger is used for some records, unless that is noted. Raises `OSError`."""
+def remember(ledger: Ledger, own_id: str, names: frozenset[str]) -> None:
+    """Note that a ledger is used for records of these names, unless that is noted.
+
+    Raises `OSError`.
+    """
     known = [one for one in remembered_ledgers() if one.name == ledger.name]
-    new_names = _lasting_names(source).difference(*(one.names for one in known))
+    new_names = names.difference(*(one.names for one in known))
     if not new_names and known and known[0].ledger_id == own_id:
         return
     note = {"ledger": ledger.name, "id": own_id, "names": sorted(new_names)}
@@ -339,7 +417,7 @@ def _lasting_names(source: Source) -> frozenset[str]:
 
 def _forgetting(name: str) -> str:
     return (
-        f" If it is given up, and other records are meant, take its lines ({name!r}) out of "
+        f" If other records are meant, take its lines ({name!r}) out of "
         f"{str(_file_of_ledgers())!r}."
     )
 

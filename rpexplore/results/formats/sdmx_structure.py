@@ -48,7 +48,7 @@ class Cube:
 
     agency    who maintains it
     id        of the cube, in small letters
-    measures  the columns of numbers by their identifiers, OBS_VALUE first
+    measures  the columns of numbers, and of notes, by their identifiers, OBS_VALUE first
     period    the time of all observations, "" for none
     """
 
@@ -161,7 +161,7 @@ class _Message:
         attributes = _add(components, "str:AttributeList", id="AttributeDescriptor")
         for identifier in [id for id in cube.measures if id != OBS_VALUE]:
             attribute = _add(attributes, "str:Attribute", id=identifier, usage="optional")
-            self._add_number(attribute, identifier)
+            self._add_number_or_text(attribute, identifier)
             self._add_to_observation(attribute)
         for flag in _FLAGS:
             attribute = _add(attributes, "str:Attribute", id=flag, usage="mandatory")
@@ -169,7 +169,7 @@ class _Message:
             self._add_to_observation(attribute)
         measures = _add(components, "str:MeasureList", id="MeasureDescriptor")
         measure = _add(measures, "str:Measure", id=OBS_VALUE, usage="mandatory")
-        self._add_number(measure, OBS_VALUE)
+        self._add_number_or_text(measure, OBS_VALUE)
 
     def _maintained(
         self, parent: ElementTree.Element, tag: str, identifier: str, name: str
@@ -187,9 +187,10 @@ class _Message:
         codelist = f"{_URN}.codelist.Codelist={self._cube.agency}:CL_{concept}({VERSION})"
         _add(_add(parent, "str:LocalRepresentation"), "str:Enumeration", codelist)
 
-    def _add_number(self, parent: ElementTree.Element, concept: str) -> None:
+    def _add_number_or_text(self, parent: ElementTree.Element, concept: str) -> None:
         self._add_concept_identity(parent, concept)
-        _add(_add(parent, "str:LocalRepresentation"), "str:TextFormat", textType="Double")
+        kind = "Double" if self._cube.measures[concept].is_number else "String"
+        _add(_add(parent, "str:LocalRepresentation"), "str:TextFormat", textType=kind)
 
     def _add_to_observation(self, attribute: ElementTree.Element) -> None:
         _add(_add(attribute, "str:AttributeRelationship"), "str:Observation")

@@ -8,8 +8,9 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.baselines.baselines import UnsuitableError
 from rpexplore.planning.baselines.products import SingularValues, _error
-from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
+from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES, DataCube
 from rpexplore.planning.losses.losses import Loss
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.table_text import query_matrix
@@ -261,3 +262,10 @@ def test_ratio_of_losses_is_found_where_floats_end():
     ratio = found.ratio(SUM, tables, plan.loss_value)
     expected = 399 * np.log(10) - np.log(plan.mean_variances[0])
     assert ratio == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_data_cube_is_not_looked_for_where_that_takes_minutes():
+    """All pairs of 5,000 tables by 5,000 attributes are 1.25e11."""
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({f"a{i}": 2 for i in range(5000)}), 1)
+    with pytest.raises(UnsuitableError, match="only where they are found in a moment"):
+        DataCube("cube", "", "").variances(workload, Closure.of(workload), rp.SumOfVariances())

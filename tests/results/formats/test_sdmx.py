@@ -1,10 +1,13 @@
 """Structure and observations in SDMX, judged and read by pysdmx with the official schemas."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from pysdmx.io import get_datasets, read_sdmx
 
-from rpexplore.domain.result_schema import Schema
+import rpexplore as rp
+from rpexplore.domain.result_schema import IMPOSSIBLE_NOTE, Schema
+from rpexplore.results.formats.publishing import publish
 from rpexplore.results.formats.writers.sdmx import identifiers
 
 NUMBERS = {
@@ -85,3 +88,24 @@ def test_no_key_is_there_twice_in_the_whole_cube(exports):
 )
 def test_codes_are_kept_where_they_can_be_identifiers(values, expected):
     assert list(identifiers(values).values()) == expected
+
+
+def test_notes_on_rows_are_attributes_of_observations(tmp_path):
+    attributes = (
+        rp.Attribute("age", rp.Categories(("young", "old"))),
+        rp.Attribute("married", rp.Categories(("yes", "no"))),
+    )
+    impossible = [{"age": "young", "married": "yes"}]
+    domain = rp.Domain(attributes, impossible)  # pyright: ignore[reportArgumentType]
+    plan = rp.plan(rp.Request(tables=rp.Workload.all_up_to(domain, 2), budget=rp.Budget(rho=1)))
+    records = pd.DataFrame({"age": ["young", "old"] * 50, "married": "no"})
+    rp.release(plan, records, tmp_path / "out", name="x", ledger=tmp_path / "ledger.sqlite")
+    publish(tmp_path / "out", tmp_path / "published", formats=["sdmx"])
+    folder = tmp_path / "published" / "sdmx"
+    notes = []
+    for file in sorted(folder.glob("*.csv")):
+        (dataset,) = get_datasets(file, folder / "structure.xml", validate=True)
+        assert dataset.structure is not None
+        if "NOTE" in dataset.data:
+            notes += [*dataset.data["NOTE"]]
+    assert len([note for note in notes if note == IMPOSSIBLE_NOTE]) == 1

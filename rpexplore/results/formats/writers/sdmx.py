@@ -60,7 +60,7 @@ def write_sdmx(export: Export, folder: Path) -> None:
         _concept(column): column
         for table in export.tables
         for column in table.columns
-        if column.is_number
+        if _is_of_observations(column)
     }
     dimensions = _dimensions(export, measures)
     cube = Cube(
@@ -90,8 +90,13 @@ def write_sdmx(export: Export, folder: Path) -> None:
             writer.write(observations)
 
 
+def _is_of_observations(column: Column) -> bool:
+    """Whether a column tells of observations, and not what they are about."""
+    return column.is_number or column.role == "note"
+
+
 def _concept(column: Column) -> str:
-    """The identifier of a column of numbers."""
+    """The identifier of a column of numbers, or of notes."""
     return _CONCEPTS.get(column.role, column.name.upper())
 
 
@@ -178,7 +183,7 @@ def _observations(
     if cube.period:
         columns[TIME_PERIOD] = _constant(cube.period, rows)
     for column in table.columns:
-        if column.is_number:
+        if _is_of_observations(column):
             columns[_concept(column)] = rows[column.name].combine_chunks()
     columns[OBS_STATUS] = _constant(ESTIMATED, rows)
     columns[CONF_STATUS] = _constant(FREE, rows)

@@ -1,0 +1,264 @@
+"""Ledgers that end: one that is merged into another one, and one that is lost and given up.
+
+What they demand goes on: an account can become stricter by this, and not looser.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+
+from rpexplore.common.files import FILE_PREFIX, machine_names
+from rpexplore.common.json_fields import dumps
+from rpexplore.common.numbers import exact_text
+from rpexplore.common.text import joined, text_of_path
+from rpexplore.data.source import AT_MACHINE, NO_PATH, Source, names_with_parts, own_names
+from rpexplore.errors import LedgerError
+from rpexplore.releases.approvals import ApprovalDemand
+from rpexplore.releases.ledger.account import (
+    Account,
+    Event,
+    LedgerTransaction,
+    bounds_of,
+    closed_into,
+    ledger_id,
+    ledger_ids,
+)
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger, note_of, user_name
+from rpexplore.releases.ledger.overlaps import (
+    homes,
+    known_ledger,
+    note_account,
+    remember,
+    search,
+)
+from rpexplore.releases.manifest import now
+
+# ---- A ledger that is lost for good. What the notes tell of it is all that is known.
+
+
+def forget(ledger: Ledger, source: Source, lost: str | Path) -> Account:
+    """As `Ledger.forget` tells."""
+    lost_name = Ledger(lost).name
+    looked = search(source, ledger)
+    notes = [one for one in (*looked.noted, *looked.of_these) if one.name == lost_name]
+    accounts = [found.account for found in looked.found.values() if found.account]
+    gone = [one for account in accounts for one in account.forgotten]
+    notes = [one for one in notes if not any(other.is_noted_as(one) for other in gone)]
+    if not notes:
+        others = [one.name for one in (*looked.noted, *looked.of_these)]
+        noted = f"is {joined([repr(name) for name in dict.fromkeys(others)])}" if others else "none"
+        raise LedgerError(
+            f"No note says that the records {source.name!r} are charged in the ledger "
+            f"{lost_name!r}, so that there is nothing to forget; what is noted {noted}."
+        )
+    path = Ledger(lost).path
+    there = [
+        other.name
+        for other, found in looked.found.items()
+        if any(one.ledger_id in found.ids for one in notes if one.ledger_id)
+        or (other.name == lost_name and found.id and not any(one.ledger_id for one in notes))
+    ]
+    if there or (path is not None and path.exists() and Ledger(lost) != ledger):
+        raise LedgerError(
+            f"The ledger {lost_name!r} is not lost: it is at {(there or [lost_name])[0]!r}; use "
+            "it (--ledger), merge it (rpexplore ledger --merge), or, if it is damaged and no copy "
+            "is left, move its file away first."
+        )
+    known_ledger(source, ledger.name, given_up=notes)  # refuses what is charged in a third one
+    known = [one.known for one in looked.noted if one.name == lost_name]
+    spent = max((one.spent_record_rho or Fraction(0) for one in known), default=Fraction(0))
+    limits = [one.limit_record_rho for one in known if one.limit_record_rho is not None]
+    demands = dict.fromkeys(demand for one in known for demand in one.demands)
+    lost_id = next((one.ledger_id for one in notes if one.ledger_id), "")
+    names = source.names(ledger.store.folder)
+    about = {"ledger": lost_name, "ledger_id": lost_id}
+    if not ledger.account_of(source).is_used:
+        source.fingerprint()  # refuses what is no data
+    with ledger.store.transaction() as events:
+        amount = exact_text(spent) if spent else None
+        events.add("forgotten", note_of(names, **about, record_rho=amount))
+        _bind(events, names, min(limits, default=None))
+        for demand in demands:
+            _bind(events, names, None, demand.n, demand.allowed_signers)
+    for home in homes(source):
+        beside = Ledger(home / FILENAME)
+        if beside != ledger and any(
+            one.name == lost_name for one in beside.account_of(source).elsewhere
+        ):
+            with beside.store.transaction() as events:
+                names_there = source.names(beside.store.folder)
+                events.add("forgotten", note_of(names_there, **about, record_rho=None))
+    note_account(ledger, source)
+    return ledger.account_of(source)
+
+
+def _bind(
+    events: LedgerTransaction,
+    names: Sequence[str],
+    limit: Fraction | None,
+    n: int = 0,
+    allowed_signers: str = "",
+) -> None:
+    """Add a limit or a demand beside those that are there, unless there is neither, or it is."""
+    if limit is None and not n:
+        return
+    limits, demands = bounds_of(events.events)
+    own, demand = own_names(names), ApprovalDemand(n, allowed_signers) if n else None
+    if (own, limit) not in limits and (own, demand) not in demands:
+        amount = None if limit is None else exact_text(limit)
+        bound = {"record_rho": amount, "n": n, "allowed_signers": allowed_signers}
+        events.add("bound", note_of(names, **bound))
+
+
+# ---- A ledger that is merged into another one, which has all its entries then.
+#
+# Both are locked meanwhile. What is taken over is on disk before the other one is closed: a merge
+# that was stopped between the two is made again, and takes over nothing twice.
+
+
+def merge(ledger: Ledger, other: Ledger) -> int:
+    """As `Ledger.merge` tells."""
+    if ledger == other or (ledger.id and ledger.id == other.id and ledger.path is None):
+        raise LedgerError(f"The ledger {other.name!r} cannot be merged into itself; name another.")
+    if other.path is not None and not other.path.exists():
+        raise LedgerError(f"There is no ledger {other.name!r} to be merged; correct its name.")
+    if other.path is None and ledger.path is not None:
+        raise LedgerError(
+            f"The ledger {other.name!r} serves several machines, and a file serves one; merge the "
+            f"file {ledger.name!r} into it instead."
+        )
+    into = closed_into(ledger.store.read_events())
+    if into is not None:
+        raise LedgerError(
+            f"The ledger {ledger.name!r} was merged into {into.name!r} itself; name that one."
+        )
+    with other.store.transaction() as theirs:
+        into = closed_into(theirs.events)
+        if into is not None and not into.means(text_of_path(ledger.name), ledger_ids_of(ledger)):
+            raise LedgerError(
+                f"The ledger {other.name!r} was merged into {into.name!r} already; merge that one."
+            )
+        if not theirs.events:
+            raise LedgerError(f"The ledger {other.name!r} has no entries; there is nothing to do.")
+        with ledger.store.transaction(merging=True) as ours:
+            n_taken = _take_over(ours, theirs.events, ledger, other)
+        about = {"noted": now(), "user": user_name(), "ledger": text_of_path(ledger.name)}
+        own_id = ledger_id(ours.events)
+        with suppress(OSError):  # a home that cannot be written to
+            remember(ledger, own_id, frozenset())
+        if into is None:
+            theirs.add("closed", {**about, "ledger_id": own_id})
+    return n_taken
+
+
+def ledger_ids_of(ledger: Ledger) -> frozenset[str]:
+    """All identities of a ledger."""
+    return ledger_ids(ledger.store.read_events())
+
+
+def _take_over(
+    ours: LedgerTransaction, theirs: Sequence[Event], ledger: Ledger, other: Ledger
+) -> int:
+    """Add what the other ledger has and this one lacks; returns how many runs that are."""
+    folders = other.store.folder, ledger.store.folder
+    numbers: dict[int, int] = {}  # of runs, there -> here
+    n_taken = 0
+    own: dict[str, list[int]] = {}
+    for event in ours.events:
+        if event.kind == "run":
+            own.setdefault(_run_key(event), []).append(event.id)
+    ends = Counter(_end_key(event) for event in ours.events if "run" in event.content)
+    known_ids = ledger_ids(ours.events)
+    merged = [(other.name, ledger_id(theirs))]
+    for event in theirs:
+        content = dict(event.content)
+        if "names" in content:
+            content["names"] = list(_names_seen_from(content["names"], *folders))
+        if event.kind == "run":
+            same = own.get(_run_key(event), [])
+            if same:
+                numbers[event.id] = same.pop(0)
+            else:
+                numbers[event.id] = ours.add("run", content)
+                n_taken += 1
+        elif event.kind in ("finished", "approved"):
+            content["run"] = numbers[content["run"]]
+            key = _end_key(Event(0, event.kind, content))
+            if ends[key]:
+                ends[key] -= 1
+            else:
+                ours.add(event.kind, content)
+        elif event.kind == "forgotten":
+            if not any(one.kind == event.kind and one.content == content for one in ours.events):
+                ours.add("forgotten", content)
+        elif event.kind == "merged":
+            merged.append((content["ledger"], content["ledger_id"]))
+    limits, demands = bounds_of(theirs)
+    for names, limit in limits:
+        _bind(ours, _names_seen_from(names, *folders), limit)
+    for names, demand in demands:
+        seen = _names_seen_from(names, *folders)
+        _bind(ours, seen, None, demand.n, demand.allowed_signers)
+    for name, one_id in merged:
+        if one_id not in known_ids:
+            about = {"noted": now(), "user": user_name()}
+            ours.add("merged", {**about, "ledger": text_of_path(name), "ledger_id": one_id})
+    return n_taken
+
+
+def _run_key(event: Event) -> str:
+    """What two ledgers call the same of one run, which see its records from different folders."""
+    return dumps({key: value for key, value in event.content.items() if key != "names"})
+
+
+def _end_key(event: Event) -> str:
+    return dumps([event.kind, event.content])
+
+
+def _names_seen_from(
+    names: Sequence[str], folder: Path | None, new_folder: Path | None
+) -> tuple[str, ...]:
+    """Names of records in a ledger as another one has them."""
+    if folder == new_folder:
+        return tuple(names)
+    own = own_names(names)
+    if folder is None or not any(FILE_PREFIX in name for name in own):
+        return tuple(names)  # no file: what it is called is the same everywhere
+    machines: Sequence[str] = ("",)
+    if new_folder is None:
+        machines = machine_names(_parts_of(own[0], folder)[1] or folder)
+
+    def seen(name: str) -> list[str]:
+        engine, path, table = _parts_of(name, folder)
+        if path is None and FILE_PREFIX not in name:
+            return [name]
+        if path is None:
+            before, _, number = name.partition(FILE_PREFIX)
+            return [f"{before}{FILE_PREFIX}{one + ':' if one else ''}{number}" for one in machines]
+        if new_folder is not None and path.is_relative_to(new_folder):
+            path = path.relative_to(new_folder)
+        ends = [f"{AT_MACHINE}{one}" if one else "" for one in machines]
+        return [f"{engine}{text_of_path(path)}{end}{table}" for end in ends]
+
+    parts = names[len(own) + 1 :]  # the mark between the two is made anew
+    return names_with_parts(
+        [new for name in own for new in seen(name)], [new for name in parts for new in seen(name)]
+    )
+
+
+def _parts_of(name: str, folder: Path) -> tuple[str, Path | None, str]:
+    """Engine with a colon, file and table with a slash of a name in the ledger of a folder.
+
+    Engine and table are "" of a file of records, and the file is None of names that are no paths.
+    """
+    engine, rest, table = "", name, ""
+    if name.startswith(("duckdb:", "sqlite:")):
+        engine, rest = name[:7], name[7:]
+        rest, _, table = rest.rpartition("/")
+        table = f"/{table}"
+    if NO_PATH.match(rest):
+        return engine, None, table
+    return engine, Path(os.path.normpath(folder / rest)), table
