@@ -5,6 +5,7 @@ A codebook states them beside the values, in one of these forms:
     "five-year": 5                          so many numbers together, from multiples of so many on
     "adult": "0-17, 18+"                    bands of numbers
     "continent": {"Europe": ["DE", "FR"]}   values by the name of their group
+    "year": "year"                          dates by a longer step
     "school": ["no", "no", "yes", …]        for each value the name of its group
 
 Tables name them behind the attribute: age@five-year. A level is an attribute of its own there, with
@@ -12,6 +13,7 @@ a value for each group, whose records are counted by the attribute's values.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -105,7 +107,10 @@ def groups_of(name: str, stated: Any, values: "Values") -> tuple[str, ...]:
     if isinstance(stated, Mapping):
         return _from_lists(name, stated, values)
     if isinstance(stated, str):
-        return _from_bands(name, stated, values)
+        from rpexplore.domain.attribute import Dates
+
+        make = _from_step if isinstance(values, Dates) else _from_bands
+        return make(name, stated, values)
     if isinstance(stated, int | float) and not isinstance(stated, bool):
         return _from_width(name, stated, values)
     groups: Any = stated
@@ -171,6 +176,19 @@ def _from_bands(name: str, stated: str, values: "Values") -> tuple[str, ...]:
     return (*groups, *_missing_labels(values))
 
 
+def _from_step(name: str, stated: str, values: Any) -> tuple[str, ...]:
+    """The groups of dates by a longer step, such as months by the year."""
+    groups = type(values)(values.first, values.last, stated)
+    splits = set(groups.starts[1:]) - set(values.starts)
+    if splits:
+        raise DomainError(
+            f"The level {name!r} by {stated} would split {len(splits):,} of the groups of days; "
+            "take a step that whole ones lie in."
+        )
+    places = [bisect_right(groups.starts, start) - 1 for start in values.starts]
+    return (*(groups.label(place) for place in places), *values.missing_labels)
+
+
 def _from_width(name: str, stated: float, values: "Values") -> tuple[str, ...]:
     """The groups of so many numbers together, which begin at multiples of so many."""
     width = whole_number(stated)
@@ -204,7 +222,7 @@ def _ends_of_values(name: str, values: "Values") -> list[tuple[float, float]]:
     if isinstance(values, Bins):
         return list(pairwise(values.edges))
     raise DomainError(
-        f"The level {name!r} states numbers, and the values are texts; list the values of each "
+        f"The level {name!r} states numbers, and the values are none; list the values of each "
         "group."
     )
 

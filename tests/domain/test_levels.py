@@ -3,7 +3,7 @@
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain.attribute import Bins, Categories, Integers
+from rpexplore.domain.attribute import Bins, Categories, Dates, Integers
 from rpexplore.domain.levels import groups_of
 from rpexplore.errors import DomainError, WorkloadError
 
@@ -22,6 +22,8 @@ def domain_of(field: dict, **levels) -> rp.Domain:
         ("0-1, 2+", Integers(0, 3), ["0-1", "0-1", "2+", "2+"]),
         ("0-20, 20-30", Bins((0, 10, 20, 30)), ["0-20", "0-20", "20-30"]),
         (2, Integers(0, 2, missing=(("-9", "refused"),)), ["0 to 1", "0 to 1", "2", "refused"]),
+        ("quarter", Dates("2026-01", "2026-04", "month", missing=(("", "open"),)),
+         ["2026-Q1"] * 3 + ["2026-04-01 to 2026-04-30", "open"]),
         ({"Europe": ["FR", "DE"], "other": ["BR"]}, Categories(("DE", "FR", "BR")),
          ["Europe", "Europe", "other"]),
     ],
@@ -44,7 +46,16 @@ def test_the_forms_of_a_level(stated, values, groups):
         (COUNTRIES, {"a": ["DE", "FR"], "b": ["FR", "BR"]}, "'FR' in two groups, 'a' and 'b'"),
         (COUNTRIES, {"a": ["DE", "US"], "b": ["FR", "BR"]}, "'US' in the group 'a', which is no"),
         (COUNTRIES, ["a", "b", "c"], "a group for every value"),
-        (COUNTRIES, "0-3", "states numbers, and the values are texts"),
+        (COUNTRIES, "0-3", "states numbers, and the values are none"),
+        (
+            {
+                "name": "day",
+                "type": "date",
+                "constraints": {"minimum": "2026-01", "maximum": "2026-12", "step": "month"},
+            },
+            "week",
+            "by week would split",
+        ),
     ],
 )
 def test_a_level_that_cannot_be_made_is_refused_by_name(field, stated, message):
