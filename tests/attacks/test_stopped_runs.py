@@ -15,6 +15,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
+from rpexplore.releases.approvals import ApprovalDemand
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
 from tests.attacks.test_killed_runs import plan as plan
@@ -33,6 +34,7 @@ NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 # Of each kind of run.
 STOPS, FULL, WRITERS = (30, 40, 10) if NIGHTLY else (3, 6, 10)
 FULL_OF_BYTES, FULL_LEDGERS = (40, 20) if NIGHTLY else (3, 3)
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 
 def states(data: Path) -> list[str]:
@@ -132,7 +134,10 @@ def test_a_ledger_that_cannot_grow_is_told_with_what_was_charged(plan, tmp_path,
     data = records(tmp_path / "data")
     ledger = Ledger.beside(data)
     rho = load_plan(plan).record_rho
-    while not ledger.path.exists() or ledger.path.stat().st_size <= 1 << 16:  # the room for notes
+    ledger.require_approvals(data, ApprovalDemand(1, f"ada {KEY}\n# {'x' * 45_000}"))
+    ledger.require_approvals(data, None)
+    assert ledger.path.stat().st_size < 1 << 16  # the room for notes, which is nearly full
+    while ledger.path.stat().st_size <= 1 << 16:
         ledger.set_limit(data, 100 * rho)
         ledger.set_limit(data, None)
     come = set()
