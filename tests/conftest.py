@@ -4,7 +4,7 @@ import gc
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,8 @@ from tests.data.engines.servers import Server, running_postgres
 TESTS = Path(__file__).parent
 # Marks of all tests in a folder, so that parts can be chosen: `pytest -m "not browser"`.
 MARKS = {"browser": "browser", "data/engines": "engines", "statistical": "statistical"}
+# What takes long or starts a server that its tests share: a process begins with each of these.
+SLOW = ("browser", "data/engines", ("attacks", "test_"))
 
 # Examples per test, as a multiple of the number that the test names: a sixth while one works and
 # before every change, the whole and more by night.
@@ -41,7 +43,16 @@ def own_home(monkeypatch) -> None:
     monkeypatch.setenv("RPEXPLORE_HOME", f"{HOMES.name}/{uuid.uuid4().hex}")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """One more than processors, as tests that wait for a browser or a server leave theirs idle."""
+    return 1 + (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None]:
     scaled = set()
     for item in items:
         for folder, mark in MARKS.items():
@@ -51,6 +62,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if hasattr(test, "hypothesis") and test not in scaled:
             scaled.add(test)
             scale_examples(test)
+    yield  # what is not chosen goes
+    if n_workers := getattr(config, "workerinput", {}).get("workercount", 0):
+        items[:] = with_slow_first(items, n_workers)
+
+
+def with_slow_first(items: list[pytest.Item], n_workers: int) -> list[pytest.Item]:
+    """The tests in the order in which so many processes end at the same time.
+
+    xdist deals them out in runs of equal length, one a process, and a process that is done takes
+    over the second half of another's run. So what is slow stands at the begin of a run: it is not
+    the last to end, and the server that its tests share is not started by a second process.
+    """
+    first: list[list[pytest.Item]] = [[] for _ in range(n_workers)]
+    rest = []
+    for item in items:
+        folder = item.path.relative_to(TESTS).as_posix()
+        number = next((n for n, slow in enumerate(SLOW) if folder.startswith(slow)), None)
+        (rest if number is None else first[number % n_workers]).append(item)
+    ordered: list[pytest.Item] = []
+    for worker, slow in enumerate(first):
+        n_of_run = (len(items) - len(ordered)) // (n_workers - worker)
+        n_more = max(0, n_of_run - len(slow))
+        ordered += [*slow, *rest[:n_more]]
+        del rest[:n_more]
+    return ordered + rest
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
