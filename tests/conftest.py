@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import tempfile
 import uuid
 from collections.abc import Generator, Iterator
@@ -17,6 +18,9 @@ TESTS = Path(__file__).parent
 MARKS = {"browser": "browser", "data/engines": "engines", "statistical": "statistical"}
 # What takes long or starts a server that its tests share: a process begins with each of these.
 SLOW = ("browser", "data/engines", ("attacks", "test_"))
+
+# Files in memory, on Linux, and how many bytes have to be free there: a run writes about 1 GB.
+MEMORY, ROOM = Path("/dev/shm"), 4 << 30
 
 # Examples per test, as a multiple of the number that the test names: a sixth while one works and
 # before every change, the whole and more by night.
@@ -41,6 +45,22 @@ os.environ["RPEXPLORE_HOME"] = f"{HOMES.name}/shared"
 def own_home(monkeypatch) -> None:
     """Nor does a test know those that another one has used."""
     monkeypatch.setenv("RPEXPLORE_HOME", f"{HOMES.name}/{uuid.uuid4().hex}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the files of a run in several processes in memory, where no commit waits for a disk."""
+    if "TMPDIR" in os.environ or not getattr(config.option, "numprocesses", None):
+        return
+    if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < ROOM:
+        return
+    if os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:  # some tests make programs
+        return
+    folder = tempfile.TemporaryDirectory(
+        prefix="rpexplore-tests-", dir=MEMORY, ignore_cleanup_errors=True
+    )
+    config.add_cleanup(folder.cleanup)
+    os.chmod(folder.name, 0o755)  # PostgreSQL may run as another user
+    os.environ["TMPDIR"] = tempfile.tempdir = folder.name
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
