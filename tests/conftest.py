@@ -2,9 +2,10 @@
 
 import gc
 import os
+import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,11 @@ from tests.data.engines.servers import Server, running_postgres
 TESTS = Path(__file__).parent
 # Marks of all tests in a folder, so that parts can be chosen: `pytest -m "not browser"`.
 MARKS = {"browser": "browser", "data/engines": "engines", "statistical": "statistical"}
+# What takes long or starts a server that its tests share: a process begins with each of these.
+SLOW = ("browser", "data/engines", ("attacks", "test_"))
+
+# Files in memory, on Linux, and how many bytes have to be free there: a run writes about 1 GB.
+MEMORY, ROOM = Path("/dev/shm"), 4 << 30
 
 # Examples per test, as a multiple of the number that the test names: a sixth while one works and
 # before every change, the whole and more by night.
@@ -41,7 +47,32 @@ def own_home(monkeypatch) -> None:
     monkeypatch.setenv("RPEXPLORE_HOME", f"{HOMES.name}/{uuid.uuid4().hex}")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the files of a run in several processes in memory, where no commit waits for a disk."""
+    if "TMPDIR" in os.environ or not getattr(config.option, "numprocesses", None):
+        return
+    if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < ROOM:
+        return
+    if os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:  # some tests make programs
+        return
+    folder = tempfile.TemporaryDirectory(
+        prefix="rpexplore-tests-", dir=MEMORY, ignore_cleanup_errors=True
+    )
+    config.add_cleanup(folder.cleanup)
+    os.chmod(folder.name, 0o755)  # PostgreSQL may run as another user
+    os.environ["TMPDIR"] = tempfile.tempdir = folder.name
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """One more than processors, as tests that wait for a browser or a server leave theirs idle."""
+    return 1 + (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None]:
     scaled = set()
     for item in items:
         for folder, mark in MARKS.items():
@@ -51,6 +82,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if hasattr(test, "hypothesis") and test not in scaled:
             scaled.add(test)
             scale_examples(test)
+    yield  # what is not chosen goes
+    if n_workers := getattr(config, "workerinput", {}).get("workercount", 0):
+        items[:] = with_slow_first(items, n_workers)
+
+
+def with_slow_first(items: list[pytest.Item], n_workers: int) -> list[pytest.Item]:
+    """The tests in the order in which so many processes end at the same time.
+
+    xdist deals them out in runs of equal length, one a process, and a process that is done takes
+    over the second half of another's run. So what is slow stands at the begin of a run: it is not
+    the last to end, and the server that its tests share is not started by a second process.
+    """
+    first: list[list[pytest.Item]] = [[] for _ in range(n_workers)]
+    rest = []
+    for item in items:
+        folder = item.path.relative_to(TESTS).as_posix()
+        number = next((n for n, slow in enumerate(SLOW) if folder.startswith(slow)), None)
+        (rest if number is None else first[number % n_workers]).append(item)
+    ordered: list[pytest.Item] = []
+    for worker, slow in enumerate(first):
+        n_of_run = (len(items) - len(ordered)) // (n_workers - worker)
+        n_more = max(0, n_of_run - len(slow))
+        ordered += [*slow, *rest[:n_more]]
+        del rest[:n_more]
+    return ordered + rest
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

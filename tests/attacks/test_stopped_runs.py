@@ -15,6 +15,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
+from rpexplore.releases.approvals import ApprovalDemand
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.release import can_be_resumed
 from tests.attacks.test_killed_runs import plan as plan
@@ -32,7 +33,10 @@ from tests.support.stopped_runs import (
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 # Of each kind of run.
 STOPS, FULL, WRITERS = (30, 40, 10) if NIGHTLY else (3, 6, 10)
-FULL_OF_BYTES, FULL_LEDGERS = (40, 20) if NIGHTLY else (3, 3)
+FULL_OF_BYTES = 40 if NIGHTLY else 3
+# Of notes, so many 32nds of a page of SQLite's. At which a run finds no room, paths say as well.
+FULL_LEDGERS, PAGE = range(32) if NIGHTLY else (16, 22, 25), 4096
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 
 def states(data: Path) -> list[str]:
@@ -130,19 +134,25 @@ def test_a_disk_full_at_any_byte_is_told_with_what_was_charged(wide_plan, tmp_pa
 def test_a_ledger_that_cannot_grow_is_told_with_what_was_charged(plan, tmp_path, monkeypatch):
     """Where SQLite writes: the last page has room for the run and its end, for the run, or none."""
     data = records(tmp_path / "data")
-    ledger = Ledger.beside(data)
-    rho = load_plan(plan).record_rho
-    while not ledger.path.exists() or ledger.path.stat().st_size <= 1 << 16:  # the room for notes
-        ledger.set_limit(data, 100 * rho)
-        ledger.set_limit(data, None)
+
+    def note(data: Path, length: int) -> Ledger:
+        """Its ledger, with a demand of that length that no longer holds."""
+        ledger = Ledger.beside(data)
+        ledger.require_approvals(data, ApprovalDemand(1, f"ada {KEY}\n#{'x' * length}"))
+        ledger.require_approvals(data, None)
+        return ledger
+
+    assert note(data, 45_000).path.stat().st_size < 1 << 16  # the room for notes, now nearly full
+    while note(data, 0).path.stat().st_size <= 1 << 16:
+        pass
     come = set()
-    for point in range(FULL_LEDGERS):
+    for point in FULL_LEDGERS:
         # The copy goes on with the ledger's account, which is remembered.
         monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / f"home {point}"))
-        ledger.set_limit(data, (100 + point) * rho)
         copy = Path(shutil.copytree(data.parent, tmp_path / str(point))) / data.name
         output = copy.parent / "release"
-        message = limited(Ledger.beside(copy).path.stat().st_size, plan, copy, output)
+        ledger = note(copy, point * PAGE // 32)
+        message = limited(ledger.path.stat().st_size, plan, copy, output)
         told(message, copy)
         come.add(finish(plan, copy, output) if message else "finished")
     assert not NIGHTLY or come == {"free", "drawn", "finished"}

@@ -90,20 +90,21 @@ def run(*arguments, code=0):
     done = CliRunner().invoke(cli, arguments)
     assert done.exit_code == code, (arguments, done.output)
 
-def release(*records, code=0):
+def release(*records, code=0, dry=False):
     out = f"out/{len([*Path('out').iterdir()])}"
     options = ("--person-id", "person", "--ledger", "out/ledger.sqlite", "--out", out)
-    run("release", "plan.json", *records, *options, "--dry-run", code=code)
+    if dry:  # reads as the run does
+        run("release", "plan.json", *records, *options, "--dry-run", code=code)
     run("release", "plan.json", *records, *options, code=code)
 
 for name in ("people.csv", "people.parquet", "people.sav", "people.dta", "parts"):
-    release(f"data/{name}")
+    release(f"data/{name}", dry=name == "people.csv")
     run("ledger", f"data/{name}", "--ledger", "out/ledger.sqlite")
-release("data/refused.csv", code=2)
+release("data/refused.csv", code=2, dry=True)
 run("schema", "data/people.sav", code=2)  # it has no labels
 people = ("--table", "people")
 for database in ("SERVER", "DUCKDB", "SQLITE"):
-    release("--database", database, *people)
+    release("--database", database, *people, dry=database == "SERVER")
 for server in ("SERVER", "ADBC"):
     release("--database", server, *people, "--stream")
 plan = rp.Plan.load("plan.json")

@@ -1,6 +1,7 @@
 """Plan files with other bases than single values, and the strategies that measure them."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from tests.support.plan_texts import changed, compact, content_of, laid_out, oth
 from tests.support.strategies import domains, losses, workloads, workloads_with_bases
 
 
-def make_plan(loss) -> TablePlan:
+@cache
+def plan_for(loss) -> TablePlan:
     region = rp.Attribute(
         "region", rp.Categories(("a", "b", "c")), groups=(("North",), ("North",), ("South",))
     )
@@ -33,12 +35,12 @@ def make_plan(loss) -> TablePlan:
     return plan_tables(workload, loss=loss, budget=rp.Budget(rho="1/3"))
 
 
-SUM, MAX = make_plan(rp.SumOfVariances()), make_plan(rp.MaxVariance("target"))
+SUM, MAX = rp.SumOfVariances(), rp.MaxVariance("target")
 
 
 @pytest.fixture(params=[SUM, MAX], ids=["sum", "max"])
 def plan(request) -> TablePlan:
-    return request.param
+    return plan_for(request.param)
 
 
 @given(
@@ -94,7 +96,7 @@ MISSING = [
 
 @pytest.mark.parametrize("path", MISSING, ids=lambda path: ".".join(map(str, path)))
 def test_missing_parts_are_refused_and_invalid(path):
-    check_part_is_needed(MAX.text, path)
+    check_part_is_needed(plan_for(MAX).text, path)
 
 
 # (path, value, what the message says, whether the schema can say so as well)
@@ -151,7 +153,7 @@ UNUSABLE = [
 
 @pytest.mark.parametrize(("path", "value", "message", "in_schema"), UNUSABLE)
 def test_unusable_parts_are_refused(path, value, message, in_schema):
-    content = changed(MAX.text, path, value)
+    content = changed(plan_for(MAX).text, path, value)
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: .*" + message):
         TablePlan.parse(laid_out(content), "p.json")
     assert PLAN_VALIDATOR.is_valid(compact(content)) != in_schema

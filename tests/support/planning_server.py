@@ -140,4 +140,5 @@ class Browser:
             additional_headers=self.own | headers,
             subprotocols=[Subprotocol(name) for name in names],
             max_size=None,
+            max_queue=None,  # else it could not be closed for ten seconds while some is unread
         )

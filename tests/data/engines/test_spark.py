@@ -184,7 +184,13 @@ def test_rules_for_persons_in_spark(spark, tmp_path):
                 source.count(DOMAIN, TABLES, person_rule=rule)
 
 
-@pytest.mark.parametrize(("ids", "expected"), test_persons.WAYS[4::5])
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        *test_persons.WAYS[4::10],
+        *(pytest.param(*way, marks=pytest.mark.nightly) for way in test_persons.WAYS[9::10]),
+    ],
+)
 def test_a_person_is_one_however_written_in_spark(ids, expected, spark, tmp_path):
     table = test_persons.records(pa.array(ids, pa.string()))
     test_persons.check(in_spark(spark, table, tmp_path), expected)

@@ -84,15 +84,17 @@ def test_folders_of_one_name_are_told_apart(tmp_path):
 
 
 def test_huge_folders_are_cut_and_say_so(tmp_path):
+    huge = tmp_path / "huge"
+    huge.mkdir()
     for number in range(30):
-        (tmp_path / f"{number:02}.json").touch()
-    assert not offered([tmp_path], codebooks).is_cut
-    few = offered([tmp_path], codebooks, most=10)
+        (huge / f"{number:02}.json").touch()
+    assert not offered([huge], codebooks).is_cut
+    few = offered([huge], codebooks, most=10)
     assert (len(few.names), few.is_cut) == (10, True)
     # A huge folder hides no other one.
     (tmp_path / "other").mkdir()
     (tmp_path / "other/small.json").touch()
-    unseen = offered([tmp_path, tmp_path / "other"], codebooks, most_seen=10)
+    unseen = offered([huge, tmp_path / "other"], codebooks, most_seen=10)
     assert (len(unseen.names), unseen.is_cut) == (6, True)
     assert "other/small.json" in unseen.names.values()
 
