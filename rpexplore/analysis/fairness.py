@@ -270,7 +270,7 @@ def describe(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> str:
             f"{measure.noun} {high}), those that contain {most['attribute']} the most ({low})."
         )
     covered = set(frame["attribute"])
-    missing = [name for name in forecast.workload.domain.names if name not in covered]
+    missing = [name for name in forecast.workload.domain.of_records.names if name not in covered]
     if not missing:
         return text
     more = len(missing) - _MOST_LISTED

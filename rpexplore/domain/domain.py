@@ -324,6 +324,7 @@ def difference_of_cells(left: Domain, right: Domain) -> str:
 
     They do if both have the same attributes with the same values, in the same order.
     """
+    left, right = left.of_records, right.of_records
     if left.names != right.names:
         return f"have different attributes ({shown_few(left.names)}; {shown_few(right.names)})"
     for left_attribute, right_attribute in zip(left, right, strict=True):

@@ -300,6 +300,11 @@ class Workload:
     required: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
 
     def __post_init__(self) -> None:
+        # Of all attributes and their levels, so that tables of one codebook can be united.
+        known = self.domain.with_levels
+        if len(self.bases) == len(self.domain) < len(known):
+            object.__setattr__(self, "bases", (*self.bases, *[()] * len(known))[: len(known)])
+        object.__setattr__(self, "domain", known)
         given = {part.name: getattr(self, part.name) for part in fields(self)}
         for name, value in canonical_arrays(**given).items():
             object.__setattr__(self, name, value)
