@@ -676,7 +676,7 @@ class Attribute:
         """Number of values."""
         return self.values.size
 
-    @property
+    @cached_property
     def all_levels(self) -> tuple[Level, ...]:
         """Its levels, and those of its groups that have no level of the same name."""
         named = {level.name for level in self.levels}
