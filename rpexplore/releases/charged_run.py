@@ -273,7 +273,9 @@ class ChargedRun:
                 (folder / BOOKED).unlink()
                 raise
             except LedgerError as error:  # a disk may fail when all is written
-                raise LedgerError(f"{error} {self._charge_after_error(folder)}") from None
+                failed = LedgerError(f"{error} {self._charge_after_error(folder)}")
+                failed.says_charge = True
+                raise failed from None
         if is_new_ledger:  # by what it is known from now on
             note_account(self.ledger, self._source)
         read_approvals(folder, self.noted_approvals()[0])  # they may be missing: no noise before

@@ -139,7 +139,7 @@ def test_a_run_of_the_app_stopped_while_it_counts_is_not_booked(slow, program):
 
 
 PERSONS = pa.table({"sex": ["F"] * 20 + ["M"] * 10, "pid": [f"p{n}" for n in range(30)]})
-SEX = rp.Domain([rp.Attribute("sex", rp.Categories(["F", "M"]))])
+SEX = rp.Domain((rp.Attribute("sex", rp.Categories(("F", "M"))),))
 ARGUMENTS = {
     "text": "varchar", "regexp_replace": "varchar, text, text", "lower": "varchar",
     "btrim": "varchar, text", "convert_to": "varchar, name", "encode": "bytea, varchar",

@@ -85,3 +85,10 @@ def test_no_key_is_there_twice_in_the_whole_cube(exports):
 )
 def test_codes_are_kept_where_they_can_be_identifiers(values, expected):
     assert list(identifiers(values).values()) == expected
+
+
+def test_codes_that_would_be_formulas_have_an_underscore_where_that_is_wanted():
+    values = [("@SUM_1", ""), ("-2", ""), ("@SUM(1)", ""), ("-2+3", ""), ("_-2", ""), ("a-b", "")]
+    escaped = list(identifiers(values, escape_formulas=True).values())
+    assert escaped == ["_@SUM_1", "_-2_2", "_@SUM_1_2", "_-2_3", "_-2", "a-b"]
+    assert list(identifiers(values).values())[:2] == ["@SUM_1", "-2"]
