@@ -193,17 +193,23 @@ def test_functions_in_a_schema_of_the_path_are_not_taken_for_those_of_the_server
 
 
 def test_tables_are_found_where_the_path_of_the_role_says(postgres):
+    pytest.importorskip("adbc_driver_postgresql")
     postgres.source(PERSONS, "persons")
     postgres.run(
         "DROP SCHEMA IF EXISTS survey CASCADE",
         "CREATE SCHEMA survey",
         "CREATE TYPE survey.sexes AS ENUM ('F', 'M')",
         "CREATE TABLE survey.replies AS SELECT sex::survey.sexes, pid FROM persons LIMIT 25",
+        "CREATE TABLE survey.persons_too AS TABLE persons",
         "ALTER ROLE keeper SET search_path = nowhere, survey, public",
     )
     try:
         assert sexes(DatabaseSource(postgres.connection, "replies")) == [20, 5]
         assert sexes(DatabaseSource(postgres.connection, "persons")) == [20, 10]
+        of_driver = DatabaseSource(Connection("SERVER", f"adbc+{postgres.url}"), "persons", True)
+        assert sexes(of_driver) == [20, 10]
+        given = Connection("SERVER", f"adbc+{postgres.url}&options=-c%20work_mem%3D8MB")
+        assert sexes(DatabaseSource(given, "survey.persons_too", True)) == [20, 10]
     finally:
         postgres.run("ALTER ROLE keeper RESET search_path")
 
