@@ -67,6 +67,9 @@ class DataError(RpexploreError):
 class LedgerError(RpexploreError):
     """The ledger refuses a run or cannot be read."""
 
+    says_charge = False
+    """Whether the message says if the run is charged."""
+
 
 class ApprovalError(RpexploreError):
     """An approval cannot be made or read, or is not what a run of the plan needs."""

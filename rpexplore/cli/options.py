@@ -247,7 +247,7 @@ _GAP = (
 )
 _ESCAPE_FORMULAS = (
     "In CSV files, put an apostrophe before texts that a spreadsheet would take for formulas: "
-    "those that begin with =, +, -, @, a tab or a line end."
+    "those that begin with =, +, -, @, a tab or a line end. Codes of SDMX get an underscore."
 )
 _BOARD = (
     "Notes for the board to print in the report: a JSON file with comments by section, questions, "

@@ -14,7 +14,7 @@ from rpexplore.cli.console import (
     say_result,
 )
 from rpexplore.common.text import plural
-from rpexplore.errors import DataError, RpexploreError
+from rpexplore.errors import DataError, LedgerError, RpexploreError
 
 if TYPE_CHECKING:
     from rpexplore.releases.finished_release import Release
@@ -155,7 +155,8 @@ def release(
                 )
             elif stopped:
                 note += " Run it again, into the same folder: that costs nothing further."
-        error.add_note(note)
+        if not (isinstance(error, LedgerError) and error.says_charge):
+            error.add_note(note)
         raise
     after, factor = book.account(source), loaded.budget.records_factor
     charged = booked_since(before, after, loaded, out)

@@ -232,8 +232,19 @@ def is_text(value: object) -> bool:
 FORMULAS_ESCAPED = (
     "In CSV files an apostrophe stands before texts that a spreadsheet would take for formulas."
 )
-FORMULA_SIGNS = "=+-@\t\r"
-"""What a text begins with that spreadsheets take for a formula."""
+FORMULA_SIGNS = "=+-@\t\r＝＋－＠"
+"""What a text begins with that spreadsheets take for a formula, some of them also in full width."""
+
+_OF_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|&~!])")
+
+
+def markdown_text(text: str) -> str:
+    """A text as it is, in one line of Markdown or HTML: its signs mean nothing there.
+
+    >>> print(markdown_text("<b>a_b</b>"))
+    \\<b\\>a\\_b\\</b\\>
+    """
+    return _OF_MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
 def csv_rows(

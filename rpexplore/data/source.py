@@ -191,6 +191,16 @@ class PersonRule:
         )
 
 
+def without_values(path: Path) -> str:
+    """A path whose key=value parts have no values, which are those of records: region=…/a.csv.
+
+    >>> without_values(Path("region=R1/a.csv"))
+    'region=…/a.csv'
+    """
+    parts = [f"{part.partition('=')[0]}=…" if "=" in part else part for part in path.parts]
+    return text_of_path(Path(*parts))
+
+
 def check_column(
     records: str,
     name: str,

@@ -277,8 +277,10 @@ class ChargedRun:
                 (folder / BOOKED).unlink()
                 raise
             except LedgerError as error:  # a disk may fail when all is written
-                raise LedgerError(f"{error} {self._charge_after_error(folder)}") from None
-        if is_noted_again:  # by what it is known from now on, with what was charged
+                failed = LedgerError(f"{error} {self._charge_after_error(folder)}")
+                failed.says_charge = True
+                raise failed from None
+        if is_noted_again:  # by what it is known from now on
             note_account(self.ledger, self._source)
         read_approvals(folder, self.noted_approvals()[0])  # they may be missing: no noise before
         return self._entry_id

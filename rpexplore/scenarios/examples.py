@@ -294,7 +294,10 @@ def sample_project() -> Project:
 
 def sample_records_for(plan: Plan) -> Path | None:
     """The records of the country, if the plan is for its codebook, and for its areas if for any."""
-    if plan.domain.of_records.names != ATTRIBUTES or plan.domain.of_records != sample_areas().domain:
+    if (
+        plan.domain.of_records.names != ATTRIBUTES
+        or plan.domain.of_records != sample_areas().domain
+    ):
         return None
     areas = plan.part("areas")
     is_for_others = areas is not None and not is_sample(areas.workload.tree)

@@ -1,7 +1,10 @@
-"""Runs on databases: their passwords are told nowhere, and a stop while counting costs nothing."""
+"""Runs on databases: passwords are told nowhere, a stop while counting costs nothing, and functions
+of somebody else's see no record."""
 
 import signal
 import time
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -12,6 +15,8 @@ import rpexplore as rp
 from pages.components.shared.background import Task, finish_kept_tasks
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.source import DatabaseSource
+from rpexplore.data.source import PersonRule
+from rpexplore.errors import DataError
 from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
@@ -131,3 +136,111 @@ def test_a_run_of_the_app_stopped_while_it_counts_is_not_booked(slow, program):
     assert not task.is_going
     assert task.error == "Cancelled."
     assert Ledger("ledger.sqlite").accounts() == ()
+
+
+PERSONS = pa.table({"sex": ["F"] * 20 + ["M"] * 10, "pid": [f"p{n}" for n in range(30)]})
+SEX = rp.Domain((rp.Attribute("sex", rp.Categories(("F", "M"))),))
+ARGUMENTS = {
+    "text": "varchar", "regexp_replace": "varchar, text, text", "lower": "varchar",
+    "btrim": "varchar, text", "convert_to": "varchar, name", "encode": "bytea, varchar",
+}  # fmt: skip
+
+
+@pytest.fixture(params=["counted", "streamed", "ADBC"])
+def of_server(request, postgres) -> DatabaseSource:
+    """The table persons of a server, of columns for which the server's own functions need casts."""
+    source = postgres.source(PERSONS, "persons")
+    postgres.run(
+        "ALTER TABLE persons ALTER sex TYPE varchar", "ALTER TABLE persons ALTER pid TYPE varchar"
+    )
+    if request.param != "ADBC":
+        return replace(source, stream=request.param == "streamed")
+    pytest.importorskip("adbc_driver_postgresql")
+    return DatabaseSource(Connection("SERVER", f"adbc+{postgres.url}"), "persons", stream=True)
+
+
+def sexes(source: DatabaseSource) -> list[int]:
+    rule = PersonRule("pid", 1, "refuse")
+    return source.count(SEX, [(0,)], person_rule=rule).counts((0,)).tolist()
+
+
+def test_functions_in_a_schema_of_the_path_are_not_taken_for_those_of_the_server(
+    of_server, postgres
+):
+    """They would be called with every value, and in the name of whoever counts."""
+    says = "LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'called with %', $1; END $$"
+    made = [
+        f"CREATE FUNCTION public.{name}({arguments}) RETURNS text {says}"
+        for name, arguments in ARGUMENTS.items()
+    ]
+    made += [
+        f"CREATE FUNCTION public.unequal(regproc, int) RETURNS boolean {says}",
+        "CREATE OPERATOR public.<> (LEFTARG = regproc, RIGHTARG = int, FUNCTION = public.unequal)",
+        f"CREATE FUNCTION public.same(varchar, varchar) RETURNS boolean {says}",
+        "CREATE OPERATOR public.= (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = public.same)",
+        # What the catalogue is asked is for the server to answer, too.
+        "CREATE FUNCTION public.current_database(VARIADIC int[]) RETURNS text LANGUAGE sql "
+        "AS 'SELECT NULL'",
+    ]
+    names = [f"FUNCTION public.{name}" for name in [*ARGUMENTS, "current_database"]]
+    names += ["FUNCTION public.unequal CASCADE", "FUNCTION public.same CASCADE"]
+    try:
+        postgres.run(*made)
+        assert sexes(of_server) == [20, 10]
+        of_server.fingerprint()
+    finally:
+        postgres.run(*(f"DROP {name.replace(' public', ' IF EXISTS public')}" for name in names))
+
+
+def test_tables_are_found_where_the_path_of_the_role_says(postgres):
+    pytest.importorskip("adbc_driver_postgresql")
+    postgres.source(PERSONS, "persons")
+    postgres.run(
+        "DROP SCHEMA IF EXISTS survey CASCADE",
+        "CREATE SCHEMA survey",
+        "CREATE TYPE survey.sexes AS ENUM ('F', 'M')",
+        "CREATE TABLE survey.replies AS SELECT sex::survey.sexes, pid FROM persons LIMIT 25",
+        "CREATE TABLE survey.persons_too AS TABLE persons",
+        "ALTER ROLE keeper SET search_path = nowhere, survey, public",
+    )
+    try:
+        assert sexes(DatabaseSource(postgres.connection, "replies")) == [20, 5]
+        assert sexes(DatabaseSource(postgres.connection, "persons")) == [20, 10]
+        of_driver = DatabaseSource(Connection("SERVER", f"adbc+{postgres.url}"), "persons", True)
+        assert sexes(of_driver) == [20, 10]
+        given = Connection("SERVER", f"adbc+{postgres.url}&options=-c%20work_mem%3D8MB")
+        assert sexes(DatabaseSource(given, "survey.persons_too", True)) == [20, 10]
+    finally:
+        postgres.run("ALTER ROLE keeper RESET search_path")
+
+
+def test_rows_that_a_policy_hides_are_not_left_out_without_a_word(of_server, postgres):
+    postgres.run(
+        "DO $$ BEGIN CREATE ROLE counter LOGIN; EXCEPTION WHEN duplicate_object THEN END $$",
+        "ALTER TABLE persons ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY visible ON persons USING (sex = 'F')",
+        "GRANT SELECT ON persons TO counter",
+        "GRANT EXECUTE ON FUNCTION pg_control_system() TO counter",
+    )
+    url = of_server.connection.url
+    limited = replace(of_server, connection=Connection("OTHER", url.replace("keeper", "counter")))
+    with pytest.raises(DataError, match="policy of row level security hides rows of the table"):
+        sexes(limited)
+    assert sexes(of_server) == [20, 10]  # by its owner, to whom the policy does not apply
+
+
+def test_macros_in_a_file_are_not_taken_for_functions_of_duckdb(tmp_path):
+    source = in_duckdb(PERSONS, tmp_path / "persons.duckdb", "persons")
+    with duckdb.connect(source.connection.location) as database:
+        for name in ("text", "lower", "trim", "nfc_normalize", "hex"):
+            database.execute(f"CREATE MACRO {name}(x) AS 'M'")
+        for name in ("encode", "coalesce", "sum", "count", "min", "max"):
+            with suppress(duckdb.Error):
+                database.execute(f"CREATE MACRO {name}(x) AS 7")
+        database.execute("CREATE MACRO regexp_replace(x, y, z) AS 'M'")
+        database.execute("CREATE MACRO duckdb_views() AS TABLE SELECT 1 AS view_name")
+        database.execute("CREATE SCHEMA other")
+        database.execute("CREATE TABLE other.persons AS FROM main.persons LIMIT 21")
+    assert sexes(source) == [20, 10]
+    assert sexes(replace(source, table="other.persons")) == [20, 1]
+    assert source.names(tmp_path)[0] == "duckdb:persons.duckdb/main.persons"

@@ -16,7 +16,7 @@ from rpexplore.releases.table_release import TableRelease
 from tests.cli.program import BUDGET
 
 SIGNS = ("=", "+", "-", "@", "\t", "\r")
-VALUES = ["=1+1", "+1", "-x", "@x", "fine=1"]
+VALUES = ["=1+1", "+1", "-x", "@x", "＝1+1", "＠x", "fine=1"]
 
 
 def write_codebook(title: str) -> None:
@@ -48,7 +48,7 @@ def texts(folder: str) -> set[str]:
     return {cell for cell in cells(folder) if cell.removeprefix("'") in names}
 
 
-ESCAPED = {"'=a", "'=1+1", "'+1", "'-x", "'@x", "fine=1"}
+ESCAPED = {"'=a", "'=1+1", "'+1", "'-x", "'@x", "'＝1+1", "'＠x", "fine=1"}
 
 
 def test_formulas_are_escaped_in_csv_files_only_if_wanted(formulas):
@@ -114,7 +114,7 @@ def test_formulas_are_escaped_in_lists_of_tables_and_queries(formulas):
 
 def test_a_warning_names_formulas_among_values_found_in_records(formulas):
     release = ("release", "formulas-plan.json", "formulas.csv", "--out", "out")
-    warning = "From the records come '=a', '=1+1', '+1', '-x' and 1 more"
+    warning = "From the records come '=a', '=1+1', '+1', '-x' and 3 more"
     assert warning in formulas.json(*release, "--dry-run")["findings"][-1]
     assert warning not in formulas.done(*release, "--dry-run", "--escape-formulas")
     assert warning in formulas.done(*release)
@@ -139,3 +139,33 @@ def test_both_writers_of_csv_escape_the_same_texts():
     text = csv_of_frame(pd.DataFrame({"=t": cells, "n": -1.0}), escape_formulas=True)
     rows = list(csv.reader(io.StringIO(text, newline="")))
     assert rows == [["'=t", "n"], *([cell, "-1.0"] for cell in expected)]
+
+
+def test_codes_of_sdmx_are_escaped_where_that_is_wanted(formulas):
+    formulas.done("release", "formulas-plan.json", "formulas.csv", "--out", "release")
+    sdmx = ("publish", "release", "--format", "sdmx", "--out")
+    formulas.done(*sdmx, "plain")
+    formulas.done(*sdmx, "escaped", "--escape-formulas")
+
+    def codes(folder: str) -> set[str]:
+        return {cell for cell in cells(folder) if cell.endswith(("-x", "@x"))}
+
+    assert codes("plain") == {"-x", "@x"}
+    assert codes("escaped") == {"_-x", "_@x"}
+
+
+def test_names_and_titles_are_no_markup_in_the_readme_of_an_export(run):
+    name = "<img src=x onerror=y>`a`"
+    fields = [{"name": name, "constraints": {"enum": ["x", "y"]}}]
+    Path("markup.json").write_text(json.dumps({"fields": fields}))
+    Path("markup.csv").write_text(f"{name}\nx\ny\n")
+    run.done("plan", "markup.json", "--up-to", "1", *BUDGET, "--out", "plan.json")
+    run.done("release", "plan.json", "markup.csv", "--out", "release")
+    title = "T<script>alert(9)</script>"
+    for number, form in enumerate(("frictionless", "sdmx")):
+        out = f"out{number}"
+        run.done("publish", "release", "--out", out, "--format", form, "--title", title)
+        readme = Path(out, "README.md").read_text()
+        assert readme.startswith("# T\\<script\\>alert(9)\\</script\\>\n")
+        for tag in ("<script", "</script", "<img"):
+            assert readme.count(tag) == readme.count(f"\\{tag}")

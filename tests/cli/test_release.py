@@ -11,6 +11,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.data.counting import BatchSource
+from rpexplore.errors import LedgerError
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.area_release import AreaRelease
@@ -512,3 +513,13 @@ def test_missing_values_are_another_option_than_unknown_ones(planned, monkeypatc
     assert "Missing values were counted as: sex: M" in Path("o/README.md").read_text()
     for path in Path("o").rglob("*"):
         assert path.is_dir() or b"is missing, and counted" not in path.read_bytes()
+
+
+def test_a_booking_that_fails_says_once_whether_the_run_is_charged(planned, monkeypatch):
+    def broken(*arguments, **named):
+        raise LedgerError("The disk is full.")
+
+    monkeypatch.setattr(Ledger, "book", broken)
+    result = planned("release", "plan.json", "records.csv", "--out", "out")
+    assert result.exit_code == 2
+    assert result.stderr.count("harged") == 1

@@ -17,6 +17,7 @@ from pages.components.shared.background import Task
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
+from rpexplore.errors import LedgerError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.finished_release import Release
@@ -175,12 +176,16 @@ class ReleaseTask(Task[Release]):
                 self._note()
             on_progress(doing, share)
 
+        charge_is_said = False
         try:
             return inputs.call(release, noting, expected_fingerprint=inputs.expected_fingerprint)
+        except LedgerError as error:
+            charge_is_said = error.says_charge
+            raise
         finally:
             if not self._is_noted and can_be_resumed(inputs.output):
                 self._note()
-            self.charge = self._describe_charge()
+            self.charge = "" if charge_is_said else self._describe_charge()
             self._forget()
 
     def _note(self) -> None:

@@ -4,6 +4,7 @@ What a value means is then what it means in a file, whatever the engine. One sta
 columns that are counted, and nothing else.
 """
 
+import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -18,7 +19,12 @@ import pyarrow as pa
 
 from rpexplore.common.processes import Progress
 from rpexplore.data.engines.connections import Connection
-from rpexplore.data.engines.postgres_servers import address_of, catalogue_of
+from rpexplore.data.engines.postgres_servers import (
+    STARTUP_OPTIONS,
+    address_of,
+    catalogue_of,
+    located,
+)
 from rpexplore.data.engines.session import (
     ROWS_AT_ONCE,
     Provenance,
@@ -51,6 +57,7 @@ _DEFINITIONS = """
 SELECT lower(name) AS name, type, lower(sql) AS sql FROM sqlite_schema
 WHERE type IN ('table', 'view')
 """
+_OPTIONS = re.compile(r"[?&]options=[^&]*")
 _BATCH_ROWS = "adbc.sqlite.query.batch_rows"
 
 
@@ -80,8 +87,9 @@ class ADBCSession(Session):
             columns[_PERSON] = rule.column
         with engine_errors(self.connection, name):
             self._check(name, list(columns.values()))
+            table = self._table(name)
         listed = ", ".join(f"{quoted(of)} AS {alias}" for alias, of in columns.items())
-        statement = f"SELECT {listed or '1 AS any_value'} FROM {_table(name)}"
+        statement = f"SELECT {listed or '1 AS any_value'} FROM {table}"
         persons: list[tuple[pa.RecordBatch, float]] = []
 
         def batches() -> Generator[pa.RecordBatch, None, None]:
@@ -120,7 +128,11 @@ class ADBCSession(Session):
         """Settings of the statement that reads records."""
 
     def _schema(self, name: str) -> pa.Schema:
-        return self._read(f"SELECT * FROM {_table(name)} WHERE 1 = 0").schema
+        return self._read(f"SELECT * FROM {self._table(name)} WHERE 1 = 0").schema
+
+    def _table(self, name: str) -> str:
+        """The name as SQL has it."""
+        return ".".join(quoted(part) for part in parts_of(name) if part)
 
     def _check(self, name: str, columns: Sequence[str]) -> None:
         """Raise `DataError` for a column that cannot be counted."""
@@ -144,7 +156,17 @@ class ServerSession(ADBCSession):
 
     def provenance(self, name: str) -> Provenance:
         with engine_errors(self.connection, name):
-            return catalogue_of(partial(_asked, self.backend), name).provenance(self.address)
+            return catalogue_of(self._ask, *self._located(name)).provenance(self.address)
+
+    def _table(self, name: str) -> str:
+        return ".".join(quoted(part) for part in self._located(name) if part)
+
+    def _located(self, name: str) -> tuple[str, str]:
+        """Where the path is usual, as a role may have another one: in its own schema, or public."""
+        return located(self._ask, name, [self._ask("SELECT current_user::text"), "public"])
+
+    def _ask(self, statement: str, *parameters: str) -> str:
+        return _asked(self.backend, statement, *parameters)
 
 
 class SQLiteSession(ADBCSession):
@@ -183,7 +205,7 @@ class SQLiteSession(ADBCSession):
         ends = [f"min({kind}), max({kind})" for kind in kinds]
         if not ends:
             return
-        found = self._read(f"SELECT {', '.join(ends)} FROM {_table(name)}")
+        found = self._read(f"SELECT {', '.join(ends)} FROM {self._table(name)}")
         types = [column[0].as_py() for column in found.columns]
         for column, low, high in zip(columns, types[::2], types[1::2], strict=True):
             if low != high or low == "blob":
@@ -212,6 +234,8 @@ def open_session(connection: Connection) -> Iterator[Session]:
             f"it: pip install adbc-driver-{driver}"
         )
     uri = rest if driver == "snowflake" else f"{kind}://{rest}"
+    if driver == "postgresql":
+        uri = _with_options(uri)
     with _connected(connection, driver, uri) as backend:
         if driver == "postgresql":
             with engine_errors(connection):
@@ -248,15 +272,23 @@ def _connected(connection: Connection, driver: str, uri: str) -> Iterator[Any]:
             backend.close()
 
 
+def _with_options(uri: str) -> str:
+    """The address of a server at which its own names are meant, and all rows are read.
+
+    The driver asks the server as soon as it is connected, so that a statement would come too late.
+    Of several settings of one name the last one holds.
+    """
+    ours = quote(STARTUP_OPTIONS)
+    if _OPTIONS.search(uri):
+        return _OPTIONS.sub(rf"\g<0>%20{ours}", uri)
+    return f"{uri}{'&' if '?' in uri else '?'}options={ours}"
+
+
 def _asked(backend: Any, statement: str, *parameters: str) -> str:
     """The one value of a statement with parameters $1 and so on."""
     with backend.cursor() as cursor:
         cursor.execute(statement, parameters or None)
         return cursor.fetchone()[0]
-
-
-def _table(name: str) -> str:
-    return ".".join(quoted(part) for part in parts_of(name) if part)
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:

@@ -35,9 +35,12 @@ from rpexplore.errors import DataError
 
 _ATTACHED = "rpexplore_records"
 _DAY = 24 * 3600  # seconds
-_SCHEMAS = (
-    "SELECT schema_name FROM information_schema.schemata WHERE catalog_name = current_database()"
-)
+# DuckDB's own functions come first: a file may hold macros of the same names, which would be taken
+# for them in its catalog.
+_OWN_NAMES = f"SET search_path = 'system.main,{_ATTACHED}.main'"
+_SCHEMAS = f"""
+SELECT schema_name FROM information_schema.schemata WHERE catalog_name = '{_ATTACHED}'
+"""
 _DEFINITIONS = f"""
 SELECT view_name, sql FROM duckdb_views() WHERE database_name = '{_ATTACHED}' AND NOT internal
 UNION ALL
@@ -53,7 +56,7 @@ class DuckDBSession(SQLSession):
     """A session on a file that this process reads."""
 
     def table(self, name: str) -> Any:
-        schema, _ = parts_of(name)
+        schema, table = parts_of(name)
         if schema:
             # DuckDB would take the name of its file for that of the schema.
             with engine_errors(self.connection, name):
@@ -63,7 +66,8 @@ class DuckDBSession(SQLSession):
                     f"At the connection {self.connection.name!r} there is no table {name!r}: "
                     f"the file has no schema {schema!r}; write TABLE or SCHEMA.TABLE."
                 )
-        return super().table(name)
+        with engine_errors(self.connection, name):
+            return self.backend.table(table, database=(_ATTACHED, schema or self.schema))
 
     def provenance(self, name: str) -> Provenance:
         """From the plan for reading all of it, and from the files that definitions of views name.
@@ -71,16 +75,17 @@ class DuckDBSession(SQLSession):
         Files whose names a definition does not spell are not seen.
         """
         own = super().provenance(name)
-        qualified = ".".join(quoted(part) for part in parts_of(name) if part)
+        schema, table = parts_of(name)
+        qualified = ".".join(map(quoted, (_ATTACHED, schema or self.schema, table)))
         with engine_errors(self.connection, name), self.backend.con.cursor() as cursor:
-            cursor.execute(f"USE {_ATTACHED}")
+            cursor.execute(_OWN_NAMES)  # a cursor has a path of its own
             cursor.execute("PRAGMA disable_optimizer")  # it leaves out what adds no row
             rows = cursor.execute(f"EXPLAIN (FORMAT JSON) FROM {qualified}").fetchall()
             definitions = cursor.execute(_DEFINITIONS).fetchall()
         scans = list(_scans(json.loads(rows[0][1])))
         tables = [_table_of(scan["Table"]) for scan in scans if "Table" in scan]
         functions = [scan["Function"] for scan in scans if "Function" in scan]
-        patterns = _patterns(parts_of(name)[1], definitions) if functions else []
+        patterns = _patterns(table, definitions) if functions else []
         for pattern in patterns:
             if glob.has_magic(pattern):
                 _refuse_copies(name, pattern)
@@ -134,7 +139,7 @@ def open_session(connection: Connection) -> Iterator[Session]:
             backend.con.execute("SET autoinstall_known_extensions = false")
             attached = f"{_text(str(path))} AS {_ATTACHED} (READ_ONLY, TYPE duckdb)"
             backend.con.execute(f"ATTACH {attached}")
-            backend.con.execute(f"USE {_ATTACHED}")
+            backend.con.execute(_OWN_NAMES)
         try:
             address = f"duckdb:{path.resolve()}"
             yield DuckDBSession(connection, backend, address, "main", backend.con.interrupt)

@@ -5,7 +5,7 @@ Whatever driver asks, the answers are the same, so that records have one account
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +13,17 @@ from typing import Any
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.session import Provenance, parts_of, quoted
 from rpexplore.errors import DataError
+
+# So that no function, operator or table of somebody else's is taken for one of the server: whoever
+# may make functions in a schema of the path would read every value that a statement hands them.
+OWN_NAMES = "SET LOCAL search_path = pg_catalog, pg_temp"
+"""For a transaction; tables have to be named with their schemas then."""
+# A policy would leave rows out without a word; where one applies the server then refuses.
+_ALL_ROWS = "SET LOCAL row_security = off"
+
+STARTUP_OPTIONS = "-c search_path=pg_catalog,pg_temp -c row_security=off"
+"""The same from the start of a connection, for drivers that ask the server before one can."""
+
 
 # ---- Which server is reached, and what a table or view comes from, by the server's own numbers.
 #
@@ -27,6 +38,7 @@ Ask = Callable[..., str]
 _ADDRESS = """
 SELECT 'postgresql:' || system_identifier || '/' || current_database() FROM pg_control_system()
 """
+_IS_THERE = "SELECT CASE WHEN to_regclass($1::text) IS NULL THEN 'no' ELSE 'yes' END"
 # A table, and all that it reads: tables and views of a view, partitions and heirs of a table. Of
 # what a materialised view reads, only its own state counts: it is read as it was when it was made.
 _CATALOGUE = """
@@ -99,11 +111,24 @@ class Catalogue:
         )
 
 
-def catalogue_of(ask: Ask, name: str) -> Catalogue:
+def located(ask: Ask, name: str, schemas: Sequence[str]) -> tuple[str, str]:
+    """Schema and table of a name; without a schema, in the first of these that has such a table."""
+    schema, table = parts_of(name)
+    if schema:
+        return schema, table
+    for candidate in schemas:
+        if ask(_IS_THERE, f"{quoted(candidate)}.{quoted(table)}") == "yes":
+            return candidate, table
+    return next(iter(schemas), ""), table  # where it is missed
+
+
+def catalogue_of(ask: Ask, schema: str, table: str) -> Catalogue:
     """What the server knows of a table; raises the driver's error if it is not there."""
-    content = json.loads(ask(_CATALOGUE, ".".join(quoted(part) for part in parts_of(name) if part)))
+    content = json.loads(
+        ask(_CATALOGUE, ".".join(quoted(part) for part in (schema, table) if part))
+    )
     relations = [
-        (number, table, kind, state) for number, table, kind, state in content["relations"]
+        (number, relation, kind, state) for number, relation, kind, state in content["relations"]
     ]
     return Catalogue(content["database"], relations, content["functions"])
 
@@ -151,6 +176,8 @@ CONNECT_DEFAULTS = {
 _MOST_SERVERS = 4
 _EXPORT = "SELECT pg_export_snapshot(), pg_backend_pid()"
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# Asked before the path is set, and so with every name in full.
+_SCHEMAS = "SELECT pg_catalog.current_schemas(false)"
 
 # The server's own word on how many processes may work on one statement beside the first, and half
 # of the places that it has left.
@@ -192,11 +219,13 @@ def connect(given: Mapping[str, Any]) -> Any:
 class Snapshot:
     """The transaction of a connection, which reads only and sees one state of the records.
 
-    name  by which others can read the same state; "" where they cannot
+    schemas  in which the connection looks for tables that are named without one
+    name     by which others can read the same state; "" where they cannot
     """
 
     server: Any
     given: Mapping[str, Any] = field(repr=False)
+    schemas: Sequence[str]
     name: str
 
     @contextmanager
@@ -219,6 +248,8 @@ class Snapshot:
                     server.execute("SET TIMEZONE = UTC")
                     server.execute(_BEGIN)
                     server.execute(f"SET TRANSACTION SNAPSHOT '{self.name}'")
+                    server.execute(OWN_NAMES)
+                    server.execute(_ALL_ROWS)
                     if _seen(server) != _seen(self.server):
                         break
                     servers.append(server)
@@ -237,7 +268,7 @@ def begin(server: Any, given: Mapping[str, Any]) -> Snapshot:
     """Begin the transaction of a connection; closing the connection ends it."""
     import psycopg
 
-    server.execute(_BEGIN)
+    schemas = _begun(server)
     try:
         name, process = server.execute(_EXPORT).fetchone()
     except psycopg.Error:
@@ -245,10 +276,18 @@ def begin(server: Any, given: Mapping[str, Any]) -> Snapshot:
             raise
         # The error ended a transaction in which nothing had been seen.
         server.execute("ROLLBACK")
-        server.execute(_BEGIN)
-        return Snapshot(server, given, "")
+        return Snapshot(server, given, _begun(server), "")
     # A pooler gives a process of its own making, and may have nobody wait for further ones.
-    return Snapshot(server, given, name if process == server.info.backend_pid else "")
+    return Snapshot(server, given, schemas, name if process == server.info.backend_pid else "")
+
+
+def _begun(server: Any) -> Sequence[str]:
+    """Begin a transaction with the server's own names and all rows; the schemas of its path."""
+    server.execute(_BEGIN)
+    (schemas,) = server.execute(_SCHEMAS).fetchone()
+    server.execute(OWN_NAMES)
+    server.execute(_ALL_ROWS)
+    return schemas
 
 
 def _seen(server: Any) -> Any:

@@ -1,5 +1,6 @@
 """Sessions on PostgreSQL: one transaction that reads only, and areas that it groups."""
 
+import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from rpexplore.data.engines.postgres_servers import (
     begin,
     catalogue_of,
     connect,
+    located,
 )
 from rpexplore.data.engines.session import (
     ROWS_AT_ONCE,
@@ -40,6 +42,14 @@ from rpexplore.errors import DataError
 # ---- Sessions on PostgreSQL: one transaction that reads only.
 
 
+# Columns of enumerations, and of texts without upper and lower case (citext).
+_TEXTS = """
+SELECT coalesce(json_agg(attname), '[]')::text FROM pg_attribute
+JOIN pg_type ON pg_type.oid = atttypid JOIN pg_class ON pg_class.oid = attrelid
+JOIN pg_namespace ON pg_namespace.oid = relnamespace
+WHERE nspname = $1::text AND relname = $2::text AND attnum > 0 AND NOT attisdropped
+    AND (typtype = 'e' OR typname = 'citext')
+"""
 _NORMALIZES = 13_00_00  # the first version of a server that has normalize()
 _BLOCKS_AT_LEAST = 8  # for each of the statements, which all have to code the records
 
@@ -90,6 +100,20 @@ class PostgresSession(SQLSession):
                 for piece in pieces:
                     tally.add(piece)
         return tally.counts()
+
+    def table(self, name: str) -> Any:
+        # Of an optional extra.
+        import ibis
+
+        with engine_errors(self.connection, name):
+            schema, table = self._located(name)
+            found = self.backend.table(table, database=schema or None)
+            texts = json.loads(_asked(self.backend.con, _TEXTS, schema, table))
+        # Ibis knows such types by names without a schema, which the server's own path rules out.
+        types = {
+            column: "string" if column in texts else kind for column, kind in found.schema().items()
+        }
+        return found.op().copy(schema=ibis.schema(types)).to_expr()
 
     def coded_records(self, name: str, request: Request) -> Any:
         rule, version = request.rule, self.backend.con.info.server_version
@@ -158,7 +182,10 @@ class PostgresSession(SQLSession):
 
     def _catalogue(self, name: str) -> Catalogue:
         with engine_errors(self.connection, name):
-            return catalogue_of(partial(_asked, self.backend.con), name)
+            return catalogue_of(partial(_asked, self.backend.con), *self._located(name))
+
+    def _located(self, name: str) -> tuple[str, str]:
+        return located(partial(_asked, self.backend.con), name, self.snapshot.schemas)
 
     def provenance(self, name: str) -> Provenance:
         """As the server's catalogue has it; it tells nothing of what functions read."""
@@ -223,6 +250,8 @@ def open_session(connection: Connection) -> Iterator[Session]:
         server = connect(given)
     try:
         with engine_errors(connection):
+            # Before anything else is asked, so that the server's own functions answer.
+            snapshot = begin(server, given)
             address = address_of(partial(_asked, server), connection)
             encoding = server.info.parameter_status("server_encoding")
             if encoding != "UTF8":
@@ -231,8 +260,7 @@ def open_session(connection: Connection) -> Iterator[Session]:
                     f"got {encoding}; count an export of the records, or a copy in UTF8."
                 )
             backend = ibis.postgres.from_connection(server)
-            snapshot = begin(server, given)
-            schema = backend.current_database
+            schema = next(iter(snapshot.schemas), "")
 
         def cancel() -> None:
             server.cancel_safe(timeout=5)

@@ -383,6 +383,7 @@ _WORDS = {
         "Could not read enough bytes",
         "file is not a database",
     ),
+    "hidden": ("row-level security",),
     "untyped": ("Type mismatch in column",),
     "missing": ("no such table", 'ERROR:  relation "'),
 }
@@ -419,6 +420,9 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
             "and scipy there, or say by PYSPARK_PYTHON which Python has them",
             "missing": f"there is no table {table!r} (or, of a view, none that it reads), or the "
             "connection may not see it; check the name, letter by letter, and its schema",
+            "hidden": f"a policy of row level security hides rows of {what} (or, of a view, of one "
+            "that it reads) from the connection's role; name a role that sees all of them, or "
+            "count a table that holds the rows that are meant",
             "refused": f"the connection may not read {what}; ask for the right to select from it",
             "lost": "the connection was lost or could not be made; see that the engine runs and "
             "can be reached, and run again",
@@ -445,7 +449,10 @@ def error_kind(error: BaseException) -> str:
     packages = {base.__module__.partition(".")[0] for base in bases}
     is_of_engine = any(packages & {*engine.needs, *engine.others} for engine in ENGINES.values())
     kind = known or ("failed" if is_of_engine else "")
-    if kind not in ("lost", "failed"):
+    # The server's own place for it, whatever language it speaks.
+    if getattr(getattr(error, "diag", None), "source_function", "") == "check_enable_rls":
+        return "hidden"
+    if kind not in ("lost", "failed", "refused"):
         return kind
     said = (kind for kind, words in _WORDS.items() if any(word in str(error) for word in words))
     return next(said, kind)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.processes import Progress, no_progress
-from rpexplore.common.text import joined, text_of_path
+from rpexplore.common.text import joined
 from rpexplore.data.areas import AreaCoder, AreaCuts, AreaShares, Work
 from rpexplore.data.coding import MISSING, UNKNOWN, Coder, Takers, code_type
 from rpexplore.data.counting import Codes, counts_of, maximal
@@ -36,6 +36,7 @@ from rpexplore.data.source import (
     check_column,
     file_names,
     names_with_parts,
+    without_values,
 )
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
@@ -144,7 +145,7 @@ class DatabaseSource:
                 f"The records of {self.table!r} leave their server: {self._form}, they stream "
                 "through this process, which counts them and keeps none."
             )
-        if below := [*read.tables[1:], *map(text_of_path, read.files)]:
+        if below := [*read.tables[1:], *map(without_values, read.files)]:
             remarks.append(
                 f"{self.table!r} has one account in the ledger with what it reads: {_some(below)}."
             )

@@ -18,7 +18,7 @@ from rpexplore.common.files import HEAD, file_bytes, kind_beside_text, utf8_text
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.data.coding import as_text, of_known_type
 from rpexplore.data.files.csv_batches import csv_header, other_separator
-from rpexplore.data.files.source import FileSource, file_kind, record_files
+from rpexplore.data.files.source import FileSource, file_errors, file_kind, record_files
 from rpexplore.data.files.statistics_batches import statistics_variables
 from rpexplore.domain.codebook import (
     StatedSchema,
@@ -92,12 +92,17 @@ def read_header(path: str | Path) -> Header:
     source = FileSource(path)
     with source.readable():
         first = record_files(source.path)[0]
-        of_kind = {"csv": _csv_columns, "parquet": _parquet_columns}.get(
-            first.kind, _statistics_columns
-        )
-        return header_of(
-            source.name, [*of_kind(first.path), *(Column(n, TEXT) for n in first.keys)]
-        )
+        with file_errors(first.path, first.name):
+            if first.kind == "parquet":
+                columns = _parquet_columns(first.path)
+            elif first.kind == "csv":
+                columns = _csv_columns(first.path, first.name)
+            else:
+                columns = [
+                    Column(variable.name, variable.kind)
+                    for variable in statistics_variables(first.path, first.name)
+                ]
+        return header_of(source.name, [*columns, *(Column(name, TEXT) for name in first.keys)])
 
 
 def header_of_bytes(content: bytes, filename: str) -> Header:
@@ -106,7 +111,7 @@ def header_of_bytes(content: bytes, filename: str) -> Header:
         if content.startswith(b"PAR1"):
             columns = _parquet_columns(pa.BufferReader(content))
         else:
-            columns = _csv_columns(Path(filename), content)
+            columns = _csv_columns(Path(filename), str(Path(filename)), content)
     except (OSError, pa.ArrowException):
         raise DataError(
             f"The head of {filename!r} cannot be read; check that the file is complete, and that "
@@ -180,24 +185,20 @@ def read_column_values(
     )
 
 
-def _csv_columns(path: Path, content: bytes | None = None) -> list[Column]:
-    header, _ = csv_header(path, content)
+def _csv_columns(path: Path, name: str, content: bytes | None = None) -> list[Column]:
+    header, _ = csv_header(path, name, content)
     if (separator := other_separator(header)) is not None:
         raise DataError(
-            f"The first line of {str(path)!r} has one column only; save the file with commas "
+            f"The first line of {name!r} has one column only; save the file with commas "
             f"between the columns instead of {separator}."
         )
-    named = [name for name in header if name.strip()]
-    if 2 * sum(_NUMBER.fullmatch(name) is not None for name in named) >= max(len(named), 1):
+    named = [column for column in header if column.strip()]
+    if 2 * sum(_NUMBER.fullmatch(column) is not None for column in named) >= max(len(named), 1):
         raise DataError(
-            f"The first line of {str(path)!r} does not look like the names of columns; it may be a "
+            f"The first line of {name!r} does not look like the names of columns; it may be a "
             "record, and nothing of it is shown. Put a line with the names first."
         )
-    return [Column(name) for name in header]
-
-
-def _statistics_columns(path: Path) -> list[Column]:
-    return [Column(variable.name, variable.kind) for variable in statistics_variables(path)]
+    return [Column(column) for column in header]
 
 
 def _parquet_columns(file: Path | pa.BufferReader) -> list[Column]:

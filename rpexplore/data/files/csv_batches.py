@@ -22,15 +22,16 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
 def csv_batches(
-    path: Path, header: list[str], names: list[str]
+    path: Path, name: str, header: list[str], names: list[str]
 ) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     """Batches of the named columns, as texts, each with the share of the file read so far.
 
-    header: what `csv_header` finds, not empty. An empty value is a missing one.
+    name: by which errors call the file; header: what `csv_header` finds, not empty. An empty value
+    is a missing one.
     """
-    if not csv_header(path)[1]:  # no record at all, which the reader takes for a broken file
+    if not csv_header(path, name)[1]:  # no record at all, which the reader takes for a broken file
         return
-    _check_quotes(path)
+    _check_quotes(path, name)
     size = max(path.stat().st_size, 1)
     # Without a list of columns the reader would convert all of them; one is enough to count.
     columns = names or header[:1]
@@ -58,16 +59,17 @@ def csv_batches(
             yield batch, min(raw.tell() / size, 1.0)
 
 
-def csv_header(path: Path, content: bytes | None = None) -> tuple[list[str], bool]:
+def csv_header(path: Path, name: str, content: bytes | None = None) -> tuple[list[str], bool]:
     """The column names in the first line, and whether anything follows it (it may be anything).
 
-    content: what the file holds, where it is not on this computer's disk
+    name: by which errors call the file; content: what the file holds, where it is not on this
+    computer's disk
     """
     with opened(path, content) as file:
         kind = kind_beside_text(file.read(HEAD))
     if kind:
         raise DataError(
-            f"The records {str(path)!r} are {kind}, and no CSV; save them as CSV in UTF-8, or as "
+            f"The records {name!r} are {kind}, and no CSV; save them as CSV in UTF-8, or as "
             "Parquet."
         )
     try:
@@ -81,11 +83,11 @@ def csv_header(path: Path, content: bytes | None = None) -> tuple[list[str], boo
             header, more = next(csv.reader(text), []), bool(text.read(1))
     except csv.Error:
         header, more = [], True
-    if not any(name.strip() for name in header):
+    if not any(column.strip() for column in header):
         header = []  # an empty file, or an empty line before the names
-    if any("\udc80" <= sign <= "\udcff" for name in header for sign in name):
+    if any("\udc80" <= sign <= "\udcff" for column in header for sign in column):
         raise DataError(
-            f"The records {str(path)!r} do not start with a header line in UTF-8; save the file as "
+            f"The records {name!r} do not start with a header line in UTF-8; save the file as "
             "CSV in UTF-8."
         )
     return header, more
@@ -98,7 +100,7 @@ def other_separator(header: list[str]) -> str | None:
     return next((words for sign, words in _SEPARATORS.items() if sign in header[0]), None)
 
 
-def _check_quotes(path: Path) -> None:
+def _check_quotes(path: Path, name: str) -> None:
     """Refuse quotes that are never closed, or closed by another's opening.
 
     The fast reader would take the records between them for one value, and drop them. Python's
@@ -117,7 +119,7 @@ def _check_quotes(path: Path) -> None:
                 pass
     except csv.Error as error:
         raise DataError(
-            f"The records {str(path)!r} hold a quotation mark that is not closed where its value "
+            f"The records {name!r} hold a quotation mark that is not closed where its value "
             "ends; write such values in quotes, with every mark inside doubled.",
             private=f"The reader says: {error}.",
         ) from None

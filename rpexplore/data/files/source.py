@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet
 
-from rpexplore.common.file_kinds import PACKAGES
+from rpexplore.common.file_kinds import PACKAGES, DictionaryVariable
 from rpexplore.common.files import file_identity, machine_names
 from rpexplore.common.text import text_of_path
 from rpexplore.data.coding import Declared, refuse_nested
@@ -35,6 +35,7 @@ from rpexplore.data.source import (
     check_column,
     file_names,
     names_with_parts,
+    without_values,
 )
 from rpexplore.errors import DataError
 
@@ -62,6 +63,7 @@ class RecordFile:
     path  where it is
     kind  "csv", "parquet" or the format of a statistics package, as in `PACKAGES`
     size  its bytes
+    name  by which errors call it: its path, within a folder of records without values of keys
     keys  columns that the names of the folders around it stand for, with the one value that all
           its records have; None for a missing one
     """
@@ -69,7 +71,15 @@ class RecordFile:
     path: Path
     kind: str
     size: int
+    name: str
     keys: dict[str, str | None] = field(default_factory=dict)
+
+
+def _error_about(message: str, *paths: Path) -> DataError:
+    """An error whose message names these `without_values`; in full they are private."""
+    in_full = ", ".join(repr(str(path)) for path in paths)
+    has_values = any("=" in str(path) for path in paths)
+    return DataError(message, private=f"In full: {in_full}." if has_values else "")
 
 
 def record_files(path: Path) -> list[RecordFile]:
@@ -95,31 +105,36 @@ def record_files(path: Path) -> list[RecordFile]:
             raise DataError(
                 f"The records {str(path)!r} must be a file or a folder; save them as one."
             )
-        return [RecordFile(path, kind, status.st_size)]
+        return [RecordFile(path, kind, status.st_size, str(path))]
     files: list[RecordFile] = []
-    stems: dict[Path, str] = {}
-    for file in _paths_within(path):
-        kind, inner = file_kind(file.name), str(file.relative_to(path))
+    stems: dict[Path, Path] = {}
+    for file in _paths_within(path, path):
+        kind, inner = file_kind(file.name), file.relative_to(path)
+        shown = without_values(inner)
         if kind is None:
-            raise DataError(
-                f"The folder {str(path)!r} holds {inner!r}, which is no .csv or .parquet file; "
-                "move it elsewhere, or rename it with an underscore in front."
+            raise _error_about(
+                f"The folder {str(path)!r} holds {shown!r}, which is no .csv or .parquet file; "
+                "move it elsewhere, or rename it with an underscore in front.",
+                inner,
             )
-        files.append(RecordFile(file, kind, file.stat().st_size, _hive_keys(file, path)))
-        first = files[0]
-        if kind != first.kind:
-            raise DataError(
+        name, keys = str(path / shown), _hive_keys(inner, path)
+        files.append(RecordFile(file, kind, file.stat().st_size, name, keys))
+        first = files[0].path.relative_to(path)
+        if kind != files[0].kind:
+            raise _error_about(
                 f"The folder {str(path)!r} holds records of two kinds, such as "
-                f"{str(first.path.relative_to(path))!r} and {inner!r}; leave those of one kind "
-                "there."
+                f"{without_values(first)!r} and {shown!r}; leave those of one kind there.",
+                first,
+                inner,
             )
-        if files[-1].keys.keys() != first.keys.keys():
-            raise DataError(
-                f"The files {str(first.path.relative_to(path))!r} and {inner!r} in {str(path)!r} "
-                "lie in folders of different keys; give every file the same key=value folders "
-                "around it."
+        if keys.keys() != files[0].keys.keys():
+            raise _error_about(
+                f"The files {without_values(first)!r} and {shown!r} in {str(path)!r} lie in "
+                "folders of different keys; give every file the same key=value folders around it.",
+                first,
+                inner,
             )
-        end = next(end for end in _ENDINGS if file.name.lower().endswith(end))
+        end = _ending(file.name)
         other = stems.setdefault(file.with_name(file.name[: -len(end)]), inner)
         if other != inner:
             raise _twice_error(path, other, inner)
@@ -130,11 +145,13 @@ def record_files(path: Path) -> list[RecordFile]:
     return files
 
 
-def _twice_error(folder: Path, one: str, other: str) -> DataError:
-    return DataError(
-        f"The folder {str(folder)!r} seems to hold the same records twice, in {one!r} and "
-        f"{other!r}; move one of them elsewhere. If they are other records, give them a name of "
-        "their own, or join the two files."
+def _twice_error(folder: Path, one: Path, other: Path) -> DataError:
+    return _error_about(
+        f"The folder {str(folder)!r} seems to hold the same records twice, in "
+        f"{without_values(one)!r} and {without_values(other)!r}; move one of them elsewhere. If "
+        "they are other records, give them a name of their own, or join the two files.",
+        one,
+        other,
     )
 
 
@@ -148,7 +165,7 @@ def _refuse_copies(folder: Path, files: Sequence[RecordFile]) -> None:
         """Those that have their keys and their beginning, or all, in common with another one."""
         groups: defaultdict[object, list[RecordFile]] = defaultdict(list)
         for file in files:
-            with _readable(file.path), opened(file.path) as content:
+            with file_errors(file.path, file.name), opened(file.path) as content:
                 digest = hashlib.sha256(content.read(_BEGINNING))
                 while in_all and (block := content.read(_BEGINNING)):
                     digest.update(block)
@@ -159,24 +176,27 @@ def _refuse_copies(folder: Path, files: Sequence[RecordFile]) -> None:
         for one, other, *_ in alike(begin_alike, in_all=True):
             if _has_records(one):
                 raise _twice_error(
-                    folder, *(str(file.path.relative_to(folder)) for file in (one, other))
+                    folder, one.path.relative_to(folder), other.path.relative_to(folder)
                 )
 
 
 def _has_records(file: RecordFile) -> bool:
     """Whether there are any; of a file of a statistics package this is taken for granted."""
-    with _readable(file.path):
+    with file_errors(file.path, file.name):
         if file.kind == "csv":
-            return csv_header(file.path)[1]
+            return csv_header(file.path, file.name)[1]
         return file.kind != "parquet" or pyarrow.parquet.read_metadata(file.path).num_rows > 0
 
 
-def _paths_within(folder: Path) -> list[Path]:
-    """All files in a folder and those in it, by name; without hidden ones."""
+def _paths_within(folder: Path, top: Path) -> list[Path]:
+    """All files in a folder and those in it, by name; without hidden ones.
+
+    top: the folder of records, within which values of keys are left out of errors
+    """
     paths = []
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
-            _refuse_versions(entry.name, folder)
+            _refuse_versions(entry.name, folder, top)
             # A folder _key=value holds records: the underscore is the key's.
             if entry.name.startswith((".", LEDGER)) or (
                 entry.name.startswith("_") and "=" not in entry.name
@@ -184,56 +204,68 @@ def _paths_within(folder: Path) -> list[Path]:
                 continue
             path = folder / entry.name
             if entry.is_dir(follow_symlinks=False):
-                paths += _paths_within(path)
+                paths += _paths_within(path, top)
             elif entry.is_file(follow_symlinks=False):
                 paths.append(path)
             else:
-                raise DataError(
-                    f"The folder {str(folder)!r} holds {entry.name!r}, which is neither a file nor "
-                    "a folder of its own; put the records themselves there, or rename it with an "
-                    "underscore in front."
+                inner = path.relative_to(top)
+                raise _error_about(
+                    f"The folder {str(top)!r} holds {without_values(inner)!r}, which is neither a "
+                    "file nor a folder of its own; put the records themselves there, or rename it "
+                    "with an underscore in front.",
+                    inner,
                 )
     return paths
 
 
-def _refuse_versions(name: str, folder: Path) -> None:
+def _refuse_versions(name: str, folder: Path, top: Path) -> None:
     """Raise `DataError` where which files are records is written somewhere else."""
+    inner = folder.relative_to(top)
     if name in VERSION_LOGS:
-        raise DataError(
-            f"The folder {str(folder)!r} is a table of versions ({name}), in which files of "
-            "deleted records may lie; export the records of one version as Parquet, or count the "
-            "table with Spark."
+        raise _error_about(
+            f"The folder {str(top / without_values(inner))!r} is a table of versions ({name}), in "
+            "which files of deleted records may lie; export the records of one version as Parquet, "
+            "or count the table with Spark.",
+            inner,
         )
     hidden = name.startswith((".", "_")) and "=" not in name
     if hidden and name.lower().endswith(tuple(_ENDINGS)):
-        raise DataError(
-            f"The folder {str(folder)!r} holds {name!r}, of which it is not clear whether it is to "
-            "be counted; give it a name that begins with a letter, or move it elsewhere."
+        raise _error_about(
+            f"The folder {str(top / without_values(inner))!r} holds {name!r}, of which it is not "
+            "clear whether it is to be counted; give it a name that begins with a letter, or move "
+            "it elsewhere.",
+            inner,
         )
 
 
 def file_kind(name: str) -> str | None:
     """The kind of a `RecordFile`, by the ending of a file's name; None for any other."""
-    return next((kind for end, kind in _ENDINGS.items() if name.lower().endswith(end)), None)
+    return _ENDINGS.get(_ending(name))
 
 
-def _hive_keys(path: Path, folder: Path) -> dict[str, str | None]:
-    """The keys of the folders between the two, as pyarrow reads them: all as text."""
-    inner = path.relative_to(folder)
+def _ending(name: str) -> str:
+    """The ending by which a file is one of records, in small letters; "" for any other."""
+    return next((end for end in _ENDINGS if name.lower().endswith(end)), "")
+
+
+def _hive_keys(inner: Path, folder: Path) -> dict[str, str | None]:
+    """The keys of the folders around a file in a folder, as pyarrow reads them: all as text."""
     parts = [part for part in inner.parent.parts if "=" in part]
     names = [part.partition("=")[0] for part in parts]
     if len(set(names)) < len(names):
-        raise DataError(
-            f"The folders around {str(inner)!r} in {str(folder)!r} give one key twice; rename one "
-            "of them."
+        raise _error_about(
+            f"The folders around {without_values(inner)!r} in {str(folder)!r} give one key twice; "
+            "rename one of them.",
+            inner,
         )
     schema = pa.schema([(name, pa.string()) for name in names])
     try:
         keys = ds.get_partition_keys(ds.HivePartitioning(schema).parse("/".join(parts) + "/"))
     except (pa.ArrowException, UnicodeEncodeError):
-        raise DataError(
-            f"The folders around {str(inner)!r} in {str(folder)!r} are not key=value in UTF-8; "
-            "rename them."
+        raise _error_about(
+            f"The folders around {without_values(inner)!r} in {str(folder)!r} are not key=value in "
+            "UTF-8; rename them.",
+            inner,
         ) from None
     return {name: keys[name] for name in names}
 
@@ -280,7 +312,7 @@ class FileSource(BatchSource):
             return own
         inside: dict[Path, None] = {}
         with suppress(DataError, OSError):  # a folder that cannot be counted
-            for file in _paths_within(self.path):
+            for file in _paths_within(self.path, self.path):
                 around = file.relative_to(self.path).parents
                 inside |= dict.fromkeys(self.path / one for one in around if one.name)
                 inside[file] = None
@@ -327,7 +359,7 @@ class FileSource(BatchSource):
             for file in record_files(self.path):
                 if file.kind not in PACKAGES:
                     continue
-                for variable in statistics_variables(file.path):
+                for variable in _variables_of(file):
                     if found := declared_by(variable, PACKAGES[file.kind]):
                         name = normalize("NFC", variable.name)
                         before = declared.get(name, Declared())
@@ -353,14 +385,15 @@ class FileSource(BatchSource):
         files = record_files(self.path)
         headers = [_columns_of(file) for file in files]
         for file, header in zip(files, headers, strict=True):
-            _check_columns(file, header, names)
+            with file_errors(file.path, file.name):
+                _check_columns(file, header, names)
         if len(files) > 1:
             _refuse_copies(self.path, files)
         total = max(sum(file.size for file in files), 1)
         before = 0
         for file, header in zip(files, headers, strict=True):
             with (
-                _readable(file.path),
+                file_errors(file.path, file.name),
                 closing(_file_batches(file, header, names)) as batches,
             ):
                 for batch, share in batches:
@@ -368,7 +401,7 @@ class FileSource(BatchSource):
             before += file.size
 
     def readable(self) -> AbstractContextManager[None]:
-        return _readable(self.path)
+        return file_errors(self.path, str(self.path))
 
 
 AnySource = str | Path | Source | Frame
@@ -399,31 +432,42 @@ def source_of(
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Tell a file that cannot be read as a `DataError`."""
+def file_errors(path: Path, name: str) -> Iterator[None]:
+    """Tell a file that cannot be read as a `DataError`, by this name; its path is private then."""
+    in_full = "" if name == str(path) else f"In full: {str(path)!r}."
     try:
         yield
+    except DataError as error:
+        if not in_full:
+            raise
+        raise DataError(str(error), private=f"{error.private} {in_full}".lstrip()) from None
     except OSError as error:
         raise DataError(
-            f"The records {str(path)!r} cannot be read ({error.strerror or 'input error'}); check "
-            "the path and that the file is complete."
+            f"The records {name!r} cannot be read ({error.strerror or 'input error'}); check "
+            "the path and that the file is complete.",
+            private=in_full,
         ) from None
     except pa.ArrowException as error:
         # pyarrow quotes the offending row.
         raise DataError(
-            f"The records {str(path)!r} cannot be read as {path.suffix or 'a table'}; check that "
+            f"The records {name!r} cannot be read as {path.suffix or 'a table'}; check that "
             "the file is complete, in UTF-8, and has the same number of columns in every row.",
-            private=f"The reader says: {error}",
+            private=f"The reader says: {error} {in_full}".rstrip(),
         ) from None
 
 
 def _columns_of(file: RecordFile) -> list[str]:
-    with _readable(file.path):
+    with file_errors(file.path, file.name):
         if file.kind == "csv":
-            return csv_header(file.path)[0]
+            return csv_header(file.path, file.name)[0]
         if file.kind == "parquet":
             return pyarrow.parquet.read_schema(file.path).names
-        return [variable.name for variable in statistics_variables(file.path)]
+        return [variable.name for variable in _variables_of(file)]
+
+
+def _variables_of(file: RecordFile) -> Sequence[DictionaryVariable]:
+    with file_errors(file.path, file.name):
+        return statistics_variables(file.path, file.name)
 
 
 def _in_one_form(header: Sequence[str]) -> list[str]:
@@ -436,7 +480,7 @@ def _file_batches(
     written = dict(zip(_in_one_form(header), header, strict=True))
     own = [written[name] for name in names if name not in file.keys]
     of_kind = {"csv": csv_batches, "parquet": _parquet_batches}.get(file.kind, statistics_batches)
-    with closing(of_kind(file.path, header, own)) as batches:
+    with closing(of_kind(file.path, file.name, header, own)) as batches:
         for batch, share in batches:
             columns = {
                 name: _constant_column(file.keys[name], batch.num_rows)
@@ -448,11 +492,11 @@ def _file_batches(
 
 
 def _parquet_batches(
-    path: Path, _: list[str], names: list[str]
+    path: Path, name: str, _: list[str], names: list[str]
 ) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     schema = pyarrow.parquet.read_schema(path)
-    for name in names:
-        refuse_nested(str(path), name, schema.field(name).type)
+    for column in names:
+        refuse_nested(name, column, schema.field(column).type)
     rows = min(max(_BATCH_VALUES // max(len(names), 1), _LEAST_ROWS), _MOST_ROWS)
     with pyarrow.parquet.ParquetFile(path, read_dictionary=names) as file:
         done = 0
@@ -473,7 +517,7 @@ def _check_columns(file: RecordFile, header: list[str], names: Sequence[str]) ->
     more, header = {}, _in_one_form(header)
     if not header:
         raise DataError(
-            f"The records {str(file.path)!r} are empty, or do not start with a header line; put "
+            f"The records {file.name!r} are empty, or do not start with a header line; put "
             "the names of the columns there."
         )
     if (separator := other_separator(header)) is not None:
@@ -481,4 +525,4 @@ def _check_columns(file: RecordFile, header: list[str], names: Sequence[str]) ->
     for name in names:
         if name in file.keys and name in header:
             more = {"remedy": f"leave it to one of the two, its columns or the folders {name}=…"}
-        check_column(str(file.path), name, [*header, *file.keys], **more)
+        check_column(file.name, name, [*header, *file.keys], **more)

@@ -33,26 +33,26 @@ _MILLISECONDS = {"day": 86_400_000, "day in s": 1000, "s": 1000, "ms": 1}  # of 
 _XPT_BLOCK = 80  # bytes, of which a transport file of SAS has a whole number
 
 
-def statistics_variables(path: Path) -> tuple[DictionaryVariable, ...]:
-    """The variables of the file; looks at no record."""
-    return dictionary(path, _format(path), _called(path), DataError)
+def statistics_variables(path: Path, name: str) -> tuple[DictionaryVariable, ...]:
+    """The variables of the file, which errors call so; looks at no record."""
+    return dictionary(path, _format(path), f"The file {name!r}", DataError)
 
 
 def statistics_batches(
-    path: Path, header: list[str], names: list[str]
+    path: Path, name: str, header: list[str], names: list[str]
 ) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     """Batches of the named columns, each with the share of the file read so far.
 
     Numbers come as numbers, user-defined missing values as they are, extended ones (.a) of columns
     that have labels for some as texts; dates as 2026-11-24. What is missing or blank is null.
 
-    header: the names of all columns
+    name: by which errors call the file; header: the names of all columns
     """
-    form, name = _format(path), _called(path)
+    form, called = _format(path), f"The file {name!r}"
     columns = names or header[:1]
     rows = min(max(_BATCH_VALUES // len(columns), _LEAST_ROWS), _MOST_ROWS)
-    task = (str(path), form, name, columns, rows)
-    ended = damaged(form, name, DataError)
+    task = (str(path), form, called, columns, rows)
+    ended = damaged(form, called, DataError)
     with written_by_other_process(_write_batches, *task, ended=ended) as output:
         try:
             with pa.ipc.open_stream(output) as reader:
@@ -88,10 +88,6 @@ def _format(path: Path) -> str:
         form = statistics_format(file.read(HEAD), path.name)
     assert form is not None  # by its ending at least
     return form
-
-
-def _called(path: Path) -> str:
-    return f"The file {str(path)!r}"
 
 
 # ---- in the other process

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from rpexplore.common.json_fields import dumps
 from rpexplore.data.engines.connections import Connection
-from rpexplore.data.engines.postgres_servers import CONNECT_DEFAULTS
+from rpexplore.data.engines.postgres_servers import CONNECT_DEFAULTS, OWN_NAMES
 from rpexplore.data.source import AT_MACHINE, HOLDS
 from rpexplore.errors import DataError
 from rpexplore.releases.approvals import MOST
@@ -355,8 +355,6 @@ SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit
     set_config('statement_timeout', :for_statement, true),
     set_config('idle_in_transaction_session_timeout', :for_statement, true)
 """)
-# So that no function, operator or table of somebody else's is taken for one of the server.
-_OWN_NAMES = "SET LOCAL search_path = pg_catalog, pg_temp"
 _SERVER = sa.text("""
 SELECT pg_is_in_recovery(), current_setting('fsync') = 'off',
     current_setting('server_encoding') <> 'UTF8'
@@ -425,7 +423,7 @@ def connected(connection: Connection) -> Iterator[sa.Connection]:
 
 def problem_with_server(server: sa.Connection) -> str:
     """Why no ledger can be on a server, and what to do; "" if one can."""
-    server.exec_driver_sql(_OWN_NAMES)
+    server.exec_driver_sql(OWN_NAMES)
     is_standby, loses, is_foreign = server.execute(_SERVER).one()
     server.rollback()
     if is_standby:
@@ -459,7 +457,7 @@ def hold_off_others(server: sa.Connection) -> None:
 
 def _set(server: sa.Connection, seconds_for_lock: float) -> None:
     times = {"for_lock": round(1000 * seconds_for_lock), "for_statement": 1000 * _SECONDS}
-    server.exec_driver_sql(_OWN_NAMES)
+    server.exec_driver_sql(OWN_NAMES)
     server.execute(_SETTINGS, {name: f"{number}ms" for name, number in times.items()})
 
 

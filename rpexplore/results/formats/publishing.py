@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from rpexplore.common.file_kinds import zip_of
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.template_text import text_from_template
-from rpexplore.common.text import FORMULAS_ESCAPED, joined
+from rpexplore.common.text import FORMULAS_ESCAPED, joined, markdown_text
 from rpexplore.domain.domain import formulas_warning
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.atomic_folder import check_room, new_folder
@@ -64,7 +64,8 @@ def publish(
         release: The folder of a release of any kind, or of tables that were made of one.
         formats: Keys of `FORMATS`, any number of them.
         imprint: Title, publisher and licence, for the formats that have fields for them.
-        escape_formulas: Whether no text in CSV files begins as formulas of spreadsheets do.
+        escape_formulas: Whether no text in CSV files begins as formulas of spreadsheets do; codes
+            of SDMX, in which no apostrophe may be, have an underscore in front then.
 
     Returns:
         What was written.
@@ -130,6 +131,7 @@ def _write_readme(
         with_copies=with_copies,
         numbers=numbers,
         renamed={title: name for title, name in export.attribute_names.items() if title != name},
+        markdown=markdown_text,
         formulas=FORMULAS_ESCAPED if export.escape_formulas else "",
     )
     (folder / README).write_text(text, encoding="utf-8", newline="\n")

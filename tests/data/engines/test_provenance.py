@@ -157,7 +157,7 @@ def test_what_a_function_of_a_server_reads_is_said_to_be_apart(of_server, survey
         f"CREATE OR REPLACE VIEW sly AS {ALL} hidden()",
     )
     remark = of_server(survey, "sly").remarks()[-1]
-    assert "reads the function hidden(), which cannot be followed" in remark
+    assert "reads the function public.hidden(), which cannot be followed" in remark
     assert "an account of its own" in remark
 
 

@@ -155,7 +155,7 @@ def test_nothing_is_ever_written(postgres):
         "DROP VIEW IF EXISTS sly",
         "CREATE TABLE IF NOT EXISTS written (x int)",
         "CREATE OR REPLACE FUNCTION writes() RETURNS text VOLATILE LANGUAGE sql AS "
-        "$$ INSERT INTO written VALUES (1); SELECT 'm' $$",
+        "$$ INSERT INTO public.written VALUES (1); SELECT 'm' $$",
         "CREATE VIEW sly AS SELECT writes() AS sex FROM generate_series(1, 3)",
     )
     error = refusal(DatabaseSource(postgres.connection, "sly"))

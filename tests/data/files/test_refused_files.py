@@ -2,6 +2,7 @@
 
 import gzip
 import math
+from contextlib import suppress
 
 import pandas as pd
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from rpexplore import Bins, Categories, Domain, Integers
+from rpexplore.data.files.columns import read_header
+from rpexplore.data.files.source import FileSource
 from rpexplore.data.frames import FrameSource
 from rpexplore.errors import DataError, DomainError
 from tests.data.coded_records import read_records
@@ -216,3 +219,41 @@ def test_a_gzip_file_of_many_members_is_read_to_its_end(tmp_path):
     (tmp_path / "records.csv.gz").write_bytes(packed)
     records = read_records(tmp_path / "records.csv.gz", domain_of(c=Categories(("a", "b"))), [0])
     assert records.n_records == 300_002
+
+
+@pytest.mark.parametrize(
+    ("names", "content"),
+    [
+        (["sex=S3/a.csv", "sex=f/a.csv"], b"other\n1\n"),  # no column
+        (["sex=S3/a.csv"], b"PK\x03\x04"),  # another kind
+        (["sex=S3/a.csv"], b'n,m\n"1,2\n'),  # an open quote
+        (["sex=S3/a.csv"], b"n,m\n1\n"),  # ragged
+        (["sex=S3/a.csv.gz"], b"n\n1\n"),  # not compressed
+        (["sex=S3/a.parquet"], b"PAR1"),
+        (["sex=S3/a.sav"], b"$FL2@(#)"),
+        (["sex=S3/a.csv", "sex=S3/b.csv"], b"n\n1\n"),  # twice
+        (["sex=S3/a.csv", "sex=S3/a.csv.gz"], b"n\n1\n"),
+        (["sex=S3/a.csv", "sex=S3/n=S3/b.csv"], b"n\n1\n"),  # other keys
+        (["sex=S3/sex=S3/a.csv"], b"n\n1\n"),
+        (["sex=S3/a.csv", "sex=S3/a.txt"], b"n\n1\n"),
+        (["sex=S3/a.csv", "sex=S3/b.parquet"], b"n\n1\n"),
+        (["sex=S3/_delta_log/a.csv"], b"n\n1\n"),
+        (["sex=S3/.a.csv"], b"n\n1\n"),
+        (["n=1/sex=S3.csv"], b"PK\x03\x04"),  # its own name may tell as much
+    ],
+)
+def test_values_in_names_of_folders_are_told_on_screen_only(names, content, tmp_path):
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    domain = Domain.from_sizes({"n": 2})
+    with pytest.raises(DataError) as caught:
+        FileSource(tmp_path).count(domain, [(0,)])
+    assert "S3" not in str(caught.value)
+    assert "S3" in caught.value.on_screen()
+    with suppress(DataError):
+        read_header(tmp_path)
+        return
+    with pytest.raises(DataError) as caught:
+        read_header(tmp_path)
+    assert "S3" not in str(caught.value)

@@ -109,3 +109,10 @@ def test_notes_on_rows_are_attributes_of_observations(tmp_path):
         if "NOTE" in dataset.data:
             notes += [*dataset.data["NOTE"]]
     assert len([note for note in notes if note == IMPOSSIBLE_NOTE]) == 1
+
+
+def test_codes_that_would_be_formulas_have_an_underscore_where_that_is_wanted():
+    values = [("@SUM_1", ""), ("-2", ""), ("@SUM(1)", ""), ("-2+3", ""), ("_-2", ""), ("a-b", "")]
+    escaped = list(identifiers(values, escape_formulas=True).values())
+    assert escaped == ["_@SUM_1", "_-2_2", "_@SUM_1_2", "_-2_3", "_-2", "a-b"]
+    assert list(identifiers(values).values())[:2] == ["@SUM_1", "-2"]

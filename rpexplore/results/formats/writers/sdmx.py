@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.common.text import begins_formula
 from rpexplore.domain.result_schema import Role
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.table_cells import CsvWriter
@@ -114,7 +115,9 @@ def _dimensions(export: Export, measures: Collection[str]) -> Mapping[str, Dimen
             values[attribute] |= dict.fromkeys(_values(rows, table, attribute)[0])
     return {
         attribute: Dimension(
-            names[attribute], export.attribute_titles[attribute], identifiers(values[attribute])
+            names[attribute],
+            export.attribute_titles[attribute],
+            identifiers(values[attribute], escape_formulas=export.escape_formulas),
         )
         for attribute in names
     }
@@ -139,14 +142,19 @@ def _values(
     return [(texts[code], label_texts[label]) for code, label in pairs], indices
 
 
-def identifiers(values: Collection[_Value]) -> dict[_Value, str]:
-    """The identifier of each value in its code list: its code, where that can be one."""
+def identifiers(values: Collection[_Value], *, escape_formulas: bool = False) -> dict[_Value, str]:
+    """The identifier of each value in its code list: its code, where that can be one.
+
+    escape_formulas: whether those that spreadsheets take for formulas have an underscore in front
+    """
     identifiers: dict[_Value, str] = {}
     taken = {TOTAL}
     others = []
     for value in values:
         code = value[0]
-        if re.fullmatch(r"[A-Za-z0-9_@$-]+", code) and code not in taken:
+        if escape_formulas and begins_formula(code):
+            others.append(value)
+        elif re.fullmatch(r"[A-Za-z0-9_@$-]+", code) and code not in taken:
             identifiers[value] = code
             taken.add(code)
         else:
@@ -154,6 +162,8 @@ def identifiers(values: Collection[_Value]) -> dict[_Value, str]:
     for value in others:
         text = "".join(f" {_SIGNS[sign]} " if sign in _SIGNS else sign for sign in value[0])
         plain = re.sub(r"[^A-Za-z0-9@$-]+", "_", text).strip("_") or "code"
+        if escape_formulas and begins_formula(plain):
+            plain = f"_{plain}"
         identifier, number = plain, 1
         while identifier in taken:
             number += 1
