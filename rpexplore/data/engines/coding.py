@@ -210,7 +210,8 @@ def person_columns(
     in_nfc = _nfc_postgres(text) if engine == "postgresql" else _nfc(text)
     other = ibis.ifelse(form == 3, _replaced(in_nfc, CANONICAL), ibis.null("string"))
     table = _made_once(table.mutate(**{_CANONICAL: other}), engine)
-    text, form, canonical = table[_ID], table[_FORM], table[_CANONICAL]
+    text, form = table[_ID], table[_FORM]
+    canonical: Value = table[_CANONICAL]
     unpadded = _without_first(text, "0")
     unpadded = ibis.ifelse(unpadded == ibis.literal(""), ibis.literal("0"), unpadded)
     named = ibis.cases(
@@ -225,10 +226,11 @@ def person_columns(
     written = hex_digits(ibis.coalesce(table[_CANONICAL], table[_ID]), engine)
     is_same = (table[_FORM] == 2) | (written == table[_EQUAL])
     columns = {name: table[each.get_name()] for name, each in columns.items()}
+    made_once: Value = table[_CANONICAL]
     return table, columns | {
         PERSON: table[_EQUAL],
         WRITING: ibis.ifelse(is_same, ibis.literal(""), written),
-        IS_UNFIT: ibis.ifelse(table[_FORM] == 3, table[_CANONICAL].re_search(UNCLEAR_ID), False),
+        IS_UNFIT: ibis.ifelse(table[_FORM] == 3, made_once.re_search(UNCLEAR_ID), False),
     }
 
 
