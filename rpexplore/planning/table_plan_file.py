@@ -284,7 +284,7 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
 
     Noise scales, variances, cost and certificate are taken as stated: `verification` checks them.
     """
-    has_levels = any(key in content for key in _OF_LEVELS)
+    has_levels = isinstance(content, dict) and any(key in content for key in _OF_LEVELS)
     keys_there = [key for key in _KEYS if has_levels or key not in _OF_LEVELS]
     check_keys(content, keys_there, "the tables")
     check_keys(content["certificate"], _CERTIFICATE_KEYS, "the certificate")

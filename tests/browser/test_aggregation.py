@@ -47,7 +47,7 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     expect(metric(page, "Cells of the largest table")).to_contain_text("1,700")
 
     go_to(page, "Plan")
-    expect(page.get_by_text("Noise proven best for what is measured.")).to_be_visible()
+    expect(page.get_by_text("Proven optimal for what is measured.")).to_be_visible()
     optimised = page.get_by_role("switch", name=re.compile("Optimise the reference distribution"))
     expect(optimised).to_be_checked()
     fill(page, "ρ", "0.5")

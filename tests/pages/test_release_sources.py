@@ -121,7 +121,7 @@ def test_a_dry_run_refuses_what_a_run_would_and_records_that_change_after_it(
     assert "Nothing was charged" in session.error[0].value
     # No run until the dry run passes, or something else is chosen.
     assert run_button(session).disabled
-    assert "make the dry run again" in session.info[0].value
+    assert "repeat the dry run" in session.info[0].value
     session.multiselect(key="others").set_value(["settlement"]).run()
     session.selectbox(key="other value of settlement").set_value("Town").run()
     assert not run_button(session).disabled

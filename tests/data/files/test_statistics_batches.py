@@ -220,7 +220,7 @@ def test_dates_that_a_file_declares_missing_are_no_days(tmp_path):
     path = tmp_path / "a.sav"
     days = [date(2026, 1, 31), date(1900, 1, 1), date(1900, 1, 3)]
     pyreadstat.write_sav(pd.DataFrame({"day": days}), path)
-    said = module.statistics_variables(path)[0]
+    said = module.statistics_variables(path, path.name)[0]
     first = (date(1900, 1, 1) - date(1582, 10, 14)).days * 86_400.0
     declared = module.declared_by(replace(said, missing=((first, first),)), "SPSS")
     assert declared is not None
