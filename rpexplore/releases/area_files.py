@@ -13,7 +13,7 @@ import pyarrow.parquet
 
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.result_schema import NOTE, RELEASED, Column
-from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.mechanism.reconstruction import impossible_answers, query_matrices
 from rpexplore.releases.area_measurement import PartAnswers
 from rpexplore.releases.area_parts import AreaParts
@@ -42,7 +42,7 @@ _RESIDUAL_SCHEMA = pa.schema(
 )
 
 
-def table_folder(plan: AreaPlan, level: int, table: int) -> str:
+def table_folder(plan: AreaDesign, level: int, table: int) -> str:
     """Where the files of a table of `plan.workload.tables` on a level lie."""
     names = plan.workload.tables.tables[table] or ("total",)
     title = "_".join(map(_plain, names))[:80]
@@ -53,7 +53,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
 
 
-def asked_tables(plan: AreaPlan) -> np.ndarray:
+def asked_tables(plan: AreaDesign) -> np.ndarray:
     """Which tables are asked for by each of the workloads, bool[n_workloads + 1, n_tables].
 
     The last row is that of no workload.
@@ -84,7 +84,7 @@ def tables_of_part(parts: AreaParts, part: int) -> Iterator[tuple[int, int]]:
             yield level, table
 
 
-def table_file(plan: AreaPlan, level: int, table: int, part: int) -> str:
+def table_file(plan: AreaDesign, level: int, table: int, part: int) -> str:
     """The file of a table in the areas of a part on a level."""
     return f"{table_folder(plan, level, table)}/{part:05d}.parquet"
 
@@ -164,7 +164,7 @@ class CellErrors:
                are alike
     """
 
-    plan: AreaPlan
+    plan: AreaDesign
     residuals: np.ndarray
     factors: np.ndarray
 
@@ -184,7 +184,7 @@ class CellErrors:
 
 
 def _write_cells(
-    plan: AreaPlan,
+    plan: AreaDesign,
     level: int,
     table: int,
     areas: np.ndarray,

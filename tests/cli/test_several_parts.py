@@ -29,7 +29,6 @@ def released(run) -> Program:
 @pytest.mark.parametrize(
     "verb",
     [
-        ("combine", "out", "--out", "made"),
         ("postprocess", "out", "--nonnegative", "--out", "made"),
         ("postprocess", "out", "--smooth", "--out", "made"),
         ("synthesize", "out", "--out", "made"),
@@ -38,6 +37,24 @@ def released(run) -> Program:
 )
 def test_what_is_made_of_tables_says_that_other_parts_are_left_out(released, verb):
     assert ASIDE in " ".join(released.done(*verb).split())
+
+
+def test_every_part_is_combined_with_its_like(released):
+    for name in ("out1", "out2"):
+        released.done("release", "plan.json", "records.csv", "--out", name, "--yes")
+    facts = released.json("combine", "out1", "out2", "--out", "made")
+    assert facts["parts"] == ["tables", "areas", "counts"]
+    # Two runs of one plan: every variance is halved.
+    for question in (("women",), ("sex=F",), ("sex=F", "--area", "A")):
+        one, both = (
+            released.json("answer", "out1", *question),
+            released.json("answer", "made", *question),
+        )
+        assert abs(both["standard_error"] / one["standard_error"] - 2**-0.5) < 1e-9
+    released.done("publish", "made", "--out", "export")
+    released.done("workbook", "made", "--out", "made.xlsx")
+    released.done("postprocess", "made", "--nonnegative", "--out", "whole")
+    assert "measurements" in released.refused("combine", "made", "out1", "--out", "again")
 
 
 def test_rehearsals_are_of_the_tables_of_the_plan(released):
