@@ -99,7 +99,8 @@ class TablesInAreas(PartReader):
     def why_no_tables(self) -> str:
         return (
             "what is asked for is not made of tables in areas. `rpexplore answer`, `combine`, "
-            "`publish` and `workbook` take them, and `postprocess --nonnegative --round` makes whole counts."
+            "`publish` and `workbook` take them, and `postprocess --nonnegative --round` makes "
+            "whole counts."
         )
 
     @cached_property

@@ -45,7 +45,7 @@ def test_every_part_is_combined_with_its_like(released):
     facts = released.json("combine", "out1", "out2", "--out", "made")
     assert facts["parts"] == ["tables", "areas", "counts"]
     # Two runs of one plan: every variance is halved.
-    for question in (("women",), ("sex=F",), ("sex=F", "--area", "A")):
+    for question in (("women",), ("sex=F",), ("sex=F", "--area", "a1")):
         one, both = (
             released.json("answer", "out1", *question),
             released.json("answer", "made", *question),

@@ -17,7 +17,7 @@ from rpexplore.workload.query_list import QueryList
 from tests.releases.area_plans import BOTH, OTHERS, RECORDS, SEXES, TOTAL, TREE, asked
 from tests.releases.parts_plan import plan_of, records
 from tests.support.area_trees import incidence
-from tests.support.oracles import kron, residual_matrix
+from tests.support.oracles import kron
 
 SEX, JOB = rp.Categories(("f", "m")), rp.Categories(("yes", "no", "other"))
 S, J = rp.Attribute("sex", SEX), rp.Attribute("job", JOB)
@@ -25,7 +25,10 @@ S, J = rp.Attribute("sex", SEX), rp.Attribute("job", JOB)
 
 def run(plan, data, folder):
     return release(
-        plan, rp.FrameSource(data, "people"), folder, ledger=folder.parent / "book.sqlite"
+        plan,
+        rp.FrameSource(data, name=folder.parent.name),
+        folder,
+        ledger=folder.parent / "book.sqlite",
     )
 
 
@@ -128,9 +131,13 @@ def test_areas_are_generalised_least_squares(in_areas, tmp_path):
 
 
 def integer_residual(sizes, attributes):
-    """What is measured of a residual, as a matrix on the cells of an area: integers."""
-    scale = np.prod([sizes[index] for index in attributes])
-    return scale * residual_matrix(sizes, attributes)
+    """Ξ of a residual on the cells of an area: n I − 1 1ᵀ of its attributes, sums over others."""
+    return kron(
+        [
+            n * np.eye(n) - np.ones((n, n)) if index in attributes else np.ones((1, n))
+            for index, n in enumerate(sizes)
+        ]
+    )
 
 
 def test_other_areas_cannot_be_combined(in_areas, tmp_path):

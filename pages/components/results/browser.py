@@ -217,7 +217,7 @@ def _values(attribute: Attribute) -> Sequence[int]:
 def browse_answers(counts: OwnCounts) -> None:
     """Every query with its noisy answer and its accuracy, and what is guaranteed."""
     answers = counts.answers
-    met = answers["met"]
+    met = answers["met"].to_numpy()
     total = spent(sources_of(counts))
     privacy = f"{rho_text(total.rho)} for {total.unit}"
     if not counts.made_of:
