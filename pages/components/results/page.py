@@ -84,6 +84,7 @@ def _counts(shown: Shown) -> None:
     browse_answers(shown.part)
     _downloads(shown, Publication())
     reading_code(shown.part, shown.folder, (OWN_COUNT,), Publication().cv_limit)
+    follow_begun(POSTPROCESSING)
     combining(shown.whole, shown.folder)
 
 

@@ -76,9 +76,9 @@ def postprocessing(source: TableRelease | Estimates, whole: PartReader, folder: 
 
 
 def combining(whole: PartReader, folder: Path) -> None:
-    """Combining, where it is all that can be made here."""
-    st.subheader("Post-processing")
-    if not follow_begun(POSTPROCESSING):
+    """Combining, where no tables are processed; not while something else is being made."""
+    if POSTPROCESSING not in st.session_state:
+        st.subheader("Combining")
         _combining(whole, folder)
 
 
