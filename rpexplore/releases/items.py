@@ -209,6 +209,11 @@ class PartReader(Figures, ABC):
         return ""
 
     @property
+    def remark(self) -> str:
+        """What must be known of its figures at once, as a sentence; "" for nothing."""
+        return ""
+
+    @property
     def why_no_tables(self) -> str:
         """Why no unbiased tables are made of it, and what can be done instead."""
         return "name a release that has some."

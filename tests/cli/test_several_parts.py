@@ -31,7 +31,6 @@ def released(run) -> Program:
 @pytest.mark.parametrize(
     "verb",
     [
-        ("combine", "out", "--out", "made"),
         ("postprocess", "out", "--nonnegative", "--out", "made"),
         ("postprocess", "out", "--smooth", "--out", "made"),
         ("synthesize", "out", "--out", "made"),
@@ -63,6 +62,24 @@ def test_sums_that_have_no_standard_error_say_why(released):
     assert {row["note"] for row in released.json(*shown)["sums"]} == {
         "not all of these areas have this table"
     }
+
+
+def test_every_part_is_combined_with_its_like(released):
+    for name in ("out1", "out2"):
+        released.done("release", "plan.json", "records.csv", "--out", name, "--yes")
+    facts = released.json("combine", "out1", "out2", "--out", "made")
+    assert facts["parts"] == ["tables", "areas", "counts"]
+    # Two runs of one plan: every variance is halved.
+    for question in (("women",), ("sex=F",), ("sex=F", "--area", "a1")):
+        one, both = (
+            released.json("answer", "out1", *question),
+            released.json("answer", "made", *question),
+        )
+        assert abs(both["standard_error"] / one["standard_error"] - 2**-0.5) < 1e-9
+    released.done("publish", "made", "--out", "export")
+    released.done("workbook", "made", "--out", "made.xlsx")
+    released.done("postprocess", "made", "--nonnegative", "--out", "whole")
+    assert "measurements" in released.refused("combine", "made", "out1", "--out", "again")
 
 
 def test_rehearsals_are_of_the_tables_of_the_plan(released):
