@@ -125,7 +125,7 @@ def _refuse_no_count(counts: Any, where: Sequence[str]) -> None:
     words = [text for text in where if "=" not in text]
     if counts is None or not words:
         return
-    names = list(counts.plan.queries.names)
+    names = list(counts.queries.names)
     if words[0] in names:
         raise RpexploreError(f"The count {words[0]!r} is answered by itself; name it alone.")
     close = get_close_matches(words[0], names, n=1)
@@ -240,6 +240,7 @@ def postprocess(
     from rpexplore.common.text import capitalised, describe_share, plural
     from rpexplore.domain.domain import formulas_warning
     from rpexplore.releases.atomic_folder import check_new
+    from rpexplore.releases.finished_release import parts_beside
     from rpexplore.results.combination import load_unbiased
     from rpexplore.results.estimates.shrinkage import BY_SIZE
     from rpexplore.results.processed_folder import postprocess
@@ -295,7 +296,7 @@ def postprocess(
             facts["smoothing_gains_nothing"] = [list(names) for names in gains_nothing]
     text += f"\n\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
     warning = None if escape_formulas else formulas_warning(source.domain)
-    aside = source.left_aside
+    aside = parts_beside(release, "tables")
     if "areas" in parts:
         aside += " --nonnegative --round --in-areas makes whole counts of these."
     facts |= {"folder": str(out), "table_count": count, "left_aside": aside, "warning": warning}
@@ -553,6 +554,7 @@ def write_whole_counts(
     """
     from rpexplore.common.text import capitalised, plural
     from rpexplore.domain.named_areas import totals_of_areas
+    from rpexplore.releases.finished_release import parts_beside
     from rpexplore.results.estimates.area_counts import whole_area_counts
 
     for other, value in others.items():
@@ -582,5 +584,6 @@ def write_whole_counts(
         )
     text += f"\n\nThe {plural(len(tables), 'table')} {'is' if len(tables) == 1 else 'are'} in {out}"
     facts = {key: manifest[key] for key in ("label", "guarantee", "known_totals")}
-    facts |= {"folder": str(out), "table_count": len(tables), "left_aside": release.left_aside}
-    say_result(as_json, facts, "\n\n".join(filter(None, [text, release.left_aside])))
+    aside = parts_beside(folder, "areas")
+    facts |= {"folder": str(out), "table_count": len(tables), "left_aside": aside}
+    say_result(as_json, facts, "\n\n".join(filter(None, [text, aside])))

@@ -76,6 +76,7 @@ def synthesize(
     """
     from rpexplore.domain.domain import formulas_warning
     from rpexplore.releases.atomic_folder import check_new
+    from rpexplore.releases.finished_release import parts_beside
     from rpexplore.results.combination import load_measured
     from rpexplore.results.synthetic.records_folder import synthesize
 
@@ -102,7 +103,7 @@ def synthesize(
         "excluded": records.manifest["excluded"],
         "misfit": records.manifest["misfit"],
         "tables_to_use_instead": records.tables_to_use,
-        "left_aside": source.left_aside,
+        "left_aside": parts_beside(release, "tables", "rounds"),
         "warning": None if escape_formulas else formulas_warning(source.domain),
     }
     where = f"The records, their label and their comparison with the release are in {out}"

@@ -148,25 +148,27 @@ class PartRelease(PartReader, Generic[PlanKind]):
     def named(self) -> Path:
         return self.home
 
-    @property
-    def left_aside(self) -> str:
-        listed = [entry["path"] for entry in self.manifest["files"]]
-        beside = [
-            title.lower()
-            for kind, title in TITLES.items()
-            if kind != self.kind and any(path.startswith(f"{kind}/") for path in listed)
-        ]
-        if not beside:
-            return ""
-        return (
-            f"The release {self.home.name!r} also holds {joined(beside)}; they are not part of "
-            "this, and stay there as they are."
-        )
-
     @classmethod
     @abstractmethod
     def files_of(cls, plan: PlanKind) -> TableFiles:
         """The files in the folder of the part; a release may be without all that are CSV."""
+
+
+def parts_beside(folder: Path, *kinds: str) -> str:
+    """What a folder holds beside the part that something is made of, a sentence; "" for nothing.
+
+    kinds: of that part, the first one that is there; of a release or of combined results
+    """
+    listed = [entry["path"] for entry in read_manifest(folder)["files"]]
+    held = [kind for kind in TITLES if any(path.startswith(f"{kind}/") for path in listed)]
+    part = next((kind for kind in kinds if kind in held), None)
+    beside = [TITLES[kind].lower() for kind in held if kind != part]
+    if not beside:
+        return ""
+    return (
+        f"{str(folder)!r} also holds {joined(beside)}; they are not part of this, and stay there "
+        "as they are."
+    )
 
 
 class SeveralParts(PartReader):
@@ -289,7 +291,7 @@ class SeveralParts(PartReader):
         counts = self.part("counts")
         if where is None and counts is not None and len(attributes) == 1:
             (name,) = attributes
-            if name in counts.plan.queries.names and name not in self.domain.names:
+            if name in counts.queries.names and name not in self.domain.names:
                 return counts.answer(name)
         return self._first(lambda part: part.answer(*attributes, where=where))
 

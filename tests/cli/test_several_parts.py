@@ -78,7 +78,12 @@ def test_every_part_is_combined_with_its_like(released):
         assert abs(both["standard_error"] / one["standard_error"] - 2**-0.5) < 1e-9
     released.done("publish", "made", "--out", "export")
     released.done("workbook", "made", "--out", "made.xlsx")
-    released.done("postprocess", "made", "--nonnegative", "--out", "whole")
+    assert "did you mean 'women'?" in released.refused("answer", "made", "wimen")
+    for made in (
+        ("postprocess", "made", "--nonnegative", "--out", "whole"),
+        ("synthesize", "made", "--out", "people"),
+    ):
+        assert f"'made' {ASIDE}" in released.done(*made)
     assert "measurements" in released.refused("combine", "made", "out1", "--out", "again")
 
 

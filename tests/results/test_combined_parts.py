@@ -158,6 +158,7 @@ def test_parts_go_with_their_like_and_others_are_taken_over(tmp_path):
     again = load_combined(tmp_path / "both")
     assert again.guarantee == both.guarantee
     assert again.taken_over == both.taken_over
+    assert again.answer("other women") == both.part("counts").answer("other women")
     for kind in ("areas", "counts"):
         for was, item in zip(both.part(kind).items, again.part(kind).items, strict=True):
             assert was.read().equals(item.read())
