@@ -95,6 +95,17 @@ def test_rehearsals_are_of_the_tables_of_the_plan(released):
     assert "rehears" in Path("report.html").read_text("utf-8")
 
 
+def test_a_rehearsal_of_adaptive_tables_says_what_it_leaves_out(run):
+    Path("book.csv").write_text("attribute,value\nsex,F\nsex,M\nage,old\nage,young\n", "utf-8")
+    expected = ("--expected-count", "90")
+    run.done(
+        "plan", "book.csv", "--table", "sex,age", "--adaptive", *expected, "--rho", "1",
+        "--count", "women: sex = 'F' @ 5", "--share", "rounds=1/2", "--share", "counts=1/2",
+        "--out", "plan.json",
+    )  # fmt: skip
+    assert "not own counts" in run.done("rehearse", "plan.json", *expected)
+
+
 def test_answers_are_refused_with_what_there_is_instead(released):
     released.done("postprocess", "out", "--nonnegative", "--out", "made")
     refusal = released.refused("answer", "made", "sex=F")
