@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rpexplore.planning.areas.area_sums import AreaName
     from rpexplore.planning.part_plan import PartPlan
     from rpexplore.planning.plan import Plan
-    from rpexplore.releases.area_release import AreaRelease
+    from rpexplore.releases.area_release import TablesInAreas
     from rpexplore.results.area_results import AreaTables
 
 
@@ -117,7 +117,7 @@ def answer(
 
 def _names_a_count(counts: Any, where: Sequence[str]) -> bool:
     """Whether a question is the name of an own count."""
-    return len(where) == 1 and where[0] in counts.plan.queries.names
+    return len(where) == 1 and where[0] in counts.queries.names
 
 
 def _refuse_no_count(counts: Any, where: Sequence[str]) -> None:
@@ -125,7 +125,7 @@ def _refuse_no_count(counts: Any, where: Sequence[str]) -> None:
     words = [text for text in where if "=" not in text]
     if counts is None or not words:
         return
-    names = list(counts.plan.queries.names)
+    names = list(counts.queries.names)
     if words[0] in names:
         raise RpexploreError(f"The count {words[0]!r} is answered by itself; name it alone.")
     close = get_close_matches(words[0], names, n=1)
@@ -148,7 +148,7 @@ def _tables_of(results: Any) -> Any:
                 "with lists of areas to add up"
             )
         if (counts := results.own_counts) is not None:
-            names = shown_few(list(counts.plan.queries.names))
+            names = shown_few(list(counts.queries.names))
             remedies.append(f"name one of the counts: {names}")
         if not remedies:
             raise
@@ -165,44 +165,49 @@ def combine(
 ) -> None:
     """Combine releases of the same records into one.
 
-    The most accurate unbiased tables: what was measured more than once is averaged by accuracy; the
-    tables are those of all releases, by single values. Costs no privacy; what the releases spent
-    adds up.
+    The most accurate unbiased figures, each part with its like: tables, tables in areas, own
+    counts. What was measured more than once is averaged by accuracy; tables are those of all
+    releases, by single values. What only one release has is taken over; adaptive tables are left
+    aside. Costs no privacy; what the releases spent adds up.
     """
     from rpexplore.common.numbers import exact_text
-    from rpexplore.common.text import plural
     from rpexplore.domain.domain import formulas_warning
     from rpexplore.privacy.conversions import rho_text
     from rpexplore.releases.atomic_folder import check_new
-    from rpexplore.results.combination import combine, load_unbiased, write_combined
+    from rpexplore.results.combination import combine, left_aside, load_unbiased, write_combined
+    from rpexplore.results.results import load_any_results
 
     check_new(out)
     with progress("Reading the releases") as on_progress:
-        parts = [load_unbiased(folder) for folder in releases]
-        marginals = inputs.noisy_from_options(parts[0].domain, noisy or [])
+        parts = [load_any_results(folder) for folder in releases]
+        marginals = []
+        if noisy:
+            marginals = inputs.noisy_from_options(load_unbiased(releases[0]).domain, noisy)
         on_progress("Combining them", 0.0)
         combined = combine(*parts, noisy=marginals, ledger=ledger)
         write_combined(combined, out, escape_formulas=escape_formulas, on_progress=on_progress)
-    spent, count = combined.spent, len(combined.tables)
+    spent, tables = combined.spent, combined.part("tables")
+    remarks = [*combined.taken_over, *filter(None, map(left_aside, parts))]
     facts = {
         "folder": str(out),
         "label": combined.label,
-        "table_count": count,
+        "parts": [part.kind for part in combined.readers],
+        "table_count": 0 if tables is None else len(tables.table_names),
         "rho": exact_text(spent.rho),
         "rho_is_known": spent.is_known,
         "unit": spent.unit,
         "sources": [source.to_json() for source in combined.sources],
+        "taken_over": list(combined.taken_over),
+        "left_aside": [text for text in map(left_aside, parts) if text],
         "warning": None if escape_formulas else formulas_warning(combined.domain),
     }
+    is_one = combined.contents.startswith("1 ") and len(combined.readers) == 1
     text = (
         f"{combined.guarantee}\n\n"
-        f"The {plural(count, 'noisy table')} {'is' if count == 1 else 'are'} in {out}\n"
+        f"The {combined.contents} {'is' if is_one else 'are'} in {out}\n"
         f"Spent {'' if spent.is_known else 'at least '}{rho_text(spent.rho)} for {spent.unit}"
     )
-    facts["left_aside"] = [part.left_aside for part in parts if part.left_aside]
-    say_result(
-        as_json, facts, "\n\n".join(filter(None, [text, *facts["left_aside"], facts["warning"]]))
-    )
+    say_result(as_json, facts, "\n\n".join(filter(None, [text, *remarks, facts["warning"]])))
 
 
 def postprocess(
@@ -235,6 +240,7 @@ def postprocess(
     from rpexplore.common.text import capitalised, describe_share, plural
     from rpexplore.domain.domain import formulas_warning
     from rpexplore.releases.atomic_folder import check_new
+    from rpexplore.releases.finished_release import parts_beside
     from rpexplore.results.combination import load_unbiased
     from rpexplore.results.estimates.shrinkage import BY_SIZE
     from rpexplore.results.processed_folder import postprocess
@@ -290,7 +296,7 @@ def postprocess(
             facts["smoothing_gains_nothing"] = [list(names) for names in gains_nothing]
     text += f"\n\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
     warning = None if escape_formulas else formulas_warning(source.domain)
-    aside = source.left_aside
+    aside = parts_beside(release, "tables")
     if "areas" in parts:
         aside += " --nonnegative --round --in-areas makes whole counts of these."
     facts |= {"folder": str(out), "table_count": count, "left_aside": aside, "warning": warning}
@@ -338,23 +344,25 @@ _MOST_SUMS = 20  # rows shown as text
 
 
 def parts_in(folder: Path) -> list[str]:
-    """The kinds of parts that a release holds; none of another folder of results.
+    """The kinds of parts of a release, or of combined ones; none of another folder of results.
 
     Raises `ReleaseError` if it is neither.
     """
-    from rpexplore.releases.finished_release import FORMAT, Release
+    from rpexplore.releases.finished_release import FORMAT
     from rpexplore.releases.manifest import read_manifest
+    from rpexplore.results.combination import KIND
+    from rpexplore.results.results import load_any_results
 
-    if read_manifest(folder).get("format") != FORMAT[0]:
+    if read_manifest(folder).get("format") not in (FORMAT[0], KIND[0]):
         return []
-    return [part.kind for part in Release.load(folder).parts]
+    return [part.kind for part in load_any_results(folder).readers]
 
 
-def load_areas(folder: Path, option: str) -> "AreaRelease":
+def load_areas(folder: Path, option: str) -> "TablesInAreas":
     """A release of tables in areas, which `option` goes with."""
-    from rpexplore.releases.area_release import AreaRelease
     from rpexplore.releases.manifest import read_manifest
     from rpexplore.results.estimates.area_counts import KIND
+    from rpexplore.results.results import load_any_results
 
     if read_manifest(folder).get("format") == KIND[0]:
         raise ReleaseError(
@@ -366,7 +374,7 @@ def load_areas(folder: Path, option: str) -> "AreaRelease":
             f"{option} goes with a release of tables in areas, and {str(folder)!r} holds none; "
             f"leave {option} out, or name the folder of such a release."
         )
-    return AreaRelease.load(folder)
+    return load_any_results(folder).area_tables()
 
 
 def planned_sums(plan: "Plan | PartPlan", areas: Path) -> "pd.DataFrame":
@@ -546,6 +554,7 @@ def write_whole_counts(
     """
     from rpexplore.common.text import capitalised, plural
     from rpexplore.domain.named_areas import totals_of_areas
+    from rpexplore.releases.finished_release import parts_beside
     from rpexplore.results.estimates.area_counts import whole_area_counts
 
     for other, value in others.items():
@@ -575,5 +584,6 @@ def write_whole_counts(
         )
     text += f"\n\nThe {plural(len(tables), 'table')} {'is' if len(tables) == 1 else 'are'} in {out}"
     facts = {key: manifest[key] for key in ("label", "guarantee", "known_totals")}
-    facts |= {"folder": str(out), "table_count": len(tables), "left_aside": release.left_aside}
-    say_result(as_json, facts, "\n\n".join(filter(None, [text, release.left_aside])))
+    aside = parts_beside(folder, "areas")
+    facts |= {"folder": str(out), "table_count": len(tables), "left_aside": aside}
+    say_result(as_json, facts, "\n\n".join(filter(None, [text, aside])))

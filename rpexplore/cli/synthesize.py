@@ -76,6 +76,7 @@ def synthesize(
     """
     from rpexplore.domain.domain import formulas_warning
     from rpexplore.releases.atomic_folder import check_new
+    from rpexplore.releases.finished_release import parts_beside
     from rpexplore.results.combination import load_measured
     from rpexplore.results.synthetic.records_folder import synthesize
 
@@ -102,7 +103,7 @@ def synthesize(
         "excluded": records.manifest["excluded"],
         "misfit": records.manifest["misfit"],
         "tables_to_use_instead": records.tables_to_use,
-        "left_aside": source.left_aside,
+        "left_aside": parts_beside(release, "tables", "rounds"),
         "warning": None if escape_formulas else formulas_warning(source.domain),
     }
     where = f"The records, their label and their comparison with the release are in {out}"
@@ -140,16 +141,20 @@ def rehearse(
     with progress("Reading the plan") as on_progress:
         loaded = load_plan(plan_file)
         tables, rounds = loaded.part("tables"), loaded.part("rounds")
+        kind = "rounds" if tables is None else "tables"
+        others = [TITLES[part.kind].lower() for part in loaded.parts if part.kind != kind]
+        aside = f"\n\nRehearsed are these tables alone, not {joined(others)}." if others else ""
         if tables is None and rounds is not None:
             wanted = _needed(expected_from_options(loaded.domain, expected_count, expected, None))
             adaptive = rehearsed_adaptively(rounds, wanted, on_progress)
-            say_result(as_json, *adaptive_rehearsal(adaptive, record_noun))
+            facts, text = adaptive_rehearsal(adaptive, record_noun)
+            say_result(as_json, facts, text + aside)
             return
         if tables is None:
             raise RpexploreError(
-                f"{plan_file.name} is {loaded.kind_text}, and smooth tables are those of plans of "
-                "tables; give one of `rpexplore plan`, or see with `rpexplore show` what this one "
-                "promises."
+                f"{plan_file.name} is {loaded.kind_text}, and smooth tables are those of tables "
+                "without areas; give a plan that has some, or see with `rpexplore show` what this "
+                "one promises."
             )
         wanted = expected_from_options(loaded.domain, expected_count, expected, None)
         rehearsal = rehearsed(tables, wanted, on_progress)
@@ -163,8 +168,6 @@ def rehearse(
         }
     )
     sentence = rehearsal.describe(record_noun)
-    others = [TITLES[part.kind].lower() for part in loaded.parts if part is not tables]
-    aside = f"\n\nRehearsed are the tables alone, not {joined(others)}." if others else ""
     facts = {
         "records": rehearsal.n_records,
         "expected_counts": rehearsal.expected.text,

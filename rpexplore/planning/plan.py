@@ -180,7 +180,7 @@ class Plan:
 
     @property
     def contents(self) -> str:
-        """What a release by it holds: "7 noisy tables and 12 noisy answers"."""
+        """What a release by it holds: "7 noisy tables and 12 noisy own counts"."""
         return joined([part.contents for part in self.parts])
 
     @property

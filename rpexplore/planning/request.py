@@ -118,7 +118,7 @@ def plan(
         ... )
         >>> made = rp.plan(both)
         >>> made.contents, made.rho <= made.budget.rho
-        ('4 noisy tables and 1 noisy answer', True)
+        ('4 noisy tables and 1 noisy own count', True)
     """
     if not isinstance(request, Request):
         kind = _OF_TYPE.get(type(request))

@@ -13,7 +13,7 @@ import pyarrow.parquet
 
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.result_schema import EMPTY_NOTE, NOTE, RELEASED, Column
-from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.mechanism.reconstruction import impossible_answers, query_matrices
 from rpexplore.releases.area_measurement import PartAnswers
 from rpexplore.releases.area_parts import AreaParts
@@ -44,7 +44,7 @@ _RESIDUAL_SCHEMA = pa.schema(
 )
 
 
-def table_folder(plan: AreaPlan, level: int, table: int) -> str:
+def table_folder(plan: AreaDesign, level: int, table: int) -> str:
     """Where the files of a table of `plan.workload.tables` on a level lie."""
     names = plan.workload.tables.tables[table] or ("total",)
     title = "_".join(map(_plain, names))[:80]
@@ -55,7 +55,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
 
 
-def asked_tables(plan: AreaPlan) -> np.ndarray:
+def asked_tables(plan: AreaDesign) -> np.ndarray:
     """Which tables are asked for by each of the workloads, bool[n_workloads + 1, n_tables].
 
     The last row is that of no workload.
@@ -79,7 +79,7 @@ def area_files(parts: AreaParts) -> dict[str, list[str] | None]:
     return files
 
 
-def tables_of_empty(plan: AreaPlan) -> Iterator[tuple[int, int]]:
+def tables_of_empty(plan: AreaDesign) -> Iterator[tuple[int, int]]:
     """The levels that have empty areas, and the tables that some area of the level is asked for."""
     tree, asked = plan.workload.tree, asked_tables(plan)
     for level in range(1, len(tree.levels)):
@@ -89,12 +89,12 @@ def tables_of_empty(plan: AreaPlan) -> Iterator[tuple[int, int]]:
                 yield level, table
 
 
-def empty_file(plan: AreaPlan, level: int, table: int) -> str:
+def empty_file(plan: AreaDesign, level: int, table: int) -> str:
     """The file of a table in the empty areas of a level."""
     return f"{table_folder(plan, level, table)}/{_EMPTY}"
 
 
-def write_empty(plan: AreaPlan, level: int, table: int, folder: Path) -> None:
+def write_empty(plan: AreaDesign, level: int, table: int, folder: Path) -> None:
     """Write a table in the empty areas of a level: 0 everywhere, with no error."""
     areas = plan.workload.tree.empty_on(level)
     n_cells = int(plan.workload.tables.exact_cells[table])
@@ -116,7 +116,7 @@ def tables_of_part(parts: AreaParts, part: int) -> Iterator[tuple[int, int]]:
             yield level, table
 
 
-def table_file(plan: AreaPlan, level: int, table: int, part: int) -> str:
+def table_file(plan: AreaDesign, level: int, table: int, part: int) -> str:
     """The file of a table in the areas of a part on a level."""
     return f"{table_folder(plan, level, table)}/{part:05d}.parquet"
 
@@ -196,7 +196,7 @@ class CellErrors:
                are alike
     """
 
-    plan: AreaPlan
+    plan: AreaDesign
     residuals: np.ndarray
     factors: np.ndarray
 
@@ -216,7 +216,7 @@ class CellErrors:
 
 
 def _write_cells(
-    plan: AreaPlan,
+    plan: AreaDesign,
     level: int,
     table: int,
     areas: np.ndarray,
@@ -393,7 +393,7 @@ def rows_of_areas(
 
 
 def rows_of_empty(
-    plan: AreaPlan, folder: Path, level: int, table: int, within: int = 0
+    plan: AreaDesign, folder: Path, level: int, table: int, within: int = 0
 ) -> pa.Table | None:
     """A table in the empty areas of a level that lie in an area, one row a cell; None for none."""
     tree = plan.workload.tree

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -15,6 +15,7 @@ from rpexplore.data.source import Counts
 from rpexplore.domain.area_tree import AreaRange
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.tree_passes import LeastSquares
 from rpexplore.planning.mechanism.closure import Closure
@@ -164,7 +165,7 @@ def check_countable(plan: AreaPlan, counts: Counts) -> None:
         )
 
 
-def _name(plan: AreaPlan, residual: int) -> str:
+def _name(plan: AreaDesign, residual: int) -> str:
     return plan.domain.describe(plan.closure.attributes(residual))
 
 
@@ -242,6 +243,18 @@ class AreaAnswers(ABC):
             self._contribute(profile, estimates)
             found.append(estimates)
         return PartAnswers(self.parts, areas, found)
+
+    @cached_property
+    def of_top(self) -> PartAnswers:
+        """Those from the top down to the highest areas of the subtrees, together."""
+        if not self.parts.level:
+            return self.of_part(0)
+        answers = [own.copy() for own in self._above]
+        for profile, own in enumerate(answers):
+            self._contribute(profile, own)
+        tree = self.parts.plan.workload.tree
+        areas = AreaRange.within(tree, 0, 0, 1, self.parts.level)
+        return PartAnswers(self.parts, areas, answers)
 
     @cached_property
     def _solutions(self) -> list[LeastSquares]:
@@ -346,7 +359,7 @@ class PartWork:
     first  the part that is the first share
     """
 
-    plan: AreaPlan
+    plan: AreaDesign
     first: int
 
     def __call__(self, share: int, counts: Counts) -> Iterator[np.ndarray]:
@@ -355,8 +368,7 @@ class PartWork:
 
 
 def tasks_from(parts: AreaParts, first: int) -> tuple[AreaShares, PartWork]:
-    """What is worked on from a part on, which is a subtree, and how. parts: each counted alone."""
+    """What is worked on in tasks from a part on, a subtree, and how. parts: each counted alone."""
     shares = [AreaShare(each.areas, each.cuts, each.tables) for each in parts.passes[first:]]
-    # Without what was worked out on the way, or read from its files.
-    plan = replace(parts.plan, given_files=None)
+    plan = parts.plan.bare
     return AreaShares(plan.workload.tree, tuple(shares)), PartWork(plan, first)

@@ -15,7 +15,7 @@ from rpexplore.data.areas import AreaCut, AreaCuts
 from rpexplore.data.counting import maximal
 from rpexplore.domain.area_tree import AreaRange
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.mechanism.reconstruction import query_matrices
 from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.releases.measurement import (
@@ -55,7 +55,7 @@ class AreaParts:
     alone  whether each part is counted by itself
     """
 
-    plan: AreaPlan
+    plan: AreaDesign
     alone: bool = False
 
     # ---- what is measured of an area

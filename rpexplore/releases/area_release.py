@@ -1,8 +1,9 @@
 """Tables in areas of a release: what is counted, measured and written, and their folder `areas`."""
 
+from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,6 +39,7 @@ from rpexplore.releases.area_files import (
     write_table,
 )
 from rpexplore.releases.area_measurement import (
+    AreaAnswers,
     MeasuredAnswers,
     check_countable,
     check_measurable,
@@ -46,7 +48,7 @@ from rpexplore.releases.area_measurement import (
 )
 from rpexplore.releases.area_parts import AreaParts
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
-from rpexplore.releases.items import Item
+from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import TableFiles, WrittenFiles, file_entry
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
@@ -64,14 +66,19 @@ from rpexplore.releases.readme import area_readme
 _BYTES_PER_NUMBER, _BYTES_PER_CELL = 12, 40  # or fewer, of what is measured and of tables
 
 
-class AreaRelease(PartRelease[AreaPlan]):
-    """The tables in areas of a finished release. Holds noisy figures only."""
+class TablesInAreas(PartReader):
+    """Tables in areas as a folder holds them, released or combined.
 
-    kind = "areas"
+    plan    what is known in which area, and how accurately
+    folder  of the tables
+    """
 
-    @classmethod
-    def files_of(cls, plan: AreaPlan) -> TableFiles:
-        return area_files(AreaParts(plan))
+    kind: ClassVar[str] = "areas"
+
+    @cached_property
+    @abstractmethod
+    def answers_in_areas(self) -> AreaAnswers:
+        """The least-squares answers to all residuals, from what was measured."""
 
     @property
     def tree(self) -> AreaTree:
@@ -83,7 +90,7 @@ class AreaRelease(PartRelease[AreaPlan]):
         """The attributes that the tables are about, without the levels of areas."""
         return self.plan.domain
 
-    def area_tables(self) -> "AreaRelease":
+    def area_tables(self) -> "TablesInAreas":
         return self
 
     @property
@@ -95,7 +102,7 @@ class AreaRelease(PartRelease[AreaPlan]):
     @property
     def why_no_tables(self) -> str:
         return (
-            "this is not made of tables in areas. `rpexplore answer`, `publish` and "
+            "this is not made of tables in areas. `rpexplore answer`, `combine`, `publish` and "
             "`workbook` take them, and `postprocess --nonnegative --round` makes whole counts."
         )
 
@@ -158,6 +165,40 @@ class AreaRelease(PartRelease[AreaPlan]):
             f"There is no table ({table}) on a level {level!r}; the levels are "
             f"{', '.join(self.tree.levels)}, what was asked for on each is in `plan.accuracy()`."
         )
+
+
+class AreaRelease(TablesInAreas, PartRelease[AreaPlan]):
+    """The tables in areas of a finished release. Holds noisy figures only."""
+
+    kind = "areas"
+
+    @cached_property
+    def answers_in_areas(self) -> "ReleasedAnswers":
+        return ReleasedAnswers(self.parts, self.folder)
+
+    @classmethod
+    def files_of(cls, plan: AreaPlan) -> TableFiles:
+        return area_files(AreaParts(plan))
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedAnswers(AreaAnswers):
+    """The answers of a finished release; folder: of its areas."""
+
+    folder: Path
+    _kept: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def numbers(self, part: int, profile: int) -> np.ndarray:
+        """From the file of the part's residuals, of which the last is kept."""
+        if part not in self._kept:
+            self._kept.clear()
+            rows = pyarrow.parquet.read_table(
+                self.folder / residual_file(part), columns=["measured"]
+            )
+            self._kept[part] = rows["measured"].to_numpy()
+        first = self.parts.bounds(part, 0)[0]
+        start, stop = (place - first for place in self.parts.bounds(part, profile))
+        return self._kept[part][start:stop]
 
 
 @dataclass(frozen=True)

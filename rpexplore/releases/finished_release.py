@@ -148,103 +148,39 @@ class PartRelease(PartReader, Generic[PlanKind]):
     def named(self) -> Path:
         return self.home
 
-    @property
-    def left_aside(self) -> str:
-        listed = [entry["path"] for entry in self.manifest["files"]]
-        beside = [
-            title.lower()
-            for kind, title in TITLES.items()
-            if kind != self.kind and any(path.startswith(f"{kind}/") for path in listed)
-        ]
-        if not beside:
-            return ""
-        return (
-            f"The release {self.home.name!r} also holds {joined(beside)}; they are not part of "
-            "this, and stay there as they are."
-        )
-
-    @property
-    def remark(self) -> str:
-        """What must be known of its figures at once, as a sentence; "" for nothing."""
-        return ""
-
     @classmethod
     @abstractmethod
     def files_of(cls, plan: PlanKind) -> TableFiles:
         """The files in the folder of the part; a release may be without all that are CSV."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Release(PartReader):
-    """A finished release: its folder, plan and manifest, and what each part publishes.
+def parts_beside(folder: Path, *kinds: str) -> str:
+    """What a folder holds beside the part that something is made of, a sentence; "" for nothing.
 
-    Example:
-        `Release.load("out").table("age", "sex")`
+    kinds: of that part, the first one that is there; of a release or of combined results
     """
+    listed = [entry["path"] for entry in read_manifest(folder)["files"]]
+    held = [kind for kind in TITLES if any(path.startswith(f"{kind}/") for path in listed)]
+    part = next((kind for kind in kinds if kind in held), None)
+    beside = [TITLES[kind].lower() for kind in held if kind != part]
+    if not beside:
+        return ""
+    return (
+        f"{str(folder)!r} also holds {joined(beside)}; they are not part of this, and stay there "
+        "as they are."
+    )
 
-    folder: Path
-    plan: Plan
-    manifest: Mapping[str, Any]
-    # Only just after the run, for the curator's screen: see `DryRun`.
-    taken: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
-    @classmethod
-    def load(cls, folder: str | Path) -> Self:
-        """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
-        folder = Path(folder)
-        _refuse_version_1(folder)
-        # Only releases of which it is true say that they were approved, or what they counted.
-        optional = {APPROVALS, MISSING_VALUES, COUNT_IMPOSSIBLE}
-        stated = (*_STATED, *(optional & read_manifest(folder).keys()))
-        manifest = checked_folder(folder, FORMAT, _NOUN, stated)
-        listed = {entry["path"] for entry in manifest["files"]}
-        if PLAN not in listed:
-            raise not_as_written(folder, _NOUN, f"its {MANIFEST} lists no {PLAN}")
-        plan = Plan.load(folder / PLAN)
-        facts: dict[str, Any] = _facts_of(plan)
-        try:
-            for option in ("unknown_values", MISSING_VALUES):
-                if option in manifest:
-                    for attribute, value in manifest[option].items():
-                        index_by_value(plan.domain[attribute])[value]  # raises if there is none
-                    facts[option] = dict(manifest[option])
-            if not facts.get(MISSING_VALUES, True):  # then nothing is said of them
-                raise KeyError(MISSING_VALUES)
-            if COUNT_IMPOSSIBLE in manifest:
-                if not plan.domain.impossible:
-                    raise KeyError(COUNT_IMPOSSIBLE)
-                facts[COUNT_IMPOSSIBLE] = True
-            facts |= {key: text_of(manifest, key) for key in _TEXTS}
-            if APPROVALS in manifest:
-                facts |= facts_in_folder(folder, manifest[APPROVALS], plan)
-        except _IMPOSSIBLE:
-            reason = f"its {MANIFEST} says of its run what cannot be"
-            raise not_as_written(folder, _NOUN, reason) from None
-        check_facts(folder, manifest, facts, _NOUN)
-        n_approvals = len(manifest[APPROVALS]["given"]) if APPROVALS in manifest else 0
-        others = [PLAN, *plan.companions, *paths_of_approvals(n_approvals)]
-        files = {
-            in_release(part.kind, path): attributes
-            for part in plan.parts
-            for path, attributes in _reader(part.kind).files_of(part).items()
-        }
-        if listed.issubset({README, *others, *without_csv(files)}):
-            files = {path: files[path] for path in without_csv(files)}
-        check_listed(folder, manifest, {**files, **dict.fromkeys(others)}, _NOUN)
-        return cls(folder, plan, manifest)
+class SeveralParts(PartReader):
+    """A folder of results with parts of several kinds: each by itself, and all as one list."""
 
     @cached_property
-    def parts(self) -> "tuple[PartRelease[Any], ...]":
-        """What each part of the plan publishes, in its order."""
-        return tuple(
-            _reader(part.kind)(
-                part_folder(self.folder, part.kind), part, self.manifest, self.folder
-            )
-            for part in self.plan.parts
-        )
+    @abstractmethod
+    def parts(self) -> "Sequence[PartReader]":
+        """What there is of each kind, in the order of parts of a plan."""
 
     @property
-    def readers(self) -> "Sequence[PartRelease[Any]]":
+    def readers(self) -> "Sequence[PartReader]":
         return self.parts
 
     def part(self, kind: str) -> Any:
@@ -259,18 +195,9 @@ class Release(PartReader):
     @property
     def held(self) -> str:
         """The parts that it has, for a sentence: "tables in areas and own counts"."""
-        return joined([TITLES[part.kind].lower() for part in self.plan.parts])
-
-    @property
-    def home(self) -> Path:
-        """Its folder, as of its parts."""
-        return self.folder
+        return joined([TITLES[part.kind].lower() for part in self.parts])
 
     # ---- all parts as one list of tables
-
-    @property
-    def domain(self) -> Domain:
-        return self.plan.domain
 
     @property
     def figures(self) -> str:
@@ -364,7 +291,7 @@ class Release(PartReader):
         counts = self.part("counts")
         if where is None and counts is not None and len(attributes) == 1:
             (name,) = attributes
-            if name in counts.plan.queries.names and name not in self.domain.names:
+            if name in counts.queries.names and name not in self.domain.names:
                 return counts.answer(name)
         return self._first(lambda part: part.answer(*attributes, where=where))
 
@@ -394,9 +321,87 @@ class Release(PartReader):
                 return part
         wanted = joined([TITLES[kind].lower() for kind in kinds], " or ")
         raise ReleaseError(
-            f"The release {str(self.folder)!r} holds {self.held}, and no {wanted}; name a release "
-            "that has some."
+            f"{str(self.named)!r} holds {self.held}, and no {wanted}; name a release that has some."
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(SeveralParts):
+    """A finished release: its folder, plan and manifest, and what each part publishes.
+
+    Example:
+        `Release.load("out").table("age", "sex")`
+    """
+
+    folder: Path
+    plan: Plan
+    manifest: Mapping[str, Any]
+    # Only just after the run, for the curator's screen: see `DryRun`.
+    taken: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
+        folder = Path(folder)
+        _refuse_version_1(folder)
+        # Only releases of which it is true say that they were approved, or what they counted.
+        optional = {APPROVALS, MISSING_VALUES, COUNT_IMPOSSIBLE}
+        stated = (*_STATED, *(optional & read_manifest(folder).keys()))
+        manifest = checked_folder(folder, FORMAT, _NOUN, stated)
+        listed = {entry["path"] for entry in manifest["files"]}
+        if PLAN not in listed:
+            raise not_as_written(folder, _NOUN, f"its {MANIFEST} lists no {PLAN}")
+        plan = Plan.load(folder / PLAN)
+        facts: dict[str, Any] = _facts_of(plan)
+        try:
+            for option in ("unknown_values", MISSING_VALUES):
+                if option in manifest:
+                    for attribute, value in manifest[option].items():
+                        index_by_value(plan.domain[attribute])[value]  # raises if there is none
+                    facts[option] = dict(manifest[option])
+            if not facts.get(MISSING_VALUES, True):  # then nothing is said of them
+                raise KeyError(MISSING_VALUES)
+            if COUNT_IMPOSSIBLE in manifest:
+                if not plan.domain.impossible:
+                    raise KeyError(COUNT_IMPOSSIBLE)
+                facts[COUNT_IMPOSSIBLE] = True
+            facts |= {key: text_of(manifest, key) for key in _TEXTS}
+            if APPROVALS in manifest:
+                facts |= facts_in_folder(folder, manifest[APPROVALS], plan)
+        except _IMPOSSIBLE:
+            reason = f"its {MANIFEST} says of its run what cannot be"
+            raise not_as_written(folder, _NOUN, reason) from None
+        check_facts(folder, manifest, facts, _NOUN)
+        n_approvals = len(manifest[APPROVALS]["given"]) if APPROVALS in manifest else 0
+        others = [PLAN, *plan.companions, *paths_of_approvals(n_approvals)]
+        files = {
+            in_release(part.kind, path): attributes
+            for part in plan.parts
+            for path, attributes in _reader(part.kind).files_of(part).items()
+        }
+        if listed.issubset({README, *others, *without_csv(files)}):
+            files = {path: files[path] for path in without_csv(files)}
+        check_listed(folder, manifest, {**files, **dict.fromkeys(others)}, _NOUN)
+        return cls(folder, plan, manifest)
+
+    @cached_property
+    def parts(self) -> "tuple[PartRelease[Any], ...]":
+        """What each part of the plan publishes, in its order."""
+        return tuple(
+            _reader(part.kind)(
+                part_folder(self.folder, part.kind), part, self.manifest, self.folder
+            )
+            for part in self.plan.parts
+        )
+
+    @property
+    def home(self) -> Path:
+        """Its folder, as of its parts."""
+        return self.folder
+
+    @property
+    def domain(self) -> Domain:
+        return self.plan.domain
 
     def __repr__(self) -> str:
         return f"<Release of {self.plan.contents} in {str(self.folder)!r}>"

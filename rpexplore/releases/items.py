@@ -204,8 +204,8 @@ class PartReader(Figures, ABC):
         return self.folder
 
     @property
-    def left_aside(self) -> str:
-        """What its release holds beside it, a sentence for what is made of it; "" for nothing."""
+    def remark(self) -> str:
+        """What must be known of its figures at once, as a sentence; "" for nothing."""
         return ""
 
     @property

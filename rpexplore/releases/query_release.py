@@ -4,6 +4,7 @@ answers.csv, .parquet   one row a query
 measurements.parquet    what was measured, one whole number a row of the plan's strategy
 """
 
+from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,16 +17,17 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from rpexplore.common.numbers import shown_few
+from rpexplore.common.numbers import normal_quantile, shown_few
 from rpexplore.common.processes import Progress
+from rpexplore.common.text import plural
 from rpexplore.data.source import Counts
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.result_schema import NOTE, OWN_COUNT, OWN_COUNTS, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
-from rpexplore.releases.items import Answer, Item
-from rpexplore.releases.manifest import CONFIDENCE, TableFiles, file_entry, without_csv
+from rpexplore.releases.items import Answer, Item, PartReader
+from rpexplore.releases.manifest import CONFIDENCE, TableFiles, file_entry
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
@@ -37,40 +39,49 @@ from rpexplore.releases.table_cells import (
     read_rows,
     write_rows,
 )
+from rpexplore.workload.query_list import QueryList
 
-_ANSWERS, _MEASUREMENTS = "answers", "measurements.parquet"
-_FILES = (f"{_ANSWERS}.csv", f"{_ANSWERS}.parquet", _MEASUREMENTS)
+ANSWERS, MEASUREMENTS = "answers", "measurements.parquet"
+_FILES = (f"{ANSWERS}.csv", f"{ANSWERS}.parquet", MEASUREMENTS)
 _MOST_MEASURED = 2**61  # in absolute value, without noise
 
 
-class QueryRelease(PartRelease[QueryPlan]):
-    """The own counts of a finished release. Holds noisy figures only."""
+class OwnCounts(PartReader):
+    """Own counts, released or combined: each with its answer and its accuracy."""
 
-    kind = "counts"
+    kind: ClassVar[str] = "counts"
 
-    @classmethod
-    def files_of(cls, plan: QueryPlan) -> TableFiles:
-        return dict.fromkeys(_FILES)
+    @cached_property
+    @abstractmethod
+    def queries(self) -> QueryList:
+        """What is counted, and the target of each count."""
+
+    @abstractmethod
+    def cells(self) -> pa.Table:
+        """One row a query, in the columns of `OWN_COUNTS`, perhaps with a note."""
 
     @property
     def figures(self) -> str:
         return "Noisy counts"
 
     @property
-    def domain(self) -> Domain:
-        """The attributes that the counts are about."""
-        return self.plan.domain
+    def contents(self) -> str:
+        return plural(len(self.queries), "noisy own count")
 
     @property
     def why_no_tables(self) -> str:
         return (
-            "own counts stay as they were released: only tables are processed. `rpexplore answer`, "
-            "`publish` and `workbook` take them."
+            "own counts stay as they were released, or are combined: only tables are processed. "
+            "`rpexplore answer`, `combine`, `publish` and `workbook` take them."
         )
+
+    @property
+    def own_counts(self) -> "OwnCounts":
+        return self
 
     @cached_property
     def items(self) -> Sequence[Item]:
-        return [Item((OWN_COUNT,), _ANSWERS, self.plan.n_items, self.cells, file=_ANSWERS)]
+        return [Item((OWN_COUNT,), ANSWERS, len(self.queries), self.cells, file=ANSWERS)]
 
     @property
     def adding_up(self) -> str:
@@ -84,10 +95,6 @@ class QueryRelease(PartRelease[QueryPlan]):
         """One row a query: name, answer, standard_error, margin_95, target, met, perhaps note."""
         return frame_of(self.cells())
 
-    def cells(self) -> pa.Table:
-        """The same as Arrow."""
-        return read_rows(self.folder / f"{_ANSWERS}.parquet", OWN_COUNTS, self.plan.n_items)
-
     def answer(self, name: str) -> Answer:
         """The noisy answer to one query, by its name.
 
@@ -97,16 +104,72 @@ class QueryRelease(PartRelease[QueryPlan]):
         found = rows.loc[rows["name"] == name]
         if len(found) != 1:
             raise ReleaseError(
-                f"There is no count {name!r}; the release has "
-                f"{shown_few(list(self.plan.queries.names))}."
+                f"There is no count {name!r}; there are {shown_few(list(self.queries.names))}."
             )
         return Answer(float(found["answer"].iloc[0]), float(found["standard_error"].iloc[0]))
+
+
+class QueryRelease(OwnCounts, PartRelease[QueryPlan]):
+    """The own counts of a finished release. Holds noisy figures only."""
+
+    kind = "counts"
+
+    @classmethod
+    def files_of(cls, plan: QueryPlan) -> TableFiles:
+        return dict.fromkeys(_FILES)
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes that the counts are about."""
+        return self.plan.domain
+
+    @cached_property
+    def queries(self) -> QueryList:
+        return self.plan.queries
+
+    def cells(self) -> pa.Table:
+        return read_rows(self.folder / f"{ANSWERS}.parquet", OWN_COUNTS, self.plan.n_items)
 
     @property
     def measurements(self) -> np.ndarray:
         """The noisy whole numbers that the answers are computed from, int64[k]."""
-        path, n_rows = self.folder / _MEASUREMENTS, len(self.plan.strategy.integers)
-        return read_columns(path, {"measured": pa.int64()}, n_rows)["measured"].to_numpy()
+        return read_measurements(self.folder, self.plan)
+
+
+def read_measurements(folder: Path, plan: QueryPlan) -> np.ndarray:
+    """The noisy whole numbers that were measured for own counts, int64[k]; folder: of the part."""
+    path, n_rows = folder / MEASUREMENTS, len(plan.strategy.integers)
+    return read_columns(path, {"measured": pa.int64()}, n_rows)["measured"].to_numpy()
+
+
+def rows_of_counts(queries: QueryList, answers: np.ndarray, errors: np.ndarray) -> pa.Table:
+    """Own counts with their answers and standard errors, one row a query."""
+    # In the order of `OWN_COUNTS`.
+    columns = [
+        pa.array(list(queries.names)),
+        pa.array(answers),
+        pa.array(errors),
+        pa.array(normal_quantile(CONFIDENCE) * errors),
+        pa.array(queries.targets),
+        pa.array(errors <= queries.targets),
+    ]
+    figures = OWN_COUNTS
+    possible = queries.domain.structural_zeros.possible(tuple(range(len(queries.domain))))
+    if possible is not None:
+        counts_some = np.any(queries.coefficients[:, possible.ravel()] != 0, axis=1)
+        if not np.all(counts_some):
+            figures, columns = (*OWN_COUNTS, NOTE), [*columns, notes_of(~counts_some)]
+    fields = [column.field(values.type) for column, values in zip(figures, columns, strict=True)]
+    return pa.table(columns, schema=pa.schema(fields))
+
+
+def write_answers(folder: Path, rows: pa.Table, *, csv: bool, escape_formulas: bool) -> list[str]:
+    """Write the rows of own counts, as Parquet and perhaps CSV; returns the names of the files."""
+    if csv:
+        as_csv = for_csv(rows, escape_formulas=escape_formulas)
+        pyarrow.csv.write_csv(as_csv, folder / f"{ANSWERS}.csv")
+    write_rows(folder / f"{ANSWERS}.parquet", [rows])
+    return [*([f"{ANSWERS}.csv"] if csv else []), f"{ANSWERS}.parquet"]
 
 
 @dataclass(frozen=True)
@@ -161,31 +224,11 @@ class QuerySteps:
         """The answers D (R x + noise) = W x + D·noise, and what was measured."""
         plan = self.plan
         numbers = measured.read(0, len(plan.strategy.integers))
-        # In the order of `OWN_COUNTS`.
-        columns = [
-            pa.array(list(plan.queries.names)),
-            pa.array(plan.strategy.decoding @ numbers),
-            pa.array(plan.standard_errors),
-            pa.array(plan.margins_of_error(CONFIDENCE)),
-            pa.array(plan.targets),
-            pa.array(plan.met),
-        ]
-        figures = OWN_COUNTS
-        possible = plan.domain.structural_zeros.possible(plan.attribute_indices)
-        if possible is not None:
-            counts_some = np.any(plan.queries.coefficients[:, possible.ravel()] != 0, axis=1)
-            if not np.all(counts_some):
-                figures, columns = (*OWN_COUNTS, NOTE), [*columns, notes_of(~counts_some)]
-        fields = [
-            column.field(values.type) for column, values in zip(figures, columns, strict=True)
-        ]
-        rows = pa.table(columns, schema=pa.schema(fields))
-        if not note.parquet_only:
-            as_csv = for_csv(rows, escape_formulas=note.escape_formulas)
-            pyarrow.csv.write_csv(as_csv, folder / f"{_ANSWERS}.csv")
-        write_rows(folder / f"{_ANSWERS}.parquet", [rows])
-        pyarrow.parquet.write_table(pa.table({"measured": numbers}), folder / _MEASUREMENTS)
-        names = without_csv(_FILES) if note.parquet_only else _FILES
-        files = [file_entry(folder, name) for name in names]
+        rows = rows_of_counts(plan.queries, plan.strategy.decoding @ numbers, plan.standard_errors)
+        names = write_answers(
+            folder, rows, csv=not note.parquet_only, escape_formulas=note.escape_formulas
+        )
+        pyarrow.parquet.write_table(pa.table({"measured": numbers}), folder / MEASUREMENTS)
+        files = [file_entry(folder, name) for name in (*names, MEASUREMENTS)]
         on_progress(WRITING, 1.0)
         return WrittenPart(query_readme(plan, note), files)

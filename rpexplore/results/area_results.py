@@ -20,7 +20,7 @@ from rpexplore.domain.area_tree import (
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import PROCESSED, RELEASED, Column, Schema, apart_from, frame_of
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.areas.area_sums import AreaLists, AreaSums, variances_of_sums
 from rpexplore.planning.mechanism.reconstruction import (
     MarginalNoise,
@@ -35,14 +35,12 @@ from rpexplore.releases.area_files import (
     items_of_areas,
     rows_of_areas,
 )
-from rpexplore.releases.area_parts import AreaParts
-from rpexplore.releases.area_release import AreaRelease
+from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.items import Answer, Figures, Item, PartReader
 from rpexplore.releases.table_cells import Labels, arrays_of_figures, label_columns, table_of_cells
-from rpexplore.results.estimates.area_cells import ReleasedAnswers
 from rpexplore.results.estimates.area_counts import LABEL, AreaCounts
-from rpexplore.results.measurement_source import MeasurementSource
+from rpexplore.results.measurement_source import MeasurementSource, sources_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +56,7 @@ class AreaResults(PartReader):
     whole  the counts, if these are looked at
     """
 
-    release: AreaRelease
+    release: TablesInAreas
     whole: AreaCounts | None = None
 
     kind: ClassVar[str] = "whole areas"  # what a folder holds; a release has a part "areas"
@@ -70,10 +68,10 @@ class AreaResults(PartReader):
     @property
     def named(self) -> Path:
         """The folder that people know: of the release, or of the whole counts."""
-        return self.release.home if self.whole is None else self.whole.folder
+        return self.release.named if self.whole is None else self.whole.folder
 
     @property
-    def plan(self) -> AreaPlan:
+    def plan(self) -> AreaDesign:
         return self.release.plan
 
     @property
@@ -104,7 +102,7 @@ class AreaResults(PartReader):
 
     @property
     def made_of(self) -> Sequence[MeasurementSource]:
-        return () if self.whole is None else [MeasurementSource.of(self.release)]
+        return () if self.whole is None else sources_of(self.release)
 
     @property
     def area_levels(self) -> Sequence[str]:
@@ -304,7 +302,7 @@ class AreaTables(Figures):
     # ---- where it comes from
 
     @property
-    def _plan(self) -> AreaPlan:
+    def _plan(self) -> AreaDesign:
         return self.results.plan
 
     @property
@@ -412,7 +410,7 @@ _LIST = Column("list", "code", "The list of areas that are added up.", attribute
 
 
 def sums_of_areas(
-    release: AreaRelease | Release, lists: AreaLists, *attributes: str
+    release: TablesInAreas | Release, lists: AreaLists, *attributes: str
 ) -> "pd.DataFrame":
     """A table summed over lists of areas: unbiased, with exact standard errors.
 
@@ -430,12 +428,12 @@ def sums_of_areas(
         DomainError: For an area that is not there, or that a list counts twice.
         WorkloadError: For a table that is asked for nowhere.
     """
-    tables_in_areas: AreaRelease = release.area_tables()
+    tables_in_areas: TablesInAreas = release.area_tables()
     plan = tables_in_areas.plan
     sums = AreaSums.of(plan.workload.tree, lists)
     indices, tables = query_attributes(plan.domain, [attributes]), plan.workload.tables
     names = tuple(plan.domain.names[index] for index in indices)
-    table, parts = tables.position(names), AreaParts(plan)
+    table, parts = tables.position(names), tables_in_areas.parts
     errors_of = CellErrors.of(parts, table)
     variances = variances_of_sums(plan, sums)[errors_of.residuals]
     without = np.flatnonzero(np.any(np.isnan(variances), axis=0)).tolist()
@@ -449,7 +447,7 @@ def sums_of_areas(
         for index in indices
     ]
     values = np.zeros((len(sums.names), *(len(named[0][1]) for named in labels)))
-    answers = ReleasedAnswers(parts, tables_in_areas.folder)
+    answers = tables_in_areas.answers_in_areas
     for part, within in enumerate(parts.areas):
         inside = np.zeros(len(sums.areas), dtype=bool)
         rows = np.zeros(len(sums.areas), dtype=np.int64)

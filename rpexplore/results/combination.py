@@ -1,53 +1,55 @@
-"""Combining: several releases and noisy marginals of the same records into one set of tables.
-
-The contributions of several sources to one residual are averaged with weights 1/σ²_k, which is
-generalised least squares on everything at once (GReM-MLE, ReM §3.2; docs/mathematics.md §10). What
-one source alone measured is kept.
-"""
+"""Combining: several releases of the same records into one folder, each part with its like."""
 
 import json
-import math
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import combinations
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rpexplore.common.json_fields import text_of
 from rpexplore.common.numbers import exact_text
 from rpexplore.common.processes import Progress, no_progress
-from rpexplore.common.text import FORMULAS_ESCAPED, text_of_path
-from rpexplore.domain.attribute import Attribute
-from rpexplore.domain.domain import AttributeIndices, Domain, difference_of_cells
-from rpexplore.errors import LedgerError, ReleaseError, RpexploreError
+from rpexplore.common.text import FORMULAS_ESCAPED, joined, text_of_path
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.estimation.table_map import ArrayStore
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.plan import TITLES
 from rpexplore.releases.atomic_folder import check_room
-from rpexplore.releases.finished_release import Release
+from rpexplore.releases.finished_release import Release, SeveralParts
 from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import (
     check_facts,
     check_listed,
     checked_folder,
     file_entry,
+    in_release,
     manifest_sha256,
     not_as_written,
     now,
     read_manifest,
     save_manifest,
 )
+from rpexplore.releases.query_release import write_answers
 from rpexplore.releases.table_cells import BYTES_PER_CELL, files_of_tables
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.combined_areas import CombinedAreas
+from rpexplore.results.combined_counts import CombinedCounts
+from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
+from rpexplore.results.combined_tables import combined_tables
 from rpexplore.results.measurement_source import (
     SPENT,
     MeasurementSource,
+    Spent,
     facts_as_worded,
     facts_of_sources,
+    guarantee,
     refuse_unlike,
+    spent,
 )
 from rpexplore.results.noisy_marginal import NoisyMarginal
 from rpexplore.results.processed_tables import KIND as PROCESSED
@@ -57,228 +59,154 @@ from rpexplore.results.processed_tables import (
     write_readme,
     write_tables,
 )
+from rpexplore.results.same_records import ReleaseId, refuse_other_records
 from rpexplore.results.synthetic.records import KIND as SYNTHETIC
 from rpexplore.results.synthetic.records import SyntheticRecords
 from rpexplore.results.unbiased import Estimates, read_arrays, write_arrays
 
-if TYPE_CHECKING:
-    from rpexplore.releases.ledger.account import LedgerEntry
-    from rpexplore.releases.ledger.ledger import Ledger
-
-_MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
-_CHANCE = 1e-6  # that other counts are alike: less is no chance
-_ALIKE = 0.01  # variances, relative: people round them
-
-
-# ---- Whether releases are of the same records, as far as a ledger knows them.
-#
-# A finished run is known by the manifest that it wrote. One of which only the start is noted is
-# known by its plan and the folder it was written to; if that was moved or renamed since, by its
-# last name, and else it may be every such run of the plan.
-
-
-@dataclass(frozen=True)
-class ReleaseId:
-    """What a release is known by: its plan, its manifest, and its folder or the last name of it."""
-
-    plan_sha256: str
-    manifest_sha256: str
-    folder: str
-
-
-def refuse_other_records(ledger: str | Path, releases: Sequence[ReleaseId]) -> None:
-    """Raise `ReleaseError` if the ledger knows two of the releases, and by different records.
-
-    What it does not know, or cannot tell apart, is passed over; but if it has only finished runs of
-    a plan, one of them must have written the manifest. Raises `LedgerError` if there is no ledger
-    that can be read.
-    """
-    from rpexplore.releases.ledger.ledger import Ledger  # which a planning server never loads
-
-    booked = _booked(Ledger(ledger))
-    known = [(each, records) for each in releases if (records := _records_of(each, booked, ledger))]
-    for (left, left_records), (right, right_records) in combinations(known, 2):
-        if left_records.isdisjoint(right_records):
-            raise ReleaseError(
-                f"By the ledger the releases {Path(left.folder).name!r} and "
-                f"{Path(right.folder).name!r} are of different records, {min(left_records)!r} and "
-                f"{min(right_records)!r}; only releases of the same records can be combined."
-            )
-
-
-def _records_of(
-    release: ReleaseId, booked: "Sequence[tuple[str, LedgerEntry]]", ledger: str | Path
-) -> set[str]:
-    """The records that a release may be of; none if the ledger does not know it."""
-    of_plan = [each for each in booked if each[1].plan_sha256 == release.plan_sha256]
-    for wanted in (release.manifest_sha256, ""):
-        entries = [each for each in of_plan if each[1].manifest_sha256 == wanted]
-        if entries:
-            break
-    else:
-        if not of_plan:
-            return set()
-        raise ReleaseError(
-            f"The manifest of {Path(release.folder).name!r} is none that the ledger "
-            f"{str(ledger)!r} holds for runs of its plan; use the original folder, or name the "
-            "ledger of its run."
-        )
-    here = {records for records, entry in entries if entry.output == release.folder}
-    name = Path(release.folder).name
-    moved = {records for records, entry in entries if Path(entry.output).name == name}
-    return here or moved or {records for records, _ in entries}
-
-
-def _booked(ledger: "Ledger") -> "list[tuple[str, LedgerEntry]]":
-    """Every run, behind its records: the dataset, and its state where it is known."""
-    if ledger.path is not None and not ledger.path.is_file():
-        raise LedgerError(f"There is no ledger at {ledger.name!r}; check the path.")
-    booked = []
-    for account in ledger.accounts():
-        for entry in account.entries:
-            records = account.dataset
-            if entry.data_modified:
-                records += f" as of {entry.data_modified} ({entry.data_bytes:,} bytes)"
-            booked.append((records, entry))
-    return booked
-
-
 # ---- Combining
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CombinedRelease(SeveralParts):
+    """What several releases know together of each kind of part. Noisy figures only.
+
+    parts    tables (`Estimates`), tables in areas, own counts: those that some release has
+    sources  everything that was measured for any of them
+    folder   where it was read from; None if it was not written yet
+    """
+
+    kind: ClassVar[str] = "combined"
+
+    given_parts: tuple[PartReader, ...]
+    sources: tuple[MeasurementSource, ...]
+    folder: Path | None = None
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def parts(self) -> tuple[PartReader, ...]:
+        return self.given_parts
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The attributes of all parts."""
+        return joint_domain([part.domain for part in self.parts])
+
+    @property
+    def made_of(self) -> Sequence[MeasurementSource]:
+        return self.sources
+
+    @property
+    def spent(self) -> Spent:
+        """What was spent on everything that was measured, exact, and for whom."""
+        return spent(self.sources)
+
+    @property
+    def guarantee(self) -> str:
+        return guarantee(self.sources, "figures")
+
+    @property
+    def contents(self) -> str:
+        return joined([part.contents for part in self.parts])
+
+    @property
+    def taken_over(self) -> Sequence[str]:
+        """The parts that only one of several sources has, each as a sentence."""
+        return [
+            f"The {TITLES[part.kind].lower()} are those of {part.made_of[0].name!r} alone."
+            for part in self.parts
+            if len(self.sources) > 1 and len(part.made_of) == 1
+        ]
+
+    def __repr__(self) -> str:
+        return f"<CombinedRelease of {self.contents}, {self.label}>"
 
 
 def combine(
     *parts: PartReader,
     noisy: Iterable[NoisyMarginal] = (),
     ledger: str | Path | None = None,
-) -> Estimates:
-    """The most accurate unbiased estimates of all tables of the parts.
+) -> Estimates | CombinedRelease:
+    """The most accurate unbiased figures of all releases together, each part with its like.
 
-    Spends nothing; what the parts spent adds up. All parts are in memory at once, 8 bytes a number.
+    Tables, tables in areas and own counts of several releases are each averaged by accuracy; what
+    only one release has is taken over as it is. Spends nothing; what the releases spent adds up.
+    Adaptive tables are left aside: what was measured in rounds was selected by its noise, so that
+    no average with it is unbiased.
 
     Args:
-        parts: Releases with tables and combined ones, all of the same records: nothing in them can
-            show it, the caller answers for it.
+        parts: Releases, their parts, and combined ones, all of the same records: nothing in them
+            can show it, the caller answers for it.
         noisy: Noisy marginals of these records from elsewhere.
         ledger: Where the runs are booked; those that it knows by different records are refused.
 
+    Returns:
+        `Estimates` where there are tables only. Else one with a `part` of each kind.
+
     Raises:
-        ReleaseError: If parts have different domains, hold the same measurements, count
+        ReleaseError: If parts have different cells or areas, hold the same measurements, count
             out-of-codebook values differently, or measure an attribute by different strategies.
         LedgerError: If the ledger cannot be read.
     """
     marginals = list(noisy)
     if not parts and not marginals:
         raise ReleaseError("There is nothing to combine; name a release.")
-    parts = tuple(part.unbiased_tables() for part in parts)
+    readers = [reader for part in parts for reader in _combinable(part)]
     if ledger is not None:
-        refuse_other_records(ledger, [each for part in parts for each in _release_ids(part)])
-    estimates = [Estimates.of(part) for part in parts]
-    for marginal in marginals:
-        _refuse_own_table(estimates, marginal)
-    estimates += [marginal.estimates() for marginal in marginals]
-    sources = tuple(source for part in estimates for source in part.sources)
-    refuse_unlike(sources)
-    first, *others = estimates
-    for part in others:
-        if difference := difference_of_cells(first.domain, part.domain):
-            raise ReleaseError(
-                f"{first.sources[0].name!r} and {part.sources[0].name!r} {difference}; combine "
-                "only what was planned with the same codebook."
-            )
-    strategies = _common_strategies(estimates)
-    # Σ 1/σ² of each residual, exact.
-    precisions: defaultdict[AttributeIndices, Fraction] = defaultdict(Fraction)
-    for part in estimates:
-        for subset, variance in part.variances.items():
-            precisions[subset] += 1 / variance
-    return Estimates(
-        _domain_of_all(estimates),
-        tuple(table for part in estimates for table in part.tables),
-        ArrayStore(
-            (subset, _mean(subset, precision, estimates))
-            for subset, precision in precisions.items()
-        ),
-        {subset: 1 / precision for subset, precision in precisions.items()},
-        strategies,
-        sources,
+        refuse_other_records(ledger, [each for reader in readers for each in _release_ids(reader)])
+    estimates = [Estimates.of(reader) for reader in readers if reader.kind == "tables"]
+    measured = {
+        kind: [
+            release
+            for reader in readers
+            if reader.kind == kind
+            for release in _measured_releases(reader)
+        ]
+        for kind in _MAKERS
+    }
+    sources = [
+        [source for part in estimates for source in part.sources]
+        + [marginal.source for marginal in marginals],
+        *([release.source for release in releases] for releases in measured.values()),
+    ]
+    for of_kind in sources:
+        refuse_unlike(of_kind)
+    # Parts of one release spent its ρ together, once.
+    together = list({source.sha256: source for of_kind in sources for source in of_kind}.values())
+    if sum(map(bool, sources)) > 1:
+        refuse_unlike(together)
+    found: list[PartReader] = [combined_tables(estimates, marginals)] if sources[0] else []
+    found += [_MAKERS[kind](tuple(releases)) for kind, releases in measured.items() if releases]
+    if found[0].kind == "tables" and len(found) == 1:
+        return Estimates.of(found[0])
+    return CombinedRelease(tuple(found), tuple(together))
+
+
+_MAKERS: Mapping[str, Callable[..., PartReader]] = {
+    "areas": CombinedAreas,
+    "counts": CombinedCounts,
+}
+
+
+def left_aside(results: PartReader) -> str:
+    """What combining leaves out of a folder of results, and why, as a sentence; "" for nothing."""
+    kinds = [reader.kind for reader in results.readers]
+    if "rounds" not in kinds or len(kinds) == 1:
+        return ""
+    return (
+        f"The adaptive tables of {results.named.name!r} are left aside: what is measured in rounds "
+        "is selected by its noise, so that no average with it is unbiased."
     )
 
 
-def _domain_of_all(parts: Sequence[Estimates]) -> Domain:
-    """The first part's domain, with what any part states to be impossible.
-
-    Left out is what would not mean the same there, by other labels or groups.
-    """
-    domain = parts[0].domain
-    stated = [
-        combination
-        for part in parts
-        for combination in part.domain.impossible
-        if all(_meaning(part.domain[name]) == _meaning(domain[name]) for name in combination.names)
-    ]
-    return replace(domain, impossible=tuple(stated))
+def _combinable(results: PartReader) -> list[PartReader]:
+    """The parts that can be combined; raises `ReleaseError` where none can."""
+    readers = [reader for reader in results.readers if reader.kind in ("tables", *_MAKERS)]
+    return readers or [results.unbiased_tables()]
 
 
-def _meaning(attribute: Attribute) -> object:
-    return attribute.values, attribute.groups
-
-
-def _refuse_own_table(parts: Sequence[Estimates], marginal: NoisyMarginal) -> None:
-    """Raise `ReleaseError` if a marginal is one that follows from a part: nothing new."""
-    for part in parts:
-        is_within = any(set(marginal.attribute_indices) <= set(table) for table in part.tables)
-        same = part.domain.attributes == marginal.domain.attributes
-        if same and is_within and _is_own_table(part, marginal):
-            raise ReleaseError(
-                f"The noisy marginal {marginal.name!r} is a table of one of the releases and "
-                "would count twice; leave it out."
-            )
-
-
-def _is_own_table(part: Estimates, marginal: NoisyMarginal) -> bool:
-    """Whether a part gives these counts, and that is no chance, or gives them as accurately."""
-    names = [marginal.domain.names[index] for index in marginal.attribute_indices]
-    own, size = part.marginal(names), marginal.values.size
-    # Whole numbers may be a rounded table, but a few of them can also be alike by chance.
-    tolerance = 0.51 if size >= _MANY_CELLS else 1e-6
-    if np.any(np.abs(own - marginal.values) > tolerance + 1e-9 * np.abs(own)):
-        return False
-    variance = float(marginal.variance)
-    chance = 0.0
-    if np.array_equal(marginal.values, np.rint(marginal.values)):
-        chance = min(1.0, 1 / math.sqrt(2 * math.pi * variance)) ** size
-    as_accurate = np.isclose(part.marginal_variances(names), variance, rtol=_ALIKE)
-    return chance < _CHANCE or bool(np.any(as_accurate))
-
-
-def _mean(subset: AttributeIndices, precision: Fraction, parts: Sequence[Estimates]) -> np.ndarray:
-    """The contribution of a residual: the parts' own, weighted by inverse variance."""
-    having = [part for part in parts if subset in part.contributions]
-    if len(having) == 1:
-        return having[0].contributions[subset]
-    weights = [float(1 / part.variances[subset] / precision) for part in having]
-    weighted = zip(weights, having, strict=True)
-    return np.sum([weight * part.contributions[subset] for weight, part in weighted], axis=0)
-
-
-def _common_strategies(parts: Sequence[Estimates]) -> dict[int, Strategy]:
-    """The strategy of each attribute in all parts that have it; `ReleaseError` if they differ."""
-    strategies: dict[int, tuple[Strategy | None, Estimates]] = {}
-    for part in parts:
-        for index in sorted({index for subset in part.contributions for index in subset}):
-            strategy = part.strategies.get(index)
-            known, first = strategies.setdefault(index, (strategy, part))
-            alike = strategy is known  # None: single values
-            if strategy is not None and known is not None:
-                alike = np.array_equal(strategy.matrix, known.matrix)
-            if not alike:
-                raise ReleaseError(
-                    f"{part.domain.names[index]!r} was measured by different strategies for "
-                    f"{first.sources[0].name!r} and {part.sources[0].name!r}, and such "
-                    "measurements cannot be averaged; combine only releases that count single "
-                    "values of this attribute, or were planned with the same strategy."
-                )
-    return {index: strategy for index, (strategy, _) in strategies.items() if strategy is not None}
+def _measured_releases(part: Any) -> Sequence[MeasuredRelease]:
+    return part.releases if part.made_of else [MeasuredRelease.of(part)]
 
 
 def _release_ids(part: PartReader) -> list[ReleaseId]:
@@ -293,29 +221,34 @@ def _release_ids(part: PartReader) -> list[ReleaseId]:
     ]
 
 
-# ---- The folder of combined tables: like a release's, without a plan.
+# ---- The folder of what is combined: like a release's, without a plan of its own.
 #
 # tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell
 #     estimates.json          domain, tables, and of each residual its attributes and exact σ²
 #     contributions.parquet   the contribution of each residual (residual: its place in the list of
 #                             estimates.json; cell: row-major; contribution: centred, float64)
-#     manifest.json           label, sources, guarantee, and size and SHA-256 of every file
-#     README.md               how to read all this
+# areas/tables/…          tables in areas, as in a release
+# counts/answers.*        own counts, as in a release
+# sources/NN/…            of areas and own counts, what each release measured (`combined_sources`)
+# manifest.json           label, sources, guarantee, and size and SHA-256 of every file; if there is
+#                         more than tables, the sources of each part, by their places from 1 on
+# README.md               how to read all this
 #
 # Written as a `new_folder`; the manifest comes last.
 
 
 KIND = ("rpexplore-combined", 2)
 
-_NOUN = "combined tables"
+_NOUN = "combined results"
 _FACTS = (
     "finished", "label", "privacy_unit", "guarantee", *SPENT,
 )  # fmt: skip
+_PARTS = "parts"
 _ESTIMATES, _CONTRIBUTIONS = "estimates.json", "contributions.parquet"
 
 
 def write_combined(
-    estimates: Estimates,
+    combined: Estimates | CombinedRelease,
     output: str | Path,
     *,
     escape_formulas: bool = False,
@@ -328,40 +261,101 @@ def write_combined(
     Raises `ReleaseError` for what cannot be written.
     """
     output = Path(output)
-    check_room(BYTES_PER_CELL * estimates.n_cells, output)
-    tables = estimates.table_names
-    formulas = f" {FORMULAS_ESCAPED}" if escape_formulas else ""
+    tables: Any
+    areas: Any
+    counts: Any
+    tables, areas, counts = (combined.part(kind) for kind in ("tables", *_MAKERS))
+    check_room(
+        sum(BYTES_PER_CELL * part.n_cells for part in (tables, areas) if part is not None), output
+    )
     with new_tables_folder(output) as folder:
-        on_progress("Writing what the tables come from", 0.0)
-        _write_estimates(estimates, folder)
-        files = [file_entry(folder, name) for name in (_ESTIMATES, _CONTRIBUTIONS)]
-        files += write_tables(
+        files = []
+        if tables is not None:
+            on_progress("Writing what the tables come from", 0.0)
+            _write_estimates(tables, folder)
+            files += [file_entry(folder, name) for name in (_ESTIMATES, _CONTRIBUTIONS)]
+            files += write_tables(
+                folder,
+                tables.table_names,
+                lambda position: tables.cells(tables.table_names[position]),
+                on_progress,
+                escape_formulas=escape_formulas,
+            )
+        if areas is not None:
+            areas.write(folder / "areas", on_progress)
+            files += [
+                file_entry(folder, in_release("areas", path), attributes=attributes)
+                for path, attributes in areas.files().items()
+            ]
+        if counts is not None:
+            (folder / "counts").mkdir()
+            names = write_answers(
+                folder / "counts", counts.cells(), csv=True, escape_formulas=escape_formulas
+            )
+            files += [file_entry(folder, in_release("counts", name)) for name in names]
+        of_parts = _sources_of_parts(combined)
+        for number, kinds in _measured_kinds(of_parts).items():
+            home = f"sources/{number:02d}"
+            part: Any = combined.part(kinds[0])
+            release = part.releases[of_parts[kinds[0]].index(number)]
+            paths = release.copy_to(folder / home, kinds)
+            files += [file_entry(folder, f"{home}/{path}") for path in paths]
+        readme = write_readme(
             folder,
-            tables,
-            lambda position: estimates.cells(tables[position]),
-            on_progress,
-            escape_formulas=escape_formulas,
+            "combined.md.j2",
+            combined,
+            combined.label,
+            formulas=f" {FORMULAS_ESCAPED}" if escape_formulas else "",
+            kinds=list(of_parts),
+            empty="" if areas is None else areas.tree.empty_text,
+            taken_over=combined.taken_over,
         )
-        files.append(
-            write_readme(folder, "combined.md.j2", estimates, estimates.label, formulas=formulas)
-        )
-        save_manifest(folder, KIND, {"finished": now(), **_facts_of(estimates)}, files)
+        facts = {"finished": now(), **_facts_of(combined)}
+        save_manifest(folder, KIND, facts, [*files, readme])
     on_progress("Finished", 1.0)
 
 
-def load_combined(folder: str | Path) -> Estimates:
-    """Open a folder that `write_combined` has made.
+def load_combined(folder: str | Path) -> Any:
+    """Open a folder that `write_combined` has made: as what it was given.
 
     Raises `ReleaseError` if it is not one or a file was changed.
     """
     folder = Path(folder)
-    manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
+    facts = (*_FACTS, *({_PARTS} & read_manifest(folder).keys()))
+    manifest = checked_folder(folder, KIND, _NOUN, facts)
     try:
-        if not {_ESTIMATES, _CONTRIBUTIONS} <= {entry["path"] for entry in manifest["files"]}:
-            raise KeyError
-        sources = tuple(MeasurementSource.from_json(source) for source in manifest["sources"])
-        estimates = _read_estimates(folder, sources)
-        facts = {**_facts_of(estimates), **facts_as_worded(manifest)}
+        listed = {entry["path"] for entry in manifest["files"]}
+        sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
+        every = list(range(1, len(sources) + 1))
+        of_parts = {
+            kind: [every[number - 1] for number in manifest[_PARTS][kind] if number > 0]
+            for kind in manifest.get(_PARTS, ())
+        } or {"tables": every}
+        parts: list[Any] = []
+        files: dict[str, Any] = {}
+        if "tables" in of_parts:
+            if not {_ESTIMATES, _CONTRIBUTIONS} <= listed:
+                raise KeyError
+            own = tuple(sources[number - 1] for number in of_parts["tables"])
+            tables = _read_estimates(folder, own)
+            files |= {_ESTIMATES: None, _CONTRIBUTIONS: None, **files_of_tables(tables.table_names)}
+            parts.append(tables)
+        releases = {}
+        for number, kinds in _measured_kinds(of_parts).items():
+            home = f"sources/{number:02d}"
+            release = MeasuredRelease(folder / home, sources[number - 1])
+            if release.plan.sha256 != release.source.plan_sha256:
+                raise KeyError
+            releases[number] = release
+            files |= {f"{home}/{path}": None for path in release.files(kinds)}
+        for kind in [kind for kind in _MAKERS if kind in of_parts]:
+            of_kind = tuple(releases[number] for number in of_parts[kind])
+            parts.append(_MAKERS[kind](of_kind, folder / kind))
+            files |= {in_release(kind, path): a for path, a in parts[-1].files().items()}
+        combined = parts[0]
+        if _PARTS in manifest:
+            combined = CombinedRelease(tuple(parts), tuple(sources), folder, manifest)
+        facts = {**_facts_of(combined), **facts_as_worded(manifest)}
         facts["label"] = text_of(manifest, "label")
     except ReleaseError:
         raise
@@ -370,15 +364,33 @@ def load_combined(folder: str | Path) -> Estimates:
         OSError,
         ArithmeticError,
         ValueError,
-        KeyError,
+        LookupError,
         TypeError,
         AttributeError,
     ):
-        raise not_as_written(folder, _NOUN, f"{_ESTIMATES} has not what it must have") from None
-    files = {_ESTIMATES: None, _CONTRIBUTIONS: None, **files_of_tables(estimates.table_names)}
+        raise not_as_written(
+            folder, _NOUN, "what they were computed from is not what it must be"
+        ) from None
     check_facts(folder, manifest, facts, _NOUN)
     check_listed(folder, manifest, files, _NOUN)
-    return estimates
+    return combined
+
+
+def _sources_of_parts(combined: Estimates | CombinedRelease) -> dict[str, list[int]]:
+    """Kind of part -> the places of its sources among all, from 1 on."""
+    places = {source.sha256: place for place, source in enumerate(combined.sources, start=1)}
+    return {
+        part.kind: [places[source.sha256] for source in part.made_of] for part in combined.readers
+    }
+
+
+def _measured_kinds(of_parts: Mapping[str, Sequence[int]]) -> dict[int, list[str]]:
+    """Place of a source -> the parts that are computed from its measurements at any time."""
+    found: dict[int, list[str]] = {}
+    for kind in [kind for kind in _MAKERS if kind in of_parts]:
+        for place in of_parts[kind]:
+            found.setdefault(place, []).append(kind)
+    return dict(sorted(found.items()))
 
 
 def load_unbiased(folder: str | Path) -> TableRelease | Estimates:
@@ -409,13 +421,15 @@ def _load(folder: str | Path) -> PartReader:
     return load_combined(folder) if kind == KIND[0] else Release.load(folder)
 
 
-def _facts_of(estimates: Estimates) -> dict[str, Any]:
-    """What a manifest says of combined tables."""
+def _facts_of(combined: Estimates | CombinedRelease) -> dict[str, Any]:
+    """What a manifest says of what is combined."""
+    of_parts = _sources_of_parts(combined)
     return {
-        "label": estimates.label,
-        "privacy_unit": estimates.spent.unit,
-        "guarantee": estimates.guarantee,
-        **facts_of_sources(estimates.sources),
+        "label": combined.label,
+        "privacy_unit": combined.spent.unit,
+        "guarantee": combined.guarantee,
+        **facts_of_sources(combined.sources),
+        **({} if list(of_parts) == ["tables"] else {_PARTS: of_parts}),
     }
 
 

@@ -12,6 +12,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import epsilon_texts, rho_text
 from rpexplore.releases.finished_release import PartRelease
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import manifest_sha256
 
 # What is made of several sources has their costs in common: each is a ρ for its own privacy unit,
@@ -123,6 +124,11 @@ class MeasurementSource:
         )
 
 
+def sources_of(results: PartReader) -> Sequence[MeasurementSource]:
+    """What results were made of: a release is a source itself."""
+    return results.made_of or [MeasurementSource.of(results)]  # pyright: ignore[reportArgumentType]
+
+
 @dataclass(frozen=True)
 class Spent:
     """What several sources spent together, exact, for one privacy unit.
@@ -192,6 +198,13 @@ def describe_sources(sources: Sequence[MeasurementSource]) -> str:
     releases = sum(source.is_release for source in sources)
     counts = [(releases, "release"), (len(sources) - releases, "noisy marginal")]
     return " and ".join(plural(count, noun) for count, noun in counts if count)
+
+
+def label_of_sources(sources: Sequence[MeasurementSource]) -> str:
+    """How unbiased figures came about that were computed from some sources."""
+    if len(sources) == 1:
+        return f"unbiased; from {describe_sources(sources)}"
+    return f"unbiased; combined by inverse variance from {describe_sources(sources)}"
 
 
 def guarantee(sources: Sequence[MeasurementSource], noun: str = "tables") -> str:

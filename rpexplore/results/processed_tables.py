@@ -41,7 +41,6 @@ from rpexplore.results.measurement_source import (
     facts_as_worded,
     guarantee,
 )
-from rpexplore.results.unbiased import Estimates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -311,7 +310,7 @@ def write_tables(
 
 
 def write_readme(
-    folder: Path, template: str, estimates: Estimates, label: str, **facts: Any
+    folder: Path, template: str, estimates: Any, label: str, **facts: Any
 ) -> dict[str, Any]:
     """Write README.md; what the manifest says of it."""
     text = text_from_template(

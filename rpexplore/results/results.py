@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.adaptive_release import AdaptiveRelease
-from rpexplore.releases.area_release import AreaRelease
 from rpexplore.releases.finished_release import FORMAT as RELEASE
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.items import PartReader
@@ -15,10 +14,9 @@ from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.area_results import AreaResults, AreaTables
 from rpexplore.results.combination import KIND as COMBINED
-from rpexplore.results.combination import load_unbiased
+from rpexplore.results.combination import load_combined, load_unbiased
 from rpexplore.results.estimates.area_counts import KIND as WHOLE_AREA_COUNTS
 from rpexplore.results.estimates.area_counts import AreaCounts
-from rpexplore.results.measurement_source import MeasurementSource
 from rpexplore.results.processed_tables import KIND as PROCESSED
 from rpexplore.results.processed_tables import ProcessedTables
 from rpexplore.results.unbiased import Estimates
@@ -67,8 +65,8 @@ def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaRe
     not found: it has the areas.
     """
     folder = Path(folder)
-    if read_manifest(folder).get("format") == RELEASE[0]:
-        return AreaResults(AreaRelease.load(folder))
+    if read_manifest(folder).get("format") in (RELEASE[0], COMBINED[0]):
+        return AreaResults(load_any_results(folder).area_tables())
     whole = AreaCounts.load(folder)
     sources = whole.manifest["sources"]
     beside = [folder.parent / source["name"] for source in sources]
@@ -78,12 +76,7 @@ def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaRe
             f"The whole counts in {str(folder)!r} need the release that they were made of, "
             f"{sources[0]['name']!r}, which holds the areas; put its folder beside them."
         )
-    return AreaResults(AreaRelease.load(release), whole)
-
-
-def sources_of(results: PartReader) -> Sequence[MeasurementSource]:
-    """What results were made of: a release is a source itself."""
-    return results.made_of or [MeasurementSource.of(results)]  # pyright: ignore[reportArgumentType]
+    return AreaResults(load_any_results(release).area_tables(), whole)
 
 
 def source_folder(sources: Sequence[Mapping[str, Any]], folders: Iterable[Path]) -> Path | None:
@@ -106,5 +99,6 @@ def source_folder(sources: Sequence[Mapping[str, Any]], folders: Iterable[Path])
 _LOADERS: Mapping[str, Callable[[Path], Any]] = {
     PROCESSED[0]: ProcessedTables.load,
     WHOLE_AREA_COUNTS[0]: load_area_results,
+    COMBINED[0]: load_combined,
     RELEASE[0]: Release.load,
 }

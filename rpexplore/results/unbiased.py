@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from rpexplore.common.text import plural
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.errors import ReleaseError, WorkloadError
@@ -40,8 +41,8 @@ from rpexplore.releases.table_release import TableRelease, residual_files
 from rpexplore.results.measurement_source import (
     MeasurementSource,
     Spent,
-    describe_sources,
     guarantee,
+    label_of_sources,
     spent,
 )
 
@@ -70,7 +71,7 @@ class Estimates(PartReader):
     domain's shape, or if nothing was measured at all.
     """
 
-    kind: ClassVar[str] = "combined"
+    kind: ClassVar[str] = "tables"
 
     domain: Domain
     tables: tuple[AttributeIndices, ...]
@@ -189,9 +190,20 @@ class Estimates(PartReader):
     @property
     def label(self) -> str:
         """How the tables came about."""
-        if len(self.sources) == 1:
-            return f"unbiased; from {describe_sources(self.sources)}"
-        return f"unbiased; combined by inverse variance from {describe_sources(self.sources)}"
+        return label_of_sources(self.sources)
+
+    @property
+    def contents(self) -> str:
+        return plural(len(self.tables), "noisy table")
+
+    @property
+    def taken_over(self) -> Sequence[str]:
+        """The parts that only one of several sources has: none, as there are tables only."""
+        return ()
+
+    def part(self, kind: str) -> "Estimates | None":
+        """These, as the tables of what is combined; None of other parts."""
+        return self if kind == self.kind else None
 
     @property
     def spent(self) -> Spent:

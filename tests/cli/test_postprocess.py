@@ -84,11 +84,13 @@ def test_json_tells_the_same(folder):
     assert facts == {
         "folder": "both",
         "label": result.label,
+        "parts": ["tables"],
         "table_count": 3,
         "rho": exact_text(result.spent.rho),
         "rho_is_known": True,
         "unit": "one record",
         "sources": [source.to_json() for source in result.sources],
+        "taken_over": [],
         "left_aside": [],
         "warning": None,
     }

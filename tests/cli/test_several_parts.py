@@ -31,7 +31,6 @@ def released(run) -> Program:
 @pytest.mark.parametrize(
     "verb",
     [
-        ("combine", "out", "--out", "made"),
         ("postprocess", "out", "--nonnegative", "--out", "made"),
         ("postprocess", "out", "--smooth", "--out", "made"),
         ("synthesize", "out", "--out", "made"),
@@ -65,12 +64,46 @@ def test_sums_that_have_no_standard_error_say_why(released):
     }
 
 
+def test_every_part_is_combined_with_its_like(released):
+    for name in ("out1", "out2"):
+        released.done("release", "plan.json", "records.csv", "--out", name, "--yes")
+    facts = released.json("combine", "out1", "out2", "--out", "made")
+    assert facts["parts"] == ["tables", "areas", "counts"]
+    # Two runs of one plan: every variance is halved.
+    for question in (("women",), ("sex=F",), ("sex=F", "--area", "a1")):
+        one, both = (
+            released.json("answer", "out1", *question),
+            released.json("answer", "made", *question),
+        )
+        assert abs(both["standard_error"] / one["standard_error"] - 2**-0.5) < 1e-9
+    released.done("publish", "made", "--out", "export")
+    released.done("workbook", "made", "--out", "made.xlsx")
+    assert "did you mean 'women'?" in released.refused("answer", "made", "wimen")
+    for made in (
+        ("postprocess", "made", "--nonnegative", "--out", "whole"),
+        ("synthesize", "made", "--out", "people"),
+    ):
+        assert f"'made' {ASIDE}" in released.done(*made)
+    assert "measurements" in released.refused("combine", "made", "out1", "--out", "again")
+
+
 def test_rehearsals_are_of_the_tables_of_the_plan(released):
     counts = ("--expected-count", "90")
     assert "not tables in areas and own counts" in released.done("rehearse", "plan.json", *counts)
     report = ("report", "plan.json", "--out", "report.html", "--rehearse", *counts)
     released.done(*report)
     assert "rehears" in Path("report.html").read_text("utf-8")
+
+
+def test_a_rehearsal_of_adaptive_tables_says_what_it_leaves_out(run):
+    Path("book.csv").write_text("attribute,value\nsex,F\nsex,M\nage,old\nage,young\n", "utf-8")
+    expected = ("--expected-count", "90")
+    run.done(
+        "plan", "book.csv", "--table", "sex,age", "--adaptive", *expected, "--rho", "1",
+        "--count", "women: sex = 'F' @ 5", "--share", "rounds=1/2", "--share", "counts=1/2",
+        "--out", "plan.json",
+    )  # fmt: skip
+    assert "not own counts" in run.done("rehearse", "plan.json", *expected)
 
 
 def test_answers_are_refused_with_what_there_is_instead(released):

@@ -153,6 +153,7 @@ def test_a_release_of_a_query_list_is_opened_with_its_answers(app, tmp_path):
     assert plan.proven in markdown
     assert plan.guarantee in markdown
     assert "Post-processing" not in session.texts("subheader")
+    assert "Combining" in session.texts("subheader")
     (tmp_path / "answers" / "counts" / "answers.csv").write_text("x")
     session = app("results")
     session.text_input(key="results folder").set_value(str(tmp_path / "answers")).run()

@@ -14,6 +14,7 @@ from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.errors import DataError
 from rpexplore.releases import area_parts
 from rpexplore.releases.area_release import AreaRelease
+from rpexplore.results.combination import load_combined, write_combined
 from rpexplore.results.estimates.area_counts import AreaCounts
 from rpexplore.results.formats.publishing import publish
 from rpexplore.results.publication import Publication
@@ -105,6 +106,24 @@ def test_they_are_0_in_whole_counts_which_add_up_without_them(data, output, tmp_
     assert "are stated to be empty" in (tmp_path / "whole" / "README.md").read_text()
     with pytest.raises(rp.RpexploreError, match="E is stated to be empty"):
         rp.whole_area_counts(done, tmp_path / "more", totals={**known, ("E",): 1})
+
+
+def test_they_are_0_in_what_is_combined(data, output, tmp_path):
+    one, two = rp.release(PLAN, data, output), rp.release(PLAN, data, tmp_path / "two")
+    write_combined(rp.combine(one, two), tmp_path / "both")
+    both = load_combined(tmp_path / "both")
+    assert len(list((tmp_path / "both").rglob("empty.parquet"))) == 4
+    towns = both.part("areas").table("town", "sex")
+    assert not towns[6:][["value", "standard_error", "lower_95", "upper_95"]].to_numpy().any()
+    assert set(towns[6:]["note"]) == {NOTE}
+    assert [item.read().num_rows for item in both.items] == [item.n_rows for item in both.items]
+    assert "are stated to be empty" in (tmp_path / "both" / "README.md").read_text()
+    rp.whole_area_counts(both, tmp_path / "whole")
+    whole = AreaCounts.load(tmp_path / "whole").table("town", "sex")
+    assert not whole[6:][["value", "unbiased_value"]].to_numpy().any()
+    bare = rp.release(planned(BARE), data, tmp_path / "bare")
+    with pytest.raises(rp.RpexploreError, match="'release' and 'bare' have tables in diff"):
+        rp.combine(one, bare)
 
 
 def test_a_file_of_them_that_was_changed_is_refused(data, output):

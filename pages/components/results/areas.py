@@ -40,7 +40,7 @@ def browse_areas(results: AreaResults) -> Publication:
 
     Returned is what of it is publishable.
     """
-    tree, walk = results.tree, f"area of {results.release.home}"
+    tree, walk = results.tree, f"area of {results.release.named}"
     way_up(tree, walk)
     top = looked_into(tree, walk)
     parts = results.within(top, min(int(tree.level_of[top]) + 1, len(tree.levels) - 1))

@@ -17,9 +17,11 @@ from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import COLUMNS, Column
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.adaptive_release import BOUND_MEANING
 from rpexplore.releases.items import Answer
-from rpexplore.releases.query_release import QueryRelease
+from rpexplore.releases.query_release import OwnCounts
+from rpexplore.results.measurement_source import sources_of, spent
 from rpexplore.results.publication import (
     CV_MEANING,
     SMOOTH_CV_MEANING,
@@ -209,23 +211,27 @@ def _values(attribute: Attribute) -> Sequence[int]:
     return range(first, labels.index(highest) + 1)
 
 
-def browse_answers(release: QueryRelease) -> None:
-    """Every own count with its noise and its accuracy, and what the plan guarantees."""
-    plan = release.plan
-    privacy = f"{plan.budget.amount_text(plan.rho)} for {plan.budget.unit}"
+def browse_answers(counts: OwnCounts) -> None:
+    """Every own count with its noise and its accuracy, and what is guaranteed."""
+    answers = counts.answers
+    met = answers["met"].to_numpy()
+    total = spent(sources_of(counts))
+    privacy = f"{rho_text(total.rho)} for {total.unit}"
+    if not counts.made_of:
+        plan = counts.plan
+        privacy = f"{plan.budget.amount_text(plan.rho)} for {plan.budget.unit}"
     st.markdown(
-        f"{escaped(plan.contents)} with {escaped(privacy)}; "
-        f"{int(plan.met.sum()):,} of {len(plan.met):,} targets are met. The counts are unbiased, "
+        f"{escaped(counts.contents)} with {escaped(privacy)}; "
+        f"{int(met.sum()):,} of {len(met):,} targets are met. The counts are unbiased, "
         "not rounded, and may be negative."
     )
-    st.markdown(
-        f":material/verified: **Proven optimal for this objective.** {escaped(plan.proven)}"
-    )
-    answers = release.answers
+    if not counts.made_of:
+        proven = escaped(counts.plan.proven)
+        st.markdown(f":material/verified: **Proven optimal for this objective.** {proven}")
     alt = "Every own count with its noise and its accuracy"
     numbers(answers, ANSWER_COLUMNS, "noisy-counts.csv", alt)
     with st.expander("What this release guarantees, in full"):
-        st.markdown(escaped(plan.guarantee))
+        st.markdown(escaped(counts.guarantee if counts.made_of else counts.plan.guarantee))
 
 
 # ---- Which cells of the results are publishable, and whether others are left empty.

@@ -8,6 +8,7 @@ from pages.components.results.files import publishing, reading_code, workbook_do
 from pages.components.results.postprocess import (
     HERE,
     POSTPROCESSING,
+    combining,
     how_it_came_about,
     postprocessing,
     shrinkage,
@@ -40,7 +41,7 @@ def draw() -> None:
 def _tables(shown: Shown) -> None:
     """Unbiased tables, and what can be made of them."""
     _browse(shown)
-    postprocessing(shown.part, shown.folder)
+    postprocessing(shown.part, shown.whole, shown.folder)
     synthesizing(shown.part, shown.folder)
 
 
@@ -71,6 +72,7 @@ def _areas(shown: Shown) -> None:
     results = kept(AreaResults, shown.part)
     _downloads(shown, browse_areas(results))
     area_work(results)
+    combining(shown.whole, shown.folder)
 
 
 def _whole_areas(shown: Shown) -> None:
@@ -82,6 +84,8 @@ def _counts(shown: Shown) -> None:
     browse_answers(shown.part)
     _downloads(shown, Publication())
     reading_code(shown.part, shown.folder, (OWN_COUNT,), Publication().cv_limit)
+    follow_begun(POSTPROCESSING)
+    combining(shown.whole, shown.folder)
 
 
 def _records(shown: Shown) -> None:
@@ -98,7 +102,6 @@ def _downloads(shown: Shown, publication: Publication) -> None:
 # What is shown of results of each kind.
 _VIEWS: Mapping[str, Callable[[Shown], None]] = {
     "tables": _tables,
-    "combined": _tables,
     "rounds": _rounds,
     "processed": _processed,
     "areas": _areas,

@@ -27,8 +27,9 @@ from rpexplore.domain.readings import READINGS
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.figures.fairness import shrinkage_chart
 from rpexplore.releases.adaptive_release import BOUND_MEANING, AdaptiveRelease
+from rpexplore.releases.items import PartReader
 from rpexplore.releases.table_release import TableRelease
-from rpexplore.results.combination import combine, load_unbiased, write_combined
+from rpexplore.results.combination import combine, write_combined
 from rpexplore.results.duration import (
     nonnegative_seconds,
     rough_duration,
@@ -38,6 +39,7 @@ from rpexplore.results.duration import (
 from rpexplore.results.estimates.shrinkage import BY_SIZE
 from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.processed_tables import Method, ProcessedTables
+from rpexplore.results.results import load_any_results
 from rpexplore.results.unbiased import Estimates
 from rpexplore.workload.table_text import title
 
@@ -58,8 +60,8 @@ _SECONDS: dict[Method | None, Callable[[TableRelease | Estimates], float]] = {
 }
 
 
-def postprocessing(source: TableRelease | Estimates, folder: Path) -> None:
-    """What can be made of unbiased tables; folder: where they are."""
+def postprocessing(source: TableRelease | Estimates, whole: PartReader, folder: Path) -> None:
+    """What can be made of unbiased tables; whole: all parts that they are of; folder: of these."""
     st.subheader("Post-processing")
     st.markdown(
         f"{meaning('Post-processing')} The released tables stay as they are; new ones go to a "
@@ -70,9 +72,14 @@ def postprocessing(source: TableRelease | Estimates, folder: Path) -> None:
     field = f"processed into, of {folder}"
     with section("Make counts smooth, nonnegative or whole", field):
         _processing(source, folder, field)
-    field = f"combined into, of {folder}"
-    with section("Combine with other releases of the same records", field):
-        _combining(source, folder, field)
+    _combining(whole, folder)
+
+
+def combining(whole: PartReader, folder: Path) -> None:
+    """Combining, where no tables are processed; not while something else is being made."""
+    if POSTPROCESSING not in st.session_state:
+        st.subheader("Combining")
+        _combining(whole, folder)
 
 
 @contextmanager
@@ -120,12 +127,19 @@ def _processing(source: TableRelease | Estimates, folder: Path, field: str) -> N
     work_button("Make the processed tables", work, output if is_chosen else None, field)
 
 
-def _combining(source: TableRelease | Estimates, folder: Path, field: str) -> None:
+def _combining(whole: PartReader, folder: Path) -> None:
+    field = f"combined into, of {folder}"
+    with section("Combine with other releases of the same records", field):
+        _combining_all(whole, folder, field)
+
+
+def _combining_all(whole: PartReader, folder: Path, field: str) -> None:
     st.markdown(
-        "The measurements of several releases are averaged by their accuracy. The result are the "
-        "most accurate unbiased tables that all of them give, with exact errors; the budgets of "
-        "the releases add up. You vouch that they are of the same records: nothing in them can "
-        "show it."
+        "What several releases measured is averaged by its accuracy, tables with tables, areas "
+        "with areas and own counts with own counts. The results are the most accurate unbiased "
+        "figures that all releases give, with exact errors; parts that only one release has are "
+        "taken over, and the budgets of the releases add up. You vouch that they are of the same "
+        "records: nothing in them can show it."
     )
     others = paths_choice(
         "Other releases",
@@ -143,21 +157,21 @@ def _combining(source: TableRelease | Estimates, folder: Path, field: str) -> No
     )
 
     def work(on_progress: Progress, output: Path) -> None:
-        parts: list[TableRelease | Estimates] = [source]
+        parts: list[PartReader] = [whole]
         for index, other in enumerate(others):
             on_progress(f"Reading {other.name}", 0.3 * index / len(others))
-            parts.append(load_unbiased(other))
+            parts.append(load_any_results(other))
         on_progress("Combining them", 0.3)
-        estimates = combine(*parts, ledger=None if ledger is None else str(ledger))
+        combined = combine(*parts, ledger=None if ledger is None else str(ledger))
         write_combined(
-            estimates,
+            combined,
             output,
             on_progress=lambda doing, share: on_progress(doing, 0.4 + 0.6 * share),
         )
 
     output = new_folder_input("Folder for the combined tables", field, Path(f"{folder}-combined"))
-    if others:
-        told_beforehand(kept(writing_seconds, source))
+    if others and (tables := {one.kind: one for one in whole.readers}.get("tables")) is not None:
+        told_beforehand(kept(writing_seconds, tables))
     work_button("Combine them", work, output if others else None, field)
 
 

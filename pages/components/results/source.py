@@ -215,7 +215,7 @@ def _label_of_whole_counts(results: AreaResults) -> None:
         "use the unbiased ones.",
         icon=":material/label_important:",
     )
-    _way_back_to(results.release.home)
+    _way_back_to(results.release.named)
 
 
 def _label_of_processed(results: ProcessedTables) -> None:

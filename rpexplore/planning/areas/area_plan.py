@@ -12,8 +12,8 @@ import numpy as np
 
 from rpexplore.common.numbers import read_only
 from rpexplore.common.text import plural
-from rpexplore.domain.domain import Domain
-from rpexplore.planning.areas.area_groups import AreaGroups, Profiles
+from rpexplore.planning.areas.area_design import AreaDesign
+from rpexplore.planning.areas.area_groups import Profiles
 from rpexplore.planning.areas.area_loss import (
     LossRows,
     area_problem,
@@ -39,7 +39,6 @@ from rpexplore.planning.areas.area_plan_file import (
 from rpexplore.planning.areas.area_sums import AreaLists, accuracy_of_sums
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.areas.solvers import AreaProblem, AreaState
-from rpexplore.planning.areas.tree_passes import Estimation
 from rpexplore.planning.losses.constrained import WithinTargets
 from rpexplore.planning.losses.losses import Loss, WeightedSum
 from rpexplore.planning.mechanism.closure import Closure
@@ -55,25 +54,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AreaPlan(CertifiedPlan):
+class AreaPlan(AreaDesign, CertifiedPlan):
     """Noise for the residuals of the tables in every area of a tree. No records.
 
     In one area of group v, residual S of the closure is measured with independent discrete Gaussian
     noise of precision t = unit · factor_S · multiple_{k(S), v}, exactly (σ̄² = 1/t), or not at all
     where that is 0.
 
-    workload      what is asked
+    Beside what a design has:
+
     loss          what is minimised: a sum, where areas asked for the same count by their mean, or
                   the largest over all areas, of all tables or of those without a required target
     budget        the most that the plan may cost
     uniform       whether all areas of a level have one precision
-    groups        areas that are alike
-    closure       residuals of the tables of the other attributes
     loss_rows     what the loss looks at of each table
-    of_residual   int64[n_residuals]: the profile k(S) of each
-    factors       int64[n_residuals], above 0
-    multiples     int64[n_profiles, n_groups]: of the unit and a residual's factor; 0: not measured
-    unit          exact
     prices, table_prices   as of `AreaState`; with the multiples they prove the bound
     exact_privacy_cost     of the privacy unit, exact, ≤ the budget's
     certificate   has no shadow prices: those of levels are in `tables`
@@ -91,17 +85,10 @@ class AreaPlan(CertifiedPlan):
         "states."
     )
 
-    workload: AreaWorkload
     loss: Loss
     budget: Budget
     uniform: bool
-    groups: AreaGroups
-    closure: Closure
     loss_rows: LossRows
-    of_residual: np.ndarray
-    factors: np.ndarray
-    multiples: np.ndarray
-    unit: Fraction
     prices: np.ndarray
     table_prices: np.ndarray | None
     exact_privacy_cost: Fraction
@@ -116,33 +103,21 @@ class AreaPlan(CertifiedPlan):
     # ---- what it is about
 
     @property
-    def domain(self) -> Domain:
-        """The other attributes."""
-        return self.workload.domain
-
-    @property
-    def attribute_indices(self) -> tuple[int, ...]:
-        return self.workload.tables.used
+    def bare(self) -> Self:
+        return replace(self, given_files=None)
 
     @property
     def columns(self) -> tuple[str, ...]:
         return (*super().columns, *self.workload.tree.levels[1:])
 
     @property
-    def n_items(self) -> int:
-        return self.workload.n_tables
-
-    @property
     def asked(self) -> str:
         return f"{super().asked} in areas"
 
     @property
-    def contents(self) -> str:
-        return f"{super().contents} in areas"
-
-    @property
     def full_contents(self) -> str:
-        return f"{super().contents} of {plural(self.workload.tree.n_areas, 'area')}"
+        n_areas = self.workload.tree.n_areas
+        return f"{plural(self.n_items, self.released_item)} of {plural(n_areas, 'area')}"
 
     # ---- what it guarantees
 
@@ -191,38 +166,10 @@ class AreaPlan(CertifiedPlan):
 
     # ---- noise and accuracy
 
-    @property
-    def precisions(self) -> np.ndarray:
-        """The multiples as float64[n_profiles, n_groups]."""
-        return self.multiples.astype(float)
-
     def exact_variance(self, residual: int, group: int) -> Fraction | None:
         """σ̄² of a residual's noise in an area of a group; None where it is not measured."""
         multiple = int(self.multiples[self.of_residual[residual], group])
         return 1 / (self.unit * int(self.factors[residual]) * multiple) if multiple else None
-
-    @cached_property
-    def estimations(self) -> tuple[Estimation, ...]:
-        """How the measurements of each profile are combined, at precisions equal to multiples."""
-        return tuple(Estimation.of(self.groups, precisions) for precisions in self.precisions)
-
-    @cached_property
-    def scales(self) -> np.ndarray:
-        """The unit times each residual's factor, float64[n_residuals]."""
-        return read_only(np.array([float(self.unit * factor) for factor in self.factors.tolist()]))
-
-    @cached_property
-    def residual_variances(self) -> np.ndarray:
-        """Of the least-squares answers to residuals, float64[n_residuals, n_groups].
-
-        0 where no table that is asked for has the residual.
-        """
-        found = np.empty((len(self.closure), len(self.groups)))
-        for residual, profile in enumerate(self.of_residual.tolist()):
-            np.divide(
-                self.estimations[profile].variances, self.scales[residual], out=found[residual]
-            )
-        return read_only(found)
 
     def table_variances(self, kind: int) -> np.ndarray:
         """Mean variance of the cells of each table of a workload in the groups asked for it.

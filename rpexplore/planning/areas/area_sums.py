@@ -20,6 +20,7 @@ from rpexplore.planning.areas.tree_passes import Estimation
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rpexplore.planning.areas.area_design import AreaDesign
     from rpexplore.planning.areas.area_plan import AreaPlan
 
 # An area by its number in the tree, by its codes from below the top, or by its own code alone.
@@ -160,7 +161,7 @@ def accuracy_of_sums(
     return table.sort_values("standard_error", ascending=False, kind="stable", ignore_index=True)
 
 
-def variances_of_sums(plan: "AreaPlan", sums: AreaSums) -> np.ndarray:
+def variances_of_sums(plan: "AreaDesign", sums: AreaSums) -> np.ndarray:
     """Of the sums of the answers to each residual, float64[n_residuals, n_lists]; NaN for none."""
     of_profiles = np.stack([sums.variances(estimation) for estimation in plan.estimations])
     return of_profiles[plan.of_residual] / plan.scales[:, None]

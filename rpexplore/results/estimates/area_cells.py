@@ -1,23 +1,19 @@
 """The cells of areas with whole counts on each level, and the unbiased answers to them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
 from math import prod
-from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet
 
 from rpexplore.common.text import describe_count
-from rpexplore.domain.area_tree import AreaRange
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.areas.area_plan import AreaPlan
+from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.mechanism.reconstruction import marginal
-from rpexplore.releases.area_files import residual_file
-from rpexplore.releases.area_measurement import AreaAnswers, PartAnswers
+from rpexplore.releases.area_measurement import PartAnswers
 
 # ---- Of which attributes there are whole counts on each level, and what is known of them there.
 
@@ -153,7 +149,7 @@ def subsets_of(attributes: AttributeIndices) -> Iterator[AttributeIndices]:
 # ---- The unbiased answers to the cells of a finished release of tables in areas.
 
 
-def cells_of(plan: AreaPlan) -> AreaCells:
+def cells_of(plan: AreaDesign) -> AreaCells:
     """Of which attributes there are whole counts, down to the lowest level with a table.
 
     Raises:
@@ -195,7 +191,7 @@ def cells_of(plan: AreaPlan) -> AreaCells:
     return AreaCells(tuple(sizes), tuple(attributes), tuple(known), possible)
 
 
-def why_no_whole_counts(plan: AreaPlan) -> str:
+def why_no_whole_counts(plan: AreaDesign) -> str:
     """Why no whole counts can be made of the plan's release, in a sentence; "" where they can."""
     try:
         cells_of(plan)
@@ -204,43 +200,11 @@ def why_no_whole_counts(plan: AreaPlan) -> str:
     return ""
 
 
-def _possible(plan: AreaPlan, attributes: AttributeIndices) -> np.ndarray:
+def _possible(plan: AreaDesign, attributes: AttributeIndices) -> np.ndarray:
     """Where there may be records by the codebook: bool[n_cells]."""
     possible = plan.domain.structural_zeros.possible(attributes)
     n_cells = prod(plan.domain.sizes[list(attributes)].tolist())
     return np.ones(n_cells, dtype=bool) if possible is None else possible.ravel()
-
-
-@dataclass(frozen=True, eq=False)
-class ReleasedAnswers(AreaAnswers):
-    """The answers of a finished release; folder: of its areas."""
-
-    folder: Path
-    _kept: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
-
-    def numbers(self, part: int, profile: int) -> np.ndarray:
-        """From the file of the part's residuals, of which the last is kept."""
-        if part not in self._kept:
-            self._kept.clear()
-            rows = pyarrow.parquet.read_table(
-                self.folder / residual_file(part), columns=["measured"]
-            )
-            self._kept[part] = rows["measured"].to_numpy()
-        first = self.parts.bounds(part, 0)[0]
-        start, stop = (place - first for place in self.parts.bounds(part, profile))
-        return self._kept[part][start:stop]
-
-    @cached_property
-    def of_top(self) -> PartAnswers:
-        """Those from the top down to the highest areas of the subtrees."""
-        if not self.parts.level:
-            return self.of_part(0)
-        answers = [own.copy() for own in self._above]
-        for profile, own in enumerate(answers):
-            self._contribute(profile, own)
-        tree = self.parts.plan.workload.tree
-        areas = AreaRange.within(tree, 0, 0, 1, self.parts.level)
-        return PartAnswers(self.parts, areas, answers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_sums import AreaName, area_number, number_with_empty
 from rpexplore.releases.area_files import empty_file, table_file, tables_of_empty, tables_of_part
 from rpexplore.releases.area_parts import AreaParts
-from rpexplore.releases.area_release import AreaRelease
+from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.manifest import (
@@ -40,7 +40,7 @@ from rpexplore.releases.manifest import (
     save_manifest,
 )
 from rpexplore.releases.table_cells import write_rows
-from rpexplore.results.estimates.area_cells import AreaCells, PartCells, ReleasedAnswers, cells_of
+from rpexplore.results.estimates.area_cells import AreaCells, PartCells, cells_of
 from rpexplore.results.estimates.whole_areas import WholeCounts, known_totals
 from rpexplore.results.measurement_source import (
     SPENT,
@@ -48,6 +48,7 @@ from rpexplore.results.measurement_source import (
     facts_as_worded,
     facts_of_sources,
     guarantee,
+    sources_of,
 )
 from rpexplore.results.processed_folder import with_unbiased
 from rpexplore.results.processed_tables import UNREADABLE, new_tables_folder, said_in_files
@@ -75,10 +76,11 @@ class AreaCounts:
         folder = Path(folder)
         manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
         try:
-            (source,), (label, _) = manifest["sources"], said_in_files(folder, manifest)
+            sources = [MeasurementSource.from_json(each) for each in manifest["sources"]]
+            label, _ = said_in_files(folder, manifest)
             facts = {
                 "label": label,
-                "guarantee": guarantee([MeasurementSource.from_json(source)]),
+                "guarantee": guarantee(sources),
                 "known_totals": int(manifest["known_totals"]),
                 **facts_as_worded(manifest),
             }
@@ -117,7 +119,7 @@ class AreaCounts:
 
 
 def whole_area_counts(
-    release: AreaRelease | Release,
+    release: TablesInAreas | Release,
     output: str | Path,
     *,
     totals: Mapping[AreaName, int] | None = None,
@@ -145,15 +147,14 @@ def whole_area_counts(
             written.
         DomainError: For the codes of no area.
     """
-    in_areas: AreaRelease = release.area_tables()
+    in_areas: TablesInAreas = release.area_tables()
     output, plan = Path(output), in_areas.plan
     tree = plan.workload.tree
     check_new(output)
     cells = cells_of(plan)
     numbers = _totals_by_number(tree, totals or {})
-    all_totals, source = known_totals(tree, numbers), MeasurementSource.of(in_areas)
-    parts = AreaParts(plan)
-    answers = ReleasedAnswers(parts, in_areas.folder)
+    all_totals, sources = known_totals(tree, numbers), sources_of(in_areas)
+    parts, answers = in_areas.parts, in_areas.answers_in_areas
     last = len(cells.attributes) - 1
     with one_thread(), new_tables_folder(output) as folder:
         above = PartCells(cells, answers.of_top, 0)
@@ -177,19 +178,19 @@ def whole_area_counts(
             "rpexplore.results",
             "area_counts.md.j2",
             label=LABEL,
-            guarantee=guarantee([source]),
+            guarantee=guarantee(sources),
             levels=tree.levels,
             n_totals=len(numbers),
             empty=tree.empty_text,
-            source=source,
+            sources=sources,
         )
         (folder / "README.md").write_text(text, encoding="utf-8", newline="\n")
         facts = {
             "created": now(),
             "label": LABEL,
-            "guarantee": guarantee([source]),
+            "guarantee": guarantee(sources),
             "known_totals": len(numbers),
-            **facts_of_sources([source]),
+            **facts_of_sources(sources),
         }
         manifest = save_manifest(folder, KIND, facts, [*entries, file_entry(folder, "README.md")])
     on_progress("Finished", 1.0)
@@ -207,7 +208,7 @@ def _by_level(
 
 
 def _write_part(
-    release: AreaRelease,
+    release: TablesInAreas,
     parts: AreaParts,
     part: int,
     cells: AreaCells,
@@ -230,7 +231,7 @@ def _write_part(
     return entries
 
 
-def _write_empty(release: AreaRelease, folder: Path) -> list[dict[str, Any]]:
+def _write_empty(release: TablesInAreas, folder: Path) -> list[dict[str, Any]]:
     """Write the tables of empty areas; what the manifest says of their files."""
     plan, entries = release.plan, []
     for level, table in tables_of_empty(plan):

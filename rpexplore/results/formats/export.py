@@ -35,8 +35,8 @@ from rpexplore.releases.adaptive_release import LEAST_ERROR, bound_sentence
 from rpexplore.releases.items import Item
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_cells import CsvWriter, csv_decimals
-from rpexplore.results.measurement_source import spent
-from rpexplore.results.results import AnyResults, load_any_results, sources_of
+from rpexplore.results.measurement_source import sources_of, spent
+from rpexplore.results.results import AnyResults, load_any_results
 
 # ---- The columns of exported tables, under names that every format takes.
 #

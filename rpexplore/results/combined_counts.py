@@ -1,0 +1,160 @@
+"""Combined own counts: the best answers to all counts of several releases (mathematics.md §10)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from rpexplore.common.processes import one_thread
+from rpexplore.domain.domain import Domain, difference_of_cells
+from rpexplore.errors import ReleaseError
+from rpexplore.planning.counts import DECODING_TOLERANCE, QueryPlan
+from rpexplore.releases.query_release import ANSWERS, OwnCounts, read_measurements, rows_of_counts
+from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
+from rpexplore.results.measurement_source import MeasurementSource, guarantee, label_of_sources
+from rpexplore.workload.query_list import MAX_CELLS, QueryList
+
+# Release i measured R_i x + noise of variance γ_i² each. With A the rows R_i / γ_i of all releases,
+# and b what they measured, in units of γ_i, the best linear unbiased answers to W x are D b with
+# D = W A⁺ (Gauss–Markov; of all D with D A = W it has the shortest rows), and query i has the
+# variance ‖D_i‖². Where all releases measured the same rows, their precisions add.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CombinedCounts(OwnCounts):
+    """The own counts of several releases, each answered by all that they measured.
+
+    Raises `ReleaseError` for counts that cannot be combined.
+    """
+
+    releases: tuple[MeasuredRelease, ...]
+    folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        _ = self._decoding
+
+    @property
+    def sources(self) -> tuple[MeasurementSource, ...]:
+        return tuple(release.source for release in self.releases)
+
+    @property
+    def made_of(self) -> Sequence[MeasurementSource]:
+        return self.sources
+
+    @property
+    def named(self) -> Path | None:
+        return None if self.folder is None else self.folder.parent
+
+    @property
+    def label(self) -> str:
+        return label_of_sources(self.sources)
+
+    @property
+    def guarantee(self) -> str:
+        return guarantee(self.sources, "counts")
+
+    def files(self) -> dict[str, None]:
+        """The files of the answers."""
+        return {f"{ANSWERS}.csv": None, f"{ANSWERS}.parquet": None}
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The attributes of all lists."""
+        domains = [plan.domain for plan in self._plans]
+        for index, domain in enumerate(domains[1:], start=1):
+            for before, earlier in enumerate(domains[:index]):
+                for name in set(domain.names) & set(earlier.names):
+                    alone = [Domain((each[name],)) for each in (earlier, domain)]
+                    if difference := difference_of_cells(*alone):
+                        raise ReleaseError(
+                            f"The own counts of {self._name(before)} and {self._name(index)} "
+                            f"{difference}; combine only what was planned with the same codebook."
+                        )
+        joint = joint_domain(domains)
+        n_cells = prod(joint.sizes.tolist())
+        if n_cells > MAX_CELLS:
+            raise ReleaseError(
+                f"The own counts of all releases together are about {n_cells:,} cells "
+                f"({', '.join(joint.names)}), and counts of at most {MAX_CELLS:,} can be combined; "
+                "combine those of fewer attributes, or leave the counts out."
+            )
+        return joint
+
+    @cached_property
+    def queries(self) -> QueryList:
+        """All counts, each name once, with the smallest of its targets."""
+        rows: dict[str, tuple[np.ndarray, float, int]] = {}
+        for index, plan in enumerate(self._plans):
+            queries = plan.queries
+            coefficients = self._on_all_cells(plan, queries.coefficients)
+            for name, row, target in zip(
+                queries.names, coefficients, queries.targets.tolist(), strict=True
+            ):
+                known, smallest, first = rows.get(name, (row, target, index))
+                if not np.array_equal(known, row):
+                    raise ReleaseError(
+                        f"The count {name!r} counts other cells in {self._name(first)} than in "
+                        f"{self._name(index)}; only counts of one name that are the same can be "
+                        "combined."
+                    )
+                rows[name] = row, min(target, smallest), first
+        coefficients, targets, _ = zip(*rows.values(), strict=True)
+        return QueryList(self.domain, np.stack(coefficients), tuple(rows), np.array(targets))
+
+    def cells(self) -> pa.Table:
+        measured = [
+            read_measurements(release.folder("counts"), plan) / np.sqrt(float(plan.gamma_squared))
+            for release, plan in zip(self.releases, self._plans, strict=True)
+        ]
+        answers = self._decoding @ np.concatenate(measured)
+        return rows_of_counts(self.queries, answers, self.standard_errors)
+
+    @cached_property
+    def standard_errors(self) -> np.ndarray:
+        """Of each answer, exact: float64[n_queries]."""
+        return np.sqrt(np.sum(self._decoding**2, axis=1))
+
+    @cached_property
+    def _plans(self) -> list[QueryPlan]:
+        return [release.plan.part("counts") for release in self.releases]
+
+    def _name(self, index: int) -> str:
+        return repr(self.releases[index].source.name)
+
+    def _on_all_cells(self, plan: QueryPlan, rows: np.ndarray) -> np.ndarray:
+        """Rows over the cells of a plan as rows over the cells of all attributes, [n, n_cells]."""
+        names, sizes = self.domain.names, self.domain.sizes.tolist()
+        own = [name for name in names if name in plan.domain.names]
+        shaped = rows.reshape(-1, *plan.domain.sizes.tolist())
+        shaped = shaped.transpose(0, *(plan.domain.position(name) + 1 for name in own))
+        # A row counts a cell whatever the attributes are that it does not look at.
+        wide = [size if name in own else 1 for name, size in zip(names, sizes, strict=True)]
+        return np.broadcast_to(shaped.reshape(-1, *wide), (len(rows), *sizes)).reshape(
+            len(rows), -1
+        )
+
+    @cached_property
+    def _decoding(self) -> np.ndarray:
+        """D, float64[n_queries, n_measured]."""
+        coefficients = self.queries.coefficients
+        rows = [
+            self._on_all_cells(plan, plan.strategy.integers) / np.sqrt(float(plan.gamma_squared))
+            for plan in self._plans
+        ]
+        matrix = np.concatenate(rows)
+        with one_thread():
+            left, values, right = np.linalg.svd(matrix, full_matrices=False)
+            kept = values > values[0] * max(matrix.shape) * np.finfo(float).eps
+            found = (coefficients @ right[kept].T / values[kept]) @ left[:, kept].T
+            off = np.max(np.abs(found @ matrix - coefficients), axis=1)
+        # As a plan is checked: unbiased to as many digits.
+        if not np.all(off <= DECODING_TOLERANCE * np.max(np.abs(coefficients), axis=1)):
+            raise ReleaseError(
+                "The own counts of these releases differ too much in accuracy, or in the sizes of "
+                "their coefficients, to be averaged in floating point; use the most accurate one."
+            )
+        return found

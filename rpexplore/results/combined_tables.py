@@ -1,0 +1,128 @@
+"""Combined tables: several releases and noisy marginals of the same records, averaged by accuracy.
+
+The contributions of several sources to one residual are averaged with weights 1/σ²_k, which is
+generalised least squares on everything at once (GReM-MLE, ReM §3.2; docs/mathematics.md §10). What
+one source alone measured is kept.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from rpexplore.domain.domain import AttributeIndices, difference_of_cells
+from rpexplore.errors import ReleaseError
+from rpexplore.estimation.table_map import ArrayStore
+from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.results.combined_sources import joint_domain
+from rpexplore.results.noisy_marginal import NoisyMarginal
+from rpexplore.results.unbiased import Estimates
+
+_MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
+_CHANCE = 1e-6  # that other counts are alike: less is no chance
+_ALIKE = 0.01  # variances, relative: people round them
+
+
+def combined_tables(parts: Sequence[Estimates], noisy: Sequence[NoisyMarginal]) -> Estimates:
+    """The most accurate unbiased estimates of all tables of the parts.
+
+    All parts are in memory at once, 8 bytes a number. noisy: marginals from elsewhere
+
+    Raises:
+        ReleaseError: If parts have different domains, hold the same measurements, or measure an
+            attribute by different strategies.
+    """
+    for marginal in noisy:
+        _refuse_own_table(parts, marginal)
+    estimates = [*parts, *(marginal.estimates() for marginal in noisy)]
+    for part in estimates[1:]:
+        _refuse_different_domains(estimates[0], part)
+    strategies = _common_strategies(estimates)
+    # Σ 1/σ² of each residual, exact.
+    precisions: defaultdict[AttributeIndices, Fraction] = defaultdict(Fraction)
+    for part in estimates:
+        for subset, variance in part.variances.items():
+            precisions[subset] += 1 / variance
+    domain = estimates[0].domain
+    stated = joint_domain([part.domain for part in estimates]).impossible
+    return Estimates(
+        replace(domain, impossible=stated),
+        tuple(table for part in estimates for table in part.tables),
+        ArrayStore(
+            (subset, _mean(subset, precision, estimates))
+            for subset, precision in precisions.items()
+        ),
+        {subset: 1 / precision for subset, precision in precisions.items()},
+        strategies,
+        tuple(source for part in estimates for source in part.sources),
+    )
+
+
+def _refuse_own_table(parts: Sequence[Estimates], marginal: NoisyMarginal) -> None:
+    """Raise `ReleaseError` if a marginal is one that follows from a part: nothing new."""
+    for part in parts:
+        is_within = any(set(marginal.attribute_indices) <= set(table) for table in part.tables)
+        same = part.domain.attributes == marginal.domain.attributes
+        if same and is_within and _is_own_table(part, marginal):
+            raise ReleaseError(
+                f"The noisy marginal {marginal.name!r} is a table of one of the releases and "
+                "would count twice; leave it out."
+            )
+
+
+def _is_own_table(part: Estimates, marginal: NoisyMarginal) -> bool:
+    """Whether a part gives these counts, and that is no chance, or gives them as accurately."""
+    names = [marginal.domain.names[index] for index in marginal.attribute_indices]
+    own, size = part.marginal(names), marginal.values.size
+    # Whole numbers may be a rounded table, but a few of them can also be alike by chance.
+    tolerance = 0.51 if size >= _MANY_CELLS else 1e-6
+    if np.any(np.abs(own - marginal.values) > tolerance + 1e-9 * np.abs(own)):
+        return False
+    variance = float(marginal.variance)
+    chance = 0.0
+    if np.array_equal(marginal.values, np.rint(marginal.values)):
+        chance = min(1.0, 1 / math.sqrt(2 * math.pi * variance)) ** size
+    as_accurate = np.isclose(part.marginal_variances(names), variance, rtol=_ALIKE)
+    return chance < _CHANCE or bool(np.any(as_accurate))
+
+
+def _mean(subset: AttributeIndices, precision: Fraction, parts: Sequence[Estimates]) -> np.ndarray:
+    """The contribution of a residual: the parts' own, weighted by inverse variance."""
+    having = [part for part in parts if subset in part.contributions]
+    if len(having) == 1:
+        return having[0].contributions[subset]
+    weights = [float(1 / part.variances[subset] / precision) for part in having]
+    weighted = zip(weights, having, strict=True)
+    return np.sum([weight * part.contributions[subset] for weight, part in weighted], axis=0)
+
+
+def _common_strategies(parts: Sequence[Estimates]) -> dict[int, Strategy]:
+    """The strategy of each attribute in all parts that have it; `ReleaseError` if they differ."""
+    strategies: dict[int, tuple[Strategy | None, Estimates]] = {}
+    for part in parts:
+        for index in sorted({index for subset in part.contributions for index in subset}):
+            strategy = part.strategies.get(index)
+            known, first = strategies.setdefault(index, (strategy, part))
+            alike = strategy is known  # None: single values
+            if strategy is not None and known is not None:
+                alike = np.array_equal(strategy.matrix, known.matrix)
+            if not alike:
+                raise ReleaseError(
+                    f"{part.domain.names[index]!r} was measured by different strategies for "
+                    f"{first.sources[0].name!r} and {part.sources[0].name!r}, and such "
+                    "measurements cannot be averaged; combine only releases that count single "
+                    "values of this attribute, or were planned with the same strategy."
+                )
+    return {index: strategy for index, (strategy, _) in strategies.items() if strategy is not None}
+
+
+def _refuse_different_domains(left: Estimates, right: Estimates) -> None:
+    """Raise `ReleaseError` unless both have the same attributes with the same values, in order."""
+    if difference := difference_of_cells(left.domain, right.domain):
+        raise ReleaseError(
+            f"{left.sources[0].name!r} and {right.sources[0].name!r} {difference}; combine only "
+            "what was planned with the same codebook."
+        )

@@ -1,0 +1,172 @@
+"""Combined own counts and areas are least squares on everything that all releases measured."""
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import rpexplore as rp
+from rpexplore.errors import ReleaseError
+from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.counts import query_plan
+from rpexplore.releases.release import release
+from rpexplore.results.area_results import sums_of_areas
+from rpexplore.results.combination import combine, load_combined, write_combined
+from rpexplore.workload.query_list import QueryList
+from tests.releases.area_plans import BOTH, OTHERS, RECORDS, SEXES, TOTAL, TREE, asked
+from tests.releases.parts_plan import plan_of, records
+from tests.support.area_trees import incidence
+from tests.support.oracles import kron
+
+SEX, JOB = rp.Categories(("f", "m")), rp.Categories(("yes", "no", "other"))
+S, J = rp.Attribute("sex", SEX), rp.Attribute("job", JOB)
+
+
+def run(plan, data, folder):
+    ledger = folder.parent / "book.sqlite"
+    return release(plan, data, folder, name=folder.parent.name, ledger=ledger)
+
+
+def counts_plan(attributes, rows, names, rho):
+    queries = QueryList(rp.Domain(attributes), np.array(rows), names, np.ones(len(rows)))
+    return query_plan(queries, budget=rp.Budget(rho=rho))
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    """Lists over sex × job, and over sex alone."""
+    folder = tmp_path_factory.mktemp("counts")
+    first = counts_plan((S, J), [[1, 0, 0, 1, 0, 0], [0, 1, 1, 0, 0, 0]], ("work", "w"), "1/2")
+    second = counts_plan((S,), [[1, 0], [1, 1]], ("women", "all"), "1/3")
+    return [run(plan, records(), folder / name) for plan, name in ((first, "one"), (second, "two"))]
+
+
+def test_own_counts_are_generalised_least_squares(counted):
+    both = combine(*counted).part("counts")
+    # R over the six cells of sex × job: a row on sex counts all jobs.
+    one, two = (part.part("counts") for part in counted)
+    rows = np.vstack([one.plan.strategy.integers, np.repeat(two.plan.strategy.integers, 3, axis=1)])
+    gammas = [float(part.plan.gamma_squared) for part in (one, two)]
+    precisions = 1 / np.repeat(gammas, [len(one.measurements), len(two.measurements)])
+    information = rows.T @ (precisions[:, None] * rows)
+    inverse = np.linalg.pinv(information, rcond=1e-10, hermitian=True)
+    measured = np.concatenate([one.measurements, two.measurements])
+    cells = inverse @ rows.T @ (precisions * measured)
+    wanted = np.array(
+        [[1, 0, 0, 1, 0, 0], [0, 1, 1, 0, 0, 0], [1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]]
+    )
+    assert both.queries.names == ("work", "w", "women", "all")
+    answers = both.answers
+    np.testing.assert_allclose(answers["answer"], wanted @ cells, rtol=1e-8)
+    variances = np.diag(wanted @ inverse @ wanted.T)
+    np.testing.assert_allclose(answers["standard_error"] ** 2, variances, rtol=1e-8)
+    assert np.all(answers["standard_error"][:2] <= one.answers["standard_error"] * (1 + 1e-12))
+
+
+def test_a_count_of_one_name_must_be_one_count(counted, tmp_path):
+    other = run(counts_plan((S,), [[0, 1]], ("women",), "1"), records(), tmp_path / "men")
+    with pytest.raises(ReleaseError, match="'women' counts other cells in 'two' than in 'men'"):
+        combine(counted[1], other)
+    jobs = rp.Attribute("sex", rp.Categories(("f", "m", "x")))
+    other = run(counts_plan((jobs,), [[0, 1, 1]], ("x",), "1"), records(), tmp_path / "x")
+    with pytest.raises(ReleaseError, match="different values of 'sex'"):
+        combine(counted[1], other)
+
+
+@pytest.fixture(scope="module")
+def in_areas(tmp_path_factory):
+    import pandas as pd
+
+    folder, made = tmp_path_factory.mktemp("areas"), []
+    data = pd.DataFrame(RECORDS)
+    for name, workload, rho in (
+        ("a", asked(top=BOTH, region=BOTH, town=SEXES, block=TOTAL), "1/2"),
+        ("b", asked(top=TOTAL, town=BOTH, block=SEXES), "1/3"),
+    ):
+        plan = plan_areas(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=Fraction(rho)))
+        made.append(run(plan, data, folder / name))
+    return made
+
+
+def test_areas_are_generalised_least_squares(in_areas, tmp_path):
+    both = combine(*in_areas)
+    write_combined(both, tmp_path / "both")
+    areas = load_combined(tmp_path / "both").part("areas")
+    # Over all cells (leaf area × sex × age): each measured residual of each area is a row.
+    below = incidence(TREE)
+    sizes = OTHERS.sizes.tolist()
+    rows, weights, measured = [], [], []
+    for part in (each.part("areas") for each in in_areas):
+        plan = part.plan
+        for path in sorted((part.folder / "residuals").iterdir()):
+            table = pq.read_table(path).to_pandas()
+            for (area, residual), numbers in table.groupby(["area", "residual"], sort=False):
+                attributes = plan.closure.attributes(residual)
+                matrix = integer_residual(sizes, attributes)
+                variance = plan.exact_variance(residual, plan.groups.of_area[area])
+                scale = np.prod([sizes[index] ** 2 for index in attributes])
+                rows.append(np.kron(below[area], matrix))
+                weights += [1 / float(variance * int(scale))] * len(numbers)
+                measured += numbers["measured"].tolist()
+    rows, weights, measured = np.vstack(rows), np.array(weights), np.array(measured)
+    inverse = np.linalg.pinv(rows.T @ (weights[:, None] * rows), rcond=1e-10, hermitian=True)
+    cells = inverse @ rows.T @ (weights * measured)
+    for level, attributes in (("town", ("sex", "age")), ("block", ("sex",)), ("all", ())):
+        table = areas.table(level, *attributes)
+        within = TREE.level_slice(TREE.levels.index(level))
+        keep = kron(
+            [np.eye(size) if name in attributes else np.ones((1, size))
+             for name, size in zip(OTHERS.names, sizes, strict=True)]
+        )  # fmt: skip
+        queries = np.vstack([np.kron(below[area], keep) for area in range(TREE.n_areas)[within]])
+        np.testing.assert_allclose(table["value"], queries @ cells, atol=1e-7)
+        variances = np.einsum("ij,jk,ik->i", queries, inverse, queries)
+        np.testing.assert_allclose(table["standard_error"] ** 2, variances, rtol=1e-7)
+    assert len(sums_of_areas(areas, {"all": [0]})) == 1
+
+
+def integer_residual(sizes, attributes):
+    """Ξ of a residual on the cells of an area: n I − 1 1ᵀ of its attributes, sums over others."""
+    return kron(
+        [
+            n * np.eye(n) - np.ones((n, n)) if index in attributes else np.ones((1, n))
+            for index, n in enumerate(sizes)
+        ]
+    )
+
+
+def test_other_areas_cannot_be_combined(in_areas, tmp_path):
+    import pandas as pd
+
+    tree = rp.AreaTree.from_columns({"region": ["N", "S", "W"]})
+    workload = rp.AreaWorkload.of_levels(tree, {"region": TOTAL})
+    plan = plan_areas(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    other = run(plan, pd.DataFrame(RECORDS), tmp_path / "other")
+    with pytest.raises(ReleaseError, match="'a' and 'other' have tables in different areas"):
+        combine(in_areas[0], other)
+
+
+def test_parts_go_with_their_like_and_others_are_taken_over(tmp_path):
+    one = run(plan_of(("tables", "areas", "counts")), records(), tmp_path / "one")
+    two = run(plan_of(("tables", "counts")), records(), tmp_path / "two")
+    both = combine(one, two)
+    assert [part.kind for part in both.parts] == ["tables", "areas", "counts"]
+    assert both.taken_over == ["The tables in areas are those of 'one' alone."]
+    assert both.spent.rho == one.plan.rho + two.plan.rho
+    write_combined(both, tmp_path / "both")
+    again = load_combined(tmp_path / "both")
+    assert again.guarantee == both.guarantee
+    assert again.taken_over == both.taken_over
+    assert again.answer("other women") == both.part("counts").answer("other women")
+    for kind in ("areas", "counts"):
+        for was, item in zip(both.part(kind).items, again.part(kind).items, strict=True):
+            assert was.read().equals(item.read())
+    with pytest.raises(ReleaseError, match="same measurements"):
+        combine(again, two)
+    three = run(plan_of(("counts",)), records(), tmp_path / "three")
+    further, at_once = combine(again, three), combine(one, two, three)
+    np.testing.assert_allclose(further.answers["answer"], at_once.answers["answer"], rtol=1e-12)
+    (tmp_path / "both" / "sources" / "01" / "counts" / "measurements.parquet").write_bytes(b"")
+    with pytest.raises(ReleaseError, match="missing or was changed"):
+        load_combined(tmp_path / "both")
