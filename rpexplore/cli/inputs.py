@@ -82,16 +82,16 @@ def workload_from_options(
     from rpexplore.workload.targets import parse_target
     from rpexplore.workload.workload import Workload
 
-    domain = domain.with_levels
+    known = domain.with_levels
     parts = [Workload.all_of_order(domain, order) for order in of_order]
     if up_to is not None:
         parts.append(Workload.all_up_to(domain, up_to))
     if at_most_cells is not None:
         parts.append(Workload.all_with_at_most(domain, cells=at_most_cells))
     if table:
-        parts.append(Workload.of(domain, [table_from_text(domain, text) for text in table]))
+        parts.append(Workload.of(domain, [table_from_text(known, text) for text in table]))
     if tables is not None:
-        parts.append(workload_from_csv(domain, text_of(tables), tables.name))
+        parts.append(workload_from_csv(known, text_of(tables), tables.name))
     if not parts:
         raise WorkloadError(
             "Say which tables: --up-to K, --of-order K, --at-most-cells N, --table A,B or "
@@ -102,10 +102,10 @@ def workload_from_options(
         united |= part
     if smooth_for is not None:
         united = smooth_for.weighted(united)
-    weights = _by_table(domain, weight, "weight", "a number, such as age,sex=5")
+    weights = _by_table(known, weight, "weight", "a number, such as age,sex=5")
     for_others = [text for text in target if is_target(text)]
     targets = _by_table(
-        domain,
+        known,
         [text for text in target if text not in for_others],
         "target",
         "a target, such as age,sex=20 or age,sex=±50 at 95 %",
@@ -114,7 +114,7 @@ def workload_from_options(
     united = united.with_targets({table: parse_target(text) for table, text in targets.items()})
     return with_listed_basis_choices(
         with_other_target(united, for_others),
-        [basis_choice_from_text(domain, text, _custom_basis_of) for text in basis],
+        [basis_choice_from_text(known, text, _custom_basis_of) for text in basis],
     )
 
 

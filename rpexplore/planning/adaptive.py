@@ -476,7 +476,7 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     The privacy cost is taken as stated: `verification` holds it against a recomputation.
     """
     check_keys(content, _KEYS, "the adaptive rounds")
-    domain = Domain.from_schema(content["domain"]).with_levels
+    domain = Domain.from_schema(content["domain"])
     rounds = list_of(content, "rounds")
     if not 1 <= len(rounds) <= _MOST_ROUNDS:
         raise PlanError(f"there must be 1 to {_MOST_ROUNDS:,} rounds, got {len(rounds):,}.")

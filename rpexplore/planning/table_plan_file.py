@@ -288,7 +288,9 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     keys_there = [key for key in _KEYS if has_levels or key not in _OF_LEVELS]
     check_keys(content, keys_there, "the tables")
     check_keys(content["certificate"], _CERTIFICATE_KEYS, "the certificate")
-    domain = Domain.from_schema(content["domain"]).with_levels
+    domain = Domain.from_schema(content["domain"])
+    if not _is_of_columns(content, len(domain)):
+        domain = domain.with_levels
     classes = columns(content, "classes", _CLASS_KEYS)
     workload, class_index = _workload(content, domain, classes)
     if has_levels != workload.has_levels:
@@ -338,6 +340,13 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
         "certificate": certificate,
         "version": version,
     }
+
+
+def _is_of_columns(content: dict[str, Any], n_columns: int) -> bool:
+    """Whether no table has a number behind those of the attributes: that of a level."""
+    listed = (row[0] for row in list_of(content, "tables") if isinstance(row, list) and row)
+    numbers = (number for own in listed if isinstance(own, list) for number in own)
+    return not any(type(number) is int and number >= n_columns for number in numbers)
 
 
 def _with_stated_prices(closure: Closure, prices: np.ndarray) -> Closure:

@@ -461,8 +461,10 @@ def _write_estimates(estimates: Estimates, folder: Path) -> None:
 
 def _read_estimates(folder: Path, sources: tuple[MeasurementSource, ...]) -> Estimates:
     content = json.loads((folder / _ESTIMATES).read_text(encoding="utf-8"))
-    domain = Domain.from_schema(content["domain"]).with_levels
+    domain = Domain.from_schema(content["domain"])
     residuals = content["residuals"]
+    if not all(name in domain for residual in residuals for name in residual["attributes"]):
+        domain = domain.with_levels
     subsets = [domain.positions(residual["attributes"]) for residual in residuals]
     shapes = [tuple(domain.sizes[list(subset)].tolist()) for subset in subsets]
     arrays = read_arrays(folder / _CONTRIBUTIONS, "contribution", shapes, np.float64)

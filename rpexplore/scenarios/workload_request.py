@@ -139,7 +139,10 @@ class WorkloadRequest:
 
         Raises `WorkloadError` or `DomainError` where the request does not fit the domain.
         """
-        workload = self.with_bases(self._tables(domain))
+        workload = self._tables(domain)
+        if any(name not in workload.domain for table in self.named for name in table):
+            workload = workload.with_levels()  # for settings of tables that are kept aside
+        workload = self.with_bases(workload)
         is_settled = not (self.groups or self.settings or self.smooth_weights)
         return workload if is_settled else self.settled(workload)
 

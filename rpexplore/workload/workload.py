@@ -94,6 +94,12 @@ def canonical_arrays(
     return arrays | {"bases": bases}
 
 
+def _knowing(domain: Domain, *names: AttributeSet | None) -> Domain:
+    """The domain, with the levels of its attributes if some of these names are of levels."""
+    stated = {one for own in names for one in ([own] if isinstance(own, str) else own or ())}
+    return domain if all(name in domain for name in stated) else domain.with_levels
+
+
 def _refuse_two_levels(domain: Domain, members: np.ndarray) -> None:
     """Raise `WorkloadError` for a table that has an attribute at two of its levels."""
     if domain.n_columns == len(domain):
@@ -300,11 +306,6 @@ class Workload:
     required: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
 
     def __post_init__(self) -> None:
-        # Of all attributes and their levels, so that tables of one codebook can be united.
-        known = self.domain.with_levels
-        if len(self.bases) == len(self.domain) < len(known):
-            object.__setattr__(self, "bases", (*self.bases, *[()] * len(known))[: len(known)])
-        object.__setattr__(self, "domain", known)
         given = {part.name: getattr(self, part.name) for part in fields(self)}
         for name, value in canonical_arrays(**given).items():
             object.__setattr__(self, name, value)
@@ -329,7 +330,7 @@ class Workload:
             cells: The most cells that a table may have; None: any number.
         """
         check_order(domain, order)
-        domain, orders = domain.with_levels, range(order, order + 1)
+        domain, orders = _knowing(domain, only, containing), range(order, order + 1)
         sets = attribute_sets(domain, orders, only=only, containing=containing, cells=cells)
         return cls(domain, sets, **setting_arrays(len(sets)))
 
@@ -345,7 +346,7 @@ class Workload:
     ) -> "Workload":
         """The total and all tables up to `order`-way, narrowed as by `all_of_order`."""
         check_order(domain, order)
-        domain, orders = domain.with_levels, range(order + 1)
+        domain, orders = _knowing(domain, only, containing), range(order + 1)
         sets = attribute_sets(domain, orders, only=only, containing=containing, cells=cells)
         return cls(domain, sets, **setting_arrays(len(sets)))
 
@@ -359,7 +360,7 @@ class Workload:
         containing: AttributeSet = (),
     ) -> "Workload":
         """All tables of at most `cells` cells, the total among them; narrowed as `all_of_order`."""
-        orders, domain = range(domain.n_columns + 1), domain.with_levels
+        orders, domain = range(domain.n_columns + 1), _knowing(domain, only, containing)
         sets = attribute_sets(domain, orders, only=only, containing=containing, cells=cells)
         return cls(domain, sets, **setting_arrays(len(sets)))
 
@@ -379,13 +380,16 @@ class Workload:
         and `required` go along with `tables`. A target that is a number is a standard error; if
         one is required it says itself, unless `required` does.
         """
-        domain = domain.with_levels
+        tables = [[table] if isinstance(table, str) else list(table) for table in tables]
+        domain = _knowing(domain, *tables)
         sets = [domain.positions(table) for table in tables]
         refuse_too_many(len(sets))
         return cls(domain, padded(sets), **setting_arrays(len(sets), weights, targets, required))
 
     def __or__(self, workload: "Workload") -> "Workload":
         """The union; a table in both is refused, since its weight would be ambiguous."""
+        if len(self.domain) != len(workload.domain):  # of one codebook, with and without levels
+            return self.with_levels() | workload.with_levels()
         if self.domain != workload.domain:
             raise WorkloadError("Only workloads over one domain can be united; these have two.")
         # Bases of the second come behind those of the first in their attributes' lists.
@@ -400,6 +404,17 @@ class Workload:
             stacked([self.basis_index, moved]),
             np.concatenate([self.required, workload.required]),
         )
+
+    def with_levels(self) -> "Workload":
+        """The same tables in the domain that has all levels; `WorkloadError` if it has none.
+
+        Workloads know levels only where a table is at one.
+        """
+        known = self.domain.with_levels
+        if known == self.domain and self.domain.n_columns == len(known):
+            raise WorkloadError("Only workloads over one domain can be united; these have two.")
+        more = ((),) * (len(known) - len(self.domain))
+        return replace(self, domain=known, bases=(*self.bases, *more))
 
     def with_bases(
         self, bases: Mapping[str, Basis], *, tables: Iterable[AttributeSet] | None = None

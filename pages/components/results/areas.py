@@ -60,7 +60,7 @@ def browse_areas(results: AreaResults) -> Publication:
         st.info("There is no table for these areas; look at those of another level.")
         return Publication()
     study = current().areas
-    is_of_scenario = study is not None and study.domain.with_levels == results.plan.domain
+    is_of_scenario = study is not None and study.domain == results.plan.domain
     noun = current().record_noun if is_of_scenario else "records"
     attributes = (*([tables.axis] if tables.axis else []), *table)
     publication = browse_table(tables, attributes, noun)

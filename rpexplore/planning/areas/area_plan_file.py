@@ -173,7 +173,7 @@ def fields_of_plan(content: dict[str, Any], version: str, folder: Path | None) -
     names = [text_of({"name": name}, "name") for name in levels["name"]]
     sizes = indices(levels["areas"], 2**31, "number of areas of a level").tolist()
     tree = tree_of_parquet(files.areas, names, sizes)
-    domain = Domain.from_schema(content["domain"]).with_levels
+    domain = Domain.from_schema(content["domain"])
     stated = columns(content, "workloads", ("areas", "tables"))
     bases = bases_from_json(content, domain)
     workloads = [
