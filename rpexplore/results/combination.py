@@ -331,6 +331,8 @@ def load_combined(folder: str | Path) -> Any:
             kind: [every[number - 1] for number in manifest[_PARTS][kind] if number > 0]
             for kind in manifest.get(_PARTS, ())
         } or {"tables": every}
+        if any(len(set(numbers)) < len(numbers) for numbers in of_parts.values()):
+            raise KeyError  # one that counts twice would claim more accuracy than there is
         parts: list[Any] = []
         files: dict[str, Any] = {}
         if "tables" in of_parts:
