@@ -80,6 +80,9 @@ def test_every_part_is_combined_with_its_like(released):
     released.done("publish", "made", "--out", "export")
     released.done("workbook", "made", "--out", "made.xlsx")
     assert "did you mean 'women'?" in released.refused("answer", "made", "wimen")
+    in_areas = ("--nonnegative", "--round", "--in-areas", "--out", "areas")
+    released.done("postprocess", "made", *in_areas)
+    released.done("publish", "areas", "--out", "areas-export")
     for made in (
         ("postprocess", "made", "--nonnegative", "--out", "whole"),
         ("synthesize", "made", "--out", "people"),
