@@ -153,7 +153,8 @@ class Plan:
                         f"{attribute.name!r}; plan them from one codebook."
                     )
             impossible |= dict.fromkeys(part.domain.impossible)
-        return Domain(tuple(attributes.values()), tuple(impossible))
+        levels_last = sorted(attributes.values(), key=lambda attribute: bool(attribute.of))
+        return Domain(tuple(levels_last), tuple(impossible))
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -92,9 +92,13 @@ class AreaResults(PartReader):
         return self.is_biased
 
     @property
+    def contents(self) -> str:
+        return self.plan.contents if self.whole is None else "whole counts of areas"
+
+    @property
     def label(self) -> str:
         """How the tables came about, in words that go with them."""
-        return super().label if self.whole is None else LABEL
+        return self.release.label if self.whole is None else LABEL
 
     @property
     def manifest(self) -> Mapping[str, Any]:
@@ -102,7 +106,7 @@ class AreaResults(PartReader):
 
     @property
     def made_of(self) -> Sequence[MeasurementSource]:
-        return () if self.whole is None else sources_of(self.release)
+        return self.release.made_of if self.whole is None else sources_of(self.release)
 
     @property
     def area_levels(self) -> Sequence[str]:

@@ -243,7 +243,7 @@ _NOUN = "combined results"
 _FACTS = (
     "finished", "label", "privacy_unit", "guarantee", *SPENT,
 )  # fmt: skip
-_PARTS = "parts"
+PARTS = "parts"
 _ESTIMATES, _CONTRIBUTIONS = "estimates.json", "contributions.parquet"
 
 
@@ -321,16 +321,18 @@ def load_combined(folder: str | Path) -> Any:
     Raises `ReleaseError` if it is not one or a file was changed.
     """
     folder = Path(folder)
-    facts = (*_FACTS, *({_PARTS} & read_manifest(folder).keys()))
+    facts = (*_FACTS, *({PARTS} & read_manifest(folder).keys()))
     manifest = checked_folder(folder, KIND, _NOUN, facts)
     try:
         listed = {entry["path"] for entry in manifest["files"]}
         sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
         every = list(range(1, len(sources) + 1))
         of_parts = {
-            kind: [every[number - 1] for number in manifest[_PARTS][kind] if number > 0]
-            for kind in manifest.get(_PARTS, ())
+            kind: [every[number - 1] for number in manifest[PARTS][kind] if number > 0]
+            for kind in manifest.get(PARTS, ())
         } or {"tables": every}
+        if any(len(set(numbers)) < len(numbers) for numbers in of_parts.values()):
+            raise KeyError  # one that counts twice would claim more accuracy than there is
         parts: list[Any] = []
         files: dict[str, Any] = {}
         if "tables" in of_parts:
@@ -353,7 +355,7 @@ def load_combined(folder: str | Path) -> Any:
             parts.append(_MAKERS[kind](of_kind, folder / kind))
             files |= {in_release(kind, path): a for path, a in parts[-1].files().items()}
         combined = parts[0]
-        if _PARTS in manifest:
+        if PARTS in manifest:
             combined = CombinedRelease(tuple(parts), tuple(sources), folder, manifest)
         facts = {**_facts_of(combined), **facts_as_worded(manifest)}
         facts["label"] = text_of(manifest, "label")
@@ -429,7 +431,7 @@ def _facts_of(combined: Estimates | CombinedRelease) -> dict[str, Any]:
         "privacy_unit": combined.spent.unit,
         "guarantee": combined.guarantee,
         **facts_of_sources(combined.sources),
-        **({} if list(of_parts) == ["tables"] else {_PARTS: of_parts}),
+        **({} if list(of_parts) == ["tables"] else {PARTS: of_parts}),
     }
 
 

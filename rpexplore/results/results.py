@@ -5,16 +5,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from rpexplore.common.text import joined
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.finished_release import FORMAT as RELEASE
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.items import PartReader
-from rpexplore.releases.manifest import manifest_sha256, read_manifest
+from rpexplore.releases.manifest import MANIFEST, manifest_sha256, read_manifest
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.area_results import AreaResults, AreaTables
 from rpexplore.results.combination import KIND as COMBINED
-from rpexplore.results.combination import load_combined, load_unbiased
+from rpexplore.results.combination import PARTS, load_combined, load_unbiased
 from rpexplore.results.estimates.area_counts import KIND as WHOLE_AREA_COUNTS
 from rpexplore.results.estimates.area_counts import AreaCounts
 from rpexplore.results.processed_tables import KIND as PROCESSED
@@ -70,27 +71,39 @@ def load_area_results(folder: str | Path, others: Iterable[Path] = ()) -> AreaRe
     whole = AreaCounts.load(folder)
     sources = whole.manifest["sources"]
     beside = [folder.parent / source["name"] for source in sources]
-    release = source_folder(sources, [*beside, *others])
+    # Combined results have a name that no source knows.
+    beside += sorted(path.parent for path in folder.parent.glob(f"*/{MANIFEST}"))
+    release = source_folder(sources, [*beside, *others], "areas")
     if release is None:
+        names = joined([repr(source["name"]) for source in sources])
+        origin = "release" if len(sources) == 1 else "folder of combined results"
         raise ReleaseError(
-            f"The whole counts in {str(folder)!r} need the release that they were made of, "
-            f"{sources[0]['name']!r}, which holds the areas; put its folder beside them."
+            f"The whole counts in {str(folder)!r} need the {origin} that they were made of "
+            f"({names}), which holds the areas; put its folder beside them."
         )
     return AreaResults(load_any_results(release).area_tables(), whole)
 
 
-def source_folder(sources: Sequence[Mapping[str, Any]], folders: Iterable[Path]) -> Path | None:
+def source_folder(
+    sources: Sequence[Mapping[str, Any]], folders: Iterable[Path], kind: str = "tables"
+) -> Path | None:
     """The first of some folders that holds what other tables or records were made of, or None.
 
     sources: as the manifest of what was made lists them
+    kind: of the part that it was made of
     """
     sources = list(sources)
     for folder in folders:
-        with suppress(OSError, ReleaseError):
+        with suppress(OSError, ReleaseError, LookupError, TypeError):
             if [source["sha256"] for source in sources] == [manifest_sha256(folder)]:
                 return folder
             manifest = read_manifest(folder)
-            if manifest.get("format") == COMBINED[0] and manifest.get("sources") == sources:
+            if manifest.get("format") != COMBINED[0]:
+                continue
+            own = manifest["sources"]
+            if PARTS in manifest:
+                own = [own[number - 1] for number in manifest[PARTS][kind]]
+            if own == sources:
                 return folder
     return None
 

@@ -31,6 +31,7 @@ from rpexplore.scenarios.project import Project, content_of, project_of_file
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.query_list import QueryList
 from tests.attacks.malformed import edited, flipped
+from tests.releases.parts_plan import plan_of, records
 
 NIGHTLY = os.environ.get("RPEXPLORE_TEST_PROFILE") == "nightly"
 FLIPS = 1500 if NIGHTLY else 100
@@ -42,6 +43,7 @@ LOADED: dict[str, Callable[[Path], object]] = {
     "release": TableRelease.load,
     "queries": QueryRelease.load,
     "combined": load_combined,
+    "combined parts": load_combined,
     "processed": ProcessedTables.load,
     "synthetic": SyntheticRecords.load,
     "smooth": ProcessedTables.load,
@@ -103,6 +105,17 @@ def folders(tmp_path_factory) -> Path:
     queries = query_plan(QUERIES, budget=rp.Budget(rho="1/2"))
     rp.release(queries, folder / "records.csv", folder / "queries")
     write_combined(combine(tables), folder / "combined")
+    runs = [
+        rp.release(
+            plan_of(("areas", "counts")),
+            records(20),
+            folder / name,
+            name="records",
+            ledger=folder / "ledger.sqlite",
+        )
+        for name in ("first", "second")
+    ]
+    write_combined(combine(*runs), folder / "combined parts")
     postprocess(tables, folder / "processed", method="nonnegative")
     synthesize(tables, folder / "synthetic", rows=20, never=[{"a": "0", "b": "0"}])
     postprocess(tables, folder / "smooth", method="smooth", rounded=True)

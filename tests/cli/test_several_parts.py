@@ -47,6 +47,7 @@ def test_areas_are_processed_beside_tables_without_known_totals(released):
     both = ("--nonnegative", "--round", "--in-areas")
     assert released.json("postprocess", "out", *both, "--out", "whole")["known_totals"] == 0
     assert "town" in Path("whole/README.md").read_text("utf-8")
+    assert "'whole' holds whole counts of areas" in released.refused("answer", "whole", "sex=F")
     refused = released.refused("postprocess", "made", *both, "--out", "more")
     assert "--in-areas goes with a release of tables in areas" in refused
 
@@ -79,6 +80,9 @@ def test_every_part_is_combined_with_its_like(released):
     released.done("publish", "made", "--out", "export")
     released.done("workbook", "made", "--out", "made.xlsx")
     assert "did you mean 'women'?" in released.refused("answer", "made", "wimen")
+    in_areas = ("--nonnegative", "--round", "--in-areas", "--out", "areas")
+    released.done("postprocess", "made", *in_areas)
+    released.done("publish", "areas", "--out", "areas-export")
     for made in (
         ("postprocess", "made", "--nonnegative", "--out", "whole"),
         ("synthesize", "made", "--out", "people"),

@@ -460,3 +460,13 @@ def test_what_is_said_of_each_part_is_said_of_it_alone():
     assert "Adaptive tables: the tables are adaptive estimates, which are biased" in plan.guarantee
     assert plan.guarantee.count("not only for an ideal") == 1
     assert f"{AREAS.n_tables} tables in areas" in plan.summary
+
+
+def test_counts_of_another_attribute_go_with_tables_at_a_level():
+    halves = (("North",), ("North",), ("South",))
+    region = rp.Attribute("region", rp.Categories(tuple("abc")), groups=halves)
+    domain = rp.Domain((region,)).with_levels
+    jobs = rp.QueryList(rp.Domain.from_sizes({"job": 2}), [[0, 1]], ("jobs",), [5])
+    tables = rp.Workload.of(domain, [domain.names[1:]])
+    plan = rp.plan(rp.Request(tables=tables, counts=jobs, budget=rp.Budget(rho=1)))
+    assert plan.domain.names == ("region", "job", "region@groups")

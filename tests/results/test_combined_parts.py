@@ -11,7 +11,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.counts import query_plan
 from rpexplore.releases.release import release
-from rpexplore.results.area_results import sums_of_areas
+from rpexplore.results.area_results import AreaResults, sums_of_areas
 from rpexplore.results.combination import combine, load_combined, write_combined
 from rpexplore.workload.query_list import QueryList
 from tests.releases.area_plans import BOTH, OTHERS, RECORDS, SEXES, TOTAL, TREE, asked
@@ -124,6 +124,7 @@ def test_areas_are_generalised_least_squares(in_areas, tmp_path):
         variances = np.einsum("ij,jk,ik->i", queries, inverse, queries)
         np.testing.assert_allclose(table["standard_error"] ** 2, variances, rtol=1e-7)
     assert len(sums_of_areas(areas, {"all": [0]})) == 1
+    assert "combined by inverse variance from 2 releases" in AreaResults(areas).of_area(1).label
 
 
 def integer_residual(sizes, attributes):
