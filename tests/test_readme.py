@@ -294,7 +294,7 @@ def test_the_codebook_is_one():
     text = sections("docs/codebook-files.md")["Codebooks"]
     (codebook,) = re.findall(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     domain = rp.Domain.parse(codebook, "codebook.json")
-    assert domain.sizes.tolist() == [2, 20, 3]
+    assert domain.sizes.tolist() == [2, 20, 3, 12]
     assert len(domain.impossible) == 1
 
 
