@@ -24,7 +24,7 @@ from rpexplore.errors import ApprovalError, DataError, LedgerError, ReleaseError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.approvals import check_approvals
 from rpexplore.releases.charged_run import booked_run
-from rpexplore.releases.ledger import account
+from rpexplore.releases.ledger import chain
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger.ledger_database import LedgerDatabase
 from rpexplore.releases.ledger.overlaps import remembered_ledgers
@@ -275,7 +275,7 @@ def replaced(named: Path) -> None:
 def emptied(named: Path) -> None:
     with sqlite3.connect(named) as connection:
         connection.execute("DELETE FROM events")
-        connection.execute("UPDATE last SET n_events = 0, digest = ?", [account.START])
+        connection.execute("UPDATE last SET n_events = 0, digest = ?", [chain.START])
     connection.close()
 
 
@@ -712,14 +712,14 @@ def test_a_merge_that_was_stopped_is_made_again(folder, tmp_path, monkeypatch):
     named.parent.mkdir()
     release(PLAN, data, tmp_path / "out", ledger=other)
     with monkeypatch.context() as patch:
-        add = account.LedgerTransaction.add
+        add = chain.LedgerTransaction.add
 
         def stopped(events, kind, content):
             if kind == "closed":
                 raise KeyboardInterrupt
             return add(events, kind, content)
 
-        patch.setattr(account.LedgerTransaction, "add", stopped)
+        patch.setattr(chain.LedgerTransaction, "add", stopped)
         with pytest.raises(KeyboardInterrupt):
             Ledger(named).merge(Ledger(other))
     for ledger in (named, other):

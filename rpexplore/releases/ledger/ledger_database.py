@@ -14,12 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from rpexplore.common.installation import require
 from rpexplore.data.engines.connections import UNREACHABLE, Connection, connection_named
 from rpexplore.errors import DataError, LedgerError, MissingExtraError
-from rpexplore.releases.ledger.account import (
-    Event,
-    EventChain,
-    LedgerTransaction,
-    refuse_unkept,
-)
+from rpexplore.releases.ledger.account import Event
+from rpexplore.releases.ledger.chain import EventChain, LedgerTransaction, refuse_unkept
 
 if TYPE_CHECKING:
     import sqlalchemy

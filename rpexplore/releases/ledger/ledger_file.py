@@ -11,13 +11,8 @@ from functools import cache
 from pathlib import Path
 
 from rpexplore.errors import LedgerError
-from rpexplore.releases.ledger.account import (
-    START,
-    Event,
-    EventChain,
-    LedgerTransaction,
-    refuse_unkept,
-)
+from rpexplore.releases.ledger.account import Event
+from rpexplore.releases.ledger.chain import START, EventChain, LedgerTransaction, refuse_unkept
 
 _APPLICATION_ID, _VERSION = 0x72706C64, 1  # "rpld"
 # https://www.sqlite.org/fileformat.html: where the header has them, four bytes each

@@ -20,12 +20,12 @@ from rpexplore.releases.approvals import ApprovalDemand
 from rpexplore.releases.ledger.account import (
     Account,
     Event,
-    LedgerTransaction,
     bounds_of,
     closed_into,
     ledger_id,
     ledger_ids,
 )
+from rpexplore.releases.ledger.chain import LedgerTransaction
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, note_of, user_name
 from rpexplore.releases.ledger.overlaps import (
     homes,
