@@ -1,7 +1,7 @@
 """The ledger: what was spent on each dataset, booked before noise is drawn.
 
-In reading order: `account` (events, each chained to the one before, and what they say of a
-dataset), `ledger` (booking, and where it is kept: `ledger_file`, `ledger_database` with
+In reading order: `account` (events, and what they say of a dataset), `chain` (each event chained
+to the one before), `ledger` (booking, and where it is kept: `ledger_file`, `ledger_database` with
 `ledger_tables`), `overlaps` (one account for the same records).
 
 Imports what `releases` may import.

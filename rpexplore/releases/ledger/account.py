@@ -1,15 +1,13 @@
 """Account: what a ledger's chain of events says of a dataset, and what its limit allows."""
 
-import hashlib
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rpexplore.common.json_fields import check_keys, dumps, loads, refusing
+from rpexplore.common.json_fields import check_keys, loads
 from rpexplore.common.numbers import exact_fraction, exact_text
 from rpexplore.data.source import own_names, place_in_name
 from rpexplore.errors import LedgerError
@@ -85,8 +83,12 @@ def ledger_id(events: Sequence[Event]) -> str:
 
 def ledger_ids(events: Sequence[Event]) -> frozenset[str]:
     """Its own identity, and those of all ledgers that were merged into it; none without events."""
-    merged = {event.content["ledger_id"] for event in events if event.kind == "merged"}
-    return frozenset(filter(None, {ledger_id(events), *merged}))
+    return frozenset(filter(None, {ledger_id(events), *merged_ids(events)}))
+
+
+def merged_ids(events: Sequence[Event]) -> frozenset[str]:
+    """The identities of ledgers that were merged into it; its own where one was a copy of it."""
+    return frozenset(event.content["ledger_id"] for event in events if event.kind == "merged")
 
 
 def closed_into(events: Sequence[Event]) -> "Elsewhere | None":
@@ -127,7 +129,7 @@ def checked(event: Event) -> Event:
 
 
 @lru_cache(maxsize=_MOST_KEPT)
-def _checked_content(kind: str, text: str) -> Mapping[str, Any]:
+def checked_content(kind: str, text: str) -> Mapping[str, Any]:
     """What an event of this kind holds by its text; a release reads a ledger several times."""
     return checked(Event(0, kind, loads(text))).content
 
@@ -454,102 +456,3 @@ def check_limit(
             f"{for_unit(limit, 'down')}{account.limit_source}; plan with a smaller "
             f"budget. {_HOW_TO_CHANGE}"
         )
-
-
-# ---- The chain of a ledger's events: each has a digest of itself and of the digest before.
-#
-# One more row holds how many there are, and the last digest. An event that was edited, removed or
-# added otherwise is noticed at the next look: nothing is read from such a ledger. (Who means to
-# forge can compute digests. The chain is against damage and mending by hand.)
-
-
-START = hashlib.sha256(b"rpexplore ledger").hexdigest()
-
-
-class EventChain:
-    """The events of a ledger, and the last digest.
-
-    Raises `LedgerError` if the chain is broken, or if an event is none of this program's.
-    """
-
-    def __init__(
-        self, ledger: str, rows: Iterable[Sequence[Any]], last: Sequence[Sequence[Any]]
-    ) -> None:
-        """Check all rows.
-
-        Args:
-            ledger: What it is called in errors.
-            rows: Number, kind, content and digest of each event, in their order.
-            last: The row with the number of events and the last digest; there must be one.
-        """
-        self.events: list[Event] = []
-        self.digest = START
-        for number, kind, text, stated in rows:
-            digest = digest_of(self.digest, str(kind), str(text))
-            if number != len(self.events) + 1 or digest != stated:
-                break
-            with refusing(LedgerError, f"Entry {number} of the ledger {ledger!r} cannot be read"):
-                self.events.append(Event(number, kind, _checked_content(kind, text), digest))
-            self.digest = digest
-        else:
-            if [tuple(row) for row in last] == [(len(self.events), self.digest)]:
-                return
-        raise LedgerError(
-            f"The ledger {ledger!r} cannot be used: entry {len(self.events) + 1} is missing or "
-            "damaged, or was changed by something else than this program. Restore it from a copy; "
-            "what was spent is not known without it."
-        )
-
-
-Row = tuple[int, str, str, str]
-"""An event as it is kept: number, kind, content, digest."""
-
-
-class LedgerTransaction(ABC):
-    """The events of a ledger while nobody else can add one; what is added is there afterwards.
-
-    added  the rows of what was added so far
-    """
-
-    def __init__(self, chain: EventChain) -> None:
-        self.events, self._digest = chain.events, chain.digest
-        self.added: list[Row] = []
-
-    def add(self, kind: str, content: Mapping[str, Any]) -> int:
-        """Add an event, and return its number; raises `LedgerError` if the ledger is closed."""
-        into = closed_into(self.events)
-        if into is not None and kind != "elsewhere":
-            raise LedgerError(
-                f"Nothing is booked in this ledger any more, because it was merged into "
-                f"{into.name!r}; use that one (--ledger)."
-            )
-        text = dumps(content)
-        self._digest = digest_of(self._digest, kind, text)
-        event = Event(len(self.events) + 1, kind, content, self._digest)
-        self.added.append((event.id, kind, text, self._digest))
-        self._append(*self.added[-1])
-        self.events.append(event)
-        return event.id
-
-    @abstractmethod
-    def _append(self, number: int, kind: str, text: str, digest: str) -> None:
-        """Write a row behind the others, and the last one's number and digest."""
-
-
-def refuse_unkept(ledger: str, added: Sequence[Row], found: Sequence[Row]) -> None:
-    """Raise `LedgerError` unless a ledger holds what was added, as it was written.
-
-    A trigger or a rule can swallow or change what is entered, and another file can have taken the
-    place of the ledger: a commit that succeeds says nothing of that.
-    """
-    if list(added) != list(found):
-        raise LedgerError(
-            f"The ledger {ledger!r} has not kept what was entered: something else than this "
-            "program changes or removes its entries. Restore it from a copy, or have whoever "
-            "looks after it find out what that is."
-        )
-
-
-def digest_of(before: str, kind: str, text: str) -> str:
-    """The digest of an event behind one with the digest `before`."""
-    return hashlib.sha256(f"{before}\n{kind}\n{text}".encode()).hexdigest()

@@ -25,12 +25,12 @@ from rpexplore.releases.ledger.account import (
     Event,
     KnownBounds,
     LedgerEntry,
-    LedgerTransaction,
     account_of_names,
     check_limit,
     ledger_id,
     ledger_ids,
 )
+from rpexplore.releases.ledger.chain import LedgerTransaction
 from rpexplore.releases.ledger.ledger_database import ENGINE, LedgerDatabase
 from rpexplore.releases.ledger.ledger_file import LedgerFile
 from rpexplore.releases.manifest import now

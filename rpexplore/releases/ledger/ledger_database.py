@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from rpexplore.common.installation import require
 from rpexplore.data.engines.connections import UNREACHABLE, Connection, connection_named
 from rpexplore.errors import DataError, LedgerError, MissingExtraError
-from rpexplore.releases.ledger.account import (
-    Event,
+from rpexplore.releases.ledger.account import Event
+from rpexplore.releases.ledger.chain import (
     EventChain,
     LedgerTransaction,
+    note_end,
     refuse_unkept,
 )
 
@@ -147,6 +148,7 @@ class LedgerDatabase:
             if added:  # a trigger can wait for the commit
                 ledger_tables.begin_reading(server)
                 refuse_unkept(self.name, added, ledger_tables.kept(server, added))
+                note_end(self.name, transaction.end)
 
     def check_bookable(self, *, sets_limit: bool = False) -> None:
         """Raise `LedgerError` if the connection may not book, or not set a limit with it."""

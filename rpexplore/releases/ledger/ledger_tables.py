@@ -23,7 +23,8 @@ from rpexplore.data.engines.postgres_servers import CONNECT_DEFAULTS, OWN_NAMES
 from rpexplore.data.source import AT_MACHINE, HOLDS
 from rpexplore.errors import DataError
 from rpexplore.releases.approvals import MOST
-from rpexplore.releases.ledger.account import IN_APPROVAL, KINDS, START, Row
+from rpexplore.releases.ledger.account import IN_APPROVAL, KINDS
+from rpexplore.releases.ledger.chain import START, Row
 
 SCHEMA, VERSION = "rpexplore_ledger", 3
 READABLE = (1, 2, 3)

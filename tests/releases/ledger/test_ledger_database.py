@@ -491,13 +491,3 @@ def test_files_of_two_machines_are_two_datasets_unless_these_are_named_alike(
     ledger.book(data, PLAN, "out")
     monkeypatch.setattr(identity, lambda: "two")
     assert states(ledger, data) == ["started"] * 2
-
-
-def test_what_an_old_copy_leaves_out_is_not_noticed(ledger, data, postgres):
-    """docs/ledger.md says so: the chain of a copy is whole."""
-    ledger.book(data, PLAN, "out")
-    copied = postgres.run("SELECT digest FROM rpexplore_ledger.last")[0][0]
-    ledger.book(data, PLAN, "out")
-    tamper(ledger, postgres, "DELETE FROM events WHERE id = 2")
-    tamper(ledger, postgres, f"UPDATE last SET n_events = 1, digest = '{copied}'")
-    assert states(ledger, data) == ["started"]

@@ -33,8 +33,8 @@ LISTED = f"alice@x ssh-ed25519 {KEY}\n"
 def folder(tmp_path):
     folder = tmp_path / "survey" / "parts"
     folder.mkdir(parents=True)
-    for name in ("one.csv", "two.csv"):
-        (folder / name).write_text("a\n0\n1\n")
+    for records, name in enumerate(("one.csv", "two.csv")):
+        (folder / name).write_text(f"a\n{records}\n1\n")
     return folder
 
 
