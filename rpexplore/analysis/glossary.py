@@ -64,8 +64,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Cell": "One count of a table.",
         "Own count": "A count under a condition that you type, such as adults in the north, with a "
         "target of its own; also called a linear query.",
-        "Level of an attribute": "Groups of an attribute's values that a table has instead of the values, such as "
-        "five-year groups of ages: age@five-year.",
+        "Level of an attribute": "Groups of an attribute's values that a table has instead of the "
+        "values, such as five-year groups of ages: age@five-year.",
         "k-way": "Of k attributes. All tables up to 3-way are the total and every table of one, "
         "two or three attributes.",
         "Total": "The table of no attributes: the number of all records.",

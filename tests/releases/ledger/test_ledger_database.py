@@ -24,7 +24,7 @@ from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.release import release, resume
 from rpexplore.results.combination import ReleaseId, refuse_other_records
 from tests.data.engines.servers import Server, running_postgres
-from tests.support.ledgers import BOOKER, OWNER, database_ledger, tamper
+from tests.support.ledgers import BOOKER, OWNER, database_ledger
 
 PLAN = plan_tables(
     Workload.all_up_to(Domain.from_sizes({"a": 2}), 1),
