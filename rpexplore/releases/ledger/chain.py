@@ -73,7 +73,11 @@ class EventChain:
     """
 
     def __init__(
-        self, ledger: str, rows: Iterable[Sequence[Any]], last: Sequence[Sequence[Any]]
+        self,
+        ledger: str,
+        rows: Iterable[Sequence[Any]],
+        last: Sequence[Sequence[Any]],
+        seen: End | None,
     ) -> None:
         """Check all rows.
 
@@ -81,6 +85,7 @@ class EventChain:
             ledger: What it is called in errors.
             rows: Number, kind, content and digest of each event, in their order.
             last: The row with the number of events and the last digest; there must be one.
+            seen: `seen_end`, as it was before the rows were looked at: others may add some.
         """
         self.events: list[Event] = []
         self.digest = START
@@ -93,7 +98,7 @@ class EventChain:
             self.digest = digest
         else:
             if [tuple(row) for row in last] == [(len(self.events), self.digest)]:
-                self._refuse_cut_back(ledger)
+                self._refuse_cut_back(ledger, seen)
                 return
         raise LedgerError(
             f"The ledger {ledger!r} cannot be used: entry {len(self.events) + 1} is missing or "
@@ -101,14 +106,13 @@ class EventChain:
             "what was spent is not known without it."
         )
 
-    def _refuse_cut_back(self, ledger: str) -> None:
-        end = seen_end(ledger)
-        if end is None or end.ledger_id != ledger_id(self.events):  # or it is another ledger
+    def _refuse_cut_back(self, ledger: str, seen: End | None) -> None:
+        if seen is None or seen.ledger_id != ledger_id(self.events):  # or it is another ledger
             return
-        if not self.has(end.number, end.digest):
+        if not self.has(seen.number, seen.digest):
             raise LostEntriesError(
                 f"The ledger {ledger!r} cannot be used: it lacks entries that it had when you last "
-                f"added to it, as an old copy does (there were {end.number} entries). Bring it "
+                f"added to it, as an old copy does (there were {seen.number} entries). Bring it "
                 "back as it was. If that is lost for good, whoever answers for all records that "
                 "are charged in it gives the missing entries up: rpexplore ledger DATA --forget "
                 "LEDGER --ledger LEDGER, with its name for both."

@@ -18,10 +18,12 @@ from rpexplore.errors import LedgerError
 from rpexplore.releases.ledger.account import Event
 from rpexplore.releases.ledger.chain import (
     START,
+    End,
     EventChain,
     LedgerTransaction,
     note_end,
     refuse_unkept,
+    seen_end,
 )
 
 _APPLICATION_ID, _VERSION = 0x72706C64, 1  # "rpld"
@@ -70,9 +72,9 @@ class LedgerFile:
         """All events in their order; none if there is no ledger. Raises `LedgerError`."""
         if not self.path.exists():
             return []
-        with _opened(self.path) as (connection, end):
+        with _opened(self.path) as (connection, before):
             connection.execute("BEGIN")
-            return _chain(connection, self.path, end).events
+            return _chain(connection, self.path, before).events
 
     def settled_events(self) -> list[Event]:
         """As `read_events`: what a process had not written here ends with it."""
@@ -89,11 +91,11 @@ class LedgerFile:
                 _make(self.path)
             if self.path.stat().st_nlink > 1:  # somebody was killed before the draft was gone
                 _clear_drafts(self.path)
-        with _opened(self.path) as (connection, end):
+        with _opened(self.path) as (connection, before):
             # With less, the removal of the journal may be lost, which would take the entry back.
             connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("BEGIN IMMEDIATE")
-            transaction = _FileTransaction(connection, _chain(connection, self.path, end))
+            transaction = _FileTransaction(connection, _chain(connection, self.path, before))
             yield transaction
             connection.execute("COMMIT")
         if added := transaction.added:  # anew, by its path: the file can be another by now
@@ -163,13 +165,22 @@ def _clear_drafts(path: Path) -> None:
                 left.unlink()
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, tuple[int, str] | None]]:
-    """A connection that is closed at the end; what was not committed is not there then.
+@dataclass(frozen=True)
+class _Before:
+    """What is known of a ledger before it is opened.
 
-    And, if it is known, the number and the digest of the last event before anything that lies
-    beside the file was looked at.
+    seen  where it ended when this user last added to it
+    end   number and digest of the last event, if that can be told without what lies beside the file
     """
+
+    seen: End | None
+    end: tuple[int, str] | None
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, _Before]]:
+    """A connection that is closed at the end; what was not committed is not there then."""
+    seen = seen_end(str(path))
     with _one_thread, _refusing(path):
         is_wal = _check_header(path)
         _refuse_laid_beside(path)
@@ -183,7 +194,7 @@ def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, tuple[int, str] | 
         ) as opened:
             if is_wal:
                 _fold_back(opened, path)
-            yield opened, end
+            yield opened, _Before(seen, end)
 
 
 def _refuse_laid_beside(path: Path) -> None:
@@ -278,12 +289,10 @@ def _own_objects() -> frozenset[tuple[str, str, str]]:
         return frozenset(made.execute(_OBJECTS))
 
 
-def _chain(connection: sqlite3.Connection, path: Path, end: tuple[int, str] | None) -> EventChain:
+def _chain(connection: sqlite3.Connection, path: Path, before: _Before) -> EventChain:
     """The events; raises `LedgerError` if anything is there that this program does not make.
 
     A trigger could swallow what is booked, and a view could show what nobody booked.
-
-    end: an event that is there, by number and digest, unless entries were taken back just now
     """
     if others := set(connection.execute(_OBJECTS)) - _own_objects():
         kind, name = min((kind, name) for kind, name, _ in others)
@@ -294,8 +303,9 @@ def _chain(connection: sqlite3.Connection, path: Path, end: tuple[int, str] | No
     if connection.execute("PRAGMA journal_mode").fetchone() == ("wal",):  # since it was opened
         raise _wal_error(path)
     rows = connection.execute("SELECT * FROM events ORDER BY id")
-    chain = EventChain(str(path), rows, connection.execute("SELECT * FROM last").fetchall())
-    if end is not None and not chain.has(*end):
+    last = connection.execute("SELECT * FROM last").fetchall()
+    chain = EventChain(str(path), rows, last, before.seen)
+    if before.end is not None and not chain.has(*before.end):
         raise LedgerError(
             f"Entries were taken out of the ledger {str(path)!r} while it was opened, as by a file "
             "that somebody laid beside it. Restore it from a copy, and keep it in a folder that "

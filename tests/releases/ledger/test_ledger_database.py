@@ -491,3 +491,21 @@ def test_files_of_two_machines_are_two_datasets_unless_these_are_named_alike(
     ledger.book(data, PLAN, "out")
     monkeypatch.setattr(identity, lambda: "two")
     assert states(ledger, data) == ["started"] * 2
+
+
+def test_what_is_booked_while_somebody_looks_is_not_missed_in_what_they_see(
+    ledger, data, monkeypatch
+):
+    """They see the state in which their look began; the end that is remembered is later."""
+    ledger.book(data, PLAN, "out")
+    look = ledger_tables.rows
+
+    def look_and_book(server):
+        monkeypatch.setattr(ledger_tables, "rows", look)
+        seen = look(server)
+        ledger.book(data, PLAN, "out")
+        return seen
+
+    monkeypatch.setattr(ledger_tables, "rows", look_and_book)
+    assert states(ledger, data) == ["started"]
+    assert states(ledger, data) == ["started"] * 2
