@@ -69,6 +69,24 @@ def problem_with_owner(path: Path | int) -> str:
     return ""
 
 
+def may_write(user: int, status: os.stat_result, *, as_anybody: bool = True) -> bool:
+    """Whether a user, by number, may write to a file or folder of this status.
+
+    As its owner, as the administrator, or as a member of its group; as_anybody: or as everybody.
+    Rights beyond these (access control lists) are not seen.
+    """
+    if user in (0, status.st_uid) or (as_anybody and status.st_mode & stat.S_IWOTH):
+        return True
+    try:
+        from pwd import getpwuid
+
+        known = getpwuid(user)
+        groups = os.getgrouplist(known.pw_name, known.pw_gid)
+    except (ImportError, KeyError):  # Windows; a user without a name
+        return False
+    return bool(status.st_mode & stat.S_IWGRP) and status.st_gid in groups
+
+
 def write_whole(path: str | Path, content: str | bytes, *, mode: int = 0o666) -> None:
     """Write a file, a text as UTF-8, replacing what was there only when all of it is on disk.
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -24,14 +25,14 @@ from rpexplore.errors import ApprovalError, DataError, LedgerError, ReleaseError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.approvals import check_approvals
 from rpexplore.releases.charged_run import booked_run
-from rpexplore.releases.ledger import chain
+from rpexplore.releases.ledger import chain, ledger_file
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger.ledger_database import LedgerDatabase
-from rpexplore.releases.ledger.overlaps import remembered_ledgers
+from rpexplore.releases.ledger.overlaps import remember, remembered_ledgers
 from rpexplore.releases.release import release, resume
 from tests.cli.program import Program
 from tests.data.engines.servers import in_duckdb
-from tests.support.ledgers import OWNER, database_ledger
+from tests.support.ledgers import OWNER, database_ledger, tamper
 from tests.support.ssh_keys import public, requires_ssh_keygen, with_keys
 
 PLAN = plan_tables(
@@ -344,6 +345,49 @@ def test_an_old_copy_of_a_ledger_is_not_used_in_its_place(named, folder, tmp_pat
         release(PLAN, data, tmp_path / f"again{_}", ledger=named)
 
 
+@pytest.fixture
+def in_wal_mode(named, folder, tmp_path) -> Path:
+    """A ledger that another program has put into WAL mode; its second run is in the log alone."""
+    data, there = folder / "one.csv", tmp_path / "wal" / "ledger.sqlite"
+    there.parent.mkdir()
+    shutil.copy(named, tmp_path / "before.sqlite")
+    release(PLAN, data, tmp_path / "again", ledger=named)
+    shutil.copy(tmp_path / "before.sqlite", there)
+    with closing(sqlite3.connect(there, isolation_level=None)) as browser:
+        browser.execute("PRAGMA journal_mode = WAL")
+        browser.execute("ATTACH ? AS later", [str(named)])
+        browser.execute("INSERT INTO events SELECT * FROM later.events WHERE id > 2")
+        browser.execute("UPDATE last SET (n_events, digest) = (SELECT * FROM later.last)")
+        for suffix in ("", "-wal"):  # as it is when the browser is killed
+            shutil.copy(f"{there}{suffix}", tmp_path / f"killed.sqlite{suffix}")
+    return tmp_path / "killed.sqlite"
+
+
+def test_a_ledger_that_was_put_into_wal_mode_is_folded_back(in_wal_mode, folder, tmp_path):
+    assert len(Ledger(in_wal_mode).account(folder / "one.csv").entries) == 2
+    assert in_wal_mode.read_bytes()[18:20] == b"\1\1"  # no WAL, for whoever opens it
+    there = in_wal_mode.rename(tmp_path / "alone.sqlite")
+    assert len(Ledger(there).account(folder / "one.csv").entries) == 2
+
+
+def test_nothing_is_booked_in_a_log_beside_the_ledger(in_wal_mode, folder, monkeypatch):
+    data = folder / "one.csv"
+    with closing(sqlite3.connect(in_wal_mode, isolation_level=None)) as browser:
+        browser.execute("BEGIN")
+        browser.execute("SELECT * FROM last").fetchall()
+        for refused in (
+            lambda: Ledger(in_wal_mode).book(data, PLAN, "out"),
+            lambda: Ledger(in_wal_mode).account(data),
+        ):
+            with pytest.raises(LedgerError, match=r"has put it into WAL mode.*Close that program"):
+                refused()
+        # Also if it was put into it a moment ago.
+        monkeypatch.setattr(ledger_file, "_check_header", lambda _: False)
+        with pytest.raises(LedgerError, match="has put it into WAL mode"):
+            Ledger(in_wal_mode).book(data, PLAN, "out")
+        assert browser.execute("SELECT n_events FROM last").fetchone() == (4,)
+
+
 def test_a_database_that_is_another_one_is_not_begun_anew(folder, tmp_path, postgres, monkeypatch):
     ledger, data = database_ledger(postgres, monkeypatch), folder / "one.csv"
     release(PLAN, data, tmp_path / "out", ledger=ledger.name)
@@ -603,6 +647,125 @@ def test_each_kind_of_loss_is_given_up_by_a_command(
     assert Ledger.of(data).account(data).spent_record_rho == spent + PLAN.record_rho
 
 
+# --- ledgers that were cut back: the chain of what is left is whole
+
+
+@pytest.fixture(params=["beside", "named", "postgresql"])
+def book(request, folder, tmp_path, monkeypatch) -> Ledger:
+    """In which two runs of one.csv fit, and are charged."""
+    if request.param == "postgresql":
+        book = database_ledger(request.getfixturevalue("postgres"), monkeypatch)
+    else:
+        (tmp_path / "share").mkdir()
+        named = tmp_path / "share" / "ledger.sqlite"
+        book = Ledger(named) if request.param == "named" else Ledger.beside(folder / "one.csv")
+    for number in range(2):
+        release(PLAN, folder / "one.csv", tmp_path / f"{number}", ledger=book.name, limit_rho="1")
+    return book
+
+
+def cut_back(book: Ledger, request, n_left: int = 3) -> None:
+    """To its limit, and its first run with the end of that."""
+    server = request.getfixturevalue("postgres") if book.path is None else None
+    digest = book.store.read_events()[n_left - 1].digest
+    tamper(book, server, f"DELETE FROM events WHERE id > {n_left}")
+    tamper(book, server, f"UPDATE last SET n_events = {n_left}, digest = '{digest}'")
+
+
+def test_a_ledger_that_was_cut_back_is_refused_to_whoever_has_booked_there(
+    book, folder, tmp_path, request, monkeypatch
+):
+    data, other = folder / "one.csv", folder / "two.csv"
+    cut_back(book, request)
+    for refused in (
+        lambda: rp.dry_run(PLAN, data, tmp_path / "again"),
+        lambda: release(PLAN, data, tmp_path / "again"),
+        lambda: release(PLAN, data, tmp_path / "again", ledger=book.name),
+        lambda: release(PLAN, other, tmp_path / "again", ledger=book.name),
+        lambda: book.account(data),
+        lambda: book.set_limit(data, Fraction(9)),
+    ):
+        with pytest.raises(LedgerError, match=r"lacks entries .* \(there were 5 entries\)"):
+            refused()
+    # Who has not booked there knows nothing of it.
+    monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "another"))
+    assert len(book.account(data).entries) == 1
+
+
+def test_a_ledger_around_records_that_were_written_anew_is_missed_when_it_was_cut_back(
+    folder, tmp_path, request
+):
+    """By their number on the disk they are others, and no entry that is left has their path."""
+    data, around = folder / "one.csv", Ledger(tmp_path / FILENAME)
+    release(PLAN, folder / "two.csv", tmp_path / "0", ledger=around.name, limit_rho="1")
+    release(PLAN, data, tmp_path / "1", ledger=around.name)
+    (folder / FILENAME).unlink()
+    cut_back(around, request)
+    written_anew_then_its_folder(data, tmp_path)
+    with pytest.raises(LedgerError, match="lacks entries"):
+        release(PLAN, data, tmp_path / "again")
+
+
+def test_an_earlier_copy_is_not_taken_for_a_ledger_that_is_gone(named, folder, tmp_path):
+    data, copy = folder / "one.csv", tmp_path / "copy.sqlite"
+    shutil.copy(named, copy)
+    release(PLAN, data, tmp_path / "again", ledger=named)
+    there = named.rename(tmp_path / "moved.sqlite")
+    for ledger in (None, copy):
+        with pytest.raises(LedgerError, match=r"is gone, or empty|is an earlier copy, and lacks"):
+            release(PLAN, data, tmp_path / "third", ledger=ledger)
+    with pytest.raises(LedgerError, match=r"copy\.sqlite' is an earlier copy, and lacks entries"):
+        release(PLAN, data, tmp_path / "third", ledger=copy)
+    copy.unlink()
+    release(PLAN, data, tmp_path / "third", ledger=there)
+    assert n_runs(data) == 3
+
+
+def test_lost_entries_are_given_up_by_name_and_what_is_known_of_them_binds(
+    book, folder, tmp_path, request
+):
+    data = folder / "one.csv"
+    cut_back(book, request)
+    says = in_command(data, "--forget", book.name, "--ledger", book.name)
+    assert f"Lost    {book.name}, given up at" in says
+    account = book.account(data)
+    # Beside the records stands what was spent in another ledger, and nothing of the one there.
+    known = 2 if book != Ledger.beside(data) else 1
+    assert account.spent_record_rho == known * PLAN.record_rho
+    assert account.limit_record_rho == 1
+    if known == 2:
+        with pytest.raises(LedgerError, match="left of its budget limit"):
+            release(PLAN, data, tmp_path / "again")
+        book.set_limit(data, Fraction(3, 2))
+    release(PLAN, data, tmp_path / "again")
+    assert len(book.account(data).entries) == 2
+    cut_back(book, request)
+    with pytest.raises(LedgerError, match="lacks entries"):  # once more
+        release(PLAN, data, tmp_path / "third")
+
+
+def test_a_ledger_goes_on_where_nothing_is_known_of_the_entries_that_it_lost(
+    folder, tmp_path, request
+):
+    data, named = folder / "one.csv", tmp_path / "named.sqlite"
+    release(PLAN, folder / "two.csv", tmp_path / "other", ledger=named)
+    release(PLAN, data, tmp_path / "out", ledger=named)
+    (folder / FILENAME).unlink()
+    cut_back(Ledger(named), request, 2)
+    account = Ledger(named).forget(data, named)
+    assert (account.spent_record_rho, account.entries) == (0, ())
+    release(PLAN, data, tmp_path / "again")
+    assert len(Ledger(named).account(data).entries) == 1
+
+
+def test_what_cannot_be_given_up_stays_refused(book, folder, tmp_path, request):
+    cut_back(book, request)
+    with pytest.raises(DataError):
+        book.forget(tmp_path / "none.csv", book.name)
+    with pytest.raises(LedgerError, match="lacks entries"):
+        book.account(folder / "one.csv")
+
+
 # --- ledgers that are merged
 
 
@@ -704,6 +867,11 @@ def test_copies_of_a_ledger_that_went_on_apart_are_merged_once(folder, tmp_path)
     assert Ledger(named).merge(Ledger(copy)) == 1
     outputs = [Path(run.output).name for run in Ledger(named).account(data).entries]
     assert outputs == ["first", "second", "third"]
+    # Nobody misses what was booked in the copy when that is removed.
+    remember(Ledger(copy), Ledger(copy).id, frozenset(source_of(data).names(Path("/"))))
+    copy.unlink()
+    release(PLAN, data, tmp_path / "fourth")
+    assert len(Ledger(named).account(data).entries) == 4
 
 
 def test_a_merge_that_was_stopped_is_made_again(folder, tmp_path, monkeypatch):

@@ -7,6 +7,9 @@ only; in `make test-all` 80 of each kind of run on files, and 20 on each engine.
 
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,14 +140,42 @@ def test_killed_at_any_line_a_run_is_free_or_can_be_finished(
         assert states() == ["finished"], (point, charged)
         assert rp.Release.load(output)
         left = {path.name for path in folder.iterdir()} - before - {"release", FILENAME}
-        # A ledger that was being made is cleared away by the next one, after a minute; a folder of
-        # DuckDB's that nothing was put into, after a day.
+        # A folder of DuckDB's that nothing was put into is cleared away after a day.
         for name in left:
-            if name.startswith(".a.duckdb.") and name.endswith(".tmp"):
-                os.utime(folder / name, (0, 0))
-                data.columns()
-                assert not (folder / name).exists()
-            else:
-                assert name.startswith(f".{FILENAME}.new-")
+            assert name.startswith(".a.duckdb.")
+            assert name.endswith(".tmp")
+            os.utime(folder / name, (0, 0))
+            data.columns()
+            assert not (folder / name).exists()
         shutil.rmtree(folder)
     assert {"free", "started", "drawn"} <= seen or n_points < 6
+
+
+KILLED = """
+import os, signal, sys
+from rpexplore.planning.plan import Plan
+from rpexplore.releases.ledger.ledger import Ledger
+when, data, plan = sys.argv[1], sys.argv[2], Plan.load(sys.argv[3])
+link = os.link
+def killed(*arguments):
+    if when == "after":
+        link(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+os.link = killed
+Ledger.beside(data).book(data, plan, "out")
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_ledger_whose_maker_was_killed_is_cleared_of_its_draft_at_once(when, tmp_path):
+    """Before or after it had its name, at which nobody makes it once more."""
+    data, domain = records(tmp_path / "data"), rp.Domain.from_sizes({"age": 4})
+    tables = rp.Workload.all_up_to(domain, 1)
+    plan = rp.plan(rp.Request(tables=tables, budget=rp.Budget(rho=1)))
+    plan.save(tmp_path / "plan.json")
+    command = [sys.executable, "-c", KILLED, when, str(data), str(tmp_path / "plan.json")]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert (data.parent / FILENAME).exists() == (when == "after")
+    assert [path.name for path in data.parent.glob(f".{FILENAME}.new-*")]
+    rp.release(plan, data, tmp_path / "out")
+    assert {path.name for path in data.parent.iterdir()} == {data.name, FILENAME}

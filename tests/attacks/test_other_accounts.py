@@ -6,21 +6,29 @@ find: its unfinished folder, its folder of settings, its file of secrets.
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import rpexplore as rp
 from rpexplore.cli.serve import serve
-from rpexplore.common.files import home_folder
+from rpexplore.common.files import home_folder, may_write
 from rpexplore.data.engines.connections import connection_named, connection_names
-from rpexplore.errors import DataError, ReleaseError, RpexploreError
+from rpexplore.errors import DataError, LedgerError, ReleaseError, RpexploreError
 from rpexplore.planning.strategies import user_cache
 from rpexplore.releases import atomic_folder
 from rpexplore.releases.atomic_folder import new_folder, unfinished_folder
-from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.releases.ledger import ledger_file
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger.overlaps import remembered_ledgers
 from rpexplore.scenarios.autosave import Autosaves
 from tests.releases.table_plan import CSV, PLAN
+from tests.support.ledgers import journal_to
+
+NOBODY = 65534
+gives_away = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only the administrator can give a file to somebody else"
+)
 
 HOW = {
     "somebody else's": "it belongs to somebody else",
@@ -141,3 +149,112 @@ def test_a_folder_that_is_usually_open_to_a_group_is_closed_until_it_has_its_nam
     finally:
         os.umask(before)
     assert [*seen, (tmp_path / "out").stat().st_mode & 0o777] == [0o700, 0o775]
+
+
+# --- what lies beside a ledger, in a folder that anybody may write to
+
+
+@pytest.fixture
+def taken_back(data, tmp_path) -> tuple[Path, bytes]:
+    """A ledger whose limit is used up, and a journal that makes it what it was a run earlier."""
+    ledger = Ledger.beside(data).path
+    assert ledger is not None
+    rp.release(PLAN, data, tmp_path / "first", limit_rho=2 * PLAN.record_rho)
+    journal = journal_to(ledger.read_bytes())
+    rp.release(PLAN, data, tmp_path / "second")
+    data.parent.chmod(0o1777)
+    return ledger, journal
+
+
+@gives_away
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("kind", ["a file", "a link"])
+def test_nothing_that_somebody_else_lays_beside_a_ledger_is_played_back(
+    suffix, kind, taken_back, data, tmp_path
+):
+    ledger, journal = taken_back
+    before = ledger.read_bytes()
+    beside = ledger.with_name(ledger.name + suffix)
+    laid = tmp_path / "laid" if kind == "a link" else beside
+    laid.write_bytes(journal)
+    os.chown(laid, NOBODY, -1)
+    if kind == "a link":
+        beside.symlink_to(laid)
+        os.chown(beside, NOBODY, -1, follow_symlinks=False)
+    for refused in (
+        lambda: rp.dry_run(PLAN, data, tmp_path / "third"),
+        lambda: rp.release(PLAN, data, tmp_path / "third"),
+        lambda: Ledger(ledger).account(data),
+        lambda: Ledger(ledger).set_limit(data, None),
+    ):
+        with pytest.raises(LedgerError, match=f"{suffix}' beside it was put there by somebody"):
+            refused()
+    assert ledger.read_bytes() == before
+    beside.unlink()
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        rp.release(PLAN, data, tmp_path / "third")
+
+
+def test_what_a_writer_of_the_ledger_has_left_is_played_back(taken_back, data, monkeypatch):
+    """Theirs is the right to write to it anyway, and a run of theirs may have been killed."""
+    ledger, journal = taken_back
+    monkeypatch.setenv("RPEXPLORE_HOME", str(data.parent / "home of another"))
+    beside = ledger.with_name(f"{ledger.name}-journal")
+    beside.write_bytes(journal)
+    if os.geteuid() == 0:
+        ledger.chmod(0o666)
+        os.chown(beside, NOBODY, -1)
+    assert len(Ledger(ledger).account(data).entries) == 1
+
+
+def test_a_journal_that_appears_when_all_was_looked_at_is_noticed(
+    taken_back, data, tmp_path, monkeypatch
+):
+    ledger, journal = taken_back
+    monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "home of another"))
+    look = ledger_file._end_of_file_alone
+
+    def look_and_lay(path: Path):
+        seen = look(path)
+        ledger.with_name(f"{ledger.name}-journal").write_bytes(journal)
+        return seen
+
+    monkeypatch.setattr(ledger_file, "_end_of_file_alone", look_and_lay)
+    with pytest.raises(LedgerError, match=r"taken out of the ledger .* while it was opened"):
+        Ledger(ledger).account(data)
+
+
+def test_nobody_is_kept_from_making_a_ledger_by_what_lies_there(data, tmp_path):
+    """A draft that is old, and cannot be removed."""
+    draft = data.parent / f".{FILENAME}.new-a-1-1"
+    draft.mkdir()
+    os.utime(draft, (0, 0))
+    rp.release(PLAN, data, tmp_path / "out")
+    assert len(Ledger.beside(data).account(data).entries) == 1
+
+
+@pytest.mark.parametrize(
+    ("user", "mode", "groups", "may"),
+    [
+        (1000, 0o600, [], True),
+        (0, 0o600, [], True),
+        (1001, 0o644, [50], False),
+        (1001, 0o664, [50], True),
+        (1001, 0o664, [51], False),
+        (1001, 0o666, [51], True),
+        (1002, 0o664, None, False),
+    ],
+)
+def test_who_may_write_to_a_file(user, mode, groups, may, monkeypatch):
+    """Of user 1000 and group 50; None: of a user without a name."""
+
+    def known(number: int):
+        if groups is None:
+            raise KeyError
+        return SimpleNamespace(pw_name="name", pw_gid=number)
+
+    monkeypatch.setattr("pwd.getpwuid", known)
+    monkeypatch.setattr(os, "getgrouplist", lambda *_: groups)
+    status = os.stat_result((mode, 1, 1, 1, 1000, 50, 0, 0, 0, 0))
+    assert may_write(user, status) == may
+    assert may_write(user, status, as_anybody=False) == (may and not mode & 0o002)

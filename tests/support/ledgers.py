@@ -1,6 +1,7 @@
 """Ledgers for tests, in files and on a PostgreSQL server, and what somebody else does to them."""
 
 import sqlite3
+import struct
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,23 @@ def tamper(ledger: Ledger, server: Server | None, statement: str) -> None:
     server.run(
         "SET session_replication_role = replica", "SET search_path = rpexplore_ledger", statement
     )
+
+
+def journal_to(earlier: bytes) -> bytes:
+    """A rollback journal that makes a database of SQLite what it was earlier.
+
+    https://www.sqlite.org/fileformat.html, section 3: a header, then pages with their checksums.
+    """
+    page_size, sector, nonce = 4096, 512, 12345
+    n_pages = len(earlier) // page_size
+    header = bytes.fromhex("d9d505f920a163d7")
+    header += struct.pack(">5I", n_pages, nonce, n_pages, sector, page_size)
+    journal = header.ljust(sector, b"\0")
+    for number in range(n_pages):
+        page = earlier[number * page_size : (number + 1) * page_size]
+        checksum = (nonce + sum(page[page_size - 200 : 0 : -200])) % 2**32
+        journal += struct.pack(">I", number + 1) + page + struct.pack(">I", checksum)
+    return journal
 
 
 def version_1(server: Server) -> None:

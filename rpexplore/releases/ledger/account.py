@@ -83,8 +83,12 @@ def ledger_id(events: Sequence[Event]) -> str:
 
 def ledger_ids(events: Sequence[Event]) -> frozenset[str]:
     """Its own identity, and those of all ledgers that were merged into it; none without events."""
-    merged = {event.content["ledger_id"] for event in events if event.kind == "merged"}
-    return frozenset(filter(None, {ledger_id(events), *merged}))
+    return frozenset(filter(None, {ledger_id(events), *merged_ids(events)}))
+
+
+def merged_ids(events: Sequence[Event]) -> frozenset[str]:
+    """The identities of ledgers that were merged into it; its own where one was a copy of it."""
+    return frozenset(event.content["ledger_id"] for event in events if event.kind == "merged")
 
 
 def closed_into(events: Sequence[Event]) -> "Elsewhere | None":

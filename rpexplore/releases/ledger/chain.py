@@ -1,13 +1,59 @@
-"""The chain of a ledger's events, which shows what was edited, removed or added otherwise."""
+"""The chain of a ledger's events, which shows what was edited or lost; and where it ended."""
 
 import hashlib
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from rpexplore.common.files import home_folder, write_whole
 from rpexplore.common.json_fields import dumps, refusing
 from rpexplore.errors import LedgerError
-from rpexplore.releases.ledger.account import Event, checked_content, closed_into
+from rpexplore.releases.ledger.account import Event, checked_content, closed_into, ledger_id
+
+# ---- Where a ledger ended when this user last added to it. A ledger that was cut back, as an old
+# copy is, has a chain that is whole; whoever added what is missing knows better.
+
+
+@dataclass(frozen=True)
+class End:
+    """The last event of a ledger: which ledger it is, the event's number, and its digest."""
+
+    ledger_id: str
+    number: int
+    digest: str
+
+
+class LostEntriesError(LedgerError):
+    """A ledger lacks entries that it had when this user last added to it."""
+
+
+def seen_end(ledger: str) -> End | None:
+    """Where the ledger of this name ended when this user last added to it; None if not known."""
+    try:
+        return End(**json.loads(_file_of_end(ledger).read_bytes())["end"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def note_end(ledger: str, end: End | None) -> None:
+    """Remember where the ledger of this name ends; None: nothing of it."""
+    with suppress(OSError):  # a home that cannot be written to
+        file = _file_of_end(ledger)
+        if end is None:
+            file.unlink(missing_ok=True)
+            return
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(file, dumps({"ledger": ledger, "end": asdict(end)}), mode=0o600)
+
+
+def _file_of_end(ledger: str) -> Path:
+    name = hashlib.sha256(ledger.encode()).hexdigest()[:32]
+    return home_folder() / "ledgers" / f"{name}.json"
+
 
 # ---- The chain of a ledger's events: each has a digest of itself and of the digest before.
 #
@@ -22,11 +68,16 @@ START = hashlib.sha256(b"rpexplore ledger").hexdigest()
 class EventChain:
     """The events of a ledger, and the last digest.
 
-    Raises `LedgerError` if the chain is broken, or if an event is none of this program's.
+    Raises `LedgerError` if the chain is broken, or if an event is none of this program's, and
+    `LostEntriesError` if it lacks what this user has added.
     """
 
     def __init__(
-        self, ledger: str, rows: Iterable[Sequence[Any]], last: Sequence[Sequence[Any]]
+        self,
+        ledger: str,
+        rows: Iterable[Sequence[Any]],
+        last: Sequence[Sequence[Any]],
+        seen: End | None,
     ) -> None:
         """Check all rows.
 
@@ -34,6 +85,7 @@ class EventChain:
             ledger: What it is called in errors.
             rows: Number, kind, content and digest of each event, in their order.
             last: The row with the number of events and the last digest; there must be one.
+            seen: `seen_end`, as it was before the rows were looked at: others may add some.
         """
         self.events: list[Event] = []
         self.digest = START
@@ -46,11 +98,30 @@ class EventChain:
             self.digest = digest
         else:
             if [tuple(row) for row in last] == [(len(self.events), self.digest)]:
+                self._refuse_cut_back(ledger, seen)
                 return
         raise LedgerError(
             f"The ledger {ledger!r} cannot be used: entry {len(self.events) + 1} is missing or "
             "damaged, or was changed by something else than this program. Restore it from a copy; "
             "what was spent is not known without it."
+        )
+
+    def _refuse_cut_back(self, ledger: str, seen: End | None) -> None:
+        if seen is None or seen.ledger_id != ledger_id(self.events):  # or it is another ledger
+            return
+        if not self.has(seen.number, seen.digest):
+            raise LostEntriesError(
+                f"The ledger {ledger!r} cannot be used: it lacks entries that it had when you last "
+                f"added to it, as an old copy does (there were {seen.number} entries). Bring it "
+                "back as it was. If that is lost for good, whoever answers for all records that "
+                "are charged in it gives the missing entries up: rpexplore ledger DATA --forget "
+                "LEDGER --ledger LEDGER, with its name for both."
+            )
+
+    def has(self, number: int, digest: str) -> bool:
+        """Whether the event of this number is there, with all before it, as it was."""
+        return number == 0 or (
+            number <= len(self.events) and self.events[number - 1].digest == digest
         )
 
 
@@ -83,6 +154,11 @@ class LedgerTransaction(ABC):
         self._append(*self.added[-1])
         self.events.append(event)
         return event.id
+
+    @property
+    def end(self) -> End:
+        """The last event."""
+        return End(ledger_id(self.events), len(self.events), self._digest)
 
     @abstractmethod
     def _append(self, number: int, kind: str, text: str, digest: str) -> None:

@@ -15,7 +15,14 @@ from rpexplore.common.installation import require
 from rpexplore.data.engines.connections import UNREACHABLE, Connection, connection_named
 from rpexplore.errors import DataError, LedgerError, MissingExtraError
 from rpexplore.releases.ledger.account import Event
-from rpexplore.releases.ledger.chain import EventChain, LedgerTransaction, refuse_unkept
+from rpexplore.releases.ledger.chain import (
+    End,
+    EventChain,
+    LedgerTransaction,
+    note_end,
+    refuse_unkept,
+    seen_end,
+)
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -109,10 +116,11 @@ class LedgerDatabase:
         """All events in their order. Raises `LedgerError`."""
         from rpexplore.releases.ledger import ledger_tables
 
+        seen = seen_end(self.name)
         with self._opened() as server:
             ledger_tables.begin_reading(server)
             self._check_version(server)
-            return self._chain(server).events
+            return self._chain(server, seen).events
 
     def settled_events(self) -> list[Event]:
         """As `read_events`, when no transaction that adds some is open any more.
@@ -130,11 +138,12 @@ class LedgerDatabase:
         """
         from rpexplore.releases.ledger import ledger_tables
 
+        seen = seen_end(self.name)
         with self._opened() as server:
             ledger_tables.begin_writing(server, SECONDS_FOR_LOCK)
             self._check_version(server, to_write=True)
             ledger_tables.hold_off_others(server)
-            transaction = _DatabaseTransaction(self, server, self._chain(server), merging)
+            transaction = _DatabaseTransaction(self, server, self._chain(server, seen), merging)
             yield transaction
             if added := transaction.added:
                 ledger_tables.append(server, added, merging=merging)
@@ -143,6 +152,7 @@ class LedgerDatabase:
             if added:  # a trigger can wait for the commit
                 ledger_tables.begin_reading(server)
                 refuse_unkept(self.name, added, ledger_tables.kept(server, added))
+                note_end(self.name, transaction.end)
 
     def check_bookable(self, *, sets_limit: bool = False) -> None:
         """Raise `LedgerError` if the connection may not book, or not set a limit with it."""
@@ -203,7 +213,7 @@ class LedgerDatabase:
         if problem := ledger_tables.problem_with_version(server, to_write=to_write):
             raise self._error(problem)
 
-    def _chain(self, server: "sqlalchemy.Connection") -> EventChain:
+    def _chain(self, server: "sqlalchemy.Connection", seen: End | None) -> EventChain:
         """The events; raises `LedgerError` if anything is there that this program does not make.
 
         A trigger could swallow what is booked, or wait with that for the commit.
@@ -215,7 +225,7 @@ class LedgerDatabase:
                 f"it holds a {foreign}, that this program has not made, or has made otherwise; "
                 "restore it from a copy, or have whoever made that remove it"
             )
-        return EventChain(self.name, *ledger_tables.rows(server))
+        return EventChain(self.name, *ledger_tables.rows(server), seen)
 
     @contextmanager
     def _opened(self) -> Iterator["sqlalchemy.Connection"]:

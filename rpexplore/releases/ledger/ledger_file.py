@@ -1,7 +1,10 @@
 """A ledger in a file: an SQLite database, which the standard library reads and writes."""
 
+import glob
 import os
+import platform
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -10,15 +13,29 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from rpexplore.common.files import may_write
 from rpexplore.errors import LedgerError
 from rpexplore.releases.ledger.account import Event
-from rpexplore.releases.ledger.chain import START, EventChain, LedgerTransaction, refuse_unkept
+from rpexplore.releases.ledger.chain import (
+    START,
+    End,
+    EventChain,
+    LedgerTransaction,
+    note_end,
+    refuse_unkept,
+    seen_end,
+)
 
 _APPLICATION_ID, _VERSION = 0x72706C64, 1  # "rpld"
 # https://www.sqlite.org/fileformat.html: where the header has them, four bytes each
 _MAGIC, _VERSION_AT, _APPLICATION_AT = b"SQLite format 3\x00", 60, 68
 _HEADER_SIZE = 100
+_FORMAT_AT, _WAL = 19, 2  # one byte: 1, or 2 where SQLite is to look into a write-ahead log as well
+_BESIDE = ("-journal", "-wal", "-shm")  # files in which SQLite keeps what a writer was about
 _SECONDS_TO_MAKE = 60  # a ledger; by far
+# A lock of SQLite's is lost when another thread of this process closes the same file.
+# https://www.sqlite.org/howtocorrupt.html, section 2.2
+_one_thread = threading.RLock()
 
 _SCHEMA = f"""
 PRAGMA application_id = {_APPLICATION_ID};
@@ -55,9 +72,9 @@ class LedgerFile:
         """All events in their order; none if there is no ledger. Raises `LedgerError`."""
         if not self.path.exists():
             return []
-        with _opened(self.path) as connection:
+        with _opened(self.path) as (connection, before):
             connection.execute("BEGIN")
-            return _chain(connection, self.path).events
+            return _chain(connection, self.path, before).events
 
     def settled_events(self) -> list[Event]:
         """As `read_events`: what a process had not written here ends with it."""
@@ -69,23 +86,27 @@ class LedgerFile:
 
         The ledger is made if there is none. Raises `LedgerError`. merging: makes no difference
         """
-        if not self.path.exists():
-            _make(self.path)
-        with _opened(self.path) as connection:
+        with _refusing(self.path):
+            if not self.path.exists():
+                _make(self.path)
+            if self.path.stat().st_nlink > 1:  # somebody was killed before the draft was gone
+                _clear_drafts(self.path)
+        with _opened(self.path) as (connection, before):
             # With less, the removal of the journal may be lost, which would take the entry back.
             connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("BEGIN IMMEDIATE")
-            transaction = _FileTransaction(connection, _chain(connection, self.path))
+            transaction = _FileTransaction(connection, _chain(connection, self.path, before))
             yield transaction
             connection.execute("COMMIT")
         if added := transaction.added:  # anew, by its path: the file can be another by now
-            with _opened(self.path) as connection:
+            with _opened(self.path) as (connection, _):
                 rows = connection.execute(
                     "SELECT events.* FROM events, last WHERE id BETWEEN ? AND ? AND n_events >= ? "
                     "ORDER BY id",
                     (added[0][0], added[-1][0], added[-1][0]),
                 )
                 refuse_unkept(self.name, added, rows.fetchall())
+            note_end(self.name, transaction.end)
 
     def check_bookable(self, *, sets_limit: bool = False) -> None:
         """Raise `LedgerError` if there is no folder for it."""
@@ -108,37 +129,138 @@ class _FileTransaction(LedgerTransaction):
 
 def _make(path: Path) -> None:
     """A ledger without events, whole or not at all, unless somebody else has just made one."""
-    draft = path.with_name(f".{path.name}.new-{os.getpid()}-{threading.get_ident()}")
-    with _refusing(path):
-        for left in path.parent.glob(f".{path.name}.new-*"):  # by processes that were killed
-            with suppress(FileNotFoundError):  # another process was done with its own meanwhile
-                if left == draft or time.time() - left.stat().st_mtime > _SECONDS_TO_MAKE:
-                    left.unlink()
-        try:
-            os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-            with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
-                connection.executescript(_SCHEMA)
-            with suppress(FileExistsError):
-                os.link(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
+    draft = path.with_name(
+        f".{path.name}.new-{platform.node()}-{os.getpid()}-{threading.get_ident()}"
+    )
+    _clear_drafts(path)
+    try:
+        draft.unlink(missing_ok=True)  # of a process that had the same number
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+            # Without a journal, which would be left behind, or be somebody else's.
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.executescript(f"BEGIN EXCLUSIVE; {_SCHEMA} COMMIT;")
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _clear_drafts(path: Path) -> None:
+    """Remove drafts of processes that were killed while they made this ledger.
+
+    Those of this machine when the process is gone, others when they are old.
+    """
+    for left in path.parent.glob(f".{glob.escape(path.name)}.new-*"):
+        machine, *process = left.name.partition(".new-")[2].rsplit("-", 2)
+        with suppress(OSError):  # another process was done with its own, or it is somebody else's
+            is_over = time.time() - left.stat().st_mtime > _SECONDS_TO_MAKE
+            if os.name == "posix" and machine == platform.node() and process[0].isdecimal():
+                try:
+                    os.kill(int(process[0]), 0)
+                except ProcessLookupError:
+                    is_over = True
+            if is_over:
+                left.unlink()
+
+
+@dataclass(frozen=True)
+class _Before:
+    """What is known of a ledger before it is opened.
+
+    seen  where it ended when this user last added to it
+    end   number and digest of the last event, if that can be told without what lies beside the file
+    """
+
+    seen: End | None
+    end: tuple[int, str] | None
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, _Before]]:
     """A connection that is closed at the end; what was not committed is not there then."""
-    with _refusing(path):
-        _check_header(path)
+    seen = seen_end(str(path))
+    with _one_thread, _refusing(path):
+        is_wal = _check_header(path)
+        _refuse_laid_beside(path)
+        end = None
+        if not is_wal and not any(Path(f"{path}{suffix}").exists() for suffix in _BESIDE):
+            end = _end_of_file_alone(path)
         # Never made here: a path that has gone meanwhile is an error, not an empty ledger.
         address = f"{path.absolute().as_uri()}?mode=rw"
         with closing(
             sqlite3.connect(address, timeout=30, isolation_level=None, uri=True)
         ) as opened:
-            yield opened
+            if is_wal:
+                _fold_back(opened, path)
+            yield opened, _Before(seen, end)
 
 
-def _check_header(path: Path) -> None:
-    """Raise `LedgerError` for what is another program's, before SQLite looks at it."""
+def _refuse_laid_beside(path: Path) -> None:
+    """Raise `LedgerError` for a journal that nobody can have left who may write to the ledger.
+
+    SQLite takes it for what a writer that was stopped has left, and plays it back: whoever may
+    write to the folder alone could so take entries back.
+    """
+    if os.name != "posix":
+        return
+    ledger = path.stat()
+    for suffix in _BESIDE:
+        beside = Path(f"{path}{suffix}")
+        try:
+            status = beside.lstat()
+        except FileNotFoundError:
+            continue
+        is_file = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+        if not is_file or not (status.st_uid == os.geteuid() or may_write(status.st_uid, ledger)):
+            raise LedgerError(
+                f"The ledger {str(path)!r} cannot be used: {beside.name!r} beside it was put there "
+                "by somebody who may not write to the ledger, and SQLite would play it back, which "
+                "can take entries away. Remove it, or have whoever looks after the folder do so."
+            )
+
+
+def _end_of_file_alone(path: Path) -> tuple[int, str] | None:
+    """Number and digest of the last event, without what lies beside; None if that is not told.
+
+    As nobody is waited for, a writer may be about to change it.
+    """
+    address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as opened:
+        return opened.execute("SELECT n_events, digest FROM last").fetchone()
+    return None
+
+
+def _fold_back(opened: sqlite3.Connection, path: Path) -> None:
+    """Have all that is in the write-ahead log in the file itself, and no log from now on.
+
+    Raises `LedgerError` if that cannot be: a file that is moved or copied would lack it.
+    """
+    try:
+        opened.execute("PRAGMA busy_timeout = 1000")
+        (mode,) = opened.execute("PRAGMA journal_mode = DELETE").fetchone()
+        opened.execute("PRAGMA busy_timeout = 30000")
+    except sqlite3.OperationalError:
+        mode = "wal"
+    if mode != "delete":
+        raise _wal_error(path)
+
+
+def _wal_error(path: Path) -> LedgerError:
+    return LedgerError(
+        f"The ledger {str(path)!r} cannot be used: another program has put it into WAL mode, in "
+        "which entries lie in a second file, and it cannot be put back while that program has it "
+        "open, or by a user who may not write to it. Close that program, and look at the ledger "
+        "once as a user who may write to it (rpexplore ledger DATA --ledger LEDGER)."
+    )
+
+
+def _check_header(path: Path) -> bool:
+    """Raise `LedgerError` for what is another program's, before SQLite looks at it.
+
+    Returns whether it is in WAL mode, in which another program can have put it.
+    """
     if not path.is_file():  # a pipe would be waited for
         raise OSError("it is no file")
     with path.open("rb") as file:
@@ -153,7 +275,7 @@ def _check_header(path: Path) -> None:
     elif version != _VERSION:
         problem = f"it has version {version}, and this program reads version {_VERSION}"
     else:
-        return
+        return header[_FORMAT_AT] == _WAL
     raise LedgerError(
         f"The ledger {str(path)!r} cannot be used: {problem}. Restore it from a copy, or name "
         "another ledger; what was spent is not known without it."
@@ -167,7 +289,7 @@ def _own_objects() -> frozenset[tuple[str, str, str]]:
         return frozenset(made.execute(_OBJECTS))
 
 
-def _chain(connection: sqlite3.Connection, path: Path) -> EventChain:
+def _chain(connection: sqlite3.Connection, path: Path, before: _Before) -> EventChain:
     """The events; raises `LedgerError` if anything is there that this program does not make.
 
     A trigger could swallow what is booked, and a view could show what nobody booked.
@@ -178,8 +300,18 @@ def _chain(connection: sqlite3.Connection, path: Path) -> EventChain:
             f"The ledger {str(path)!r} cannot be used: it holds a {kind}, {name!r}, that this "
             "program has not made. Restore it from a copy, or have whoever made that remove it."
         )
+    if connection.execute("PRAGMA journal_mode").fetchone() == ("wal",):  # since it was opened
+        raise _wal_error(path)
     rows = connection.execute("SELECT * FROM events ORDER BY id")
-    return EventChain(str(path), rows, connection.execute("SELECT * FROM last").fetchall())
+    last = connection.execute("SELECT * FROM last").fetchall()
+    chain = EventChain(str(path), rows, last, before.seen)
+    if before.end is not None and not chain.has(*before.end):
+        raise LedgerError(
+            f"Entries were taken out of the ledger {str(path)!r} while it was opened, as by a file "
+            "that somebody laid beside it. Restore it from a copy, and keep it in a folder that "
+            "nobody else can write to."
+        )
+    return chain
 
 
 @contextmanager

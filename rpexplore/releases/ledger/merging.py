@@ -5,7 +5,7 @@ What they demand goes on: an account can become stricter by this, and not looser
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -20,12 +20,20 @@ from rpexplore.releases.approvals import ApprovalDemand
 from rpexplore.releases.ledger.account import (
     Account,
     Event,
+    KnownBounds,
+    account_of_names,
     bounds_of,
     closed_into,
     ledger_id,
     ledger_ids,
+    merged_ids,
 )
-from rpexplore.releases.ledger.chain import LedgerTransaction
+from rpexplore.releases.ledger.chain import (
+    LedgerTransaction,
+    LostEntriesError,
+    note_end,
+    seen_end,
+)
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, note_of, user_name
 from rpexplore.releases.ledger.overlaps import (
     homes,
@@ -42,6 +50,11 @@ from rpexplore.releases.manifest import now
 def forget(ledger: Ledger, source: Source, lost: str | Path) -> Account:
     """As `Ledger.forget` tells."""
     lost_name = Ledger(lost).name
+    try:
+        if lost_name == ledger.name:
+            ledger.store.read_events()
+    except LostEntriesError:
+        return _forget_lost_entries(ledger, source)
     looked = search(source, ledger)
     notes = [one for one in (*looked.noted, *looked.of_these) if one.name == lost_name]
     accounts = [found.account for found in looked.found.values() if found.account]
@@ -69,20 +82,13 @@ def forget(ledger: Ledger, source: Source, lost: str | Path) -> Account:
         )
     known_ledger(source, ledger.name, given_up=notes)  # refuses what is charged in a third one
     known = [one.known for one in looked.noted if one.name == lost_name]
-    spent = max((one.spent_record_rho or Fraction(0) for one in known), default=Fraction(0))
-    limits = [one.limit_record_rho for one in known if one.limit_record_rho is not None]
-    demands = dict.fromkeys(demand for one in known for demand in one.demands)
     lost_id = next((one.ledger_id for one in notes if one.ledger_id), "")
     names = source.names(ledger.store.folder)
     about = {"ledger": lost_name, "ledger_id": lost_id}
     if not ledger.account_of(source).is_used:
         source.fingerprint()  # refuses what is no data
     with ledger.store.transaction() as events:
-        amount = exact_text(spent) if spent else None
-        events.add("forgotten", note_of(names, **about, record_rho=amount))
-        _bind(events, names, min(limits, default=None))
-        for demand in demands:
-            _bind(events, names, None, demand.n, demand.allowed_signers)
+        _note_known(events, names, about, known)
     for home in homes(source):
         beside = Ledger(home / FILENAME)
         if beside != ledger and any(
@@ -93,6 +99,47 @@ def forget(ledger: Ledger, source: Source, lost: str | Path) -> Account:
                 events.add("forgotten", note_of(names_there, **about, record_rho=None))
     note_account(ledger, source)
     return ledger.account_of(source)
+
+
+def _forget_lost_entries(ledger: Ledger, source: Source) -> Account:
+    """Give up the entries that a ledger lacks, which goes on without them."""
+    end = seen_end(ledger.name)
+    note_end(ledger.name, None)
+    try:
+        looked = search(source, ledger)
+        known_ledger(source, ledger.name)  # refuses what is charged in another one
+        source.fingerprint()  # refuses what is no data
+        known = [one.known for one in looked.noted if one.name == ledger.name]
+        names, about = source.names(ledger.store.folder), {"ledger": ledger.name}
+        with ledger.store.transaction() as events:
+            left = account_of_names(events.events, names, ledger.store.folder).spent_record_rho
+            about["ledger_id"] = ledger_id(events.events)
+            _note_known(events, names, about, known, left)
+    except BaseException:
+        note_end(ledger.name, end)
+        raise
+    note_account(ledger, source)
+    return ledger.account_of(source)
+
+
+def _note_known(
+    events: LedgerTransaction,
+    names: Sequence[str],
+    about: Mapping[str, str],
+    known: Sequence[KnownBounds],
+    left: Fraction = Fraction(0),
+) -> None:
+    """Add that a ledger, or some of its entries, is given up, and what notes tell of it.
+
+    left: what was spent by entries that are there
+    """
+    spent = max((one.spent_record_rho or Fraction(0) for one in known), default=Fraction(0))
+    limits = [one.limit_record_rho for one in known if one.limit_record_rho is not None]
+    amount = exact_text(spent - left) if spent > left else None
+    events.add("forgotten", note_of(names, **about, record_rho=amount))
+    _bind(events, names, min(limits, default=None))
+    for demand in dict.fromkeys(demand for one in known for demand in one.demands):
+        _bind(events, names, None, demand.n, demand.allowed_signers)
 
 
 def _bind(
@@ -171,7 +218,7 @@ def _take_over(
         if event.kind == "run":
             own.setdefault(_run_key(event), []).append(event.id)
     ends = Counter(_end_key(event) for event in ours.events if "run" in event.content)
-    known_ids = ledger_ids(ours.events)
+    known_ids = merged_ids(ours.events)
     merged = [(other.name, ledger_id(theirs))]
     for event in theirs:
         content = dict(event.content)

@@ -29,7 +29,9 @@ from rpexplore.releases.ledger.account import (
     closed_into,
     ledger_id,
     ledger_ids,
+    merged_ids,
 )
+from rpexplore.releases.ledger.chain import End, LostEntriesError, seen_end
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, elsewhere_text
 
 # ---- One account for the same records: nobody adds up what is charged in two ledgers, or in
@@ -53,16 +55,24 @@ class _Found:
     """What a ledger holds of some records; `problem` if it cannot be read.
 
     ids      its own, and those of ledgers that were merged into it
+    merged   those of the latter alone
     digests  of its events
     into     the ledger that it was merged into
     """
 
     id: str = ""
     ids: frozenset[str] = frozenset()
+    merged: frozenset[str] = frozenset()
     digests: tuple[str, ...] = ()
     account: Account | None = None
     problem: LedgerError | None = None
     into: Elsewhere | None = None
+
+    def goes_on_from(self, end: End | None) -> bool:
+        """Whether it has all that a ledger had that ended there, if it is that or took it over."""
+        if end is None or end.ledger_id != self.id or end.ledger_id in self.merged:
+            return True
+        return self.digests[end.number - 1 : end.number] == (end.digest,)
 
 
 def ledger_of(source: Source, place: str | Path | None = None) -> Ledger:
@@ -109,13 +119,15 @@ class Search:
 def search(source: Source, named: Ledger | None, others: Sequence[Ledger] = ()) -> Search:
     """Look into all ledgers that may have the account of some records.
 
-    Raises `LedgerError` if the one that is named cannot be read.
+    Raises `LedgerError` if the one that is named cannot be read, or one around the records lacks
+    what this user has added.
     """
     remembered, lasting = remembered_ledgers(), _lasting_names(source)
     of_these = [one for one in remembered if one.names & lasting]
     found: dict[Ledger, _Found] = {}
     noted: list[Elsewhere] = []
-    to_look = [*([] if named is None else [named]), *_ledgers_around(source), *others]
+    around = _ledgers_around(source)
+    to_look = [*([] if named is None else [named]), *around, *others]
     to_look += [
         ledger
         for one in dict.fromkeys([*of_these, *remembered[:MOST_LOOKED_INTO]])
@@ -130,7 +142,9 @@ def search(source: Source, named: Ledger | None, others: Sequence[Ledger] = ()) 
             continue
         found[ledger] = _look(ledger, source)
         account, problem = found[ledger].account, found[ledger].problem
-        if problem is not None and ledger == named:
+        if problem is not None and (
+            ledger == named or (ledger in around and isinstance(problem, LostEntriesError))
+        ):
             raise problem
         for one in () if account is None else account.elsewhere:
             noted.append(one)
@@ -159,8 +173,13 @@ def known_ledger(
         other_name = " If these are other records, give them another name."
     looked = search(source, named, others)
     found, remembered, needed = looked.found, looked.remembered, looked.needed
-    accounts = [one.account for one in found.values() if one.account]
-    lost = [one for account in accounts for one in account.forgotten]
+    # A ledger that lost entries, which were given up, is not lost itself.
+    lost = [
+        one
+        for there in found.values()
+        for one in (there.account.forgotten if there.account else ())
+        if one.ledger.ledger_id not in there.ids
+    ]
     noted, of_these = (
         [
             one
@@ -242,10 +261,10 @@ def _look(ledger: Ledger, source: Source) -> _Found:
         names = source.names(ledger.store.folder)
         account = account_of_names(events, names, ledger.store.folder)
         digests = tuple(event.digest for event in events)
-        own_id, ids, into = ledger_id(events), ledger_ids(events), closed_into(events)
-        return _Found(own_id, ids, digests, account, into=into)
+        ids, merged = ledger_ids(events), merged_ids(events)
+        return _Found(ledger_id(events), ids, merged, digests, account, into=closed_into(events))
     except (LedgerError, OSError) as error:
-        if ledger.path is None:
+        if ledger.path is None and not isinstance(error, LostEntriesError):
             _passed_over[ledger] = time.monotonic() + _SECONDS_PASSED_OVER
         problem = (
             error
@@ -288,13 +307,16 @@ def _ledger_meant(
         if there.into is not None:
             return _ledger_meant(source, there.into, found, named, remedy)
         return ledger
+    state = "is another one than it was" if there.id else "is gone, or empty"
     if noted.ledger_id:
         same = [other for other, one in found.items() if noted.ledger_id in one.ids]
+        whole = [other for other in same if found[other].goes_on_from(seen_end(noted.name))]
+        if whole:
+            return named if named in whole else whole[0]
         if same:
-            return named if named in same else same[0]
+            state += f" (that at {same[0].name!r} is an earlier copy, and lacks entries)"
     if there.problem is not None:
         raise there.problem
-    state = "is another one than it was" if there.id else "is gone, or empty"
     raise LedgerError(
         f"The ledger {noted.name!r}, in which the records {source.name!r} are charged, {state}: "
         "what was spent is not known without it. Bring it back (mount its disk, restore it from a "

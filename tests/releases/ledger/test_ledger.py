@@ -239,6 +239,28 @@ def test_racing_threads_spend_no_more_than_the_limit(ledger, data):
     assert spent(ledger, data) == Fraction(7, 10)
 
 
+TRY_TO_WRITE = """
+import sqlite3, sys
+sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None).execute("BEGIN IMMEDIATE")
+"""
+
+
+def test_a_look_by_another_thread_takes_away_no_lock(in_file, data):
+    """Whoever closes a file takes away the locks that the process has on it.
+
+    https://www.sqlite.org/howtocorrupt.html, section 2.2.
+    """
+    in_file.book(data, PLAN, "out")
+    with in_file.store.transaction():
+        look = threading.Thread(target=in_file.account, args=[data])
+        look.start()
+        look.join(timeout=1)  # or waits for the transaction to end
+        command = [sys.executable, "-c", TRY_TO_WRITE, in_file.name]
+        tried = subprocess.run(command, capture_output=True, text=True, check=False)
+    look.join()
+    assert "database is locked" in tried.stderr
+
+
 BOOKER = """
 import sys
 from rpexplore.errors import LedgerError
@@ -412,7 +434,7 @@ def test_a_locked_ledger_is_refused(in_file, data, monkeypatch):
     connection.execute("BEGIN EXCLUSIVE")
     monkeypatch.setattr(
         "rpexplore.releases.ledger.ledger_file.sqlite3.connect",
-        lambda path, timeout, **options: connect(path, timeout=0.1, **options),
+        lambda path, **options: connect(path, **{**options, "timeout": 0.1}),
     )
     with pytest.raises(LedgerError, match="locked"):
         ledger.book(data, costing(Fraction(1)), "out")
