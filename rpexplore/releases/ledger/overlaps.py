@@ -25,6 +25,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.releases.ledger.account import (
     Account,
     Elsewhere,
+    Places,
     account_of_names,
     closed_into,
     ledger_id,
@@ -123,7 +124,8 @@ def search(source: Source, named: Ledger | None, others: Sequence[Ledger] = ()) 
     what this user has added.
     """
     remembered, lasting = remembered_ledgers(), _lasting_names(source)
-    of_these = [one for one in remembered if one.names & lasting]
+    places = Places(None, lasting)
+    of_these = [one for one in remembered if places.meet(Places(None, one.names))]
     found: dict[Ledger, _Found] = {}
     noted: list[Elsewhere] = []
     around = _ledgers_around(source)
