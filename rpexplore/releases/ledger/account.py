@@ -322,9 +322,9 @@ def account_of_names(
     """
     known = _connected(events, names, folder)
     account, entries = Account(names[0], known), {}
-    limits, demands = bounds_of(
-        [event for event in events if not known.isdisjoint(event.content.get("names", ()))]
-    )
+    # All names of an event are known, or none is.
+    own = {event.id for event in events if event.content.get("names", ("",))[0] in known}
+    limits, demands = bounds_of([event for event in events if event.id in own])
     for event in events:
         content = event.content
         if event.kind == "finished" and content["run"] in entries:
@@ -336,7 +336,7 @@ def account_of_names(
             noted = tuple(NotedApproval(**approval) for approval in content["approvals"])
             entry = entries[content["run"]]
             entries[entry.id] = replace(entry, approvals=noted, n_demanded=content["n"])
-        if known.isdisjoint(content.get("names", ())):
+        if event.id not in own:
             continue
         if event.kind == "run":
             facts = {key: content[key] for key in _IN_ENTRY}
