@@ -72,11 +72,15 @@ def problem_with_owner(path: Path | int) -> str:
 def may_write(user: int, status: os.stat_result, *, as_anybody: bool = True) -> bool:
     """Whether a user, by number, may write to a file or folder of this status.
 
-    As its owner, as the administrator, or as a member of its group; as_anybody: or as everybody.
-    Rights beyond these (access control lists) are not seen.
+    As its owner, as the administrator, or as a member of its group. Rights beyond these (access
+    control lists) are not seen.
+
+    as_anybody: also where everybody may, and nobody was given that right as one of a group
     """
-    if user in (0, status.st_uid) or (as_anybody and status.st_mode & stat.S_IWOTH):
+    if user in (0, status.st_uid):
         return True
+    if status.st_mode & stat.S_IWOTH:
+        return as_anybody
     try:
         from pwd import getpwuid
 

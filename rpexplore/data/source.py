@@ -4,14 +4,14 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, reduce
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Literal, Protocol
 from unicodedata import normalize
 
 import numpy as np
 
-from rpexplore.common.files import file_identity, machine_names
+from rpexplore.common.files import FILE_PREFIX, file_identity, machine_names
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import plural, text_of_path
 from rpexplore.domain.domain import Domain
@@ -96,8 +96,11 @@ AT_MACHINE = " at "
 HOLDS = " holds:"
 """Ends the name between those of records and those of their parts."""
 
-NO_PATH = re.compile("[a-z][a-z0-9+]+:")
-"""What names begin with that are no paths: file:…, or tables: postgresql:…, duckdb:…"""
+LIES_IN = " in "
+"""Between what a file is, and what a folder around it is."""
+
+NO_PATH = re.compile(r"(?:file|postgresql|duckdb|sqlite|spark|grpc|grpc\+tls|snowflake):")
+"""What names begin with that are no paths: what a file is, and tables, by the engine."""
 
 
 @dataclass(frozen=True)
@@ -298,17 +301,31 @@ def file_names(
 
     The path is seen from the folder, where it lies inside. Both with what tells the records apart
     from others in the file before and behind them. Without a folder both say of which machine;
-    raises `LedgerError` where that is not known.
+    raises `LedgerError` where that is not known. Where nothing tells records apart, also by what
+    each folder around the file is, whatever that is called by now.
     """
     if folder is None:
         machines = machine_names(path)
         names = [f"{text_of_path(path)}{AT_MACHINE}{machine}" for machine in machines]
     else:
         machines = ("",)
-        names = [text_of_path(path.relative_to(folder) if path.is_relative_to(folder) else path)]
+        names = [path_name(folder, path)]
     with suppress(OSError):  # it may be gone
-        names += [file_identity(path, machine) for machine in machines]
+        identities = [file_identity(path, machine) for machine in machines]
+        names += identities
+        for around in () if prefix else path.parents[:-1]:
+            with suppress(OSError):  # one that is not ours to look into
+                names += [
+                    f"{identity}{LIES_IN}{file_identity(around, machine)}"
+                    for identity, machine in zip(identities, machines, strict=True)
+                ]
     return tuple(f"{prefix}{name}{suffix}" for name in names)
+
+
+def path_name(folder: Path, path: Path) -> str:
+    """The name of records by their path, seen from a folder where it lies inside."""
+    name = text_of_path(path.relative_to(folder) if path.is_relative_to(folder) else path)
+    return f"./{name}" if NO_PATH.match(name) else name
 
 
 def names_with_parts(own: Sequence[str], parts: Sequence[str]) -> tuple[str, ...]:
@@ -325,19 +342,22 @@ def own_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names[: names.index(holds)] if holds in names else names)
 
 
-@lru_cache(maxsize=1 << 16)
-def place_in_name(folder: Path | None, name: str) -> tuple[str, frozenset[str]] | None:
-    """The path that one of `file_names` holds, and the folders around it; None if it is no path.
+def place_in_name(folder: Path | None, name: str) -> tuple[str, frozenset[str]]:
+    """What one of `file_names` says, its path or what it is, and the folders around likewise.
 
-    As texts to be compared, which say of which machine they are where the names do.
+    As texts to be compared, which say of which machine they are where the names do. Other names
+    say themselves.
     """
+    if name.startswith(FILE_PREFIX):
+        identity, _, around = name.partition(LIES_IN)
+        return identity, frozenset(filter(None, [around]))
     if NO_PATH.match(name):
-        return None
+        return name, frozenset()
     machine, path = "", PurePath(folder or "", name)
     if folder is None:
         text, _, machine = name.rpartition(AT_MACHINE)
         path = PurePath(text)
     if not path.is_absolute():
-        return None
-    around = (parent for parent in path.parents if parent != parent.parent)
+        return name, frozenset()
+    around = path.parents[:-1]
     return f"{machine}:{path}", frozenset(f"{machine}:{parent}" for parent in around)

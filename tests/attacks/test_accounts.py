@@ -8,6 +8,7 @@ import base64
 import os
 import shutil
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -166,26 +167,96 @@ def a_folder_around_it(folder: Path) -> Path:
     return folder.parent / "around"
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        a_file_in_it,
-        a_file_that_is_new_in_it,
-        a_file_that_was_written_anew,
-        a_file_moved_out_of_it,
-        a_folder_in_it,
-        a_folder_around_it,
-    ],
-)
-@pytest.mark.parametrize("bound", ["limit", "demand"])
-def test_less_or_more_than_a_folder_is_bound_as_the_folder(part, bound, folder, tmp_path):
-    if bound == "limit":
-        release(PLAN, folder, tmp_path / "out", limit_rho="1/2")
-    else:
-        Ledger.beside(folder).require_approvals(folder, DEMAND)
-    error = {"limit": LedgerError, "demand": ApprovalError}[bound]
-    with pytest.raises(error, match=r"left of its budget limit|demands approvals"):
-        release(PLAN, part(folder), tmp_path / "again")
+PARTS = [
+    a_file_in_it,
+    a_file_that_is_new_in_it,
+    a_file_that_was_written_anew,
+    a_file_moved_out_of_it,
+    a_folder_in_it,
+    a_folder_around_it,
+]
+
+
+def as_it_is(folder: Path) -> Path:
+    return folder
+
+
+def renamed(folder: Path) -> Path:
+    return folder.rename(folder.with_name("renamed"))
+
+
+def moved_into_another(folder: Path) -> Path:
+    (folder.parent / "another" / "one").mkdir(parents=True)
+    return folder.rename(folder.parent / "another" / "one" / folder.name)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("way", [as_it_is, renamed, moved_into_another])
+def test_less_or_more_than_a_folder_is_bound_as_the_folder(way, part, folder, tmp_path):
+    release(PLAN, folder, tmp_path / "out", limit_rho="1/2")
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, part(way(folder)), tmp_path / "again")
+
+
+@pytest.mark.parametrize("name", ["census:2026", "file:1:2", "duckdb:a", "a in b", "a at b", "./a"])
+@pytest.mark.parametrize("ledger", [None, "survey.sqlite"])
+def test_no_name_of_a_folder_is_taken_for_none(name, ledger, folder, tmp_path):
+    """Names of tables, and of what files are, have a colon as well."""
+    folder, book = folder.rename(tmp_path / name), ledger and tmp_path / ledger
+    release(PLAN, folder, tmp_path / "out", ledger=book, limit_rho="1/2")
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, a_file_that_is_new_in_it(folder), tmp_path / "again", ledger=book)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("way", [as_it_is, renamed])
+def test_less_or_more_than_a_folder_needs_its_approvals(way, part, folder, tmp_path):
+    Ledger.beside(folder).require_approvals(folder, DEMAND)
+    with pytest.raises(ApprovalError, match="demands approvals"):
+        release(PLAN, part(way(folder)), tmp_path / "again")
+
+
+@pytest.mark.parametrize("part", [as_it_is, a_folder_around_it])
+@pytest.mark.parametrize("kind", ["file", "postgresql"])
+def test_a_file_binds_its_folder_whatever_both_are_by_now(
+    kind, part, folder, tmp_path, request, monkeypatch
+):
+    """The file was written anew, and then the folder renamed: no name of either is as it was."""
+    book = Ledger(tmp_path / "named.sqlite")
+    if kind == "postgresql":
+        book = database_ledger(request.getfixturevalue("postgres"), monkeypatch)
+    release(PLAN, folder / "one.csv", tmp_path / "out", ledger=book.name, limit_rho="1/2")
+    a_file_that_was_written_anew(folder)
+    folder = renamed(folder)
+    assert book.account(folder / "two.csv").entries == ()
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, part(folder), tmp_path / "again", ledger=book.name)
+
+
+def test_a_folder_that_is_mounted_a_second_time_is_the_same(folder, tmp_path):
+    release(PLAN, folder, tmp_path / "out", limit_rho="1/2")
+    (tmp_path / "mounted").mkdir()
+    mounted = ["mount", "--bind", str(folder), str(tmp_path / "mounted")]
+    if subprocess.run(mounted, capture_output=True, check=False).returncode:
+        pytest.skip("only the administrator mounts a folder a second time")
+    try:
+        data = a_file_that_is_new_in_it(tmp_path / "mounted")
+        with pytest.raises(LedgerError, match="left of its budget limit"):
+            release(PLAN, data, tmp_path / "again")
+    finally:
+        subprocess.run(["umount", str(tmp_path / "mounted")], check=True)
+
+
+@pytest.mark.parametrize("way", [as_it_is, renamed])
+def test_a_named_ledger_is_missed_for_a_file_that_is_new_in_a_folder(way, folder, tmp_path):
+    """The user's memory knows the folder, and no file that was not there."""
+    named = tmp_path / "share" / "ledger.sqlite"
+    named.parent.mkdir()
+    release(PLAN, folder, tmp_path / "out", ledger=named)
+    unmounted(named)
+    (tmp_path / FILENAME).unlink()
+    with pytest.raises(LedgerError, match="is gone, or empty"):
+        release(PLAN, a_file_that_is_new_in_it(way(folder)), tmp_path / "again")
 
 
 def test_files_beside_each_other_have_their_own_accounts_until_they_are_counted_as_one(
@@ -825,6 +896,17 @@ def test_of_merged_ledgers_one_has_all_once_with_the_strictest_limits(
     assert into.account(one).spent_record_rho == 2 * PLAN.record_rho
     with pytest.raises(LedgerError, match="left of its budget limit"):
         release(PLAN, one, tmp_path / "no")
+
+
+def test_what_a_merged_ledger_knows_of_folders_binds_where_they_are_renamed(
+    two_ledgers, folder, tmp_path
+):
+    into, other = two_ledgers
+    release(PLAN, folder / "one.csv", tmp_path / "out", ledger=other.name, limit_rho="1/2")
+    into.merge(other)
+    a_file_that_was_written_anew(folder)
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, renamed(folder), tmp_path / "again", ledger=into.name)
 
 
 def test_a_ledger_beside_the_records_is_merged_by_a_command_and_leads_to_the_team_s(

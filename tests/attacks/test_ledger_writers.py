@@ -530,6 +530,10 @@ def test_the_server_binds_a_file_that_comes_later_into_a_folder_with_a_limit(
     (beside.parent / "two.csv").write_text("a\n1\n")
     with pytest.raises(LedgerError, match="goes beyond a budget limit"):
         ledger.book(beside.parent, costing("3/2"), "out")
+    latest = data.parent.rename(data.parent.with_name("renamed")) / "latest.csv"
+    latest.write_text("a\n0\n")
+    with pytest.raises(LedgerError, match="goes beyond a budget limit"):
+        ledger.book(latest, costing(f"1/{10**9}"), "out")
 
 
 def test_accounts_are_the_same_on_the_server_as_in_the_program(ledger, owned, postgres):
@@ -541,6 +545,8 @@ def test_accounts_are_the_same_on_the_server_as_in_the_program(ledger, owned, po
             group = number // 15
             names = [f"/{group}{place} at {one}" for place in places for one in ("M", "N.1")]
             names += [f"file:M:{group}:{one}" for one in range(6)]
+            names += [f"file:M:{group}:{one} in file:M:{group}:{one + 3}" for one in range(4)]
+            names += [f"grpc://{group}", f"grpc://{group}/a", f"x at {group}"]
             own = chance.sample(names, chance.choice([1, 1, 1, 2]))
             held = names_with_parts(own, chance.sample(names, chance.choice([0, 0, 0, 1])))
             about = {"names": [*held], "noted": "", "user": "x"}

@@ -5,6 +5,7 @@ find: its unfinished folder, its folder of settings, its file of secrets.
 """
 
 import os
+import pwd
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,6 +27,7 @@ from tests.releases.table_plan import CSV, PLAN
 from tests.support.ledgers import journal_to
 
 NOBODY = 65534
+NOGROUP = pwd.getpwuid(NOBODY).pw_gid
 gives_away = pytest.mark.skipif(
     os.geteuid() != 0, reason="only the administrator can give a file to somebody else"
 )
@@ -244,6 +246,59 @@ def test_nobody_is_kept_from_making_a_ledger_by_what_lies_there(data, tmp_path):
     assert len(Ledger.beside(data).account(data).entries) == 1
 
 
+@pytest.fixture
+def laid_beside(data, tmp_path) -> Path:
+    """A ledger of other records that somebody has put into a folder that all may write to."""
+    other = tmp_path / "other" / "other.csv"
+    other.parent.mkdir()
+    other.write_text(CSV)
+    Ledger.beside(other).set_limit(other, PLAN.record_rho)
+    laid = Ledger.beside(data).path
+    assert laid is not None
+    laid.write_bytes((other.parent / FILENAME).read_bytes())
+    laid.chmod(0o666)
+    os.chown(laid, NOBODY, -1)
+    data.parent.chmod(0o1777)
+    return laid
+
+
+@gives_away
+@pytest.mark.parametrize("has_account", [False, True])
+def test_nobody_books_unasked_in_a_ledger_that_somebody_else_laid_beside_the_records(
+    has_account, laid_beside, data, tmp_path, monkeypatch
+):
+    if has_account:
+        Ledger(laid_beside).set_limit(data, 9 * PLAN.record_rho)
+    before = laid_beside.read_bytes()
+    for refused in (
+        lambda: rp.dry_run(PLAN, data, tmp_path / "out"),
+        lambda: rp.release(PLAN, data, tmp_path / "out"),
+        lambda: Ledger.of(data),
+    ):
+        with pytest.raises(LedgerError, match=r"beside the records, belongs to another user"):
+            refused()
+    named = laid_beside if has_account else tmp_path / "own.sqlite"
+    rp.release(PLAN, data, tmp_path / "out", ledger=named)
+    assert (laid_beside.read_bytes() == before) == (not has_account)
+    # And it is not taken back unseen from whoever has booked there.
+    if has_account:
+        laid_beside.write_bytes(before)
+        with pytest.raises(LedgerError, match="lacks entries that it had"):
+            rp.release(PLAN, data, tmp_path / "again", ledger=named)
+
+
+@gives_away
+@pytest.mark.parametrize("right", ["the folder", "its group", "the records"])
+def test_a_ledger_of_somebody_who_has_a_right_there_is_used(right, laid_beside, data, tmp_path):
+    if right == "the records":
+        os.chown(data, NOBODY, -1)
+    else:
+        data.parent.chmod(0o775)
+        os.chown(data.parent, *((NOBODY, -1) if right == "the folder" else (-1, NOGROUP)))
+    rp.release(PLAN, data, tmp_path / "out")
+    assert len(Ledger(laid_beside).account(data).entries) == 1
+
+
 @pytest.mark.parametrize(
     ("user", "mode", "groups", "may"),
     [
@@ -253,6 +308,7 @@ def test_nobody_is_kept_from_making_a_ledger_by_what_lies_there(data, tmp_path):
         (1001, 0o664, [50], True),
         (1001, 0o664, [51], False),
         (1001, 0o666, [51], True),
+        (1001, 0o666, [50], True),
         (1002, 0o664, None, False),
     ],
 )

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rpexplore.data.engines.connections import ENGINES
+from rpexplore.data.source import place_in_name
 from rpexplore.errors import LedgerError
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
 from tests.releases.ledger.test_ledger import costing, spent
@@ -117,3 +119,12 @@ def test_accounts_that_turn_out_to_be_one_are_added_up(ledger, data, tmp_path):
     ledger.book(data, costing(Fraction(4)), "out")
     (account,) = ledger.accounts()
     assert account.spent_record_rho == 7
+
+
+def test_names_of_tables_are_no_paths():
+    """They begin with the engine, or by ADBC with the kind of server."""
+    for engine in ENGINES.values():
+        kinds = engine.schemes if engine.name == "adbc" else (engine.name,)
+        for kind in kinds:
+            name = f"{kind.removeprefix('adbc+')}:any"
+            assert place_in_name(Path("/data"), name) == (name, frozenset())

@@ -1,6 +1,6 @@
 """Account: what a ledger's chain of events says of a dataset, and what its limit allows."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -322,9 +322,9 @@ def account_of_names(
     """
     known = _connected(events, names, folder)
     account, entries = Account(names[0], known), {}
-    limits, demands = bounds_of(
-        [event for event in events if not known.isdisjoint(event.content.get("names", ()))]
-    )
+    # All names of an event are known, or none is.
+    own = {event.id for event in events if event.content.get("names", ("",))[0] in known}
+    limits, demands = bounds_of([event for event in events if event.id in own])
     for event in events:
         content = event.content
         if event.kind == "finished" and content["run"] in entries:
@@ -336,7 +336,7 @@ def account_of_names(
             noted = tuple(NotedApproval(**approval) for approval in content["approvals"])
             entry = entries[content["run"]]
             entries[entry.id] = replace(entry, approvals=noted, n_demanded=content["n"])
-        if known.isdisjoint(content.get("names", ())):
+        if event.id not in own:
             continue
         if event.kind == "run":
             facts = {key: content[key] for key in _IN_ENTRY}
@@ -379,20 +379,36 @@ def _connected(
     sets = {tuple(event.content.get("names", ())) for event in events}  # few, of many runs
     known, n_known = set(names), 0
     while n_known < len(known):
-        n_known = len(known)
-        places = [place for name in known if (place := place_in_name(folder, name)) is not None]
-        paths = {path for path, _ in places}
-        around = {outer for _, outer_folders in places for outer in outer_folders}
+        n_known, places = len(known), Places(folder, known)
         for others in sets:
-            is_same = not known.isdisjoint(others)
-            for name in () if is_same else others:
-                place = place_in_name(folder, name)
-                is_same |= place is not None and (
-                    place[0] in around or not paths.isdisjoint(place[1])
-                )
-            if is_same:
+            if places.meet(_places_of_event(folder, others)):
                 known.update(others)
     return frozenset(known)
+
+
+class Places:
+    """Where records of some names lie: they themselves, and the folders around them.
+
+    folder: what names are seen from; None if they say of which machine they are
+    """
+
+    def __init__(self, folder: Path | None, names: Iterable[str]) -> None:
+        places = [place_in_name(folder, name) for name in names]
+        self._own = {own for own, _ in places}
+        self._around = {outer for _, around in places for outer in around}
+
+    def meet(self, other: "Places") -> bool:
+        """Whether they are the same, or one lies in the other."""
+        return not (
+            self._own.isdisjoint(other._own)
+            and self._own.isdisjoint(other._around)
+            and self._around.isdisjoint(other._own)
+        )
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _places_of_event(folder: Path | None, names: tuple[str, ...]) -> Places:
+    return Places(folder, names)
 
 
 _Term = TypeVar("_Term", Fraction, ApprovalDemand)

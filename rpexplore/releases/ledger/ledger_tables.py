@@ -17,10 +17,11 @@ import psycopg
 import psycopg.conninfo
 import sqlalchemy as sa
 
+from rpexplore.common.files import FILE_PREFIX
 from rpexplore.common.json_fields import dumps
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.postgres_servers import CONNECT_DEFAULTS, OWN_NAMES
-from rpexplore.data.source import AT_MACHINE, HOLDS
+from rpexplore.data.source import AT_MACHINE, HOLDS, LIES_IN
 from rpexplore.errors import DataError
 from rpexplore.releases.approvals import MOST
 from rpexplore.releases.ledger.account import IN_APPROVAL, KINDS
@@ -84,18 +85,25 @@ CREATE FUNCTION {SCHEMA}.names_of(content text) RETURNS text[] LANGUAGE sql IMMU
     SELECT ARRAY(SELECT json_array_elements_text(content::json -> 'names'))
 $$;
 
--- Of names of files the machine and the path, MACHINE:/data/people.csv; nothing of other names.
+-- Of names of files the machine and the path, MACHINE:/data/people.csv, or what the file is;
+-- other names as they are.
 CREATE FUNCTION {SCHEMA}.places_of(names text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
     SELECT ARRAY(
-        SELECT regexp_replace(name, '^(/.*){AT_MACHINE}([^ /]*)$', '\\2:\\1')
-        FROM unnest(names) AS name WHERE name ~ '^/.*{AT_MACHINE}[^ /]*$')
+        SELECT CASE WHEN name ~ '^{FILE_PREFIX}' THEN split_part(name, '{LIES_IN}', 1)
+            ELSE regexp_replace(name, '^(/.*){AT_MACHINE}([^ /]*)$', '\\2:\\1') END
+        FROM unnest(names) AS name)
 $$;
 
--- The folders around such paths, but for the outermost.
-CREATE FUNCTION {SCHEMA}.around(places text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+-- The folders around them likewise, but for the outermost.
+CREATE FUNCTION {SCHEMA}.around(names text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
     SELECT ARRAY(
-        SELECT DISTINCT array_to_string(parts[1:n], '/')
-        FROM unnest(places) AS place, string_to_array(place, '/') AS parts,
+        SELECT split_part(name, '{LIES_IN}', 2)
+        FROM unnest(names) AS name WHERE name ~ '^{FILE_PREFIX}.*{LIES_IN}'
+        UNION
+        SELECT array_to_string(parts[1:n], '/')
+        FROM unnest({SCHEMA}.places_of(
+                ARRAY(SELECT name FROM unnest(names) AS name WHERE name ~ '^/.*{AT_MACHINE}[^ /]*$')
+            )) AS place, string_to_array(place, '/') AS parts,
             generate_series(2, cardinality(parts) - 1) AS n)
 $$;
 
@@ -111,7 +119,7 @@ BEGIN
     WHILE more IS NOT NULL LOOP
         known := known || more;
         paths := {SCHEMA}.places_of(known);
-        folders := {SCHEMA}.around(paths);
+        folders := {SCHEMA}.around(known);
         SELECT array_agg(DISTINCT name) INTO more
         FROM (
             SELECT names, {SCHEMA}.places_of(names) AS places FROM (
@@ -119,7 +127,7 @@ BEGIN
                 WHERE kind NOT IN ('finished', 'approved') OFFSET 0  -- each text is read once
             ) AS named OFFSET 0
         ) AS events, unnest(names) AS name
-        WHERE (names && known OR places && folders OR {SCHEMA}.around(places) && paths)
+        WHERE (places && paths OR places && folders OR {SCHEMA}.around(names) && paths)
             AND name <> ALL (known);
     END LOOP;
     RETURN known;

@@ -14,7 +14,14 @@ from rpexplore.common.files import FILE_PREFIX, machine_names
 from rpexplore.common.json_fields import dumps
 from rpexplore.common.numbers import exact_text
 from rpexplore.common.text import joined, text_of_path
-from rpexplore.data.source import AT_MACHINE, NO_PATH, Source, names_with_parts, own_names
+from rpexplore.data.source import (
+    AT_MACHINE,
+    NO_PATH,
+    Source,
+    names_with_parts,
+    own_names,
+    path_name,
+)
 from rpexplore.errors import LedgerError
 from rpexplore.releases.approvals import ApprovalDemand
 from rpexplore.releases.ledger.account import (
@@ -282,13 +289,13 @@ def _names_seen_from(
         engine, path, table = _parts_of(name, folder)
         if path is None and FILE_PREFIX not in name:
             return [name]
-        if path is None:
-            before, _, number = name.partition(FILE_PREFIX)
-            return [f"{before}{FILE_PREFIX}{one + ':' if one else ''}{number}" for one in machines]
-        if new_folder is not None and path.is_relative_to(new_folder):
-            path = path.relative_to(new_folder)
-        ends = [f"{AT_MACHINE}{one}" if one else "" for one in machines]
-        return [f"{engine}{text_of_path(path)}{end}{table}" for end in ends]
+        if path is None:  # what a file is, and what a folder around it is
+            n = -1 if name.startswith(FILE_PREFIX) else 1
+            starts = [f"{FILE_PREFIX}{one}:" if one else FILE_PREFIX for one in machines]
+            return [name.replace(FILE_PREFIX, start, n) for start in starts]
+        if new_folder is not None:
+            return [f"{engine}{path_name(new_folder, path)}{table}"]
+        return [f"{engine}{text_of_path(path)}{AT_MACHINE}{one}{table}" for one in machines]
 
     parts = names[len(own) + 1 :]  # the mark between the two is made anew
     return names_with_parts(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from rpexplore.common.files import FILE_PREFIX, home_folder
+from rpexplore.common.files import FILE_PREFIX, home_folder, may_write
 from rpexplore.common.installation import is_sample_data
 from rpexplore.common.text import rounded
 from rpexplore.data.engines.source import DatabaseSource
@@ -25,6 +25,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.releases.ledger.account import (
     Account,
     Elsewhere,
+    Places,
     account_of_names,
     closed_into,
     ledger_id,
@@ -123,7 +124,8 @@ def search(source: Source, named: Ledger | None, others: Sequence[Ledger] = ()) 
     what this user has added.
     """
     remembered, lasting = remembered_ledgers(), _lasting_names(source)
-    of_these = [one for one in remembered if one.names & lasting]
+    places = Places(None, lasting)
+    of_these = [one for one in remembered if places.meet(Places(None, one.names))]
     found: dict[Ledger, _Found] = {}
     noted: list[Elsewhere] = []
     around = _ledgers_around(source)
@@ -220,20 +222,43 @@ def known_ledger(
             "have their account in one of them, or, if a ledger was copied, keep one of the two."
         )
     ledger = named or next(iter(charged), None)
-    if named is None and ledger is not None and _is_of_others(ledger, source):
+    beside = None if source.home is None else Ledger.beside(source)
+    if named is None and beside is not None and ledger in (None, beside):
+        if _is_laid_by_a_stranger(beside, source):
+            raise LedgerError(
+                f"The ledger {beside.name!r}, beside the records, belongs to another user, whose "
+                "are neither they nor their folder: what is booked in it could be taken back. "
+                "If it is theirs to keep it, name it (“Ledger” in the app, --ledger on the command "
+                "line), else name another one."
+            )
+    elif named is None and ledger is not None and _is_of_others(ledger):
         raise LedgerError(elsewhere_text(source.name, ledger.name))
     return ledger
 
 
-def _is_of_others(ledger: Ledger, source: Source) -> bool:
-    """Whether a ledger is a file of another user's, so that nobody is led to it unasked.
-
-    The one beside the records is where everybody looks.
-    """
-    beside = None if source.home is None else source.home / FILENAME
-    if ledger.path in (None, beside) or not hasattr(os, "geteuid"):
+def _is_of_others(ledger: Ledger) -> bool:
+    """Whether a ledger is a file of another user's, so that nobody is led to it unasked."""
+    if ledger.path is None or not hasattr(os, "geteuid") or not ledger.path.exists():
         return False
-    return ledger.path.exists() and ledger.path.stat().st_uid != os.geteuid()
+    return ledger.path.stat().st_uid != os.geteuid()
+
+
+def _is_laid_by_a_stranger(ledger: Ledger, source: Source) -> bool:
+    """Whether a ledger beside records is of a user who was given no right to folder or records.
+
+    Anybody can put one into a folder that everybody may write to, and everybody looks there.
+    """
+    if not _is_of_others(ledger):
+        return False
+    assert ledger.path is not None
+    owner, of_records = ledger.path.stat().st_uid, None
+    with suppress(OSError):
+        if isinstance(source, FileSource):
+            of_records = source.path.stat().st_uid
+        elif isinstance(source, DatabaseSource) and source.home is not None:
+            of_records = Path(source.connection.location).stat().st_uid
+    folder = ledger.path.parent.stat()
+    return owner != of_records and not may_write(owner, folder, as_anybody=False)
 
 
 def _ledgers_around(source: Source) -> list[Ledger]:
@@ -347,7 +372,11 @@ def note_account(ledger: Ledger, source: Source, coming: Fraction | None = None)
         remember(ledger, own_id, _lasting_names(source))
     folders = [home for home in homes(source) if os.access(home, os.W_OK)]
     beside = [Ledger(home / FILENAME) for home in folders if not is_sample_data(home)]
-    if others := [other for other in dict.fromkeys(beside) if other != ledger]:
+    if others := [
+        other
+        for other in dict.fromkeys(beside)
+        if other != ledger and not _is_laid_by_a_stranger(other, source)
+    ]:
         folder = ledger.store.folder
         known = account_of_names(events, source.names(folder), folder).known
         if coming:

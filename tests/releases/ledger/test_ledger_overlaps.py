@@ -109,3 +109,14 @@ def test_a_file_and_a_view_of_duckdb_that_reads_it(pattern, file_first, folder, 
     release(PLAN, first, tmp_path / "first")
     release(PLAN, second, tmp_path / "second")
     assert len(Ledger.beside(first).account(second).entries) == 2
+
+
+def test_a_view_of_duckdb_that_reads_a_new_file_in_a_folder_that_was_renamed(folder, tmp_path):
+    release(PLAN, folder, tmp_path / "first", limit_rho="1/2")
+    folder = folder.rename(folder.with_name("renamed"))
+    (folder / "new.csv").write_text("a\n0\n")
+    made = in_duckdb(pa.table({"a": [1]}), folder.parent / "views.duckdb")
+    with duckdb.connect(folder.parent / "views.duckdb") as database:
+        database.execute(f"CREATE VIEW parts AS FROM '{folder}/new.csv'")
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, DatabaseSource(made.connection, "parts"), tmp_path / "second")
