@@ -327,8 +327,15 @@ def _ledger_meant(
     ledger = _ledger_named(noted.name)
     there = found.get(ledger, _Found()) if ledger is not None else _Found()
     is_new = noted.ledger_id == ""  # when it was noted
-    is_it = is_new or (there.id and (noted.ledger_id is None or noted.ledger_id in there.ids))
-    if ledger is not None and there.problem is None and is_it:
+
+    def is_meant(there: _Found) -> bool:
+        is_same = noted.ledger_id is None or noted.ledger_id in there.ids
+        return is_new or bool(there.id and is_same)
+
+    if ledger is not None and there.problem is None and not is_meant(there):
+        # Another run may have begun the ledger, and noted it, since it was looked into.
+        there = _look(ledger, source)
+    if ledger is not None and there.problem is None and is_meant(there):
         if there.into is not None:
             return _ledger_meant(source, there.into, found, named, remedy)
         return ledger
