@@ -1,5 +1,6 @@
 """A ledger in a file: an SQLite database, which the standard library reads and writes."""
 
+import errno
 import glob
 import os
 import platform
@@ -321,6 +322,8 @@ def _refusing(path: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
+        if getattr(error, "errno", None) == errno.ELOOP:  # links that lead to each other
+            reason = "it is no file"
         raise LedgerError(
             f"The ledger {str(path)!r} cannot be used ({reason}); check that its folder can be "
             "written to, or name another ledger."
