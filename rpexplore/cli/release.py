@@ -212,7 +212,11 @@ def ledger(
     from rpexplore.common.numbers import exact_fraction, exact_text
     from rpexplore.releases.approvals import ApprovalDemand
     from rpexplore.releases.ledger.ledger import Ledger
-    from rpexplore.releases.ledger.overlaps import ledger_of, refuse_among_records
+    from rpexplore.releases.ledger.overlaps import (
+        beside_unasked,
+        ledger_of,
+        refuse_among_records,
+    )
 
     given = {
         "DATA": data,
@@ -239,7 +243,7 @@ def ledger(
         book = ledger_of(source, ledger)
     else:
         refuse_among_records(source, None if ledger is None else Ledger(ledger).path)
-        book = Ledger.beside(source) if ledger is None else Ledger(ledger)
+        book = beside_unasked(source) if ledger is None else Ledger(ledger)
         book.forget(source, forget)
     if not book.account(source).is_used:
         try:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,28 @@ def may_write(user: int, status: os.stat_result, *, as_anybody: bool = True) -> 
     except (ImportError, KeyError):  # Windows; a user without a name
         return False
     return bool(status.st_mode & stat.S_IWGRP) and status.st_gid in groups
+
+
+def laid_beside(path: Path, endings: Iterable[str]) -> Path | None:
+    """A file beside another that was put there by a user who may not write to that; None if none.
+
+    An engine takes such a file for what a writer that was stopped has left, and plays it back: by
+    it, whoever may write to the folder alone could change what the other file holds.
+
+    endings: what is behind the other file's name in names of such files
+    """
+    if os.name != "posix" or not path.exists():
+        return None
+    of_path = path.stat()
+    for ending in endings:
+        beside = path.with_name(path.name + ending)
+        with suppress(FileNotFoundError):
+            status = beside.lstat()
+            is_own = status.st_uid == os.geteuid() or may_write(status.st_uid, of_path)
+            # A link could lead to any file, and a second name of one make a journal of it.
+            if not (is_own and stat.S_ISREG(status.st_mode) and status.st_nlink == 1):
+                return beside
+    return None
 
 
 def write_whole(path: str | Path, content: str | bytes, *, mode: int = 0o666) -> None:

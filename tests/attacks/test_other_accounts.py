@@ -6,15 +6,22 @@ find: its unfinished folder, its folder of settings, its file of secrets.
 
 import os
 import pwd
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
+import duckdb
 import pytest
 
 import rpexplore as rp
 from rpexplore.cli.serve import serve
 from rpexplore.common.files import home_folder, may_write
-from rpexplore.data.engines.connections import connection_named, connection_names
+from rpexplore.data.engines.connections import Connection, connection_named, connection_names
+from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.errors import DataError, LedgerError, ReleaseError, RpexploreError
 from rpexplore.planning.strategies import user_cache
 from rpexplore.releases import atomic_folder
@@ -206,6 +213,50 @@ def test_nothing_that_somebody_else_lays_beside_a_ledger_is_played_back(
     beside.unlink()
     with pytest.raises(LedgerError, match="left of its budget limit"):
         rp.release(PLAN, data, tmp_path / "third")
+
+
+WRITER = """
+import os, sqlite3, sys
+import duckdb
+engine, path = sys.argv[1:]
+if engine == "duckdb":
+    database = duckdb.connect(path)
+else:
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("PRAGMA journal_mode = WAL")
+database.execute("INSERT INTO records SELECT * FROM records")
+os._exit(0)
+"""
+
+
+@gives_away
+@pytest.mark.parametrize(("engine", "ending"), [("duckdb", ".wal"), ("sqlite", "-wal")])
+def test_records_are_not_taken_from_what_somebody_else_lays_beside_a_database(
+    engine, ending, tmp_path
+):
+    """A log of what a writer was about, here of a copy of the database."""
+    path, copy = tmp_path / "survey", tmp_path / "copy"
+    with closing(duckdb.connect(path) if engine == "duckdb" else sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE records (sex varchar(9))")
+        database.execute("INSERT INTO records VALUES ('f')")
+        database.commit()
+    shutil.copy(path, copy)
+    command = [sys.executable, "-c", WRITER, engine, str(copy)]
+    subprocess.run(command, check=True)
+    source = DatabaseSource(Connection("SURVEY", f"{engine}://{path}"), "records")
+    domain = rp.Domain(PLAN.domain.attributes[:1])
+    laid = path.with_name(path.name + ending)
+    shutil.copy(copy.with_name(copy.name + ending), laid)
+    assert source.count(domain, [(0,)]).n_records == 2  # as a writer of one's own has left it
+    for left in tmp_path.glob("survey?*"):
+        left.unlink()
+    shutil.copy(copy.with_name(copy.name + ending), laid)
+    os.chown(laid, NOBODY, -1)
+    for refused in (source.fingerprint, lambda: source.count(domain, [(0,)])):
+        with pytest.raises(DataError, match=rf"'survey{ending}' was put by somebody"):
+            refused()
+    laid.unlink()
+    assert source.count(domain, [(0,)]).n_records == 1
 
 
 def test_what_a_writer_of_the_ledger_has_left_is_played_back(taken_back, data, monkeypatch):

@@ -35,6 +35,7 @@ class Engine:
     others    that its errors come from as well
     extra     the optional extra of rpexplore that installs these
     is_file   whether an address names a file, rather than a server
+    beside    how files beside it end, in which the engine keeps what a writer is about
     no_stream why records cannot be told to pass through this process; "" where they can
     must_stream  whether there is no other way to count its records
 
@@ -48,6 +49,7 @@ class Engine:
     others: tuple[str, ...]
     extra: str
     is_file: bool = False
+    beside: tuple[str, ...] = ()
     no_stream: str = ""
     must_stream: bool = False
 
@@ -71,6 +73,7 @@ ENGINES = {
             ("_duckdb",),
             "duckdb",
             is_file=True,
+            beside=(".wal",),
             no_stream="DuckDB is in this process, so that its records stream anyway",
         ),
         Engine(
@@ -90,6 +93,7 @@ ENGINES = {
             (),
             "adbc",
             is_file=True,
+            beside=("-journal", "-wal", "-shm"),
             no_stream="SQLite is in this process, so that its records stream anyway",
         ),
         Engine(

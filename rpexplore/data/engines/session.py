@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from rpexplore.common.files import laid_beside
 from rpexplore.common.installation import require
 from rpexplore.common.processes import Progress
 from rpexplore.data.areas import AreaCoder
@@ -349,6 +350,12 @@ def session_of(connection: Connection) -> Iterator[Session]:
     engine = ENGINES[connection.engine]
     for package in engine.needs:
         require(package, engine.extra, f"the connection {connection.name!r}")
+    if engine.is_file and (laid := laid_beside(Path(connection.location).resolve(), engine.beside)):
+        raise DataError(
+            f"The connection {connection.name!r} names a file beside which {laid.name!r} was put "
+            "by somebody who may not write to that file, and the engine would take records from "
+            "it. Remove it, or have whoever looks after the folder do so."
+        )
     module = import_module(f"rpexplore.data.engines.{engine.extra}_session")
     with module.open_session(connection) as session:
         yield session

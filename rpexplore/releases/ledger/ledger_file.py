@@ -5,7 +5,6 @@ import glob
 import os
 import platform
 import sqlite3
-import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from rpexplore.common.files import may_write
+from rpexplore.common.files import laid_beside
+from rpexplore.data.engines.connections import ENGINES
 from rpexplore.errors import LedgerError
 from rpexplore.releases.ledger.account import Event
 from rpexplore.releases.ledger.chain import (
@@ -32,7 +32,7 @@ _APPLICATION_ID, _VERSION = 0x72706C64, 1  # "rpld"
 _MAGIC, _VERSION_AT, _APPLICATION_AT = b"SQLite format 3\x00", 60, 68
 _HEADER_SIZE = 100
 _FORMAT_AT, _WAL = 19, 2  # one byte: 1, or 2 where SQLite is to look into a write-ahead log as well
-_BESIDE = ("-journal", "-wal", "-shm")  # files in which SQLite keeps what a writer was about
+_BESIDE = ENGINES["sqlite"].beside
 _SECONDS_TO_MAKE = 60  # a ledger; by far
 # A lock of SQLite's is lost when another thread of this process closes the same file.
 # https://www.sqlite.org/howtocorrupt.html, section 2.2
@@ -184,7 +184,12 @@ def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, _Before]]:
     seen = seen_end(str(path))
     with _one_thread, _refusing(path):
         is_wal = _check_header(path)
-        _refuse_laid_beside(path)
+        if laid := laid_beside(path, _BESIDE):
+            raise LedgerError(
+                f"The ledger {str(path)!r} cannot be used: {laid.name!r} beside it was put there "
+                "by somebody who may not write to the ledger, and SQLite would play it back, which "
+                "can take entries away. Remove it, or have whoever looks after the folder do so."
+            )
         end = None
         if not is_wal and not any(Path(f"{path}{suffix}").exists() for suffix in _BESIDE):
             end = _end_of_file_alone(path)
@@ -196,30 +201,6 @@ def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, _Before]]:
             if is_wal:
                 _fold_back(opened, path)
             yield opened, _Before(seen, end)
-
-
-def _refuse_laid_beside(path: Path) -> None:
-    """Raise `LedgerError` for a journal that nobody can have left who may write to the ledger.
-
-    SQLite takes it for what a writer that was stopped has left, and plays it back: whoever may
-    write to the folder alone could so take entries back.
-    """
-    if os.name != "posix":
-        return
-    ledger = path.stat()
-    for suffix in _BESIDE:
-        beside = Path(f"{path}{suffix}")
-        try:
-            status = beside.lstat()
-        except FileNotFoundError:
-            continue
-        is_file = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
-        if not is_file or not (status.st_uid == os.geteuid() or may_write(status.st_uid, ledger)):
-            raise LedgerError(
-                f"The ledger {str(path)!r} cannot be used: {beside.name!r} beside it was put there "
-                "by somebody who may not write to the ledger, and SQLite would play it back, which "
-                "can take entries away. Remove it, or have whoever looks after the folder do so."
-            )
 
 
 def _end_of_file_alone(path: Path) -> tuple[int, str] | None:

@@ -222,17 +222,26 @@ def known_ledger(
             "have their account in one of them, or, if a ledger was copied, keep one of the two."
         )
     ledger = named or next(iter(charged), None)
-    beside = None if source.home is None else Ledger.beside(source)
-    if named is None and beside is not None and ledger in (None, beside):
-        if _is_laid_by_a_stranger(beside, source):
-            raise LedgerError(
-                f"The ledger {beside.name!r}, beside the records, belongs to another user, whose "
-                "are neither they nor their folder: what is booked in it could be taken back. "
-                "If it is theirs to keep it, name it (“Ledger” in the app, --ledger on the command "
-                "line), else name another one."
-            )
+    if named is None and source.home is not None and ledger in (None, Ledger.beside(source)):
+        beside_unasked(source)
     elif named is None and ledger is not None and _is_of_others(ledger):
         raise LedgerError(elsewhere_text(source.name, ledger.name))
+    return ledger
+
+
+def beside_unasked(source: Source) -> Ledger:
+    """The ledger beside the records; raises `LedgerError` if it has to be named.
+
+    As it has for records in no folder, and where a stranger has put it.
+    """
+    ledger = Ledger.beside(source)
+    if _is_laid_by_a_stranger(ledger, source):
+        raise LedgerError(
+            f"The ledger {ledger.name!r}, beside the records, belongs to another user, to whom "
+            "neither the records nor their folder belong: what is booked in it could be taken "
+            "back. If they keep the ledger of these records, name it (“Ledger” in the app, "
+            "--ledger on the command line), else name another one."
+        )
     return ledger
 
 
