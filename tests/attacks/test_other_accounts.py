@@ -5,6 +5,7 @@ find: its unfinished folder, its folder of settings, its file of secrets.
 """
 
 import os
+import platform
 import pwd
 import shutil
 import sqlite3
@@ -286,6 +287,13 @@ def test_a_journal_that_appears_when_all_was_looked_at_is_noticed(
     monkeypatch.setattr(ledger_file, "_end_of_file_alone", look_and_lay)
     with pytest.raises(LedgerError, match=r"taken out of the ledger .* while it was opened"):
         Ledger(ledger).account(data)
+
+
+@pytest.mark.parametrize("end", ["", "-1", f"-{10**30}-1"])
+def test_names_like_those_of_drafts_keep_nobody_from_making_a_ledger(end, data, tmp_path):
+    (data.parent / f".{FILENAME}.new-{platform.node()}{end}").touch()
+    rp.release(PLAN, data, tmp_path / "out")
+    assert len(Ledger.beside(data).account(data).entries) == 1
 
 
 def test_nobody_is_kept_from_making_a_ledger_by_what_lies_there(data, tmp_path):

@@ -79,6 +79,15 @@ def test_a_name_that_is_no_text_is_booked_or_refused(tmp_path):
     assert spent(Ledger.beside(data), data) == 1
 
 
+def test_a_ledger_in_a_folder_whose_name_is_no_text_books(data, tmp_path):
+    folder = tmp_path / os.fsdecode(b"ledgers-\xff")
+    folder.mkdir()
+    ledger = Ledger(folder / "ledger.sqlite")
+    for n in (1, 2):  # the end that is remembered of the first is found by the second
+        ledger.book(data, costing(Fraction(1)), "out")
+        assert spent(ledger, data) == n
+
+
 def test_a_renamed_moved_or_linked_file_keeps_its_account(ledger, data, tmp_path):
     ledger.book(data, costing(Fraction(1)), "out")
     (tmp_path / "sub").mkdir()

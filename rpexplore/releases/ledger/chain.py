@@ -11,6 +11,7 @@ from typing import Any
 
 from rpexplore.common.files import home_folder, write_whole
 from rpexplore.common.json_fields import dumps, refusing
+from rpexplore.common.text import text_of_path
 from rpexplore.errors import LedgerError
 from rpexplore.releases.ledger.account import Event, checked_content, closed_into, ledger_id
 
@@ -47,11 +48,13 @@ def note_end(ledger: str, end: End | None) -> None:
             file.unlink(missing_ok=True)
             return
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(file, dumps({"ledger": ledger, "end": asdict(end)}), mode=0o600)
+        content = {"ledger": text_of_path(ledger), "end": asdict(end)}
+        write_whole(file, dumps(content), mode=0o600)
 
 
 def _file_of_end(ledger: str) -> Path:
-    name = hashlib.sha256(ledger.encode()).hexdigest()[:32]
+    # A path need not be UTF-8.
+    name = hashlib.sha256(ledger.encode(errors="surrogateescape")).hexdigest()[:32]
     return home_folder() / "ledgers" / f"{name}.json"
 
 

@@ -157,10 +157,12 @@ def _clear_drafts(path: Path) -> None:
         machine, *process = left.name.partition(".new-")[2].rsplit("-", 2)
         with suppress(OSError):  # another process was done with its own, or it is somebody else's
             is_over = time.time() - left.stat().st_mtime > _SECONDS_TO_MAKE
-            if os.name == "posix" and machine == platform.node() and process[0].isdecimal():
+            # Anybody can have put a file of any such name there.
+            is_ours = machine == platform.node() and len(process) == 2 and os.name == "posix"
+            if not is_over and is_ours and process[0].isdecimal():
                 try:
                     os.kill(int(process[0]), 0)
-                except ProcessLookupError:
+                except (ProcessLookupError, OverflowError):
                     is_over = True
             if is_over:
                 left.unlink()
