@@ -8,12 +8,12 @@ from rpexplore.data.source import PersonRule as PersonRule
 from rpexplore.domain.area_codebook import AreaCodebook as AreaCodebook
 from rpexplore.domain.area_tree import AreaTree as AreaTree
 from rpexplore.domain.attribute import Attribute as Attribute
-from rpexplore.domain.attribute import Bins as Bins
-from rpexplore.domain.attribute import Categories as Categories
-from rpexplore.domain.attribute import Dates as Dates
-from rpexplore.domain.attribute import Integers as Integers
+from rpexplore.domain.categories import Categories as Categories
 from rpexplore.domain.domain import Domain as Domain
 from rpexplore.domain.expected_counts import ExpectedCounts as ExpectedCounts
+from rpexplore.domain.ordered_values import Bins as Bins
+from rpexplore.domain.ordered_values import Dates as Dates
+from rpexplore.domain.ordered_values import Integers as Integers
 from rpexplore.errors import RpexploreError as RpexploreError
 from rpexplore.planning.approval import approve as approve
 from rpexplore.planning.areas.area_workload import AreaWorkload as AreaWorkload

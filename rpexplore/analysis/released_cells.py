@@ -9,7 +9,8 @@ import pandas as pd
 
 from rpexplore.analysis.cell_accuracy import Axis, label_columns
 from rpexplore.common.text import describe_share, joined, plural, rounded
-from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.readings import are_publishable_as_estimated
 from rpexplore.domain.result_schema import (

@@ -219,8 +219,9 @@ def split_by_level(
     """
     if tree is None:
         return {}, dict(asked)
-    from rpexplore.domain.attribute import Attribute, Integers
+    from rpexplore.domain.attribute import Attribute
     from rpexplore.domain.domain import Domain
+    from rpexplore.domain.ordered_values import Integers
     from rpexplore.workload.table_text import split_at_table, table_from_text
 
     levels = [level for level in tree.levels[1:] if level not in domain.names]

@@ -20,18 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rpexplore.common.text import joined
-from rpexplore.domain.attribute import (
-    NUMBER_STEPS,
-    WHOLE_TEXT,
-    Attribute,
-    Bins,
-    Categories,
-    Dates,
-    Integers,
-    number_of,
-)
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import NUMBER_STEPS, WHOLE_TEXT, Categories
 from rpexplore.domain.dates import Reading, reading_of
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.ordered_values import Bins, Dates, Integers, number_of
 from rpexplore.domain.values import index_by_value
 from rpexplore.errors import DataError
 

@@ -1,6 +1,7 @@
 """What there is to count: attributes, their values, and counts that are public.
 
-In reading order: `attribute` (with `dates`, the calendar), `domain`, `values` (which ones a text
+In reading order: `attribute`, its values (`categories`; `ordered_values`, with `dates`, the
+calendar) and their groups (`levels`), `domain`, `values` (which ones a text
 names, which are impossible together), `codebook` (Table Schema JSON and CSV), `codebook_formats`
 (other people's), `expected_counts` (counts from public sources), `readings` (of a release:
 unbiased, nonnegative, smooth), `smooth_rehearsal` (the errors of each, as rehearsed); `area_tree`

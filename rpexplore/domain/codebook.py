@@ -12,19 +12,8 @@ from typing import Any
 from rpexplore.common.json_fields import loads, refusing
 from rpexplore.common.numbers import shown, shown_few, shown_value, whole_number
 from rpexplore.common.text import csv_rows, csv_text, is_text
-from rpexplore.domain.attribute import (
-    LEVELS,
-    MAX_ATTRIBUTES,
-    MISSING,
-    NOT_STATED,
-    Attribute,
-    Bins,
-    Categories,
-    Dates,
-    Integers,
-    Numbers,
-    Values,
-)
+from rpexplore.domain.attribute import MAX_ATTRIBUTES, MISSING, Attribute, Values
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.codebook_properties import (
     CONSTRAINTS,
     CSV,
@@ -33,7 +22,8 @@ from rpexplore.domain.codebook_properties import (
     refuse_what_is_said,
 )
 from rpexplore.domain.dates import YEAR_AND_MONTH, stated_limit
-from rpexplore.domain.levels import levels_from_json
+from rpexplore.domain.levels import LEVELS, levels_from_json
+from rpexplore.domain.ordered_values import NOT_STATED, Bins, Dates, Integers, Numbers
 from rpexplore.errors import DomainError
 
 # Table Schema (https://specs.frictionlessdata.io/table-schema/): `constraints.enum` with optional

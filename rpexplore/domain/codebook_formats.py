@@ -14,7 +14,8 @@ from rpexplore.common.file_kinds import PACKAGES, DictionaryVariable, dictionary
 from rpexplore.common.files import HEAD, file_bytes
 from rpexplore.common.numbers import shown, shown_few
 from rpexplore.common.text import data_size
-from rpexplore.domain.attribute import MISSING, Attribute, Categories
+from rpexplore.domain.attribute import MISSING, Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError
 

@@ -18,16 +18,10 @@ from rpexplore.common.files import file_bytes, utf8_text, write_whole
 from rpexplore.common.numbers import read_only, shown_few, whole_number
 from rpexplore.common.text import begins_formula, joined
 from rpexplore.domain import codebook
-from rpexplore.domain.attribute import (
-    MISSING,
-    NOT_STATED,
-    Attribute,
-    Categories,
-    Dates,
-    Integers,
-    Values,
-)
+from rpexplore.domain.attribute import MISSING, Attribute, Values
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.codebook import IMPOSSIBLE, schema_in_json
+from rpexplore.domain.ordered_values import NOT_STATED, Dates, Integers
 from rpexplore.domain.values import (
     ImpossibleCombination,
     StructuralZeros,

@@ -14,7 +14,7 @@ a value for each group, whose records are counted by the attribute's values.
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -22,10 +22,15 @@ from unicodedata import normalize
 
 from rpexplore.common.numbers import shown, shown_few, shown_value, whole_number
 from rpexplore.common.text import is_text
+from rpexplore.domain.categories import Categories
+from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from rpexplore.errors import DomainError
 
 if TYPE_CHECKING:
     from rpexplore.domain.attribute import Attribute, Values
+
+# Between the parts of a path of groups written as one text.
+LEVELS = " > "
 
 AT = "@"
 """Between an attribute and its level, in the name that tables have."""
@@ -107,8 +112,6 @@ def groups_of(name: str, stated: Any, values: "Values") -> tuple[str, ...]:
     if isinstance(stated, Mapping):
         return _from_lists(name, stated, values)
     if isinstance(stated, str):
-        from rpexplore.domain.attribute import Dates
-
         make = _from_step if isinstance(values, Dates) else _from_bands
         return make(name, stated, values)
     if isinstance(stated, int | float) and not isinstance(stated, bool):
@@ -118,10 +121,10 @@ def groups_of(name: str, stated: Any, values: "Values") -> tuple[str, ...]:
 
 
 def _from_lists(name: str, stated: Mapping[str, Any], values: "Values") -> tuple[str, ...]:
-    from rpexplore.domain.attribute import Attribute
-
-    known = Attribute("values", values)
-    places = {text: index for index, text in enumerate(known.stored_values())}
+    texts = (
+        values.values if isinstance(values, Categories) else map(values.label, range(values.size))
+    )
+    places = {text: index for index, text in enumerate(texts)}
     groups: dict[int, str] = {}
     for group, listed in stated.items():
         if not isinstance(listed, list | tuple):
@@ -149,7 +152,7 @@ def _from_lists(name: str, stated: Mapping[str, Any], values: "Values") -> tuple
     return tuple(groups[place] for place in range(len(places)))
 
 
-def _from_bands(name: str, stated: str, values: "Values") -> tuple[str, ...]:
+def _from_bands(name: str, stated: str, values: Any) -> tuple[str, ...]:
     """The groups of bands such as "0-17, 18-64, 65+"; cells for missing numbers stay themselves."""
     ends = _ends_of_values(name, values)
     bands: list[tuple[str, float, float]] = []
@@ -173,7 +176,7 @@ def _from_bands(name: str, stated: str, values: "Values") -> tuple[str, ...]:
                 "its first number to its last."
             )
         groups.append(holding[0])
-    return (*groups, *_missing_labels(values))
+    return (*groups, *values.missing_labels)
 
 
 def _from_step(name: str, stated: str, values: Any) -> tuple[str, ...]:
@@ -189,7 +192,7 @@ def _from_step(name: str, stated: str, values: Any) -> tuple[str, ...]:
     return (*(groups.label(place) for place in places), *values.missing_labels)
 
 
-def _from_width(name: str, stated: float, values: "Values") -> tuple[str, ...]:
+def _from_width(name: str, stated: float, values: Any) -> tuple[str, ...]:
     """The groups of so many numbers together, which begin at multiples of so many."""
     width = whole_number(stated)
     if width is None or width < 2:
@@ -209,13 +212,11 @@ def _from_width(name: str, stated: float, values: "Values") -> tuple[str, ...]:
         place: f"{own[0][0]:g} to {own[-1][1]:g}" if own[0][0] != own[-1][1] else f"{own[0][0]:g}"
         for place, own in members.items()
     }
-    return (*(labels[lowest // width] for lowest, _ in ends), *_missing_labels(values))
+    return (*(labels[lowest // width] for lowest, _ in ends), *values.missing_labels)
 
 
 def _ends_of_values(name: str, values: "Values") -> list[tuple[float, float]]:
     """The lowest and the highest number of each value, of whole numbers and bins."""
-    from rpexplore.domain.attribute import Bins, Integers
-
     if isinstance(values, Integers):
         firsts = range(values.minimum, values.maximum + 1, values.step)
         return [(first, min(first + values.step - 1, values.maximum)) for first in firsts]
@@ -227,10 +228,6 @@ def _ends_of_values(name: str, values: "Values") -> list[tuple[float, float]]:
     )
 
 
-def _missing_labels(values: Any) -> Sequence[str]:
-    return values.missing_labels
-
-
 def levels_of_groups(attribute: "Attribute") -> tuple[Level, ...]:
     """A level for each depth of the attribute's groups; none unless every value lies as deep."""
     depths = set(map(len, attribute.groups))
@@ -239,7 +236,7 @@ def levels_of_groups(attribute: "Attribute") -> tuple[Level, ...]:
     (depth,) = depths
     names = ["groups"] if depth == 1 else [f"groups {number + 1}" for number in range(depth)]
     made = [
-        Level(name, tuple(" > ".join(path[: number + 1]) for path in attribute.groups))
+        Level(name, tuple(LEVELS.join(path[: number + 1]) for path in attribute.groups))
         for number, name in enumerate(names)
     ]
     return tuple(level for level in made if 1 < len(level.labels) < attribute.size)

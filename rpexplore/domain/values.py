@@ -15,8 +15,11 @@ import numpy as np
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few, shown_value
 from rpexplore.common.text import is_text, plural
-from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Dates, Integers
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import stated_day
+from rpexplore.domain.levels import LEVELS
+from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from rpexplore.errors import DomainError
 
 if TYPE_CHECKING:

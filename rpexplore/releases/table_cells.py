@@ -18,7 +18,8 @@ import pyarrow.parquet
 
 from rpexplore.common.numbers import normal_quantile
 from rpexplore.common.text import FORMULA_SIGNS, without_formula
-from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.result_schema import (
     DISTINCT,
     IMPOSSIBLE_NOTE,

@@ -10,8 +10,10 @@ from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.common.template_text import text_from_template
 from rpexplore.common.text import number_text
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Dates, Integers
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain, except_from_records
+from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan

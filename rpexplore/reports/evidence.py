@@ -11,8 +11,9 @@ import pandas as pd
 from rpexplore.analysis.baselines import BASELINE_HEADINGS, compare, describe_missing
 from rpexplore.analysis.budget_units import HIGH_EPSILON
 from rpexplore.analysis.glossary import GLOSSARY
-from rpexplore.domain.attribute import Attribute, Bins, Dates, Integers
+from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain, describe_attributes_from_records, except_from_records
+from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from rpexplore.domain.values import describe_combinations
 from rpexplore.figures.chart import Column
 from rpexplore.planning.mechanism.strategy import Strategy

@@ -10,7 +10,8 @@ import numpy as np
 
 from rpexplore.common.json_fields import check_keys
 from rpexplore.common.text import csv_text, joined, plural
-from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.table_settings import names_of

@@ -10,7 +10,8 @@ import pandas as pd
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import plural, with_decimal_point
-from rpexplore.domain.attribute import MAX_SIZE, Bins, Dates, Integers
+from rpexplore.domain.attribute import MAX_SIZE
+from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from rpexplore.errors import DomainError
 
 Numeric = Integers | Bins

@@ -9,20 +9,12 @@ from typing import Any
 import pandas as pd
 
 from rpexplore.common.json_fields import refusing
-from rpexplore.domain.attribute import (
-    LEVELS,
-    NOT_STATED,
-    Attribute,
-    Bins,
-    Categories,
-    Dates,
-    Integers,
-    Numbers,
-    Values,
-)
+from rpexplore.domain.attribute import Attribute, Values
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import reading_of, stated_day
 from rpexplore.domain.domain import TO_COMPLETE, Domain, completed, is_unfinished
-from rpexplore.domain.levels import Level
+from rpexplore.domain.levels import LEVELS, Level
+from rpexplore.domain.ordered_values import NOT_STATED, Bins, Dates, Integers, Numbers
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.bins import as_bins, bins_of_texts, edge_texts
 

@@ -9,7 +9,8 @@ from unicodedata import normalize
 import numpy as np
 
 from rpexplore.common.numbers import shown
-from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.workload.query_list import checked_n_cells

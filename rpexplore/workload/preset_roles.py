@@ -14,7 +14,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from rpexplore.common.numbers import shown, shown_few
-from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.query_list import MAX_CELLS

@@ -10,8 +10,10 @@ from typing import TypeAlias
 import numpy as np
 
 from rpexplore.common.text import plural, rounded
-from rpexplore.domain.attribute import Attribute, Categories, Integers
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.ordered_values import Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases import Basis, Hierarchy, Identity, Prefix
 from rpexplore.workload.preset_roles import FittedRole, Role, RoleMatch

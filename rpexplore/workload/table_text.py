@@ -12,8 +12,9 @@ import numpy as np
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import csv_rows
-from rpexplore.domain.attribute import Attribute, Integers
+from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.ordered_values import Integers
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.bases.base import Operator

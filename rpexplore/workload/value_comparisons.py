@@ -14,8 +14,10 @@ import numpy as np
 
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import joined
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Dates, Integers
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import stated_day
+from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from rpexplore.domain.values import values_by_name
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.workload.table_text import in_quotes

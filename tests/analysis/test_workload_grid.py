@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import forecast, workload_grid
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
+from rpexplore.domain.ordered_values import Bins, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting

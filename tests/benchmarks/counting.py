@@ -20,8 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rpexplore.data.files.source import FileSource
-from rpexplore.domain.attribute import Attribute, Categories, Integers
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.ordered_values import Integers
 from tests.benchmarks.measure import Row, peak_gigabytes
 
 ROOT = Path(__file__).resolve().parents[2]

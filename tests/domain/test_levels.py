@@ -3,8 +3,9 @@
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain.attribute import Bins, Categories, Dates, Integers
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.levels import groups_of
+from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from rpexplore.errors import DomainError, WorkloadError
 
 AGES = {"name": "age", "type": "integer", "constraints": {"minimum": 3, "maximum": 19}}

@@ -3,7 +3,8 @@
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import (
     FOUND_IN_RECORDS,
     TO_COMPLETE,

@@ -1,7 +1,8 @@
 """Bins and categories of one attribute on the Codebook page."""
 
 import rpexplore as rp
-from rpexplore.domain.attribute import Bins, Categories, Dates, Integers
+from rpexplore.domain.categories import Categories
+from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from tests.pages.conftest import plain
 
 

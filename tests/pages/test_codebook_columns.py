@@ -8,7 +8,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.data.files.columns import read_column_values
-from rpexplore.domain.attribute import Categories
+from rpexplore.domain.categories import Categories
 from tests.pages.conftest import plain
 
 

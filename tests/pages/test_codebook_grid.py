@@ -1,6 +1,7 @@
 """The grid of attributes on the Codebook page, and the labels of their values."""
 
-from rpexplore.domain.attribute import Bins, Categories, Integers
+from rpexplore.domain.categories import Categories
+from rpexplore.domain.ordered_values import Bins, Integers
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.pages.conftest import plain
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
+from rpexplore.domain.ordered_values import Bins, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios import bases as bases
 from rpexplore.workload.bases import (

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.domain.attribute import Bins, Integers
+from rpexplore.domain.ordered_values import Bins, Integers
 from rpexplore.errors import DomainError
 from rpexplore.scenarios import bins
 

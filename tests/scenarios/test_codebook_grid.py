@@ -6,8 +6,10 @@ from dataclasses import replace
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Dates, Integers
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import TO_COMPLETE, Domain, is_unfinished
+from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from rpexplore.errors import DomainError
 from rpexplore.scenarios import codebook_grid as grids
 

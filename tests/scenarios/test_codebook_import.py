@@ -3,7 +3,8 @@
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Dates, Integers
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import (
     FOUND_IN_RECORDS,
     TO_COMPLETE,
@@ -11,6 +12,7 @@ from rpexplore.domain.domain import (
     is_unfinished,
     unfinished,
 )
+from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.codebook_import import (
     describe_codebook,

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.domain.attribute import Attribute, Bins, Categories
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.ordered_values import Bins
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.scenarios.scenario import Scenario

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.domain.attribute import Attribute, Categories, Integers
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
+from rpexplore.domain.ordered_values import Integers
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text
 from rpexplore.workload.query_edits import (

@@ -10,9 +10,11 @@ import streamlit as st
 from pages.components.codebook.attributes import change_codebook
 from pages.components.shared.inputs import apply_cells, number_field, revision
 from pages.components.shared.session import attempt, change_domain, current, escaped, show_messages
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Dates, Integers, Numbers
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import UNITS
 from rpexplore.domain.domain import is_unfinished
+from rpexplore.domain.ordered_values import Bins, Dates, Integers, Numbers
 from rpexplore.scenarios import bins
 from rpexplore.scenarios.bins import numbered
 from rpexplore.scenarios.codebook_grid import (

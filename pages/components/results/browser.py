@@ -12,7 +12,8 @@ from pages.components.shared.inputs import number_field
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import released_cells
 from rpexplore.analysis.glossary import meaning
-from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.errors import RpexploreError

@@ -41,17 +41,11 @@ from rpexplore.data.persons import (
     UUID_LENGTH,
 )
 from rpexplore.data.source import PersonRule
-from rpexplore.domain.attribute import (
-    NUMBER_STEPS,
-    WHOLE_TEXT,
-    Attribute,
-    Categories,
-    Dates,
-    Integers,
-    number_of,
-)
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import NUMBER_STEPS, WHOLE_TEXT, Categories
 from rpexplore.domain.dates import BLANKS
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.ordered_values import Dates, Integers, number_of
 from rpexplore.errors import DataError
 
 Value: TypeAlias = Any

@@ -16,7 +16,9 @@ from rpexplore.data.engines import spark_worker as worker
 from rpexplore.data.engines.packing import Layout, words_of
 from rpexplore.data.engines.session import Request
 from rpexplore.data.source import Counts
-from rpexplore.domain.attribute import Attribute, Categories, Integers
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
+from rpexplore.domain.ordered_values import Integers
 
 # ---- Work on areas in a cluster: coded records are brought together by shares, a task for each
 # share.

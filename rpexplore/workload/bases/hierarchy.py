@@ -9,7 +9,8 @@ from typing import Self
 
 from rpexplore.common.numbers import shown, whole_number
 from rpexplore.common.text import joined
-from rpexplore.domain.attribute import LEVELS, Attribute
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.levels import LEVELS
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases.base import Basis, Matrix, Operator
 

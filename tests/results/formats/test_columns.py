@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.result_schema import RELEASED, Schema
 from rpexplore.releases.table_cells import label_columns, schema_of_cells
 from rpexplore.results.formats.export import attribute_names, columns_of_table
