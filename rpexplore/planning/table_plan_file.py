@@ -289,7 +289,7 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     check_keys(content, keys_there, "the tables")
     check_keys(content["certificate"], _CERTIFICATE_KEYS, "the certificate")
     domain = Domain.from_schema(content["domain"])
-    if not _is_of_columns(content, len(domain)):
+    if domain.with_levels is not domain and not _is_of_columns(content, len(domain)):
         domain = domain.with_levels
     classes = columns(content, "classes", _CLASS_KEYS)
     workload, class_index = _workload(content, domain, classes)

@@ -479,6 +479,8 @@ class Workload:
     @cached_property
     def has_levels(self) -> bool:
         """Whether some attribute is in tables at several levels."""
+        if self.domain.n_columns == len(self.domain):
+            return False
         several = [index for index in self.used if self.domain.sizes[index] > 1]
         columns = self.domain.columns[several]
         return len(np.unique(columns)) < len(columns)

@@ -77,7 +77,7 @@ class Closure:
 
         levels_apart: as if levels of an attribute were attributes that have nothing to do with it
         """
-        trees, blocks = level_trees(workload.domain, workload.used)
+        trees, blocks = level_trees(workload)
         if trees and not levels_apart:
             return cls._of_levels(workload, trees, blocks)
         sizes = workload.domain.sizes

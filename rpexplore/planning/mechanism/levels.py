@@ -9,7 +9,7 @@ values. A value of a level is then a share z of its group, and what its block sa
 no others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from scipy import sparse
 from rpexplore.common.numbers import distinct_rows, read_only
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.workload.workload import Workload
 
 COST_STEPS = 256
 """What a record costs in a block is rounded up to this part of what the dearest one does."""
@@ -227,16 +228,17 @@ def _relative_costs(strategy: Strategy) -> np.ndarray:
     return np.where(steps >= COST_STEPS - 2, COST_STEPS, steps) / COST_STEPS
 
 
-def level_trees(
-    domain: Domain, used: Sequence[int]
-) -> tuple[tuple[LevelTree, ...], dict[int, Block]]:
+def level_trees(workload: Workload) -> tuple[tuple[LevelTree, ...], dict[int, Block]]:
     """The trees of attributes that tables have at several levels, and the blocks of all levels.
 
-    used: the indices of the attributes that some table has. The numbers of the blocks of trees
-    follow those of the attributes; a level that is the only one of its attribute keeps its own.
+    The numbers of the blocks of trees follow those of the attributes; a level that is the only one
+    of its attribute keeps its own.
     """
+    domain = workload.domain
+    if domain.n_columns == len(domain):
+        return (), {}
     of_columns: dict[int, list[int]] = {}
-    for attribute in used:
+    for attribute in workload.used:
         if domain.sizes[attribute] > 1:
             of_columns.setdefault(int(domain.columns[attribute]), []).append(attribute)
     trees: list[LevelTree] = []
