@@ -23,7 +23,12 @@ from scipy import sparse
 from rpexplore.common.numbers import read_only
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.levels import Block, LevelTree, level_trees
-from rpexplore.planning.mechanism.strategy import Moments, Strategy, moments
+from rpexplore.planning.mechanism.strategy import (
+    Moments,
+    Strategy,
+    measured_attributes,
+    moments,
+)
 from rpexplore.workload.workload import Workload
 
 MAX_INCIDENCES = 60_000_000  # of residuals in tables
@@ -127,7 +132,8 @@ class Closure:
             blocks=blocks,
             trees=trees,
         )
-        return closure.with_strategies(workload, {})
+        # Attributes in other bases have no strategies yet.
+        return closure if measured_attributes(workload) else closure.with_strategies(workload, {})
 
     def with_strategies(self, workload: Workload, strategies: Mapping[int, Strategy]) -> "Closure":
         """This closure of the workload, when attributes are measured through these strategies.
