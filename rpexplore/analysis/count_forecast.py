@@ -6,7 +6,7 @@ coefficient of variation. Counts are those of populations that agree with what i
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +21,8 @@ from rpexplore.analysis.forecast import group_name, order_groups
 from rpexplore.analysis.populations import CountsOfTables, Populations
 from rpexplore.common.files import file_bytes
 from rpexplore.common.processes import Progress, no_progress
-from rpexplore.common.text import describe_share, plural
+from rpexplore.common.text import describe_share, plural, rounded
+from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.domain.public_tables import PublicTable, PublicTables
@@ -29,6 +30,7 @@ from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.table_text import query_matrix
+from rpexplore.workload.workload import Workload
 
 GOOD_SHARE = 0.9
 """Of the people of a table who are to be in good cells, so that the table meets the rule."""
@@ -51,10 +53,83 @@ class Range(NamedTuple):
         """Over the populations, float64[n_populations]."""
         return cls(*np.quantile(values, _RANGE).tolist())
 
+    def texts(self, stated: Callable[[float], str]) -> tuple[str, str, str]:
+        """The three figures as texts."""
+        return stated(self.low), stated(self.median), stated(self.high)
+
     def text(self, stated: Callable[[float], str]) -> str:
-        """ "66 % (62 to 69 %)", or one figure where the ends are alike."""
-        low, median, high = map(stated, self)
+        """ "66 % (62 % to 69 %)", or one figure where the ends are alike."""
+        low, median, high = self.texts(stated)
         return median if low == high else f"{median} ({low} to {high})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DrawnCounts:
+    """The counts of the cells of tables in populations: whatever the noise, and drawn once.
+
+    public       what populations agree with
+    populations  of the tables that are looked at
+    groups       their counts, with the tables' places in the workload; of other bases than single
+                 values those of their rows
+    is_even      whether all cells of a table are equally accurate, bool[n_tables]
+    held         which tables are looked at, bool[n_tables]
+    tables       the attributes of each table, as indices in the public tables' domain of all levels
+    """
+
+    workload: Workload
+    public: PublicTables
+    populations: Populations
+    groups: tuple[tuple[CountsOfTables, np.ndarray], ...]
+    is_even: np.ndarray
+    held: np.ndarray
+    tables: tuple[AttributeIndices, ...]
+
+    @classmethod
+    def of(
+        cls, workload: Workload, public: PublicTables, on_progress: Progress = no_progress
+    ) -> "DrawnCounts":
+        """Populations, and the counts of the workload's tables in them."""
+        uneven, left_out = split_by_accuracy(workload, MOST_UNEVEN)
+        is_even, held = np.ones(len(workload), dtype=bool), np.ones(len(workload), dtype=bool)
+        is_even[[*uneven, *left_out]] = False
+        held[list(left_out)] = False
+        known = public.domain.with_levels
+        to_known = [known.position(name) for name in workload.domain.names]
+        tables = tuple(
+            tuple(to_known[index] for index in workload.attribute_indices(place))
+            for place in range(len(workload))
+        )
+        places = np.flatnonzero(held)
+        by_cell = np.flatnonzero(~is_even[places]).tolist()
+        chosen = [tables[place] for place in places.tolist()]
+        populations = Populations.of(public, chosen, by_cell, on_progress)
+        groups: list[tuple[CountsOfTables, np.ndarray]] = []
+        for group in populations.counts:
+            of_group = places[group.tables]
+            even = is_even[of_group]
+            if np.any(even):
+                counts = group.counts if np.all(even) else group.counts[even]
+                own = CountsOfTables(group.tables[even], counts, group.of_cells)
+                groups.append((own, of_group[even]))
+            for number in np.flatnonzero(~even).tolist():
+                rows = _rows_of(workload, int(of_group[number]), group.counts[number])
+                own = CountsOfTables(group.tables[[number]], rows, True)
+                groups.append((own, of_group[[number]]))
+        return cls(workload, public, populations, tuple(groups), is_even, held, tables)
+
+
+def _rows_of(workload: Workload, place: int, counts: np.ndarray) -> np.ndarray:
+    """What a table asks of counts of its single values: float32[1, n_populations, n_rows].
+
+    counts: float[n_populations, n_cells]
+    """
+    indices = workload.attribute_indices(place)
+    sizes = [int(workload.domain.sizes[index]) for index in indices]
+    counts = counts.reshape(-1, *sizes).astype(float)
+    for axis, index in enumerate(indices, start=1):
+        attribute = workload.domain.attributes[index]
+        counts = query_matrix(workload.basis_of(place, index), attribute).of(counts, axis)
+    return np.abs(counts).reshape(1, len(counts), -1).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,6 +145,8 @@ class Forecast:
             counts.
         limit: The largest coefficient of variation of a good cell: 0.2 is 20 %.
         share: Share of a table's people who are to be in good cells, so that it meets the rule.
+        on_progress: Called with what is being done and the share that is done.
+        drawn: Counts that were drawn for the same tables already.
 
     Raises:
         WorkloadError: If public tables do not fit the codebook or each other's totals, or nothing
@@ -90,7 +167,8 @@ class Forecast:
     expected: float | None = None
     limit: float = CV_LIMIT
     share: float = GOOD_SHARE
-    on_progress: Progress = field(default=no_progress)
+    on_progress: Progress = no_progress
+    drawn: DrawnCounts | None = None
 
     def __post_init__(self) -> None:
         part = self.plan.part("tables") if isinstance(self.plan, Plan) else self.plan
@@ -105,7 +183,7 @@ class Forecast:
                 f"got {self.share!r}; 0.9 is 90 %."
             )
         checked_cv_limit(self.limit)
-        _ = self._counts  # so that what is wrong is said here
+        _ = self._drawn  # so that what is wrong is said here
 
     @cached_property
     def tables_of_plan(self) -> TablePlan:
@@ -117,6 +195,8 @@ class Forecast:
     @cached_property
     def public_tables(self) -> PublicTables:
         """What is public, in the order of the codebook."""
+        if self.drawn is not None:
+            return self.drawn.public
         domain = self.tables_of_plan.domain.of_records
         tables = []
         for given in self.public:
@@ -207,7 +287,7 @@ class Forecast:
         index = domain.position(attribute)
         places = [
             place
-            for place in np.flatnonzero(self._held & self._is_even).tolist()
+            for place in np.flatnonzero(self._held & self._drawn.is_even).tolist()
             if index in workload.attribute_indices(place)
         ]
         if not places:
@@ -218,13 +298,13 @@ class Forecast:
         known = self.public_tables.domain.with_levels
         own, size = known.position(attribute), int(domain.sizes[index])
         n_records, shares, good = self.public_tables.n_records, [], []
-        for population in self._populations.drawn:
+        for population in self._drawn.populations.drawn:
             values = population.values_of_people(own)
             n_people = np.bincount(values, minlength=size)
             shares.append(population.shares((own,)))
             of_values = np.zeros(size)
             for place in places:
-                table = self._tables[place]
+                table = self._drawn.tables[place]
                 counts = n_records * population.people_by_class(table).sum(axis=0)
                 enough = counts >= self._accuracy.standard_errors[place] / self.limit
                 of_values += np.bincount(values, enough, size) / np.maximum(n_people, 1)
@@ -291,79 +371,24 @@ class Forecast:
         return Accuracy.of_plan("", self.tables_of_plan)
 
     @cached_property
-    def _is_even(self) -> np.ndarray:
-        """Whether all cells of a table are equally accurate, bool[n_tables]."""
-        uneven, left_out = self._uneven
-        even = np.ones(len(self._accuracy.workload), dtype=bool)
-        even[[*uneven, *left_out]] = False
-        return even
+    def _drawn(self) -> DrawnCounts:
+        if self.drawn is not None:
+            return self.drawn
+        return DrawnCounts.of(self._accuracy.workload, self.public_tables, self.on_progress)
 
-    @cached_property
-    def _uneven(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Tables whose cells differ in accuracy: those that are gone through, and the others."""
-        return split_by_accuracy(self._accuracy.workload, MOST_UNEVEN)
-
-    @cached_property
+    @property
     def _held(self) -> np.ndarray:
-        """Which tables are looked at, bool[n_tables]."""
-        held = np.ones(len(self._accuracy.workload), dtype=bool)
-        held[list(self._uneven[1])] = False
-        return held
-
-    @cached_property
-    def _tables(self) -> list[tuple[int, ...]]:
-        """The attributes of each table, as indices in the domain of all levels."""
-        workload, known = self._accuracy.workload, self.public_tables.domain.with_levels
-        names = workload.domain.names
-        to_known = {index: known.position(name) for index, name in enumerate(names)}
-        return [
-            tuple(to_known[index] for index in workload.attribute_indices(place))
-            for place in range(len(workload))
-        ]
-
-    @cached_property
-    def _populations(self) -> Populations:
-        held = np.flatnonzero(self._held).tolist()
-        uneven = set(self._uneven[0])
-        return Populations.of(
-            self.public_tables,
-            [self._tables[place] for place in held],
-            [number for number, place in enumerate(held) if place in uneven],
-            self.on_progress,
-        )
-
-    @cached_property
-    def _counts(self) -> list[tuple[CountsOfTables, np.ndarray]]:
-        """Counts of tables in groups, with their places; of other bases those of their rows."""
-        held, workload = np.flatnonzero(self._held), self._accuracy.workload
-        found: list[tuple[CountsOfTables, np.ndarray]] = []
-        for group in self._populations.counts:
-            places = held[group.tables]
-            even = self._is_even[places]
-            if np.any(even):
-                found.append((_chosen(group, even), places[even]))
-            for number in np.flatnonzero(~even).tolist():
-                place = int(places[number])
-                indices = workload.attribute_indices(place)
-                sizes = [int(workload.domain.sizes[index]) for index in indices]
-                counts = group.counts[number].reshape(-1, *sizes).astype(float)
-                for axis, index in enumerate(indices, start=1):
-                    attribute = workload.domain.attributes[index]
-                    matrix = query_matrix(workload.basis_of(place, index), attribute)
-                    counts = matrix.of(counts, axis)
-                rows = np.abs(counts).reshape(1, len(counts), -1).astype(np.float32)
-                found.append((CountsOfTables(group.tables[[number]], rows, True), places[[number]]))
-        return found
+        return self._drawn.held
 
     @cached_property
     def _shares(self) -> tuple[np.ndarray, np.ndarray]:
         """Shares of people and of cells that are good, float64[n_tables, n_populations] each."""
         accuracy, workload = self._accuracy, self._accuracy.workload
-        shape = (len(workload), self._populations.n_populations)
+        shape = (len(workload), self._drawn.populations.n_populations)
         people, cells = np.full(shape, np.nan), np.full(shape, np.nan)
-        for counts, places in self._counts:
+        for counts, places in self._drawn.groups:
             least = accuracy.standard_errors[places] / self.limit
-            if not self._is_even[places[0]]:
+            if not self._drawn.is_even[places[0]]:
                 least = accuracy.cell_standard_errors(int(places[0])).reshape(1, -1) / self.limit
             found = counts.good(least, self.public_tables.n_records, workload.cells[places])
             people[places], cells[places] = found
@@ -387,11 +412,26 @@ class Forecast:
         return (self._cells[chosen] * n_cells[:, None]).sum(axis=0) / np.sum(n_cells)
 
 
-def _chosen(group: CountsOfTables, which: np.ndarray) -> CountsOfTables:
-    if np.all(which):
-        return group
-    return CountsOfTables(group.tables[which], group.counts[which], group.of_cells)
-
-
 def _columns(name: str, values: np.ndarray) -> dict[str, float]:
     return {f"{name}_{end}": value for end, value in Range.of(values)._asdict().items()}
+
+
+def range_columns(frame: pd.DataFrame, title: str, last: str) -> pd.DataFrame:
+    """The rows of a forecast's frame for reading: each figure with its range, as text.
+
+    title: the column that says what a row is; last: another column, or a figure with its range
+    """
+
+    def ranges(name: str, stated: Callable[[float], str]) -> list[str]:
+        ends = (frame[f"{name}_{end}"] for end in ("low", "median", "high"))
+        return [Range(*row).text(stated) for row in zip(*ends, strict=True)]
+
+    columns = {title: frame[title].astype(str).tolist()}
+    for name, heading in (("people", "people in good cells"), ("cells", "good cells")):
+        if f"{name}_low" in frame:
+            columns[heading] = ranges(name, describe_share)
+    if last in frame:
+        columns[last] = frame[last].tolist()
+    else:
+        columns[last] = ranges(last, lambda value: rounded(round(value), 6))
+    return pd.DataFrame(columns)

@@ -1,14 +1,13 @@
 """The verb that forecasts how good the tables of a plan will be, from what is public."""
 
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from rpexplore.analysis.count_forecast import Range
+from rpexplore.analysis.count_forecast import range_columns
 from rpexplore.cli import options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
 from rpexplore.cli.facts import row_facts
 from rpexplore.cli.look import load_verified
-from rpexplore.common.text import csv_of_frame, describe_share, rounded
+from rpexplore.common.text import csv_of_frame
 from rpexplore.domain.expected_counts import checked_count
 
 if TYPE_CHECKING:
@@ -74,23 +73,5 @@ def forecast(
 
 
 def _text(frame: "pd.DataFrame", title: str, last: str) -> str:
-    """The people and cells of each row, with their ranges, for reading.
-
-    title: the column that says what a row is; last: another column, or a figure with its range
-    """
-
-    def ranges(name: str, stated: Callable[[float], str]) -> list[str]:
-        ends = (frame[f"{name}_{end}"] for end in ("low", "median", "high"))
-        return [Range(*row).text(stated) for row in zip(*ends, strict=True)]
-
-    columns: dict[str, Sequence[str]] = {title: frame[title].astype(str).tolist()}
-    for name in ("people", "cells"):
-        if f"{name}_low" in frame:
-            columns[f"{name} in good cells" if name == "people" else f"good {name}"] = ranges(
-                name, describe_share
-            )
-    if last in frame:
-        columns[last] = frame[last].tolist()
-    else:
-        columns[last] = ranges(last, lambda value: rounded(round(value), 6))
-    return text_table(columns)
+    columns = range_columns(frame, title, last)
+    return text_table({str(name): column.tolist() for name, column in columns.items()})
