@@ -108,11 +108,23 @@ class Amounts(Numbers):
         """The largest size of an amount: what a record can add to a sum."""
         return max(abs(self.minimum), abs(self.maximum))
 
+    @property
+    def sum_label(self) -> str:
+        """What a sum is called in tables: "sum (EUR)"."""
+        return f"sum ({self.unit})" if self.unit else "sum"
+
+    @property
+    def clamping(self) -> str:
+        """What is done to amounts beyond the limits, for a sentence."""
+        low, high = (f"{limit:,}" for limit in (self.minimum, self.maximum))
+        unit = f" {self.unit}" if self.unit else ""
+        return f"amounts below {low}{unit} count as {low}, those above {high}{unit} as {high}"
+
     def holds(self, text: str) -> bool:
         return number_of(text.strip()) is not None
 
     def _numbers_label(self, first: int, last: int) -> str:
-        return f"{'low' if first == 0 else 'high'}" if first == last else "low or high"
+        return ("low", "high")[first] if first == last else "low or high"
 
     def _up_to_label(self, last: int) -> str:
         return self._numbers_label(0, last)

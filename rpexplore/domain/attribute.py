@@ -87,6 +87,11 @@ class Attribute:
                 f"Attribute {self.name!r} must have 1 to {MAX_SIZE:,} values, got {self.size:,}; "
                 f"{remedy}."
             )
+        if isinstance(self.values, Amounts) and (self.groups or self.levels):
+            raise DomainError(
+                f"Attribute {self.name!r} has amounts, which are summed and have no groups or "
+                "levels; leave these out, or give it bins."
+            )
         object.__setattr__(self, "groups", self._checked_groups(self.groups))
         object.__setattr__(self, "levels", tuple(self.levels))
         for level in self.levels:

@@ -262,10 +262,11 @@ def check_countable(plan: TablePlan, counts: Counts) -> None:
 
 
 def integer_scales(closure: Closure) -> list[int]:
-    """What the measured integers of each attribute are larger by than the plan's: n_i, or 2^b."""
+    """What the measured integers of each attribute are larger by than the plan's: n_i, or 2^b,
+    times R of amounts."""
     scales = closure.sizes.tolist()
     for attribute, strategy in closure.strategies.items():
-        scales[attribute] = 2**strategy.bits
+        scales[attribute] = strategy.scale
     return scales
 
 
@@ -273,7 +274,8 @@ def largest_entries(closure: Closure) -> np.ndarray:
     """m_i of each attribute (docs/mathematics.md §7.4): float64[d]."""
     entries = closure.sizes.astype(float)
     for attribute, strategy in closure.strategies.items():
-        entries[attribute] = float(max(strategy.integers.max(), -strategy.integers.min()))
+        largest = max(strategy.integers.max(), -strategy.integers.min())
+        entries[attribute] = float(largest) * strategy.range_in_steps
     return entries
 
 

@@ -54,6 +54,11 @@ class QueryList:
 
     def __post_init__(self) -> None:
         n_cells = checked_n_cells(self.domain)
+        if self.domain.amounts:
+            raise WorkloadError(
+                f"Own counts cannot be about {self.domain.names[self.domain.amounts[0]]!r}, which "
+                "has amounts; ask for its sums in a table, or give it bins."
+            )
         coefficients = _numbers(self.coefficients, "The coefficients")
         if coefficients.ndim != 2 or coefficients.shape[1] != n_cells:
             raise WorkloadError(
