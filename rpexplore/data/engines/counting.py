@@ -255,7 +255,7 @@ class Tally:
         n_records, *checks = self._checks.tolist()
         if n_records < 0:
             raise self._request.changed_error()
-        self._request.refuse(checks)
+        self._request.refuse(checks, n_records)
         tables = dict(zip(self._request.tables, self._counts, strict=True))
         counts = Counts(tables, n_records, self._request.faults(checks).taken())
         if self._is_corrupt or not agree(counts):
