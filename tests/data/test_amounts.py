@@ -16,11 +16,15 @@ import pytest
 
 from rpexplore import Attribute, Categories, Domain, Integers
 from rpexplore.data import amounts, counting
+from rpexplore.data.coding import Takers
+from rpexplore.data.engines import spark_worker
 from rpexplore.data.engines.connections import Connection
+from rpexplore.data.engines.packing import Layout
+from rpexplore.data.engines.session import Request, agree
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.frames import FrameSource
-from rpexplore.data.source import Source
+from rpexplore.data.source import PersonRule, Source
 from rpexplore.domain.amounts import Amounts
 from rpexplore.errors import DataError
 from tests.data.engines.servers import in_duckdb, in_spark
@@ -49,7 +53,7 @@ N_ROWS = len(TEXTS)
 COLUMNS = {
     "text": pa.array(TEXTS, pa.string()),
     "double": pa.array(FLOATS, pa.float64()),
-    "single": pa.array([None if f is None else np.float32(f) for f in FLOATS], pa.float32()),
+    "single": pa.array(FLOATS, pa.float64()).cast(pa.float32(), safe=False),
     "whole": pa.array(WHOLE, pa.int64()),
     "cents": pa.array(CENTS).cast(pa.decimal128(10, 2)),
     "long": pa.array(LONG).cast(pa.decimal128(38, 9)),
@@ -309,6 +313,145 @@ def test_blocks_and_batches_sum_as_one_record_after_another(range_in_steps, limi
         assert np.array_equal(counts.counts(table), expected), table
 
 
+@pytest.mark.parametrize("most_kept", [1 << 20, 40, 3])
+@pytest.mark.parametrize("chunk", [1 << 16, 64])
+def test_parts_that_a_cluster_counts_add_up(most_kept, chunk, monkeypatch):
+    """All tables of a part at once, a few at a time, and each by itself, in small chunks."""
+    monkeypatch.setattr(spark_worker, "CHUNK_CELLS", chunk)
+    records = table(("text",))
+    domain = domain_of(records)
+    tables = ((0, 2), (0, 5), (1, 2), (1, 3))
+    takes = takers(domain)
+    request = Request("survey", domain, tables, Takers.of(domain, **takes), None, None)
+    raw = records.select(list(domain.names)).rename_columns([f"v{i}" for i in range(len(domain))])
+    counted = [
+        piece
+        for part in (raw.slice(0, 20), raw.slice(20, 1), raw.slice(21))
+        for piece in spark_worker.counts_of_part(
+            part.to_batches(), request, Layout((), tuple(request.attribute_indices)), most_kept
+        )
+    ]
+    added = [row for piece in spark_worker.added_counts(counted) for row in piece.to_pylist()]
+    counts = spark_worker.counts_of_chunks(added, request)
+    of_frame = FrameSource(records, name="survey").count(domain, tables, **takes)
+    for each in [*tables, (0,), (1,), (2,)]:
+        assert np.array_equal(counts.counts(each), of_frame.counts(each))
+    wrong = dict(counts.tables)
+    wrong[1, 2] = wrong[1, 2] + np.eye(1, wrong[1, 2].size, dtype=np.int64).reshape(2, -1)
+    assert agree(counts)
+    assert not agree(replace(counts, tables=wrong))
+
+
+ENGINES = ("DuckDB", "PostgreSQL", "PostgreSQL, streamed", "Spark")
+
+
+@pytest.mark.parametrize("kind", ["Parquet", *ENGINES])
+def test_the_first_amounts_of_each_person_count(kind, tmp_path, request):
+    rng = np.random.default_rng(2)
+    incomes = [f"{cents / 100}" for cents in rng.integers(0, 100_000, 60)]
+    people = pl.DataFrame(
+        {
+            "who": rng.integers(0, 20, 60),
+            "turn": rng.permutation(60),
+            "region": rng.choice(["n", "s"], 60).tolist(),
+            "income": incomes,
+        }
+    )
+    rule = PersonRule("who", 2, "keep first", "turn")
+    source = KINDS[kind].store(people.to_arrow().cast(PEOPLE), tmp_path, request)
+    first = people.sort("turn").group_by("who").head(2).to_arrow()
+    expected = FrameSource(first, name="survey").count(INCOME, [(0, 1)]).counts((0, 1))
+    counts = source.count(INCOME, [(0, 1)], person_rule=rule)
+    assert np.array_equal(counts.counts((0, 1)), expected)
+    assert counts.n_records == len(first)
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize("type_", [pa.string(), pa.float64()])
+def test_which_amounts_of_a_person_are_first_does_not_depend_on_others(
+    kind, type_, tmp_path, request
+):
+    """Of records with one turn the engine would choose; what is counted has to tell them apart."""
+    incomes = pa.array([str(income) for income in range(40)]).cast(type_)
+    people = pa.table(
+        {"who": [1, 2] * 20, "turn": [7] * 40, "region": ["n"] * 40, "income": incomes}
+    )
+    rule = PersonRule("who", 3, "keep first", "turn")
+    seen = set()
+    for number in range(3):
+        (tmp_path / str(number)).mkdir()
+        order = np.random.default_rng(number).permutation(40)
+        source = KINDS[kind].store(people.take(order), tmp_path / str(number), request)
+        counts = source.count(INCOME, [(0, 1)], person_rule=rule)
+        seen.add(counts.counts((1,)).tobytes())
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        ("numeric", "'NaN', '0.05', 'Infinity', '-Infinity', 1e200", [3, "0.0", "1000"]),
+        ("smallint", "'-7', 12, NULL, NULL, 999", [2, "0", "12", "999"]),
+        ("char(9)", "'12', ' 3 ', 'x', 'y', '1e1'", [2, "12", "3", "10"]),
+        ("real", "0.05, 0.25, 'NaN', 'Infinity', 0.75", [2, "0.1", "0.2", "0.8"]),
+    ],
+)
+def test_types_of_postgresql(kind, values, expected, postgres):
+    rows = ", ".join(f"({value})" for value in values.split(", "))
+    postgres.run(
+        "DROP TABLE IF EXISTS people CASCADE",
+        f"CREATE TABLE people AS SELECT column1::{kind} AS income FROM (VALUES {rows}) AS given",
+    )
+    check_sums(DatabaseSource(postgres.connection, "people"), expected)
+    check_sums(DatabaseSource(postgres.connection, "people", stream=True), expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        ("HUGEINT", "-(2::HUGEINT^100)::HUGEINT, 7, NULL, 2::HUGEINT^90", [1, "0", "7", "1000"]),
+        ("UBIGINT", "18446744073709551615, 7", [0, "1000", "7"]),
+        ("DECIMAL(38, 30)", "0.05, 0.050000000000000000000000000001", [0, "0.0", "0.1"]),
+        ("VARCHAR", "'0.05', '0.050000000000000000000000000000000000000000001'", [0, "0.1", "0"]),
+        ("ENUM ('3', 'x')", "'3', 'x', NULL", [2, "3"]),
+    ],
+)
+def test_types_of_duckdb(kind, values, expected, tmp_path):
+    import duckdb
+
+    rows = ", ".join(f"(({value})::{kind})" for value in values.split(", "))
+    with duckdb.connect(tmp_path / "people.duckdb") as database:
+        database.execute(f"CREATE TABLE people AS FROM (VALUES {rows}) AS given (income)")
+    check_sums(
+        DatabaseSource(Connection("FILE", f"duckdb://{tmp_path / 'people.duckdb'}"), "people"),
+        expected,
+    )
+
+
+def check_sums(source: Source, expected: list) -> None:
+    """expected: how many records have no amount, and the amounts of the others."""
+    n_none, *amounts_ = expected
+    tenths = [int(Decimal(amount) * 10) for amount in amounts_]
+    takes = {"income": "none"}
+    counts = source.count(INCOME, [(1,)], unknown_values=takes, missing_values=takes)
+    assert counts.counts((1,)).tolist() == [
+        10_000 * len(tenths) - sum(tenths), sum(tenths), 10_000 * n_none
+    ]  # fmt: skip
+
+
+def test_columns_of_no_plain_kind_are_refused(tmp_path):
+    import duckdb
+
+    with duckdb.connect(tmp_path / "people.duckdb") as database:
+        database.execute("CREATE TABLE people AS SELECT INTERVAL 3 DAYS AS income")
+    source = DatabaseSource(Connection("FILE", f"duckdb://{tmp_path / 'people.duckdb'}"), "people")
+    with pytest.raises(DataError, match="'income' is of a kind"):
+        source.count(INCOME, [(1,)])
+
+
+PEOPLE = pa.schema(
+    [("who", pa.int64()), ("turn", pa.int64()), ("region", pa.string()), ("income", pa.string())]
+)
 INCOME = Domain(
     (
         Attribute("region", Categories(("n", "s"))),

@@ -416,6 +416,25 @@ def coded(batches: Iterable[pa.RecordBatch], request: Request) -> Iterator[pa.Re
         yield pa.record_batch(kept | codes)
 
 
+def with_plain_types(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same records in columns of `plain_type`."""
+    columns = [
+        (column.storage if isinstance(column, pa.ExtensionArray) else column).cast(
+            plain_type(column.type)
+        )
+        for column in batch.columns
+    ]
+    return pa.record_batch(columns, names=batch.schema.names)
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The storage type of a type; of texts the one type that is computed with."""
+    if isinstance(kind, pa.BaseExtensionType):  # numeric of PostgreSQL is a text, say
+        kind = kind.storage_type
+    is_text = pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return pa.string() if is_text else kind
+
+
 def coders_of(request: Request, attribute_indices: Sequence[int]) -> dict[int, Coder]:
     return {index: Coder(request.domain.attributes[index]) for index in attribute_indices}
 
