@@ -130,16 +130,6 @@ def _refuse_two_amounts(domain: Domain, members: np.ndarray) -> None:
         )
 
 
-def _units(domain: Domain, members: np.ndarray) -> np.ndarray:
-    """`Workload.units` of tables of these members."""
-    units = np.ones(len(members))
-    for index in domain.amounts:
-        values = domain.attributes[index].values
-        assert isinstance(values, Amounts)
-        units[np.any(members == index, axis=1)] = float(values.largest)
-    return units
-
-
 def _required_of_all(required: np.ndarray, count: int) -> np.ndarray:
     """Whether targets are required, as bool[count]; none where they are left out."""
     required = np.asarray(required)
@@ -309,7 +299,7 @@ class Workload:
                  ascending, padded at the end with −1
     weights      float64[n_tables], positive
     targets      float64[n_tables]: wanted standard error of a cell, positive; NaN: none. Of tables
-                 with amounts in largest amounts (`units`)
+                 with amounts in the unit of these, and for their sums
     bases        for each attribute of the domain, the bases that some table has it in
     basis_index  int32[n_tables, max_order]: which of its attribute's bases a table has, from 0; −1
                  behind. Without these two all attributes have their single values, or their sums
@@ -414,9 +404,7 @@ class Workload:
         domain = _knowing(domain, *tables)
         sets = [domain.positions(table) for table in tables]
         refuse_too_many(len(sets))
-        members, settings = padded(sets), setting_arrays(len(sets), weights, targets, required)
-        settings["targets"] = settings["targets"] / _units(domain, members)
-        return cls(domain, members, **settings)
+        return cls(domain, padded(sets), **setting_arrays(len(sets), weights, targets, required))
 
     def __or__(self, workload: "Workload") -> "Workload":
         """The union; a table in both is refused, since its weight would be ambiguous."""
@@ -472,8 +460,7 @@ class Workload:
             else target is not None and self.required[self.position(table)]
             for table, target in targets.items()
         ]
-        rows = [self.position(table) for table in targets]
-        errors = standard_errors([*targets.values()]) / self.units[rows]
+        errors = standard_errors([*targets.values()])
         return self._with_rows(targets, targets=errors, required=np.array(required, dtype=bool))
 
     def with_required(self, required: Mapping[AttributeSet, bool]) -> "Workload":
@@ -520,12 +507,27 @@ class Workload:
 
     @cached_property
     def units(self) -> np.ndarray:
-        """What targets and standard errors of each table are multiplied by, where people see them.
+        """What one of the planner's standard errors of each table is in the unit of its cells.
 
         The largest amount where a table has amounts, else 1: float64[n_tables]. The planner knows
-        sums in largest amounts, and `targets` are in these.
+        sums in largest amounts, so that they compare with counts.
         """
-        return _units(self.domain, self.members)
+        units = np.ones(len(self))
+        for index in self.domain.amounts:
+            values = self.domain.attributes[index].values
+            assert isinstance(values, Amounts)
+            units[np.any(self.members == index, axis=1)] = float(values.largest)
+        return units
+
+    @cached_property
+    def planned_targets(self) -> np.ndarray:
+        """The targets as the planner knows errors: those of sums in largest amounts."""
+        return self.targets / self.units
+
+    @property
+    def comparable(self) -> np.ndarray:
+        """The tables whose errors are told together, bool[n_tables]: those of counts, if any."""
+        return np.full(len(self), True) if np.all(self.has_amounts) else ~self.has_amounts
 
     @property
     def has_amounts(self) -> np.ndarray:

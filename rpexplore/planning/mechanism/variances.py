@@ -57,6 +57,10 @@ class TableVariances:
         # Rounding must not put a mean outside its extremes where all cells are alike.
         return cls(mean, np.maximum(largest, mean), np.minimum(smallest, mean))
 
+    def in_units(self, units: np.ndarray) -> "TableVariances":
+        """Those of tables whose standard errors are so many times as large, float64[n_tables]."""
+        return TableVariances(*(self.at(cell) * units**2 for cell in CELLS))
+
     def at(self, cell: str) -> np.ndarray:
         """The variances of one of `CELLS`."""
         return getattr(self, cell)
@@ -175,6 +179,24 @@ class CellVariances:
             else:  # a single value has no residual, but its basis may have several rows
                 variances = np.multiply.outer(variances, total)
         return np.broadcast_to(variances, [len(of_axis.total) for of_axis in of_axes])
+
+    def standard_errors_of(self, table: int, sigma_squared: np.ndarray) -> np.ndarray:
+        """The standard error of every cell of one table, in the unit of the cell."""
+        return np.sqrt(self.variances_of(table, sigma_squared)) * self.units_of(table)
+
+    def units_of(self, table: int) -> np.ndarray:
+        """What the planner's answers of a table are multiplied by; broadcasts to its cells.
+
+        M where a row is a sum of amounts, 1 elsewhere (docs/mathematics-strategies.md §5.6).
+        """
+        units = np.ones(())
+        attributes = self.workload.domain.attributes
+        for index in self.workload.attribute_indices(table):
+            units = units[..., None]
+            if index in self.workload.domain.amounts:
+                basis = self.workload.basis_of(table, index)
+                units = units * basis.row_units(attributes[index])
+        return units
 
     # ---- where attributes are in tables at several levels
 
