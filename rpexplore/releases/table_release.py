@@ -280,12 +280,15 @@ class TableWriter:
 
     def _write(self, position: int, names: Sequence[str]) -> list[dict[str, Any]]:
         workload = self.plan.workload
-        values = self._contributions.answers(position)
+        units = self._cells.units_of(position)
+        values = self._contributions.answers(position) * units
         labels = [
             self._labels_of(basis_index)
             for basis_index in workload.attribute_basis_index[position, : values.ndim].tolist()
         ]
         variances = self._cells.variances_of(position, self.plan.sigma_squared.floats)
+        if units.ndim and np.any(units != 1):
+            variances = variances * units**2
         pieces = pieces_of_cells(
             labels, values, variances, impossible=self._contributions.impossible(position)
         )
