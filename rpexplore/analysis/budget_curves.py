@@ -133,7 +133,10 @@ def table_curves(
     variances: of `variances_in`; without them the optimum's. Raises `WorkloadError` for a table
     that has none there.
     """
-    name, variances = title_of(optimum.workload, table), variances or variances_in(optimum, STANDARD_ERROR)
+    name, variances = (
+        title_of(optimum.workload, table),
+        variances or variances_in(optimum, STANDARD_ERROR),
+    )
     mean, largest = float(variances.mean[table]), float(variances.largest[table])
     if math.isnan(mean):
         raise WorkloadError(

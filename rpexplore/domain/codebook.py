@@ -247,7 +247,8 @@ def _amounts(field: dict[str, Any], constraints: dict[str, Any]) -> Amounts:
             f"its bounds must be the lowest and the highest amount, such as [0, 200000], got "
             f"{shown_value(bounds)}."
         )
-    return Amounts(*bounds, field.get("decimals", 0), field.get("unit", ""))
+    minimum, maximum = bounds
+    return Amounts(minimum, maximum, field.get("decimals", 0), field.get("unit", ""))
 
 
 def _dates(field: dict[str, Any], constraints: dict[str, Any]) -> Dates:
@@ -536,7 +537,14 @@ def _field_from_attribute(attribute: Attribute) -> dict[str, Any]:
 
 WHOLE = ("integer", "year")  # types whose minimum and maximum say all values
 DATES = ("date", "datetime", "yearmonth")  # the same for days
-CONSTRAINTS_OF_VALUES = ("enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "step")
+CONSTRAINTS_OF_VALUES = (
+    "enum",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "step",
+)
 IMPOSSIBLE = "impossible"  # the property of a schema with the combinations that no record has
 
 

@@ -276,6 +276,7 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
 
 _MOST_LISTED = 10  # tables with amounts
 
+
 def plan_summary(plan: "TablePlan") -> str:
     """Its size, guarantee, proof, targets and accuracy by order."""
     workload, domain = plan.workload, plan.workload.domain

@@ -530,6 +530,11 @@ class Workload:
         return np.full(len(self), True) if np.all(self.has_amounts) else ~self.has_amounts
 
     @property
+    def amounts(self) -> tuple[int, ...]:
+        """The attributes of amounts that some table has, ascending indices."""
+        return tuple(index for index in self.domain.amounts if self.bases[index])
+
+    @property
     def has_amounts(self) -> np.ndarray:
         """Whether each table has an attribute of amounts, bool[n_tables]."""
         return np.any(np.isin(self.members, self.domain.amounts), axis=1)
