@@ -120,6 +120,10 @@ class Amounts(Numbers):
         unit = f" {self.unit}" if self.unit else ""
         return f"amounts below {low}{unit} count as {low}, those above {high}{unit} as {high}"
 
+    @property
+    def clamping_sentence(self) -> str:
+        return f"{self.clamping[0].upper()}{self.clamping[1:]}."
+
     def holds(self, text: str) -> bool:
         return number_of(text.strip()) is not None
 
