@@ -157,8 +157,7 @@ def test_what_amounts_cannot_be_asked_for_is_refused(asked, words):
     of = domain()
     of = rp.Domain((*of.attributes, rp.Attribute("wealth", rp.Amounts(0, 1))))
     with pytest.raises(rp.errors.RpexploreError, match=words):
-        made = asked(of)
-        rp.plan(made, budget=rp.Budget(rho=1))
+        rp.plan(asked(of), budget=rp.Budget(rho=1))
 
 
 def test_amounts_are_in_tables_that_name_them_only():
