@@ -416,15 +416,22 @@ def _is_nothing(digits: Value) -> Value:
     return (digits.length() <= 1000) & digits.re_search("[eE]-0*[1-9][0-9]{4}")
 
 
-def _exact_numbers(column: Value, engine: str) -> Value:
-    """Texts and decimals of PostgreSQL as decimals, 0 for what `_numbers` takes for none."""
+def _exact_numbers(column: Value, numbers: Value, engine: str) -> Iterator[tuple[Value, Value]]:
+    """Whether texts or decimals of PostgreSQL are numbers, and which, in cases one after another.
+
+    numbers: of `_numbers`
+    """
     if column.type().is_decimal():
-        return column
+        yield column.abs() <= _decimal(repr(sys.float_info.max)), column  # not a number is beyond
+        return
     text: Value = _sql_text(plain_text(column))
-    is_number = text.re_search(f"^[{BLANKS}]*{_NUMBER}[{BLANKS}]*$")
+    # Most are written so, and are looked at once.
+    is_plain = (text.length() <= 99) & text.re_search("^-?[0-9]+([.][0-9]+)?$")
+    yield is_plain, _decimal(text)
     digits = text.re_replace(f"[{BLANKS}]", "")
-    is_exact = ibis.coalesce(is_number & _is_short(digits), ibis.literal(False))
-    return _decimal(ibis.ifelse(is_exact, digits, ibis.literal("0")))
+    # Others are nearly 0, or have more decimals than PostgreSQL has.
+    yield ~numbers.isnull() & _is_short(digits), _decimal(digits)
+    yield ~numbers.isnull(), _decimal("0")
 
 
 def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
@@ -496,23 +503,25 @@ def _amount_columns(column: Value, index: int, values: Amounts, engine: str) -> 
         near = _within(column.cast("int64"), _whole(floor(values.minimum)), ceil(values.maximum))
         columns[f"y{index}"] = ibis.ifelse(column.isnull(), ibis.null("int64"), near * power)
         return columns
-    largest = _float(sys.float_info.max)
-    is_amount: Value = ibis.coalesce(numbers.abs() <= largest, ibis.literal(False))
     if kind.is_floating():
         ends = (values.lowest - 1) / power, (values.highest + 1) / power
         near = _within(numbers, *map(_float, ends))
         product = near * _float(power)
+        is_amount = ibis.coalesce(numbers.abs() <= _float(sys.float_info.max), ibis.literal(False))
         columns[f"y{index}"] = ibis.ifelse(is_amount, product, ibis.null("float64"))
         if values.decimals:
             upper = _float(SPLIT) * near
             upper = upper - (upper - near)
             error = (upper * _float(power) - product) + (near - upper) * _float(power)
             columns[f"e{index}"] = ibis.ifelse(is_amount, error, ibis.null("float64"))
-    else:
-        exact = _exact_numbers(column, engine)
-        low, high = (_decimal(str(end)) for end in (values.minimum, values.maximum))
-        near = _within(exact, low, high) * power
-        columns[f"y{index}"] = ibis.ifelse(is_amount, near, ibis.null("decimal"))
+        return columns
+    low, high = (_decimal(str(end)) for end in (values.minimum, values.maximum))
+    columns[f"y{index}"] = ibis.cases(
+        *(
+            (is_one, _within(exact, low, high) * power)
+            for is_one, exact in _exact_numbers(column, numbers, engine)
+        )
+    )
     return columns
 
 
