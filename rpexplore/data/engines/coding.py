@@ -493,7 +493,8 @@ def _check_number_of_bins(attribute: Attribute) -> None:
 def _amount_columns(column: Value, index: int, values: Amounts, engine: str) -> dict[str, Value]:
     """Columns of numbers in steps before they are rounded, y<index>; null for what is none.
 
-    And n<index>, the code of a missing one; of floats e<index>, by which a product was rounded.
+    And n<index>, the code of a missing one. Of floats y<index> is without the sign, p<index> says
+    whether they are positive, and e<index>, unless it is 0, by how much a product was rounded.
     """
     numbers, kind = _numbers(column, engine), column.type()
     missing = list(_missing_cases(column, numbers, values.missing_codes, engine))
@@ -505,10 +506,11 @@ def _amount_columns(column: Value, index: int, values: Amounts, engine: str) -> 
         return columns
     if kind.is_floating():
         ends = (values.lowest - 1) / power, (values.highest + 1) / power
-        near = _within(numbers, *map(_float, ends))
+        near = _within(numbers, *map(_float, ends)).abs()  # of which rests are exact
         product = near * _float(power)
         is_amount = ibis.coalesce(numbers.abs() <= _float(sys.float_info.max), ibis.literal(False))
         columns[f"y{index}"] = ibis.ifelse(is_amount, product, ibis.null("float64"))
+        columns[f"p{index}"] = numbers > 0
         if values.decimals:
             upper = _float(SPLIT) * near
             upper = upper - (upper - near)
@@ -542,6 +544,8 @@ def _of_amount(records: ir.Table, index: int, values: Amounts) -> Value:
             error: Value = records[f"e{index}"]
             is_up = (error > 0) | ((error == 0) & is_odd)
         steps = whole.cast("int64") + ibis.ifelse((twice > 1) | ((twice == 1) & is_up), 1, 0)
+    if f"p{index}" in records.columns:
+        steps = ibis.ifelse(records[f"p{index}"], steps, -steps)
     steps = _within(steps, _whole(values.lowest), _whole(values.highest))
     code = ibis.ifelse(number.isnull(), ibis.null("int64"), steps + (values.size - values.lowest))
     return ibis.coalesce(records[f"n{index}"].cast("int64"), code)
