@@ -150,6 +150,6 @@ def _steps_of_texts(column: pa.Array, numbers: np.ndarray, decimals: int) -> np.
     texts = pc.utf8_trim_whitespace(column.take(pa.array(places))).to_pylist()
     for place, text in zip(places.tolist(), texts, strict=True):
         lower, number = int(below[place]), Decimal(text)
-        half = Decimal(10 * lower + 5).scaleb(-decimals - 1)
+        half = Decimal(f"{10 * lower + 5}e{-decimals - 1}")
         steps[place] = lower + (number > half or (number == half and lower % 2 == 1))
     return steps

@@ -129,8 +129,9 @@ def code_columns(
         given[f"m{index}"] = _is_missing(column)
         values = attribute.values
         if isinstance(values, Amounts):
-            _refuse_kind(column)
             if engine == "duckdb":
+                if not column.type().is_floating():
+                    plain_text(column)  # refuses kinds that cannot be counted
                 given[f"v{index}"] = column
             else:
                 amounts[index] = values
@@ -285,19 +286,9 @@ def as_text(column: Value) -> Value:
         return column
     if kind.is_integer() or kind.is_decimal() or kind.is_uuid():
         return column.cast("string")
-    raise _kind_error(column)
-
-
-def _refuse_kind(column: Value) -> None:
-    """Raise `DataError` for a column of a kind that cannot be counted."""
-    if not column.type().is_floating():
-        plain_text(column)
-
-
-def _kind_error(column: Value) -> DataError:
-    return DataError(
-        f"The column {column.get_name()!r} is of a kind ({column.type()}) that cannot be counted; "
-        "make a column of text, of numbers or of dates from it, in a view say."
+    raise DataError(
+        f"The column {column.get_name()!r} is of a kind ({kind}) that cannot be counted; make a "
+        "column of text, of numbers or of dates from it, in a view say."
     )
 
 
@@ -384,7 +375,8 @@ def _numbers(column: Value, engine: str) -> Value:
     digits = text.re_replace(f"[{BLANKS}]", "")
     if engine != "postgresql":
         return ibis.ifelse(is_number, digits, ibis.null("string")).try_cast("float64")
-    short, nothing = _is_short(digits), _is_nothing(digits)
+    short = _is_short(digits)
+    nothing = (digits.length() <= 1000) & digits.re_search("[eE]-0*[1-9][0-9]{4}")
     shortened: Value = ibis.ifelse(short, digits, ibis.literal("0"))
     value = shortened.cast("decimal").abs()
     largest: Value = ibis.literal("1.7976931348623158e308")
@@ -411,12 +403,7 @@ def _is_short(digits: Value) -> Value:
     return (digits.length() <= 1000) & ~digits.re_search("[eE][+-]?0*[1-9][0-9]{4}")
 
 
-def _is_nothing(digits: Value) -> Value:
-    """Whether a number that is written so is 0 for all that is computed."""
-    return (digits.length() <= 1000) & digits.re_search("[eE]-0*[1-9][0-9]{4}")
-
-
-def _exact_numbers(column: Value, numbers: Value, engine: str) -> Iterator[tuple[Value, Value]]:
+def _exact_numbers(column: Value, numbers: Value) -> Iterator[tuple[Value, Value]]:
     """Whether texts or decimals of PostgreSQL are numbers, and which, in cases one after another.
 
     numbers: of `_numbers`
@@ -521,7 +508,7 @@ def _amount_columns(column: Value, index: int, values: Amounts, engine: str) -> 
     columns[f"y{index}"] = ibis.cases(
         *(
             (is_one, _within(exact, low, high) * power)
-            for is_one, exact in _exact_numbers(column, numbers, engine)
+            for is_one, exact in _exact_numbers(column, numbers)
         )
     )
     return columns
