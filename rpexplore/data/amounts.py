@@ -125,17 +125,18 @@ def _steps_of_whole(column: pa.Array, values: Amounts) -> np.ndarray:
 
 def _steps_of_floats(numbers: np.ndarray, power: float) -> np.ndarray:
     """Floats in steps, as if they were multiplied without rounding. power: at most 10^6."""
-    product = numbers * power
+    sizes = np.abs(numbers)  # of which the rests are exact: −1e-20 is no whole number above −1
+    product = sizes * power
     whole = np.floor(product)
     rest = product - whole
     # Halves are floats, and products are rounded to the nearest one: so only one that is a half
     # itself may have been more or less, by an error that is known exactly.
-    upper = SPLIT * numbers
-    upper = upper - (upper - numbers)
-    error = (upper * power - product) + (numbers - upper) * power
+    upper = SPLIT * sizes
+    upper = upper - (upper - sizes)
+    error = (upper * power - product) + (sizes - upper) * power
     is_even = whole % 2 == 0
     is_up = (rest > 0.5) | ((rest == 0.5) & ((error > 0) | ((error == 0) & ~is_even)))
-    return (whole + is_up).astype(np.int64)
+    return np.copysign(whole + is_up, numbers).astype(np.int64)
 
 
 def _steps_of_texts(column: pa.Array, numbers: np.ndarray, decimals: int) -> np.ndarray:
@@ -149,6 +150,6 @@ def _steps_of_texts(column: pa.Array, numbers: np.ndarray, decimals: int) -> np.
     texts = pc.utf8_trim_whitespace(column.take(pa.array(places))).to_pylist()
     for place, text in zip(places.tolist(), texts, strict=True):
         lower, number = int(below[place]), Decimal(text)
-        half = Decimal(10 * lower + 5).scaleb(-decimals - 1)
+        half = Decimal(f"{10 * lower + 5}e{-decimals - 1}")
         steps[place] = lower + (number > half or (number == half and lower % 2 == 1))
     return steps

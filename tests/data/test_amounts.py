@@ -44,7 +44,8 @@ FLOATS = [
     0.0, -0.0, 1.0, 0.5, 1.5, 2.5, -0.5, -2.5, 0.125, 0.135, 0.145, 0.375, 0.35, 0.15, 0.25, 0.45,
     -0.125, 1.005, 2.675, 1e-7, 5e-7, 1.5e-6, 2.5e-6, -2.5e-6, 5e-324, 0.49999999999999994, 1e300,
     -1e300, 549755813887.5, 549755813886.5, 2.0**53 + 2, -(2.0**62), -9.0, 199999.99999999997,
-    200000.4, 999.9949999, 999.995, 1000.495, 8.545, 8.555, np.inf, -np.inf, np.nan, None,
+    200000.4, 999.9949999, 999.995, 1000.495, 8.545, 8.555, 0.049999999999999996, np.inf, -np.inf,
+    -0.049999999999999996, np.nan, None,
 ]  # fmt: skip
 WHOLE = [0, 1, -1, 7, -9, -10, -11, 200_000, 200_001, 2**39, 2**53 + 1, 2**63 - 1, -(2**63), None]
 CENTS = ["0.00", "0.12", "0.50", "1.50", "2.50", "-2.50", "-9.00", "-10.25", "99999999.99", None]
@@ -64,6 +65,7 @@ REST = ("rest", "rest")
 AMOUNTS = {
     "units": Amounts(0, 200_000, missing=(("-9", "refused"), REST)),
     "cents": Amounts("-10.25", "1000.5", 2, missing=(("", "empty"), ("ref", "refused"), REST)),
+    "tenths": Amounts(-100, 100, 1, missing=(REST,)),
     "fine": Amounts("-0.000002", "0.000003", 6, missing=(REST,)),
     "wide": Amounts(-(2**39), 2**39, missing=(("7", "seven"), ("0.35", "some"), REST)),
     "below": Amounts(-20, -3, missing=(REST,)),
@@ -473,10 +475,12 @@ def test_sums_beyond_64_bits_are_refused(monkeypatch):
     assert source.count(INCOME, [(0,)]).n_records == 4
 
 
-def test_tables_of_two_amounts_are_refused():
+def test_tables_of_two_amounts_and_amounts_in_areas_are_refused():
     frame = pl.DataFrame({"region": ["n"], "income": [1], "wealth": [2]})
     with pytest.raises(DataError, match="got 'income' and 'wealth'; make a table for each"):
         FrameSource(frame, name="survey").count(INCOME, [(0, 1, 2)])
+    with pytest.raises(DataError, match="amounts of 'income' cannot be counted in areas"):
+        amounts.amount_ranges(INCOME, [(0, 1), (1, len(INCOME))])
 
 
 def test_what_is_no_amount_is_refused_and_what_is_too_large_is_not():

@@ -129,8 +129,9 @@ def code_columns(
         given[f"m{index}"] = _is_missing(column)
         values = attribute.values
         if isinstance(values, Amounts):
-            _refuse_kind(column)
             if engine == "duckdb":
+                if not column.type().is_floating():
+                    plain_text(column)  # refuses kinds that cannot be counted
                 given[f"v{index}"] = column
             else:
                 amounts[index] = values
@@ -285,19 +286,9 @@ def as_text(column: Value) -> Value:
         return column
     if kind.is_integer() or kind.is_decimal() or kind.is_uuid():
         return column.cast("string")
-    raise _kind_error(column)
-
-
-def _refuse_kind(column: Value) -> None:
-    """Raise `DataError` for a column of a kind that cannot be counted."""
-    if not column.type().is_floating():
-        plain_text(column)
-
-
-def _kind_error(column: Value) -> DataError:
-    return DataError(
-        f"The column {column.get_name()!r} is of a kind ({column.type()}) that cannot be counted; "
-        "make a column of text, of numbers or of dates from it, in a view say."
+    raise DataError(
+        f"The column {column.get_name()!r} is of a kind ({kind}) that cannot be counted; make a "
+        "column of text, of numbers or of dates from it, in a view say."
     )
 
 
@@ -384,7 +375,8 @@ def _numbers(column: Value, engine: str) -> Value:
     digits = text.re_replace(f"[{BLANKS}]", "")
     if engine != "postgresql":
         return ibis.ifelse(is_number, digits, ibis.null("string")).try_cast("float64")
-    short, nothing = _is_short(digits), _is_nothing(digits)
+    short = _is_short(digits)
+    nothing = (digits.length() <= 1000) & digits.re_search("[eE]-0*[1-9][0-9]{4}")
     shortened: Value = ibis.ifelse(short, digits, ibis.literal("0"))
     value = shortened.cast("decimal").abs()
     largest: Value = ibis.literal("1.7976931348623158e308")
@@ -411,20 +403,22 @@ def _is_short(digits: Value) -> Value:
     return (digits.length() <= 1000) & ~digits.re_search("[eE][+-]?0*[1-9][0-9]{4}")
 
 
-def _is_nothing(digits: Value) -> Value:
-    """Whether a number that is written so is 0 for all that is computed."""
-    return (digits.length() <= 1000) & digits.re_search("[eE]-0*[1-9][0-9]{4}")
+def _exact_numbers(column: Value, numbers: Value) -> Iterator[tuple[Value, Value]]:
+    """Whether texts or decimals of PostgreSQL are numbers, and which, in cases one after another.
 
-
-def _exact_numbers(column: Value, engine: str) -> Value:
-    """Texts and decimals of PostgreSQL as decimals, 0 for what `_numbers` takes for none."""
+    numbers: of `_numbers`
+    """
     if column.type().is_decimal():
-        return column
+        yield column.abs() <= _decimal(repr(sys.float_info.max)), column  # not a number is beyond
+        return
     text: Value = _sql_text(plain_text(column))
-    is_number = text.re_search(f"^[{BLANKS}]*{_NUMBER}[{BLANKS}]*$")
+    # Most are written so, and are looked at once.
+    is_plain = (text.length() <= 99) & text.re_search("^-?[0-9]+([.][0-9]+)?$")
+    yield is_plain, _decimal(text)
     digits = text.re_replace(f"[{BLANKS}]", "")
-    is_exact = ibis.coalesce(is_number & _is_short(digits), ibis.literal(False))
-    return _decimal(ibis.ifelse(is_exact, digits, ibis.literal("0")))
+    # Others are nearly 0, or have more decimals than PostgreSQL has.
+    yield ~numbers.isnull() & _is_short(digits), _decimal(digits)
+    yield ~numbers.isnull(), _decimal("0")
 
 
 def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
@@ -486,7 +480,8 @@ def _check_number_of_bins(attribute: Attribute) -> None:
 def _amount_columns(column: Value, index: int, values: Amounts, engine: str) -> dict[str, Value]:
     """Columns of numbers in steps before they are rounded, y<index>; null for what is none.
 
-    And n<index>, the code of a missing one; of floats e<index>, by which a product was rounded.
+    And n<index>, the code of a missing one. Of floats y<index> is without the sign, p<index> says
+    whether they are positive, and e<index>, unless it is 0, by how much a product was rounded.
     """
     numbers, kind = _numbers(column, engine), column.type()
     missing = list(_missing_cases(column, numbers, values.missing_codes, engine))
@@ -496,23 +491,26 @@ def _amount_columns(column: Value, index: int, values: Amounts, engine: str) -> 
         near = _within(column.cast("int64"), _whole(floor(values.minimum)), ceil(values.maximum))
         columns[f"y{index}"] = ibis.ifelse(column.isnull(), ibis.null("int64"), near * power)
         return columns
-    largest = _float(sys.float_info.max)
-    is_amount: Value = ibis.coalesce(numbers.abs() <= largest, ibis.literal(False))
     if kind.is_floating():
         ends = (values.lowest - 1) / power, (values.highest + 1) / power
-        near = _within(numbers, *map(_float, ends))
+        near = _within(numbers, *map(_float, ends)).abs()  # of which rests are exact
         product = near * _float(power)
+        is_amount = ibis.coalesce(numbers.abs() <= _float(sys.float_info.max), ibis.literal(False))
         columns[f"y{index}"] = ibis.ifelse(is_amount, product, ibis.null("float64"))
+        columns[f"p{index}"] = numbers > 0
         if values.decimals:
             upper = _float(SPLIT) * near
             upper = upper - (upper - near)
             error = (upper * _float(power) - product) + (near - upper) * _float(power)
             columns[f"e{index}"] = ibis.ifelse(is_amount, error, ibis.null("float64"))
-    else:
-        exact = _exact_numbers(column, engine)
-        low, high = (_decimal(str(end)) for end in (values.minimum, values.maximum))
-        near = _within(exact, low, high) * power
-        columns[f"y{index}"] = ibis.ifelse(is_amount, near, ibis.null("decimal"))
+        return columns
+    low, high = (_decimal(str(end)) for end in (values.minimum, values.maximum))
+    columns[f"y{index}"] = ibis.cases(
+        *(
+            (is_one, _within(exact, low, high) * power)
+            for is_one, exact in _exact_numbers(column, numbers)
+        )
+    )
     return columns
 
 
@@ -533,6 +531,8 @@ def _of_amount(records: ir.Table, index: int, values: Amounts) -> Value:
             error: Value = records[f"e{index}"]
             is_up = (error > 0) | ((error == 0) & is_odd)
         steps = whole.cast("int64") + ibis.ifelse((twice > 1) | ((twice == 1) & is_up), 1, 0)
+    if f"p{index}" in records.columns:
+        steps = ibis.ifelse(records[f"p{index}"], steps, -steps)
     steps = _within(steps, _whole(values.lowest), _whole(values.highest))
     code = ibis.ifelse(number.isnull(), ibis.null("int64"), steps + (values.size - values.lowest))
     return ibis.coalesce(records[f"n{index}"].cast("int64"), code)
