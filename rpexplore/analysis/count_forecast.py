@@ -93,6 +93,13 @@ class DrawnCounts:
         is_even, held = np.ones(len(workload), dtype=bool), np.ones(len(workload), dtype=bool)
         is_even[[*uneven, *left_out]] = False
         held[list(left_out)] = False
+        of_amounts = np.isin(workload.members, workload.domain.amounts).any(axis=1)
+        held &= ~of_amounts
+        if not np.any(held):
+            raise WorkloadError(
+                "None of the tables can be forecast: they are sums of amounts, or have too many "
+                "cells that are not equally accurate."
+            )
         known = public.domain.with_levels
         to_known = [known.position(name) for name in workload.domain.names]
         tables = tuple(
@@ -356,8 +363,8 @@ class Forecast:
         lines += [f"  {sentence}" for sentence in self.public_tables.contradictions]
         if of < len(self._held):
             lines.append(
-                f"  {plural(len(self._held) - of, 'table')} left out: with too many cells that "
-                "are not equally accurate."
+                f"  {plural(len(self._held) - of, 'table')} left out: sums of amounts, and tables "
+                "of too many cells that are not equally accurate."
             )
         return "\n".join(lines)
 

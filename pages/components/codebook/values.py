@@ -12,6 +12,7 @@ from pages.components.shared.inputs import apply_cells, number_field, revision
 from pages.components.shared.session import attempt, change_domain, current, escaped, show_messages
 from rpexplore.common.numbers import shown_few
 from rpexplore.common.text import plural
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import UNITS
@@ -114,6 +115,16 @@ def values_and_labels() -> None:
     if isinstance(attribute.values, Categories):
         _editor(attribute, values)
         level_editor(attribute)
+        return
+    if isinstance(attribute.values, Amounts):
+        own = attribute.values
+        limits = escaped(f"{own.minimum} to {own.maximum} {own.unit}".rstrip())
+        st.markdown(
+            f"Amounts from {limits}: tables have their sums and means, and the records that have "
+            "one. Amounts beyond count as the nearer limit. The limits are public, and stand in "
+            "the codebook's file."
+        )
+        missing_editor(name, attribute.values)
         return
     left, right = st.columns([1, 2], gap="large")
     with left:

@@ -21,6 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from rpexplore.common.numbers import read_only
+from rpexplore.domain.amounts import Amounts
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.levels import Block, LevelTree, level_trees
 from rpexplore.planning.mechanism.strategy import (
@@ -140,6 +141,13 @@ class Closure:
 
         strategies: by attribute index, of all that some table has in other than single values
         """
+        attributes = workload.domain.attributes
+        strategies = {
+            index: replace(strategy, range_in_steps=values.range_in_steps)
+            if index < len(attributes) and isinstance(values := attributes[index].values, Amounts)
+            else strategy
+            for index, strategy in strategies.items()
+        }
         if self.trees:
             return self._with_strategies_of_levels(workload, strategies)
         if workload.is_marginals:

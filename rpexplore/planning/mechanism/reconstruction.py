@@ -42,7 +42,7 @@ def contribution(
             values /= values.shape[axis]
             values -= values.mean(axis=axis, keepdims=True)
         else:
-            decoded = strategy.decoding / float(2**strategy.bits)
+            decoded = strategy.decoding / float(strategy.scale)
             values = matrix_along(decoded, values, axis)
     return values
 
