@@ -93,9 +93,10 @@ def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):
     assert not list((folder / "of-postprocess" / "tables").glob("*income*"))
     output = run("combine", "released", "--out", "combined")
     assert "The sums of amounts of 'released' are left aside" in output
+    about = ["--agency", "A", "--period", "2026", "--title", "T", "--publisher", "P"]
+    about += ["--license", "https://a.b/c"]
     for name in ("excel", "sdmx", "croissant", "csvw", "dcat", "r", "frictionless"):
-        run("publish", "released", "--out", f"as-{name}", "--format", name, "--agency", "A",
-            "--period", "2026", "--title", "T", "--publisher", "P", "--license", "https://a.b/c")  # fmt: skip
+        run("publish", "released", "--out", f"as-{name}", "--format", name, *about)
     plan(run, "--sum", "income", out="sums.json")
     run("release", "sums.json", "records.csv", "--out", "sums")
     output = run("postprocess", "sums", "--nonnegative", "--out", "none", fails=True)
