@@ -223,7 +223,7 @@ class Forecast:
         if not self.cell_title:
             return ""
         text = f"Of each table, {self.cell_title} is shown."
-        n_amounts = np.count_nonzero(~self.workload.comparable)
+        n_amounts = int(np.count_nonzero(~self.workload.comparable))
         missing = len(self.workload) - len(self.having) - n_amounts
         for count, which in (
             (missing, "whose median cell has no expected count"),

@@ -8,7 +8,9 @@ INCOME = {"name": "income", "type": "number", "bounds": [0, 200000], "unit": "EU
 
 
 def values(**field):
-    return rp.Domain.from_schema({"fields": [INCOME | field]})["income"].values
+    stated = rp.Domain.from_schema({"fields": [INCOME | field]})["income"].values
+    assert isinstance(stated, rp.Amounts)
+    return stated
 
 
 def test_a_codebook_states_amounts_and_keeps_them():
@@ -31,6 +33,9 @@ def test_a_codebook_states_amounts_and_keeps_them():
         ({"bounds": [5, 5]}, "maximum of amounts must be above the minimum"),
         ({"bounds": [0, 0.5]}, "must have no more of them, got 0.5"),
         ({"bounds": [0, "much"]}, "must be a number within"),
+        ({"bounds": [0, "1_000"]}, "must be a number within"),
+        ({"bounds": [0, True]}, "must be a number within"),
+        ({"bounds": [0, 1e400]}, "must be a number within"),
         ({"bounds": [0, 10**12], "decimals": 6}, "use fewer decimals"),
         ({"decimals": 7}, "decimals of amounts must be 0 to 6, got 7"),
         ({"bins": [0, 1]}, "these have no bins"),

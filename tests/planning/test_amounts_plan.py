@@ -1,5 +1,7 @@
 """Amounts: sums and counts are planned as an attribute of two values, and best possible."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from tests.support.explicit_optimum import dense_queries, lower_bound
 NOT_STATED = (("", "not stated"),)
 
 
-def domain(minimum=0, maximum=200_000, missing=(), **more):
+def domain(minimum: float = 0, maximum: float = 200_000, missing=(), **more: Any):
     income = rp.Amounts(minimum, maximum, missing=missing, **more)
     return rp.Domain(
         (

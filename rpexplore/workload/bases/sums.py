@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -41,6 +41,12 @@ class Sums(Basis):
     follows_order = False
     counts_records = False
     of_amounts = True
+
+    if TYPE_CHECKING:  # they are decimals from then on
+
+        def __init__(
+            self, minimum: Decimal | float | str, maximum: Decimal | float | str
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         for name in ("minimum", "maximum"):
