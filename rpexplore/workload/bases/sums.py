@@ -108,10 +108,9 @@ class Sums(Basis):
         )
 
     @classmethod
-    def default(cls, attribute: Attribute) -> Self:
+    def default(cls, attribute: Attribute) -> Self | None:
         values = attribute.values
-        assert isinstance(values, Amounts)
-        return cls(values.minimum, values.maximum)
+        return cls(values.minimum, values.maximum) if isinstance(values, Amounts) else None
 
     def describe(self, attribute: Attribute) -> str:
         return "sums, and the records that have an amount"
@@ -130,4 +129,4 @@ def default_basis(attribute: Attribute) -> Basis:
     """The basis that an attribute has where none is stated."""
     from rpexplore.workload.bases.runs import Identity
 
-    return Sums.default(attribute) if isinstance(attribute.values, Amounts) else Identity()
+    return Sums.default(attribute) or Identity()
