@@ -93,8 +93,6 @@ class DrawnCounts:
         is_even, held = np.ones(len(workload), dtype=bool), np.ones(len(workload), dtype=bool)
         is_even[[*uneven, *left_out]] = False
         held[list(left_out)] = False
-        of_amounts = np.isin(workload.members, workload.domain.amounts).any(axis=1)
-        held &= ~of_amounts
         if not np.any(held):
             raise WorkloadError(
                 "None of the tables can be forecast: they are sums of amounts, or have too many "

@@ -58,7 +58,7 @@ class ExpectedCells:
 
     groups    tables whose cells are equally accurate
     unequal   indices of the tables whose cells are gone through one by one, ascending
-    left_out  indices of those that have too many cells for that
+    left_out  indices of those that have too many cells for that, or amounts
     """
 
     workload: Workload
@@ -101,17 +101,22 @@ class ExpectedCells:
 
     @property
     def left_out_text(self) -> str:
-        """Which tables are not looked at, in a sentence; "" if all are."""
-        if not self.left_out:
-            return ""
-        first = titles(self.workload, np.array(self.left_out[:1]))[0]
-        such = f", such as {first}," if len(self.left_out) > 1 else f" ({first})"
-        are = "is" if len(self.left_out) == 1 else "are"
-        return (
-            f"{plural(len(self.left_out), 'table')}{such} {are} left out here: the cells are not "
-            f"equally accurate, and with more than {MOST_GONE_THROUGH:,} in all too many to go "
-            "through one by one."
-        )
+        """Which tables are not looked at, in a sentence or two; "" if all are."""
+        reasons = {
+            False: "the cells are not equally accurate, and with more than "
+            f"{MOST_GONE_THROUGH:,} in all too many to go through one by one.",
+            True: "of sums of amounts nothing is expected.",
+        }
+        said = []
+        for of_amounts, reason in reasons.items():
+            left = [row for row in self.left_out if self.workload.has_amounts[row] == of_amounts]
+            if not left:
+                continue
+            first = titles(self.workload, np.array(left[:1]))[0]
+            such = f", such as {first}," if len(left) > 1 else f" ({first})"
+            are = "is" if len(left) == 1 else "are"
+            said.append(f"{plural(len(left), 'table')}{such} {are} left out here: {reason}")
+        return " ".join(said)
 
     def answers(self, table: int) -> np.ndarray:
         """The expected answer to each cell of a table, one axis an attribute."""
@@ -274,12 +279,14 @@ def split_by_accuracy(workload: Workload, most: int) -> tuple[tuple[int, ...], t
         for index, bases in enumerate(workload.bases)
     ]
     measured.append(False)  # for the −1 of the padding
-    tables = np.flatnonzero(np.any(np.array(measured)[workload.members], axis=1))
+    is_measured = np.any(np.array(measured)[workload.members], axis=1)
+    tables = np.flatnonzero(is_measured & ~workload.has_amounts)
     work = np.maximum(workload.cells, workload.counted_cells)[tables]
     smallest = np.argsort(work, kind="stable")
     few = np.cumsum(work[smallest]) <= most
     through, left = (np.sort(tables[smallest[which]]).tolist() for which in (few, ~few))
-    return tuple(through), tuple(left)
+    # What is summed is not known beforehand.
+    return tuple(through), tuple(sorted([*left, *np.flatnonzero(workload.has_amounts).tolist()]))
 
 
 @lru_cache(maxsize=6)

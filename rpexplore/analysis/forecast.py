@@ -177,9 +177,13 @@ class Forecast:
 
     @cached_property
     def values(self) -> np.ndarray:
-        """Each table in the measure, float64[n_tables]; NaN where it has none."""
+        """Each table in the measure, float64[n_tables]; NaN where it has none.
+
+        Tables with amounts have none beside tables of counts: they are of other units.
+        """
         if self.measure != COEFFICIENT_OF_VARIATION:
-            return self.standard_errors**self.measure.power
+            values = self.standard_errors**self.measure.power
+            return np.where(self.workload.comparable, values, np.nan)
         assert self.coefficients is not None
         return np.where(np.isfinite(self.coefficients), self.coefficients, np.nan)
 
@@ -219,12 +223,16 @@ class Forecast:
         if not self.cell_title:
             return ""
         text = f"Of each table, {self.cell_title} is shown."
-        missing = len(self.workload) - len(self.having)
-        if not missing:
-            return text
-        are = "is" if missing == 1 else "are"
-        which = f"{plural(missing, 'table')} whose median cell has no expected count"
-        return f"{text} {which} {are} left out."
+        n_amounts = int(np.count_nonzero(~self.workload.comparable))
+        missing = len(self.workload) - len(self.having) - n_amounts
+        for count, which in (
+            (missing, "whose median cell has no expected count"),
+            (n_amounts, "with amounts"),
+        ):
+            if count:
+                are = "is" if count == 1 else "are"
+                text += f" {plural(count, 'table')} {which} {are} left out."
+        return text
 
 
 def order_groups(workload: Workload) -> np.ndarray:

@@ -84,6 +84,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Aggregation": "Which counts a table has along an attribute: single values, or sums of "
         "them.",
         "Single values": "A count for each category.",
+        "Sums and counts": "The sum of amounts such as incomes, and how many records have one. "
+        "Amounts beyond the limits of the codebook count as the nearer limit.",
         "Cumulative": "A count for each category and all before it: up to 17, up to 18, and so on.",
         "Moving sums": "A count for each run of a fixed number of neighbouring categories.",
         "Ranges": "A count for each range of neighbouring categories, from any to any.",

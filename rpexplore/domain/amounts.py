@@ -1,14 +1,17 @@
 """Amounts: numbers that tables sum, such as incomes, between public limits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, Decimal
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from rpexplore.common.text import is_text
 from rpexplore.domain.ordered_values import Numbers, number_of
 from rpexplore.errors import DomainError
 
 MAX_DECIMALS = 6
+_MOST_SIGNS = 60  # of a limit
 MAX_RANGE = 2**40
 """The limits may be so many of the smallest steps apart; sums are then exact in 64 bits."""
 
@@ -39,6 +42,17 @@ class Amounts(Numbers):
     unit: str = ""
     missing: tuple[tuple[str, str], ...] = ()
 
+    if TYPE_CHECKING:  # they are decimals from then on
+
+        def __init__(
+            self,
+            minimum: Decimal | float | str,
+            maximum: Decimal | float | str,
+            decimals: int = 0,
+            unit: str = "",
+            missing: Sequence[tuple[str, str]] = (),
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         if type(self.decimals) is not int or not 0 <= self.decimals <= MAX_DECIMALS:
             raise DomainError(
@@ -63,10 +77,10 @@ class Amounts(Numbers):
 
     def _limit(self, name: str) -> Decimal:
         given = getattr(self, name)
-        try:
-            number = Decimal(str(given).strip())
-        except InvalidOperation:
-            number = Decimal("nan")
+        text = str(given).strip()
+        # No digits of other scripts, marks between digits or endless texts, which Decimal takes.
+        is_plain = len(text) <= _MOST_SIGNS and number_of(text) is not None
+        number = Decimal(text) if is_plain else Decimal("nan")
         if isinstance(given, bool) or not number.is_finite() or abs(number) > MAX_RANGE:
             raise DomainError(
                 f"The {name} of amounts must be a number within ±{MAX_RANGE:,}, got {given!r}."

@@ -112,7 +112,7 @@ SUMS_MEANING = (
     "The noisy sum of the amounts, or count of the records that have one or have none, as the row "
     "says. Unbiased; may be negative. "
 )
-_OF_MEANS = (
+_FIELLER_MEANING = (
     "From lower_95 to upper_95: contains the true mean of the clamped amounts 95 % of the time "
     "(Fieller's interval). Empty, as the mean is, where the interval of the count holds 0."
 )
@@ -123,8 +123,8 @@ MEANS = (
         "error",
         "Of the privacy noise alone, for a count that is large beside its error (delta method).",
     ),
-    Column("lower_95", "lower", _OF_MEANS),
-    Column("upper_95", "upper", _OF_MEANS),
+    Column("lower_95", "lower", _FIELLER_MEANING),
+    Column("upper_95", "upper", _FIELLER_MEANING),
 )
 """The figures of each group in a table of means; their unit is that of the amounts."""
 

@@ -289,12 +289,16 @@ def plan_summary(plan: "TablePlan") -> str:
         *targets_lines(
             plan.largest_standard_errors, workload.targets, workload.required, workload.describe
         ),
-        "  Accuracy   standard error of a cell",
-        f"    {'attributes':>10} {'tables':>9} {'smallest':>10} {'median':>10} {'largest':>10}",
     ]
+    counted = ~workload.has_amounts
+    if np.any(counted):
+        rows += [
+            "  Accuracy   standard error of a cell",
+            f"    {'attributes':>10} {'tables':>9} {'smallest':>10} {'median':>10} {'largest':>10}",
+        ]
     best = plan.variances_in_units.standard_errors("smallest")
-    for order in np.unique(workload.orders[workload.comparable]):
-        tables = (workload.orders == order) & workload.comparable
+    for order in np.unique(workload.orders[counted]):
+        tables = (workload.orders == order) & counted
         rows.append(
             f"    {order:>10} {np.count_nonzero(tables):>9,} {best[tables].min():>10.4g} "
             f"{np.median(plan.standard_errors[tables]):>10.4g} "

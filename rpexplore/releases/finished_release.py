@@ -258,6 +258,17 @@ class SeveralParts(PartReader):
             filter(None, [part.bound_of(attributes, record_noun) for part in self.parts])
         )
 
+    def means_of(self, attributes: Collection[str]) -> "pd.DataFrame | None":
+        found = (part.means_of(attributes) for part in self.parts)
+        return next((means for means in found if means is not None), None)
+
+    def clamping_of(self, attributes: Collection[str]) -> str:
+        return " ".join(filter(None, [part.clamping_of(attributes) for part in self.parts]))
+
+    def means(self, *attributes: Any) -> "pd.DataFrame":
+        """The means of a table with amounts; see `TableRelease.means`."""
+        return self._part_with("tables").means(*attributes)
+
     def table(
         self, *attributes: Any, level: str | None = None, within: Any = None
     ) -> "pd.DataFrame":

@@ -32,7 +32,8 @@ from rpexplore.domain.result_schema import (
 )
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.manifest import CONFIDENCE, file_entry
-from rpexplore.workload.bases import Basis, Identity
+from rpexplore.workload.bases import Basis
+from rpexplore.workload.bases.sums import default_basis
 from rpexplore.workload.table_text import query_matrix
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def label_columns(attribute: Attribute, basis: Basis | None = None) -> Labels:
     name, title = attribute.name, attribute.label or attribute.name
     code = Column(name, "code", f"{title}: what a row counts.", attribute=name)
     values = attribute.values
-    basis = basis or Identity()
+    basis = basis or default_basis(attribute)
     labels = attribute.labels() if basis.is_identity else query_matrix(basis, attribute).labels()
     if basis.ends_with_values and isinstance(values, Categories) and values.labels != values.values:
         # The single values come last; groups above them have no code but their name.

@@ -10,7 +10,7 @@ residuals.parquet       what was measured, so that tables can be rebuilt (residu
 
 import threading
 from collections import OrderedDict
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
@@ -26,6 +26,7 @@ import pyarrow.parquet
 from rpexplore.common.numbers import distinct_rows
 from rpexplore.common.processes import Progress, in_order
 from rpexplore.data.source import Counts
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.result_schema import MEANS, RELEASED, frame_of
 from rpexplore.errors import WorkloadError
@@ -186,6 +187,16 @@ class TableRelease(PartRelease[TablePlan]):
             )
         return frame_of(self.mean_cells(position))
 
+    def means_of(self, attributes: Collection[str]) -> pd.DataFrame | None:
+        position = self.plan.workload.find(self.domain.positions(attributes))
+        if position is None or not self.plan.workload.has_amounts[position]:
+            return None
+        return frame_of(self.mean_cells(position))
+
+    def clamping_of(self, attributes: Collection[str]) -> str:
+        values = (self.domain[name].values for name in attributes)
+        return " ".join(one.clamping_sentence for one in values if isinstance(one, Amounts))
+
     def mean_cells(self, position: int) -> pa.Table:
         """The means of the table at a position of the workload, one row a group."""
         workload = self.plan.workload
@@ -194,13 +205,11 @@ class TableRelease(PartRelease[TablePlan]):
         return read_rows(path.with_name(f"{path.name}.parquet"), MEANS, n_rows, may_be_empty=True)
 
     def counts(self, *attributes: AttributeSet) -> pd.DataFrame:
-        """Any marginal within a released table, by single values, whatever the bases."""
+        """Any marginal within a released table, by single values, whatever the bases.
+
+        Of amounts, their sums and the records with and without one.
+        """
         indices = query_attributes(self.domain, attributes)
-        if amounts := [index for index in indices if index in self.domain.amounts]:
-            raise WorkloadError(
-                f"{self.domain.names[amounts[0]]!r} has amounts, which are summed and not counted; "
-                "ask for the table as it was released, or for an answer."
-            )
         labels = [label_columns(self.domain.attributes[index]) for index in indices]
         return frame_of(self._estimate(indices).cells(labels))
 

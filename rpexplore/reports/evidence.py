@@ -218,7 +218,8 @@ def all_values(domain: Domain) -> Section:
     rows, left = [], MOST_VALUES
     for attribute in domain:
         values = attribute.values
-        if isinstance(values, Integers) or (isinstance(values, Dates) and values.steps):
+        is_range = isinstance(values, Integers | Amounts)
+        if is_range or (isinstance(values, Dates) and values.steps):
             text = _values_in_short(attribute)
         elif attribute.size <= left:
             left -= attribute.size

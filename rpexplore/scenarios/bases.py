@@ -260,6 +260,8 @@ def unavailable_bases(attribute: Attribute) -> str:
     """Which bases cannot be chosen, and why: one sentence, "" if all can."""
     titles: dict[str, list[str]] = {}
     for basis in BASES.values():
+        if basis.of_amounts:
+            continue  # nobody would look for it here
         if reason := basis.unavailable_reason(attribute):
             titles.setdefault(reason, []).append(basis.title)
     text = "; ".join(f"{', '.join(listed)} ({reason})" for reason, listed in titles.items())

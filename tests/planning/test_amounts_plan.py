@@ -1,5 +1,7 @@
 """Amounts: sums and counts are planned as an attribute of two values, and best possible."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from tests.support.explicit_optimum import dense_queries, lower_bound
 NOT_STATED = (("", "not stated"),)
 
 
-def domain(minimum=0, maximum=200_000, missing=(), **more):
+def domain(minimum: float = 0, maximum: float = 200_000, missing=(), **more: Any):
     income = rp.Amounts(minimum, maximum, missing=missing, **more)
     return rp.Domain(
         (
@@ -180,3 +182,30 @@ def test_a_plan_file_keeps_amounts(tmp_path):
     assert part.domain["income"].values == rp.Amounts("0.5", "9.0", 1, "EUR")
     assert part.closure.strategies[2].range_in_steps == 85
     assert all(check.holds for check in part.checks(strategies=True))
+
+
+def test_tables_with_amounts_can_be_at_levels():
+    ages = {"name": "age", "constraints": {"minimum": 0, "maximum": 5}, "levels": {"two": 2}}
+    ages["levels"] |= {"old": "0-3, 4+"}
+    income = {"name": "income", "type": "number", "bounds": [-5, 40]}
+    of = rp.Domain.from_schema({"fields": [ages, income]})
+    tables = [("age@two", "income"), ("age@old", "income"), ("age@old",)]
+    workload = rp.Workload.of(of, tables)
+    plan = plan_tables(workload, loss=rp.SumOfVariances("cells"), budget=rp.Budget(privacy_cost=1))
+    queries, _ = dense_queries(workload)
+    assert 1 - 1e-6 <= plan.loss_value / lower_bound(queries.T @ queries, 1e-7) <= 1.02
+    cells = CellVariances(plan.workload, plan.closure)
+    amounts, ones = np.array([-5.0, 40]), np.ones(2)
+    for names in tables[:2]:
+        table = workload.position(names)
+        errors = cells.standard_errors_of(table, plan.sigma_squared.floats)
+        covariances = cells.sum_covariances_of(table, plan.sigma_squared.floats)
+        noise = plan.marginal_noise(workload.attribute_indices(table))
+        level, income_index = workload.domain.position(names[0]), workload.domain.position("income")
+        for group in range(covariances.size):
+            unit = np.eye(covariances.size)[group]
+            of_sum = {level: unit, income_index: amounts}
+            of_count = {level: unit, income_index: ones}
+            assert errors[0, group] ** 2 == pytest.approx(noise.covariance(of_sum, of_sum))
+            assert errors[1, group] ** 2 == pytest.approx(noise.covariance(of_count, of_count))
+            assert covariances[0, group] == pytest.approx(noise.covariance(of_sum, of_count))

@@ -154,3 +154,18 @@ class _Measured(MeasuredFile):
 
     def stacked(self, residuals):
         return np.stack([self.__dict__["_all"][residual] for residual in residuals])
+
+
+def test_sums_within_a_larger_table_have_their_own_errors(tmp_path):
+    domain = rp.Domain((*DOMAIN.attributes, rp.Attribute("sex", rp.Integers(0, 1))))
+    plan = planned(("region", "income", "sex"), ("region", "income"), domain=domain)
+    records = RECORDS.assign(sex=[0, 1] * 3)
+    released = rp.release(plan, records, tmp_path / "out", name="m", ledger=tmp_path / "ledger")
+    table = released.table("region", "income").rename(columns={"income": "row"})
+    within = released.counts("region", "income").rename(columns={"income": "row"})
+    pd.testing.assert_frame_equal(table, within, check_like=True, rtol=1e-9)
+    sums = released.counts("income", "sex")
+    answer = released.answer("income", "sex", where={"income": "sum", "sex": "1"})
+    row = sums[(sums["income"] == "sum (EUR)") & (sums["sex"] == "1")]
+    assert row["value"].item() == pytest.approx(answer.value)
+    assert row["standard_error"].item() == pytest.approx(answer.standard_error)

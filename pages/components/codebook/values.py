@@ -116,17 +116,14 @@ def values_and_labels() -> None:
         _editor(attribute, values)
         level_editor(attribute)
         return
-    if isinstance(attribute.values, Amounts):
-        own = attribute.values
-        limits = escaped(f"{own.minimum} to {own.maximum} {own.unit}".rstrip())
-        st.markdown(
-            f"Amounts from {limits}: tables have their sums and means, and the records that have "
-            "one. Amounts beyond count as the nearer limit. The limits are public, and stand in "
-            "the codebook's file."
-        )
-        missing_editor(name, attribute.values)
-        return
     left, right = st.columns([1, 2], gap="large")
+    if isinstance(attribute.values, Amounts):
+        with left:
+            st.markdown("Tables have the sum, the number of records and the mean of its amounts.")
+            st.caption(escaped(f"{attribute.values.clamping_sentence} Edit the limits above."))
+        with right:
+            missing_editor(name, attribute.values)
+        return
     with left:
         _editor(
             attribute,

@@ -24,12 +24,7 @@ from rpexplore.common.numbers import read_only
 from rpexplore.domain.amounts import Amounts
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.levels import Block, LevelTree, level_trees
-from rpexplore.planning.mechanism.strategy import (
-    Moments,
-    Strategy,
-    measured_attributes,
-    moments,
-)
+from rpexplore.planning.mechanism.strategy import Moments, Strategy, measured_attributes, moments
 from rpexplore.workload.workload import Workload
 
 MAX_INCIDENCES = 60_000_000  # of residuals in tables
@@ -133,7 +128,7 @@ class Closure:
             blocks=blocks,
             trees=trees,
         )
-        # Attributes in other bases have no strategies yet.
+        # Where attributes need strategies, these are looked for first.
         return closure if measured_attributes(workload) else closure.with_strategies(workload, {})
 
     def with_strategies(self, workload: Workload, strategies: Mapping[int, Strategy]) -> "Closure":

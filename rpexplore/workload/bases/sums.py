@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -41,6 +41,12 @@ class Sums(Basis):
     follows_order = False
     counts_records = False
     of_amounts = True
+
+    if TYPE_CHECKING:  # they are decimals from then on
+
+        def __init__(
+            self, minimum: Decimal | float | str, maximum: Decimal | float | str
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         for name in ("minimum", "maximum"):
@@ -102,10 +108,9 @@ class Sums(Basis):
         )
 
     @classmethod
-    def default(cls, attribute: Attribute) -> Self:
+    def default(cls, attribute: Attribute) -> Self | None:
         values = attribute.values
-        assert isinstance(values, Amounts)
-        return cls(values.minimum, values.maximum)
+        return cls(values.minimum, values.maximum) if isinstance(values, Amounts) else None
 
     def describe(self, attribute: Attribute) -> str:
         return "sums, and the records that have an amount"
@@ -124,4 +129,4 @@ def default_basis(attribute: Attribute) -> Basis:
     """The basis that an attribute has where none is stated."""
     from rpexplore.workload.bases.runs import Identity
 
-    return Sums.default(attribute) if isinstance(attribute.values, Amounts) else Identity()
+    return Sums.default(attribute) or Identity()
