@@ -21,13 +21,14 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import names_with_parts
-from rpexplore.errors import LedgerError
+from rpexplore.errors import ApprovalError, LedgerError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases import charged_run
 from rpexplore.releases.ledger import ledger as ledger_module
 from rpexplore.releases.ledger import ledger_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.ledger_database import LedgerDatabase
+from tests.attacks.books import DEMAND
 from tests.data.engines.servers import Server
 from tests.support.ledgers import OWNER, database_ledger, version_1
 
@@ -289,6 +290,38 @@ def test_nobody_makes_the_ledger_unreadable_for_others(how, ledger, data, postgr
         said_by(postgres, "booker", call("run", run_of(ledger, data, **UNSOUND[how])))
     ledger.book(data, PLAN, "out")
     assert len(ledger.account(data).entries) == 1
+
+
+DEMANDS_OF_NOBODY = {
+    "garbage": ("approvals", {"n": 1, "allowed_signers": "garbage"}),
+    "no list": ("approvals", {"n": 1, "allowed_signers": ""}),
+    "a short list": ("approvals", {"n": 7, "allowed_signers": DEMAND.allowed_signers}),
+    "a long list": ("approvals", {"n": 1, "allowed_signers": "#" * 2_000_000}),
+    "a bound": ("bound", {"n": 1, "allowed_signers": "garbage", "record_rho": None}),
+}
+
+
+@pytest.mark.parametrize("how", DEMANDS_OF_NOBODY)
+def test_a_demand_that_nobody_can_meet_leaves_the_ledger_readable(
+    how, ledger, owned, data, postgres, tmp_path, no_noise
+):
+    """It binds, for its records alone, until another one is set for them."""
+    kind, demand = DEMANDS_OF_NOBODY[how]
+    content = {"names": [*owned._names(FileSource(data))], "noted": "", "user": "ledger_owner"}
+    said_by(postgres, "ledger_owner", call(kind, {**content, **demand}, "set_limits"))
+    with pytest.raises(ApprovalError, match="of a list that cannot be read or has not so many"):
+        rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name)
+    other = tmp_path / "other" / "records.csv"
+    other.parent.mkdir()
+    other.write_text("a\n0\n")
+    ledger.book(other, PLAN, "out")
+    assert len(ledger.accounts()) == 2
+    owned.set_limit(data, Fraction(1))  # which notes beside the records what is demanded
+    (noted,) = Ledger.beside(data).account(data).elsewhere
+    assert [one.n for one in noted.known.demands] == [demand["n"]]
+    if kind == "approvals":
+        owned.require_approvals(data, None)
+        ledger.book(data, PLAN, "out")
 
 
 def test_texts_that_other_readers_take_for_something_else_are_refused(ledger, data, postgres):

@@ -13,7 +13,7 @@ from rpexplore.data.source import own_names, place_in_name
 from rpexplore.errors import LedgerError
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
-from rpexplore.releases.approvals import ApprovalDemand
+from rpexplore.releases.approvals import ApprovalDemand, demand_as_noted
 
 # ---- Events of a ledger: their kinds, and what the content of each kind holds.
 
@@ -110,12 +110,13 @@ def checked(event: Event) -> Event:
             raise ValueError(key)
         if key == "names" and not (value and all(isinstance(name, str) for name in value)):
             raise ValueError(key)
-        if key == "allowed_signers" and event.content["n"] != 0:
-            ApprovalDemand(event.content["n"], value)
         if key == "demands":
             for demand in value:
                 check_keys(demand, ("n", "allowed_signers"), "a demand")
-                ApprovalDemand(**demand)
+                if not (type(demand["n"]) is int and demand["n"] > 0):
+                    raise ValueError(key)
+                if not isinstance(demand["allowed_signers"], str):
+                    raise ValueError(key)
         if key == "n" and value < 0:
             raise ValueError(key)
         if key == "approvals":
@@ -224,7 +225,7 @@ class KnownBounds:
 
         demands = before.demands
         if "demands" in content:
-            demands = tuple(ApprovalDemand(**demand) for demand in content["demands"])
+            demands = tuple(demand_as_noted(**demand) for demand in content["demands"])
         return cls(
             amount("record_rho", before.spent_record_rho),
             amount("limit", before.limit_record_rho),
@@ -426,7 +427,7 @@ def bounds_of(
         names, text = event.content["names"], event.content.get("record_rho")
         limit = None if text is None else amount_of(text)
         n = event.content.get("n", 0)
-        demand = ApprovalDemand(n, event.content["allowed_signers"]) if n else None
+        demand = demand_as_noted(n, event.content["allowed_signers"]) if n else None
         if event.kind == "limit":
             _set(limits, names, limit)
         elif event.kind == "approvals":

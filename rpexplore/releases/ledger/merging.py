@@ -23,7 +23,7 @@ from rpexplore.data.source import (
     path_name,
 )
 from rpexplore.errors import LedgerError
-from rpexplore.releases.approvals import ApprovalDemand
+from rpexplore.releases.approvals import demand_as_noted
 from rpexplore.releases.ledger.account import (
     Account,
     Event,
@@ -160,7 +160,7 @@ def _bind(
     if limit is None and not n:
         return
     limits, demands = bounds_of(events.events)
-    own, demand = own_names(names), ApprovalDemand(n, allowed_signers) if n else None
+    own, demand = own_names(names), demand_as_noted(n, allowed_signers) if n else None
     if (own, limit) not in limits and (own, demand) not in demands:
         amount = None if limit is None else exact_text(limit)
         bound = {"record_rho": amount, "n": n, "allowed_signers": allowed_signers}
