@@ -1,5 +1,6 @@
 """Account: what a ledger's chain of events says of a dataset, and what its limit allows."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
@@ -60,6 +61,8 @@ _OPTIONAL = {
     "elsewhere": {"ledger_id": str, "record_rho": str | None, "limit": str | None, "demands": list}
 }
 _MOST_KEPT = 1 << 14  # events that were read, for the next look
+FINEST, MOST_AMOUNT = 10**400, 10**100
+"""Amounts that texts hold: `exact_fraction` reads 1e-400, and a ρ is below 5e99."""
 IN_APPROVAL = ("sha256", "name", "key", "approved")
 
 
@@ -141,6 +144,28 @@ def amount_of(text: str) -> Fraction:
     return exact_fraction(text, "the amount in the ledger")
 
 
+def total_of(amounts: Iterable[Fraction]) -> Fraction:
+    """The sum; exact, but rounded up to 400 decimals where it would be of longer numbers.
+
+    No plan costs such amounts, but whoever books on a server may enter them, and sums of a few
+    would have more digits than Python reads.
+    """
+    total = Fraction(0)
+    for amount in amounts:
+        total += amount
+        if total.denominator > FINEST:
+            total = Fraction(math.ceil(total * FINEST), FINEST)
+    return total
+
+
+def noted_amount(amount: Fraction | None) -> str | None:
+    """An amount as an event holds it, which holds none for nothing.
+
+    Rounded as `total_of` does, a limit too: no plan costs as little as that may add to one.
+    """
+    return exact_text(total_of([amount])) if amount else None
+
+
 # ---- Account: what a ledger holds on a dataset, read from its events; and what its limit allows.
 
 
@@ -208,9 +233,9 @@ class KnownBounds:
 
     def noted(self, before: "KnownBounds") -> dict[str, Any]:
         """What a note of them holds behind one of `before`: no unchanged list once more."""
-        content: dict[str, Any] = {"record_rho": _text_of(self.spent_record_rho)}
+        content: dict[str, Any] = {"record_rho": noted_amount(self.spent_record_rho)}
         if self.limit_record_rho != before.limit_record_rho:
-            content["limit"] = _text_of(self.limit_record_rho)
+            content["limit"] = noted_amount(self.limit_record_rho)
         if self.demands != before.demands:
             content["demands"] = [asdict(demand) for demand in self.demands]
         return content
@@ -231,11 +256,6 @@ class KnownBounds:
             amount("limit", before.limit_record_rho),
             demands,
         )
-
-
-def _text_of(amount: Fraction | None) -> str | None:
-    """An amount as an event holds it, which holds none for nothing."""
-    return exact_text(amount) if amount else None
 
 
 @dataclass(frozen=True)
@@ -281,8 +301,7 @@ class Account:
 
     @property
     def spent_record_rho(self) -> Fraction:
-        charged = (entry.record_rho for entry in (*self.entries, *self.forgotten))
-        return sum(charged, Fraction(0))
+        return total_of(entry.record_rho for entry in (*self.entries, *self.forgotten))
 
     @property
     def limit_record_rho(self) -> Fraction | None:

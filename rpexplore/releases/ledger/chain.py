@@ -151,6 +151,8 @@ class LedgerTransaction(ABC):
                 f"{into.name!r}; use that one (--ledger)."
             )
         text = dumps(content)
+        with refusing(LedgerError, "The entry cannot be added to the ledger"):
+            checked_content(kind, text)  # nobody could read the ledger with it
         self._digest = digest_of(self._digest, kind, text)
         event = Event(len(self.events) + 1, kind, content, self._digest)
         self.added.append((event.id, kind, text, self._digest))

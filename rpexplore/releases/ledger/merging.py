@@ -12,7 +12,6 @@ from pathlib import Path
 
 from rpexplore.common.files import FILE_PREFIX, machine_names
 from rpexplore.common.json_fields import dumps
-from rpexplore.common.numbers import exact_text
 from rpexplore.common.text import joined, text_of_path
 from rpexplore.data.source import (
     AT_MACHINE,
@@ -34,6 +33,7 @@ from rpexplore.releases.ledger.account import (
     ledger_id,
     ledger_ids,
     merged_ids,
+    noted_amount,
 )
 from rpexplore.releases.ledger.chain import (
     LedgerTransaction,
@@ -142,7 +142,7 @@ def _note_known(
     """
     spent = max((one.spent_record_rho or Fraction(0) for one in known), default=Fraction(0))
     limits = [one.limit_record_rho for one in known if one.limit_record_rho is not None]
-    amount = exact_text(spent - left) if spent > left else None
+    amount = noted_amount(max(spent - left, Fraction(0)))
     events.add("forgotten", note_of(names, **about, record_rho=amount))
     _bind(events, names, min(limits, default=None))
     for demand in dict.fromkeys(demand for one in known for demand in one.demands):
@@ -162,7 +162,7 @@ def _bind(
     limits, demands = bounds_of(events.events)
     own, demand = own_names(names), demand_as_noted(n, allowed_signers) if n else None
     if (own, limit) not in limits and (own, demand) not in demands:
-        amount = None if limit is None else exact_text(limit)
+        amount = noted_amount(limit)
         bound = {"record_rho": amount, "n": n, "allowed_signers": allowed_signers}
         events.add("bound", note_of(names, **bound))
 
