@@ -388,7 +388,9 @@ def account_of_names(
     into, held = closed_into(events), {"limits": tuple(limits), "demands": tuple(demands)}
     account = replace(account, entries=tuple(entries.values()), **held)
     if into is not None and account.is_used:
-        account = replace(account, elsewhere=(*account.elsewhere, into), is_closed=True)
+        is_lost = any(lost.is_noted_as(into) for lost in account.forgotten)
+        elsewhere = account.elsewhere if is_lost else (*account.elsewhere, into)
+        account = replace(account, elsewhere=elsewhere, is_closed=True)
     return account
 
 

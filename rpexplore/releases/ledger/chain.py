@@ -145,7 +145,7 @@ class LedgerTransaction(ABC):
     def add(self, kind: str, content: Mapping[str, Any]) -> int:
         """Add an event, and return its number; raises `LedgerError` if the ledger is closed."""
         into = closed_into(self.events)
-        if into is not None and kind != "elsewhere":
+        if into is not None and kind not in ("elsewhere", "forgotten"):  # where to look instead
             raise LedgerError(
                 f"Nothing is booked in this ledger any more, because it was merged into "
                 f"{into.name!r}; use that one (--ledger)."

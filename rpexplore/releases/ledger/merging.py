@@ -34,6 +34,7 @@ from rpexplore.releases.ledger.account import (
     ledger_ids,
     merged_ids,
     noted_amount,
+    total_of,
 )
 from rpexplore.releases.ledger.chain import (
     LedgerTransaction,
@@ -62,6 +63,12 @@ def forget(ledger: Ledger, source: Source, lost: str | Path) -> Account:
             ledger.store.read_events()
     except LostEntriesError:
         return _forget_lost_entries(ledger, source)
+    into = closed_into(ledger.store.read_events())
+    if into is not None:
+        raise LedgerError(
+            f"The ledger {ledger.name!r} was merged into {into.name!r}, so that nothing is booked "
+            "in it any more; name another one, in which the account goes on (--ledger)."
+        )
     looked = search(source, ledger)
     notes = [one for one in (*looked.noted, *looked.of_these) if one.name == lost_name]
     accounts = [found.account for found in looked.found.values() if found.account]
@@ -89,6 +96,20 @@ def forget(ledger: Ledger, source: Source, lost: str | Path) -> Account:
         )
     known_ledger(source, ledger.name, given_up=notes)  # refuses what is charged in a third one
     known = [one.known for one in looked.noted if one.name == lost_name]
+    # What was merged into the lost ledger is known, and was spent there.
+    merged = [
+        found.account
+        for found in looked.found.values()
+        if found.account and found.into is not None and found.into.name == lost_name
+    ]
+    known += [
+        KnownBounds(
+            total_of(account.spent_record_rho for account in merged),
+            account.limit_record_rho,
+            account.approval_demands,
+        )
+        for account in merged
+    ]
     lost_id = next((one.ledger_id for one in notes if one.ledger_id), "")
     names = source.names(ledger.store.folder)
     about = {"ledger": lost_name, "ledger_id": lost_id}
