@@ -195,5 +195,7 @@ def test_a_lost_ledger_into_which_one_was_merged_is_given_up_with_what_both_had(
     else:
         release(PLAN, data, tmp_path / "third")
         assert Ledger(new).account(data).spent_record_rho == 2 * PLAN.record_rho
-    with pytest.raises(LedgerError, match=r"merged into|is gone"):  # it stays closed for other records
+    with pytest.raises(
+        LedgerError, match=r"merged into|is gone"
+    ):  # it stays closed for other records
         Ledger.beside(data).set_limit(folder / "two.csv", Fraction(1))
