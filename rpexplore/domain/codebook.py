@@ -23,7 +23,7 @@ from rpexplore.domain.codebook_properties import (
     refuse_what_is_said,
 )
 from rpexplore.domain.dates import YEAR_AND_MONTH, stated_limit
-from rpexplore.domain.levels import LEVELS, levels_from_json
+from rpexplore.domain.levels import LEVELS, MOST_GROUPED, levels_from_json
 from rpexplore.domain.ordered_values import NOT_STATED, Bins, Dates, Integers, Numbers
 from rpexplore.errors import DomainError
 
@@ -55,9 +55,16 @@ def attributes_from_schema(schema: Any, *, may_be_empty: bool = False) -> list[A
     _check_number(len(fields))
     with refusing(DomainError, "The schema"):
         of_all = _missing_values(schema)
-    return [
-        _attribute_from_field(field, number, of_all) for number, field in enumerate(fields, start=1)
-    ]
+    attributes, n_grouped = [], 0
+    for number, field in enumerate(fields, start=1):
+        attributes.append(_attribute_from_field(field, number, of_all))
+        n_grouped += len(attributes[-1].levels) * attributes[-1].size
+        if n_grouped > MOST_GROUPED:
+            raise DomainError(
+                f"The levels of a codebook can group {MOST_GROUPED:,} values, counted for each "
+                "level, and there are more; leave out levels that no table will have."
+            )
+    return attributes
 
 
 def schema_from_attributes(attributes: Iterable[Attribute]) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from rpexplore.planning.mechanism.reconstruction import (
     query_attributes,
 )
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.items import Answer, Item, MarginalEstimate, PartReader
 from rpexplore.releases.measurement import measured_shape
@@ -139,7 +138,7 @@ class Estimates(PartReader):
         """
         plan, closure = release.plan, release.plan.closure
         if closure.trees:
-            raise several_levels(plan)
+            raise several_levels(plan.domain.names[closure.trees[0].column])
         counted = np.flatnonzero(~plan.workload.has_amounts).tolist()
         if not counted:
             raise ReleaseError(
@@ -347,13 +346,12 @@ def positions_of_counts(tables: TableRelease | Estimates) -> list[int]:
     ]
 
 
-def several_levels(plan: TablePlan) -> ReleaseError:
-    """What to raise where estimates would be made of attributes at several levels."""
-    column = plan.domain.names[plan.closure.trees[0].column]
+def several_levels(column: str) -> ReleaseError:
+    """What to raise where estimates would be made of an attribute at several levels."""
     return ReleaseError(
-        f"The attribute {column!r} is in tables at several levels, and estimates and synthetic "
-        "records are made of tables with one level of each attribute; use the unbiased tables, or "
-        "plan with one level."
+        f"The attribute {column!r} is in tables at several levels, and estimates, combined tables "
+        "and synthetic records are made of tables with one level of each attribute; use the "
+        "unbiased tables, or plan with one level."
     )
 
 

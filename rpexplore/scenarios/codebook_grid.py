@@ -16,7 +16,7 @@ from rpexplore.domain.attribute import Attribute, Values
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import UNITS, reading_of, stated_day
 from rpexplore.domain.domain import TO_COMPLETE, Domain, completed, is_unfinished
-from rpexplore.domain.levels import LEVELS, Level, groups_of
+from rpexplore.domain.levels import LEVELS, Level, check_number, groups_of
 from rpexplore.domain.ordered_values import NOT_STATED, Bins, Dates, Integers, Numbers
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.bins import as_bins, bins_of_texts, edge_texts
@@ -420,7 +420,9 @@ def domain_with_level_lines(domain: Domain, name: str, text: str) -> Domain:
     step of dates, or the values of each group, as "Europe = DE, FR; America = US".
     """
     attribute, levels = domain[name], []
-    for line in filter(str.strip, text.split("\n")):
+    lines = list(filter(str.strip, text.split("\n")))
+    check_number(len(lines), attribute.size)
+    for line in lines:
         level, colon, stated = map(str.strip, line.partition(":"))
         if not colon or not stated:
             raise DomainError(

@@ -1,5 +1,6 @@
 """Attacks on accounts by the merging of ledgers: nothing is lost, and nothing counts twice."""
 
+import re
 import shutil
 from fractions import Fraction
 from pathlib import Path
@@ -161,3 +162,40 @@ def test_a_merge_that_was_stopped_is_made_again(folder, tmp_path, monkeypatch):
     assert Ledger(named).merge(Ledger(other)) == 0
     release(PLAN, data, tmp_path / "again")
     assert Ledger(named).account(data).spent_record_rho == 2 * PLAN.record_rho
+
+
+@pytest.mark.parametrize("went_on", [True, False], ids=["used since", "not used since"])
+@pytest.mark.parametrize("knows", ["the note", "the user"])
+def test_a_lost_ledger_into_which_one_was_merged_is_given_up_with_what_both_had(
+    went_on, knows, folder, tmp_path, monkeypatch
+):
+    data, lost, new = folder / "one.csv", tmp_path / "lost.sqlite", tmp_path / "new.sqlite"
+    limit = PLAN.record_rho * 5 / 2
+    release(PLAN, data, tmp_path / "out", limit_rho=limit)
+    Ledger(lost).merge(Ledger.beside(data))
+    if went_on:
+        release(PLAN, data, tmp_path / "again")
+    lost.unlink()
+    if knows == "the note":
+        monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "another"))
+    for arguments, problem in (
+        ([], "is gone, or empty"),
+        (["--forget", lost], "merged into .*name another one, in which the account goes on"),
+        (["--forget", tmp_path / "other.sqlite", "--ledger", new], "nothing to forget"),
+    ):
+        assert re.search(problem, in_command(data, *arguments))
+    said = in_command(data, "--forget", lost, "--ledger", new)
+    spent = PLAN.record_rho * (2 if went_on else 1)
+    for account in (Ledger(new).account(data), Ledger.of(data).account(data)):
+        assert (account.spent_record_rho, account.limit_record_rho) == (spent, limit)
+    assert f"{lost}, given up" in said
+    if went_on:
+        with pytest.raises(LedgerError, match="left of its budget limit"):
+            release(PLAN, data, tmp_path / "third")
+    else:
+        release(PLAN, data, tmp_path / "third")
+        assert Ledger(new).account(data).spent_record_rho == 2 * PLAN.record_rho
+    with pytest.raises(
+        LedgerError, match=r"merged into|is gone"
+    ):  # it stays closed for other records
+        Ledger.beside(data).set_limit(folder / "two.csv", Fraction(1))
