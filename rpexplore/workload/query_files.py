@@ -23,6 +23,7 @@ from rpexplore.workload.query_definitions import (
     with_conditions,
 )
 from rpexplore.workload.query_list import (
+    MAX_CELLS,
     QueryList,
     cell_labels,
     check_list_size,
@@ -52,15 +53,19 @@ def stated_from_csv(
 
     Raises `WorkloadError` naming the line that cannot be used.
     """
-    checked_n_cells(domain)
-    lines = with_conditions(domain, _csv_lines(cell_labels(domain), content, source))
+    lines = with_conditions(domain, _csv_lines(domain, content, source))
     return stated_from_lines(domain, lines, default)
 
 
-def _csv_lines(labels: Sequence[str], content: bytes, source: str) -> Iterator[Line]:
-    """Each query of a file about the cells with these labels."""
+def _csv_lines(domain: Domain, content: bytes, source: str) -> Iterator[Line]:
+    """Each query of a file about the cells of the domain."""
     header, rows = _rows(content, source)
-    by_condition = CONDITION in map(str.lower, header) and CONDITION not in labels
+    by_condition = CONDITION in map(str.lower, header)
+    labels: Sequence[str] = ()
+    if not by_condition or math.prod(domain.sizes.tolist()) <= MAX_CELLS:
+        checked_n_cells(domain)
+        labels = cell_labels(domain)
+        by_condition = by_condition and CONDITION not in labels
     columns = (_condition_columns if by_condition else _first_columns)(header, source)
     cells = [] if by_condition else _columns_of_cells(labels, header, len(columns), source)
     is_empty = True
@@ -125,6 +130,8 @@ def csv_of_conditions(stated: StatedQueries) -> str:
 def csv_of_coefficients(stated: StatedQueries) -> str:
     """The list as CSV by coefficients; `stated_from_csv` undoes it, but knows no conditions."""
     queries = stated.queries
+    if queries.atoms is not None:
+        checked_n_cells(queries.domain)  # which has too many
     rows = zip(queries.names, stated.targets, queries.coefficients.tolist(), strict=True)
     lines = (
         [name, target.text, *(int(number) if number.is_integer() else number for number in row)]
