@@ -22,6 +22,7 @@ from rpexplore.workload.conditions import (
     condition_of_atoms,
     condition_of_cells,
 )
+from rpexplore.workload.counts_by import counts_by
 from rpexplore.workload.query_list import (
     MAX_CELLS,
     QueryList,
@@ -41,6 +42,10 @@ from rpexplore.workload.targets import NOTATIONS, Target, parse_target
 #     "born < 1950": born < 1950 @ 5 % of 1000
 #     region = "north" & sex = "female"
 #
+#     adults: age >= 18 by sex, age@five-year ± 20
+#
+# The third kind stands for a count of each combination (`counts_by`).
+#
 # A name that holds one of the signs of conditions, or a quotation mark, stands in double quotation
 # marks (doubled inside). A query without a name is called by its condition.
 
@@ -54,10 +59,12 @@ _NAMED = re.compile(
     """,
     re.VERBOSE,
 )
-# Texts in quotation marks and names in backquotes may hold an @ or ±.
+# Texts in quotation marks and names in backquotes may hold an @ or ±; an @ between an attribute and
+# its level is no sign, unless σ or se follow, as targets have them.
 _TARGET = re.compile(
     r"""
       "[^"]*" | '[^']*' | `[^`]*` | [“„][^“”„]*[“”] | ‘[^‘’]*’
+    | [^\W\d]\w*@(?!σ|se\b)(?=[^\W\d])
     | (?P<sign> ± | \+\s*(?:/\s*)?[-−] | @ )
     """,
     re.VERBOSE,
@@ -127,16 +134,24 @@ query without a name, or a coefficient for each cell; the target "" is the defau
 
 
 def with_conditions(domain: Domain, lines: Iterable[Line]) -> Iterator[Line]:
-    """Lines that people wrote; `WorkloadError` for one without a condition.
+    """Lines that people wrote, those by other attributes taken apart.
 
-    Everything is counted by the word total, unless an attribute is called so.
+    Everything is counted by the word total, unless an attribute is called so: raises
+    `WorkloadError` for a line without a condition, and for what behind the word by is no attribute.
     """
     for line in lines:
         if isinstance(line[2], str) and not line[2].strip() and TOTAL not in domain:
             raise WorkloadError(
                 f"{line[0]}: There is no condition; write {TOTAL} where every record counts."
             )
-        yield line
+        where, name, definition, target = line
+        if not isinstance(definition, str):
+            yield line
+            continue
+        with refusing(WorkloadError, where):
+            counts = list(counts_by(domain, name, definition))
+        for own_name, condition in counts:
+            yield where, own_name, condition, target
 
 
 def stated_from_lines(

@@ -6,7 +6,6 @@ None of these changes the list it is given; each returns another one.
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import chain
 
 import numpy as np
 
@@ -16,13 +15,12 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.workload.conditions import (
     MAX_LENGTH,
-    NAME,
     TOTAL,
     attributes_of_condition,
     cells_of_condition,
     condition_of_values,
-    tokens_of,
 )
+from rpexplore.workload.counts_by import names_in_condition, split_by
 from rpexplore.workload.query_definitions import (
     Line,
     StatedQueries,
@@ -55,8 +53,12 @@ def domain_of_conditions(domain: Domain, conditions: Iterable[str]) -> Domain:
 
     Raises `WorkloadError` for a name that is no attribute's.
     """
-    names = (attributes_of_condition(domain, condition) for condition in conditions)
-    return chosen_domain(domain, set(chain.from_iterable(names)) or _fewest_values(domain))
+    names = set[str]()
+    for text in conditions:
+        condition, by = split_by(domain, text)
+        names.update(attributes_of_condition(domain, condition))
+        names.update(each.attribute.name for each in by)
+    return chosen_domain(domain, names or _fewest_values(domain))
 
 
 def _fewest_values(domain: Domain) -> list[str]:
@@ -192,8 +194,7 @@ def domain_of_text(codebook: Domain, text: str, chosen: Domain | None) -> Domain
     for line in text.split("\n"):
         with suppress(RpexploreError):
             for condition in conditions_of_text(line):
-                tokens = tokens_of(condition)
-                named.update(str(token.meaning) for token in tokens if token.kind == NAME)
+                named |= names_in_condition(condition, codebook)
     about = [name for name in codebook.names if name in named]
     if not about and {name.lower() for name in named} == {TOTAL}:
         about = _fewest_values(codebook)

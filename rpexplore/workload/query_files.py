@@ -35,13 +35,13 @@ from rpexplore.workload.targets import Target
 
 # ---- Files with lists of queries, as CSV of one of two kinds.
 #
-# By conditions: the columns condition and, if wanted, name and target; one query a row. By
-# coefficients: the columns name and, if wanted, target, and behind them a column for each cell,
-# which its label heads ("Female, 18 to 24": the labels of its values, in the order of the
-# attributes). The columns of cells may stand in any order.
+# By conditions: the columns condition and, if wanted, name, by (other attributes) and target; one
+# query a row. By coefficients: the columns name and, if wanted, target, and behind them a column
+# for each cell, which its label heads ("Female, 18 to 24": the labels of its values, in the order
+# of the attributes). The columns of cells may stand in any order.
 
 
-NAME, CONDITION, TARGET = "name", "condition", "target"
+NAME, CONDITION, BY, TARGET = "name", "condition", "by", "target"
 
 
 def stated_from_csv(
@@ -81,7 +81,7 @@ def _csv_lines(domain: Domain, content: bytes, source: str) -> Iterator[Line]:
         name = row[columns[NAME]] if NAME in columns else ""
         target = row[columns[TARGET]] if TARGET in columns else ""
         if by_condition:
-            yield where, name, row[columns[CONDITION]], target
+            yield where, name, _with_by(row, columns), target
         else:
             coefficients = [_coefficient(row[column], where, header[column]) for column in cells]
             yield where, name, coefficients, target
@@ -95,8 +95,16 @@ def conditions_of_csv(content: bytes, source: str) -> list[str]:
     titles = [title.lower() for title in header]
     if CONDITION not in titles:
         return []
-    column = titles.index(CONDITION)
-    return [row[column] for _, row in rows if len(row) > column and row[column].strip()]
+    columns = _condition_columns(header, source)
+    whole = (row for _, row in rows if len(row) == len(header))
+    return [text for row in whole if (text := _with_by(row, columns).strip())]
+
+
+def _with_by(row: Sequence[str], columns: Mapping[str, int]) -> str:
+    """The condition of a row, with what stands in the column by."""
+    condition = row[columns[CONDITION]]
+    by = row[columns[BY]].strip() if BY in columns else ""
+    return f"{condition} by {by}" if by else condition
 
 
 def _rows(content: bytes, source: str) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
@@ -152,10 +160,10 @@ def _condition_columns(header: Sequence[str], source: str) -> dict[str, int]:
     """The positions of the columns of a file by conditions; it must have no others."""
     titles = [title.lower() for title in header]
     for title in titles:
-        if title not in (NAME, CONDITION, TARGET):
+        if title not in (NAME, CONDITION, BY, TARGET):
             raise WorkloadError(
-                f"{source} must have the columns condition and, if wanted, name and target, got "
-                f"{shown(title)!r} as well; remove it."
+                f"{source} must have the columns condition and, if wanted, name, by and target, "
+                f"got {shown(title)!r} as well; remove it."
             )
         if titles.count(title) > 1:
             raise WorkloadError(f"{source} has the column {title} twice; keep one of them.")
