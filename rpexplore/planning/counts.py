@@ -321,7 +321,7 @@ class QueryPlan(CertifiedPlan):
         furthest = int(np.argmax(self.variance_ratios))
         which = "tightest" if np.all(self.met) else "furthest off"
         n_spare = np.count_nonzero(self.strategy.spare)
-        noun = "cell" if queries.atoms is None else "group of cells"
+        noun, of_cells = ("cell", "") if queries.atoms is None else ("group", " of cells")
         lines = [
             f"Plan for {plural(len(queries), 'own count')} over {queries.cells_text} "
             f"({measured} to measure)",
@@ -332,7 +332,7 @@ class QueryPlan(CertifiedPlan):
             f"  Proven     {self.proven}",
             f"  Accuracy   standard errors {errors.min():.4g} to {errors.max():.4g}, median "
             f"{np.median(errors):.4g}",
-            f"  Profile    {plural(int(n_spare), noun)} with unused budget",
+            f"  Profile    {plural(int(n_spare), noun)}{of_cells} with unused budget",
         ]
         return "\n".join(lines)
 

@@ -106,11 +106,13 @@ def names_in_condition(text: str, domain: Domain) -> set[str]:
     """The names of attributes in a condition, those behind the word by among them; maybe others."""
     try:
         condition, attributes = split_by(domain, text)
+        behind = {each.attribute.name for each in attributes}
     except WorkloadError:  # which reading the count says
-        last = [match.start() for match in _BY.finditer(text) if match["by"] is not None][-1]
-        condition, attributes = text[:last], []
-    names = {str(token.meaning) for token in tokens_of(condition) if token.kind == NAME}
-    return names | {each.attribute.name for each in attributes}
+        last = [match for match in _BY.finditer(text) if match["by"] is not None][-1]
+        condition = text[: last.start()]
+        items = _ITEM.findall(text[last.end() :])
+        behind = {_without_backquotes(item.partition(AT)[0]) for item in items}
+    return behind | {str(token.meaning) for token in tokens_of(condition) if token.kind == NAME}
 
 
 def counts_by(domain: Domain, name: str, text: str) -> Iterator[tuple[str, str]]:
