@@ -138,6 +138,51 @@ class Atoms:
             count = np.bincount(steps.ravel(), weights, minlength=int(steps.max()) + 1)
         return read_only(count)
 
+    @classmethod
+    def of_each_cell(cls, domain: Domain) -> "Atoms":
+        """An atom for each cell, the last attribute fastest: for domains of few cells only."""
+        sizes, n_states, steps = domain.sizes.tolist(), 1, []
+        for size in sizes:
+            steps.append(np.arange(n_states * size).reshape(n_states, size))
+            n_states *= size
+        return cls(domain, tuple(map(np.arange, sizes)), tuple(steps))
+
+    @classmethod
+    def joined(cls, domain: Domain, parts: Sequence["Atoms"]) -> tuple["Atoms", list[np.ndarray]]:
+        """What all parts together tell apart, and for each part the atom of it that each lies in.
+
+        domain: of all attributes of the parts, which have them in its order. Raises `DomainError`
+        for another order, and for too many atoms.
+        """
+        states, groups, steps = np.zeros((1, len(parts)), dtype=np.int64), [], []
+        for part in parts:
+            if part.domain.names != domain.in_order(part.domain.names):
+                raise DomainError("they have their attributes in different orders.")
+        for attribute in domain:
+            has = [attribute.name in part.domain for part in parts]
+            places = [part.domain.indices.get(attribute.name, 0) for part in parts]
+            own = [
+                part.groups[place] if there else np.zeros(attribute.size, dtype=np.int64)
+                for part, place, there in zip(parts, places, has, strict=True)
+            ]
+            firsts, together = _numbered(np.column_stack(own))
+            if len(states) * len(firsts) > MOST_STEPS:
+                raise DomainError("they tell too many groups of cells apart together.")
+            following = [
+                part.steps[place][states[:, index]][:, of_part[firsts]]
+                if there
+                else np.repeat(states[:, index, None], len(firsts), axis=1)
+                for index, (part, place, there, of_part) in enumerate(
+                    zip(parts, places, has, own, strict=True)
+                )
+            ]
+            rows = np.stack(following, axis=-1).reshape(-1, len(parts))
+            first_rows, numbers = _numbered(rows)
+            groups.append(together)
+            steps.append(numbers.reshape(len(states), len(firsts)))
+            states = rows[first_rows]
+        return cls(domain, tuple(groups), tuple(steps)), list(states.T)
+
     # ---- as plain values, in a plan's file
 
     def to_json(self) -> dict[str, Any]:
@@ -162,6 +207,15 @@ class Atoms:
             tuple(map(_groups_of, domain.sizes.tolist(), groups)),
             tuple(map(_steps_of, steps)),
         )
+
+
+def _numbered(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each distinct row comes first, ascending, and the number of each row among these."""
+    _, first, numbers = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    ranks = np.empty(len(first), dtype=np.int64)
+    ranks[order] = np.arange(len(first))
+    return first[order], ranks[numbers.ravel()]
 
 
 def _has_all(steps: np.ndarray, n_states: int) -> bool:
