@@ -61,7 +61,7 @@ class Atoms:
                     f"{attribute.size:,} values once, in the order of their first values."
                 )
             n_keys, n_steps = n_keys * n_groups, n_steps + n_states * n_groups
-            if n_keys >= MOST_KEYS or max(n_states, n_steps // 100) > MOST_STATES:
+            if n_keys >= MOST_KEYS or n_states > MOST_STATES or n_steps > MOST_STEPS:
                 raise DomainError(f"{_UNUSABLE}there are too many groups.")
             if steps.shape != (n_states, n_groups):
                 raise DomainError(
@@ -165,7 +165,7 @@ class Atoms:
                 part.groups[place] if there else np.zeros(attribute.size, dtype=np.int64)
                 for part, place, there in zip(parts, places, has, strict=True)
             ]
-            firsts, together = _numbered(np.column_stack(own))
+            firsts, together = first_of_each(np.column_stack(own))
             if len(states) * len(firsts) > MOST_STEPS:
                 raise DomainError("they tell too many groups of cells apart together.")
             following = [
@@ -177,7 +177,7 @@ class Atoms:
                 )
             ]
             rows = np.stack(following, axis=-1).reshape(-1, len(parts))
-            first_rows, numbers = _numbered(rows)
+            first_rows, numbers = first_of_each(rows)
             groups.append(together)
             steps.append(numbers.reshape(len(states), len(firsts)))
             states = rows[first_rows]
@@ -209,7 +209,7 @@ class Atoms:
         )
 
 
-def _numbered(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def first_of_each(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where each distinct row comes first, ascending, and the number of each row among these."""
     _, first, numbers = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)

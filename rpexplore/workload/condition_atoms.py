@@ -16,7 +16,7 @@ import numpy as np
 
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import joined
-from rpexplore.domain.atoms import MOST_KEYS, MOST_STATES, MOST_STEPS, Atoms
+from rpexplore.domain.atoms import MOST_KEYS, MOST_STATES, MOST_STEPS, Atoms, first_of_each
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.conditions import condition_holds
@@ -48,11 +48,7 @@ class ConditionAtoms:
 
     def _split(self, index: int, values: np.ndarray) -> "_Read":
         """Tell apart the values that compare otherwise."""
-        both = 2 * self._groups[index] + values
-        _, first, groups = np.unique(both, return_index=True, return_inverse=True)
-        ranks = np.empty(len(first), dtype=np.int64)
-        ranks[np.argsort(first)] = np.arange(len(first))  # by their first values
-        self._groups[index] = ranks[groups.ravel()]
+        self._groups[index] = first_of_each(2 * self._groups[index] + values)[1]
         return _Read()
 
     def made(self, names: Sequence[str]) -> tuple[Atoms, np.ndarray]:
@@ -74,7 +70,14 @@ class ConditionAtoms:
             steps, holds = diagrams.joined(roots)
         except _TooManyError:
             raise self._refusal(diagrams, names) from None
-        return Atoms(self._domain, tuple(self._groups), tuple(steps)), holds
+        # Comparisons may tell apart what no condition does: age < 18 | age >= 18. Of groups that
+        # lead to the same states the first one stands for all; states keep their numbers.
+        groups = list(self._groups)
+        for index, of_attribute in enumerate(steps):
+            firsts, together = first_of_each(of_attribute.T)
+            groups[index] = together[groups[index]]
+            steps[index] = of_attribute[:, firsts]
+        return Atoms(self._domain, tuple(groups), tuple(steps)), holds
 
     def _refusal(self, diagrams: "_Diagrams", names: Sequence[str]) -> WorkloadError:
         """The error that names the first count with which the list tells too much apart."""

@@ -1,4 +1,4 @@
-"""Linear queries: a list of weighted counts over the cells of a few attributes (FFU).
+"""Linear queries: a list of weighted counts over the cells of some attributes (FFU).
 
 The cells are all combinations of the attributes' values, the last attribute's values changing
 fastest. A query is one coefficient for each cell: 1 for the cells it counts, 0 for others, or any

@@ -85,6 +85,14 @@ def test_adults_in_the_north_by_sex_are_eight_groups_and_not_2_400_cells():
     )
 
 
+def test_values_that_only_comparisons_tell_apart_are_one_group():
+    domain = rp.Domain.from_sizes({"age": 100, "sex": 2, "region": 12})
+    plain, _ = atoms_of(domain, ["age >= 18 & sex == 1", "region < 3"])
+    same, _ = atoms_of(domain, ["(age < 40 | age >= 40) & age >= 18 & sex == 1", "region < 3"])
+    assert same == plain
+    assert same.n_groups == [2, 2, 2]
+
+
 def test_lists_of_1e9_cells_and_of_40_attributes_are_small():
     billion = rp.Domain.from_sizes({"a": 1000, "b": 1000, "c": 1000})
     queries = stated_from_text(billion, "a < 10 & b >= 5 ± 3\nc == 7 | a < 10 ± 2").queries

@@ -97,6 +97,7 @@ USUAL_TARGET = "±20"
 NOTATION = (
     "Conditions compare attributes with values, as in age >= 18, 18 <= age < 65 or "
     'region in ("north", "south"), joined by &, |, ! and brackets; total counts everybody. '
+    "A condition by sex, region@groups stands for a count of each combination. "
     f"Targets: {NOTATIONS}, behind ± or @. Name and target may be left out."
 )
 
