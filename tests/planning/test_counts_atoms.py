@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from rpexplore.planning.counts import QueryPlan, query_optimum, query_plan
 from rpexplore.workload import query_definitions
 from rpexplore.workload.conditions import condition_of_cells
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text
+from tests.attacks.malformed import edited
 from tests.support.plan_schemas import PLAN_VALIDATOR
 from tests.support.strategies import domains
 
@@ -92,6 +94,22 @@ def test_a_file_whose_atoms_are_not_those_of_its_counts_is_refused(plan):
     part["atoms"]["steps"][-1][0][0] = 5  # one more group, of which no count knows
     with pytest.raises(RpexploreError, match=r"each of the 6 groups of 2,400 cells, got 5"):
         QueryPlan.parse(json.dumps(content), canonical=False)
+
+
+def test_groups_of_a_file_with_one_value_changed_are_refused_or_are_groups(plan):
+    """Whatever a file says, every record is in exactly one group, or the file is refused."""
+    content = json.loads(plan.text)
+    (part,) = content["parts"]
+    codes = dict(enumerate(np.indices((100, 12, 2)).reshape(3, -1)))
+    for atoms in edited(part["atoms"], random.Random(3), 300):
+        part["atoms"] = atoms
+        try:
+            parsed = QueryPlan.parse(json.dumps(content), canonical=False)
+        except RpexploreError:
+            continue
+        found = parsed.queries.atoms
+        assert found is not None
+        assert set(found.of_records(codes).tolist()) == set(range(len(found)))
 
 
 def test_unused_budget_is_told_by_groups(plan):
