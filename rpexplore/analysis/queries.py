@@ -14,7 +14,7 @@ import pandas as pd
 from rpexplore.analysis.accuracy import Headline
 from rpexplore.analysis.targets_met import describe_now, describe_outcome, describe_targets_met
 from rpexplore.common.processes import Progress, no_progress, one_thread
-from rpexplore.common.text import describe_share, joined, plural, rounded
+from rpexplore.common.text import describe_share, joined, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts, checked_cv_limit
 from rpexplore.domain.readings import coefficients_of_variation
@@ -24,10 +24,12 @@ from rpexplore.planning.solvers.queries import decoding, least_sum
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.workload.query_definitions import StatedQueries
-from rpexplore.workload.query_list import QueryList
+from rpexplore.workload.query_list import MAX_CELLS, QueryList
 from rpexplore.workload.targets import MET_FACTOR
 
 _MOST_CONDITIONS = 1000  # that are made for queries given by coefficients; each takes a moment
+_MOST_EXPECTED = 10_000_000  # cells of which atoms are summed
+_CELLS_AT_ONCE = 1_024  # that are compared with what is measured
 _KNOWN = 1e-7  # what the answers leave open of a cell's count, relative: less is rounding
 
 OPTIMUM = "optimal plan"
@@ -111,8 +113,8 @@ def expected_answers(
 ) -> np.ndarray | None:
     """The expected count of each query, float64[n_queries].
 
-    None without expected counts, where their values or the order of their attributes are not those
-    of the queries, and for attributes that are not those of a codebook.
+    None without expected counts, for too many cells, where their values or the order of their
+    attributes are not those of the queries, and for attributes that are not those of a codebook.
     """
     domain = queries.domain
     if expected is None or not (
@@ -126,7 +128,16 @@ def expected_answers(
         for name in shared
     ):
         return None
-    return queries.coefficients @ expected.counts_of(domain.attributes).ravel()
+    if queries.atoms is None:
+        return queries.coefficients @ expected.counts_of(domain.attributes).ravel()
+    if domain.n_cells > _MOST_EXPECTED:
+        return None
+    of_atoms = np.bincount(
+        queries.atoms.of_cells(),
+        expected.counts_of(domain.attributes).ravel(),
+        minlength=queries.n_cells,
+    )
+    return queries.coefficients @ of_atoms
 
 
 @dataclass(frozen=True)
@@ -203,16 +214,17 @@ def profile_of_cells(plan: QueryPlan) -> pd.DataFrame:
 
 def describe_profile(plan: QueryPlan, record_noun: str) -> str:
     """Whose protection is better than promised, and what that is good for."""
-    profile, n_cells = plan.strategy.profile, plan.queries.n_cells
+    profile = plan.strategy.profile
     spare = np.flatnonzero(plan.strategy.spare)
+    noun = "cell" if plan.queries.atoms is None else "group of cells"
     if not len(spare):
         return (
-            "The records of every cell use the whole budget: there is nothing left over for "
+            f"The records of every {noun} use the whole budget: there is nothing left over for "
             "further counts at no cost."
         )
     least = int(spare[np.argmin(profile[spare])])
     text = (
-        f"Records in {len(spare):,} of {plural(n_cells, 'cell')} use less of the budget than "
+        f"Records in {len(spare):,} of {plan.queries.cells_text} use less of the budget than "
         f"others and are better protected than promised; least in "
         f"{plan.queries.cell_labels[least]}, with {describe_share(float(profile[least]))}."
     )
@@ -220,8 +232,8 @@ def describe_profile(plan: QueryPlan, record_noun: str) -> str:
         return text
     error = float(1 / np.sqrt(np.min(_spare_cost(plan)[spare])))  # the least cost left decides
     return (
-        f"{text} All of these cells together could be counted at no further cost with a standard "
-        f"error of {rounded(error, 3)} {record_noun}."
+        f"{text} All of these {noun.partition(' ')[0]}s together could be counted at no further "
+        f"cost with a standard error of {rounded(error, 3)} {record_noun}."
     )
 
 
@@ -235,17 +247,23 @@ def spare_cells(plan: QueryPlan) -> pd.DataFrame:
     """
     cells = np.flatnonzero(plan.strategy.spare)
     spare = _spare_cost(plan)[cells]
-    own = np.eye(plan.queries.n_cells)[cells]
     matrix = plan.strategy.integers.astype(float)
+    labels, present = plan.queries.cell_labels, np.full(len(cells), np.nan)
     with one_thread():
-        decoded = decoding(matrix, own)
-        left_open = np.abs(decoded @ matrix - own).max(axis=1, initial=0.0) > _KNOWN
-    present = np.sum(decoded**2, axis=1) * float(plan.gamma_squared)
-    present[left_open] = np.nan
+        # Of a piece of the cells at a time, which may be many.
+        for start in range(0, len(cells), _CELLS_AT_ONCE):
+            some = cells[start : start + _CELLS_AT_ONCE]
+            own = np.zeros((len(some), plan.queries.n_cells))
+            own[np.arange(len(some)), some] = 1
+            decoded = decoding(matrix, own)
+            left_open = np.abs(decoded @ matrix - own).max(axis=1, initial=0.0) > _KNOWN
+            variances = np.sum(decoded**2, axis=1) * float(plan.gamma_squared)
+            present[start : start + len(some)] = np.where(left_open, np.nan, variances)
+    left_open = np.isnan(present)
     precision = spare + np.where(left_open, 0.0, 1 / present)
     return pd.DataFrame(
         {
-            "cell": [plan.queries.cell_labels[cell] for cell in cells],
+            "cell": [labels[cell] for cell in cells],
             "profile": plan.strategy.profile[cells],
             "spare_cost": spare,
             "standard_error": 1 / np.sqrt(spare),
@@ -294,11 +312,15 @@ def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progres
     queries = optimum.queries
     on_share = partial(on_progress, "Comparing with baselines")
     rows = [(OPTIMUM, len(optimum.strategy.integers), optimum.needed_costs)]
-    for baseline, matrix in (
-        ("input perturbation", np.eye(queries.n_cells)[queries.counted_cells]),
-        ("hierarchy", _tree(queries)),
-        ("sum of variances", least_sum(queries.coefficients, queries.targets, on_share=on_share)),
-    ):
+    # Noise on each cell by itself: the variances add up.
+    alone = np.sum(queries.coefficients**2, axis=1) / queries.targets**2
+    rows.append(("input perturbation", int(np.count_nonzero(queries.counted_cells)), alone))
+    matrices = [
+        ("sum of variances", least_sum(queries.coefficients, queries.targets, on_share=on_share))
+    ]
+    if queries.n_cells <= MAX_CELLS:  # of many atoms, which are in no order, nobody would
+        matrices.insert(0, ("hierarchy", _tree(queries)))
+    for baseline, matrix in matrices:
         # Privacy cost at which each query meets its target, [n_queries].
         n_measured = len(matrix)
         largest = np.max(np.sum(matrix**2, axis=0))

@@ -156,7 +156,8 @@ def _facts_of_areas(part: AreaPlan) -> dict[str, Any]:
 def _facts_of_counts(part: QueryPlan) -> dict[str, Any]:
     return {
         **_certified(part),
-        "cell_count": part.queries.n_cells,
+        "cell_count": part.domain.n_cells,
+        **({} if part.queries.atoms is None else {"group_count": part.queries.n_cells}),
         "targets_met": int(np.count_nonzero(part.met)),
         "largest_ratio": part.ratio,
         "spare_cells": row_facts(spare_cells(part)),

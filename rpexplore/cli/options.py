@@ -197,17 +197,17 @@ _PERSON = (
 _DIRECTION = "Smaller = more private, less accurate."
 _QUERY_ATTRIBUTES = (
     "The attributes that own counts are about, separated by commas; else those that the "
-    "conditions name, or for a CSV file all of the codebook. At most about 1,000 combinations of "
-    "their values."
+    "conditions name, or for a CSV file with coefficients all of the codebook, of at most 1,024 "
+    "combinations of values."
 )
 _QUERIES = (
     "Own counts: a text file with one a line, written as for --count, or a .csv file with "
-    "the columns name, condition and target, or as `rpexplore counts template` begins one."
+    "the columns name, condition, by and target, or as `rpexplore counts template` begins one."
 )
 _QUERY = (
     "One count of your own: name: condition ± margin, such as 'adults: age >= 18 ± 50'. Behind @ a "
-    "target may be a standard error (@ 20) or a share of a count (@ 5 % of 1000). Repeat it for "
-    "more."
+    "target may be a standard error (@ 20) or a share of a count (@ 5 % of 1000). 'age >= 18 by "
+    "sex, region@groups ± 50' stands for a count of each combination. Repeat it for more."
 )
 _QUERY_TARGET = "The target of own counts that have none: ±50, 20, or 5 % of 1000."
 _PRESET_ROLE = (

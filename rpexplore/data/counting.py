@@ -16,6 +16,7 @@ from rpexplore.data.areas import AreaCoder, AreaCuts
 from rpexplore.data.coding import Declared, Faults, Takers, coders
 from rpexplore.data.persons import kept_records
 from rpexplore.data.source import COUNTING, Counts, PersonRule, Source, holding_sets
+from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import DataError
 
@@ -70,21 +71,26 @@ class BatchSource(Source):
         missing_values: Mapping[str, str] | None = None,
         person_rule: PersonRule | None = None,
         areas: AreaCuts | None = None,
+        atoms: Atoms | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
         ranges = amount_ranges(domain, tables)
         before = self.fingerprint()
         attributes = {index for table in tables for index in table if index < len(domain)}
+        attributes |= set(range(len(domain)) if atoms is not None else ())
         faults = Faults(domain, Takers.of(domain, unknown_values, missing_values))
         coding = coders(domain, attributes, self.declared_missing())
         names, sizes = [coder.name for coder in coding.values()], domain.sizes.tolist()
         start, kept, area_coder = 0.0, None, None
+        sizes += [] if atoms is None else [len(atoms)]
 
         def code(batch: pa.RecordBatch) -> Codes:
-            codes = {
+            codes: dict[int, np.ndarray] = {
                 index: faults.codes(index, batch.column(coder.name), coder)
                 for index, coder in coding.items()
             }
+            if atoms is not None:
+                codes[len(domain)] = atoms.of_records(codes)
             return codes if area_coder is None else codes | area_coder.codes(batch)
 
         with self.readable():

@@ -14,6 +14,7 @@ import numpy as np
 from rpexplore.common.files import FILE_PREFIX, file_identity, machine_names
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import plural, text_of_path
+from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
@@ -277,6 +278,7 @@ class Source(Protocol):
         missing_values: Mapping[str, str] | None = None,
         person_rule: PersonRule | None = None,
         areas: "AreaCuts | None" = None,
+        atoms: Atoms | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
         """Exact counts from which the marginals on all these sets of attributes follow.
@@ -290,6 +292,8 @@ class Source(Protocol):
             person_rule: How many records of one person are counted; None: all are.
             areas: Ways to count by areas, which stand in `tables` as attributes behind the
                 domain's.
+            atoms: Groups of cells to count by, where there are no areas; they are of the whole
+                domain, and stand in `tables` as one attribute behind it.
             on_progress: Told `COUNTING`.
 
         The counts of a table that holds an attribute of amounts are multiplied by its range in

@@ -24,6 +24,7 @@ from rpexplore.common.json_fields import (
 from rpexplore.common.numbers import exact_text, normal_quantile, read_only
 from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.common.text import plural, rounded
+from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.losses import Loss, p_norm
@@ -41,6 +42,7 @@ from rpexplore.planning.plan_fields import (
     const,
     domain,
     exact,
+    index,
     keys,
     name,
     of_type,
@@ -50,6 +52,7 @@ from rpexplore.planning.plan_fields import (
 from rpexplore.planning.planner import refuse_type
 from rpexplore.planning.solvers.queries import (
     MOST_ENTRY_BITS,
+    MOST_ROWS,
     TOLERANCE,
     decoding,
     fitness_for_use,
@@ -57,6 +60,8 @@ from rpexplore.planning.solvers.queries import (
 )
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.query_list import (
+    MAX_ATOMS,
+    MAX_CELLS,
     QueryList,
     check_list_size,
     checked_n_cells,
@@ -89,6 +94,8 @@ _SPARE_BELOW = 0.999
 class QueryStrategy:
     """R for a list of queries: integers, int64[k, n_cells], k the rank of the queries.
 
+    Where the list is about atoms, these are the cells here.
+
     Raises `PlanError` unless R determines all answers, and well enough to compute with.
     """
 
@@ -97,10 +104,11 @@ class QueryStrategy:
 
     def __post_init__(self) -> None:
         given, n_cells = np.asarray(self.integers), self.queries.n_cells
-        if given.ndim != 2 or given.shape[1] != n_cells or not 1 <= len(given) <= n_cells:
+        most_rows = min(n_cells, MOST_ROWS)
+        if given.ndim != 2 or given.shape[1] != n_cells or not 1 <= len(given) <= most_rows:
             raise PlanError(
-                f"A strategy for {n_cells:,} cells must have 1 to {n_cells:,} rows of {n_cells:,} "
-                f"numbers, got the shape {given.shape}."
+                f"A strategy for {n_cells:,} cells must have 1 to {most_rows:,} rows of "
+                f"{n_cells:,} numbers, got the shape {given.shape}."
             )
         most = 2**MOST_ENTRY_BITS
         if not np.issubdtype(given.dtype, np.integer) or np.any((given < -most) | (given > most)):
@@ -313,8 +321,9 @@ class QueryPlan(CertifiedPlan):
         furthest = int(np.argmax(self.variance_ratios))
         which = "tightest" if np.all(self.met) else "furthest off"
         n_spare = np.count_nonzero(self.strategy.spare)
+        noun, of_cells = ("cell", "") if queries.atoms is None else ("group", " of cells")
         lines = [
-            f"Plan for {plural(len(queries), 'own count')} over {plural(queries.n_cells, 'cell')} "
+            f"Plan for {plural(len(queries), 'own count')} over {queries.cells_text} "
             f"({measured} to measure)",
             *self.privacy_lines,
             f"  Targets    {np.count_nonzero(self.met):,} of {len(queries):,} met; {which}: "
@@ -323,7 +332,7 @@ class QueryPlan(CertifiedPlan):
             f"  Proven     {self.proven}",
             f"  Accuracy   standard errors {errors.min():.4g} to {errors.max():.4g}, median "
             f"{np.median(errors):.4g}",
-            f"  Profile    {plural(int(n_spare), 'cell')} with unused budget",
+            f"  Profile    {plural(int(n_spare), noun)}{of_cells} with unused budget",
         ]
         return "\n".join(lines)
 
@@ -348,16 +357,16 @@ QUERY = record(
         {
             "type": "array",
             "prefixItems": [
-                of_type("integer", minimum=0, maximum=1023),
-                of_type("integer", minimum=0, maximum=1023),
+                of_type("integer", minimum=0, maximum=MAX_ATOMS - 1),
+                of_type("integer", minimum=0, maximum=MAX_ATOMS - 1),
                 of_type("number", minimum=-1000000, maximum=1000000),
             ],
             "minItems": 3,
             "maxItems": 3,
         },
         (
-            "Runs of cells with one coefficient other than 0, ascending: first cell, last cell "
-            "(included), coefficient, a decimal of at most 6 places."
+            "Runs of cells, or of atoms, with one coefficient other than 0, ascending: the first, "
+            "the last (included), coefficient, a decimal of at most 6 places."
         ),
         minItems=1,
     ),
@@ -367,11 +376,42 @@ QUERY = record(
         "target grows by one per cent; they sum to 1."
     ),
 )
+ATOMS = record(
+    "Groups of cells that no query tells apart, where there are too many cells to have numbers of "
+    "their own: a record's groups of values are read, an attribute after the other, from state 0 "
+    "on, and the state after the last attribute is its atom.",
+    groups=rows(
+        rows(
+            rows(
+                {
+                    "type": "array",
+                    "prefixItems": [index(), index()],
+                    "minItems": 2,
+                    "maxItems": 2,
+                },
+                "Runs of values, numbered from 0: the first, the last (included).",
+                minItems=1,
+            ),
+            minItems=1,
+        ),
+        "For each attribute of the domain the groups of its values, by their first values; every "
+        "value is in one.",
+        minItems=1,
+    ),
+    steps=rows(
+        rows(rows(index(), minItems=1), minItems=1),
+        "For each attribute a row for each state in which it is read: for each group of the "
+        "attribute the state that follows. States are numbered from 0, and all are reached.",
+        minItems=1,
+    ),
+)
 FIELDS = record(
     kind=const("counts"),
     domain=domain(
-        "The attributes, as a Frictionless Table Schema; together they have at most 1024 cells."
+        "The attributes, as a Frictionless Table Schema; without atoms they have at most "
+        f"{MAX_CELLS} cells together."
     ),
+    atoms=ATOMS,
     budget=BUDGET,
     privacy_cost=exact(
         "Privacy cost of the plan for the privacy unit: at least the largest sum of squares"
@@ -396,21 +436,30 @@ FIELDS = record(
             "by the privacy cost of one record."
         ),
         cell_weights=rows(
-            at_least_0(), "One for each cell; they sum to 1.", minItems=1, maxItems=1024
+            at_least_0(),
+            "One for each cell, or atom; they sum to 1.",
+            minItems=1,
+            maxItems=MAX_ATOMS,
         ),
     ),
     queries=rows(QUERY, "What is released.", minItems=1, maxItems=10000),
     strategy=rows(
-        rows(of_type("integer", minimum=-67108864, maximum=67108864), minItems=1, maxItems=1024),
-        "R, what is measured: rows of whole numbers, one for each cell.",
+        rows(
+            of_type("integer", minimum=-67108864, maximum=67108864),
+            minItems=1,
+            maxItems=MAX_ATOMS,
+        ),
+        "R, what is measured: rows of whole numbers, one for each cell, or atom.",
         minItems=1,
-        maxItems=1024,
+        maxItems=MOST_ROWS,
     ),
 )
+FIELDS["required"].remove("atoms")  # which lists of few cells do without
 
 # ---- Own counts in a plan file: each count, and each row of the strategy, on a line of its own.
 
 
+_ATOMS = "atoms"
 _KEYS, _CERTIFICATE_KEYS = keys(FIELDS), keys(FIELDS, "certificate")
 _QUERY_KEYS = keys(QUERY)
 
@@ -421,6 +470,7 @@ def text_of_plan(plan: "QueryPlan") -> str:
     head = {
         "kind": plan.kind,
         "domain": plan.domain.to_schema(),
+        **({} if queries.atoms is None else {_ATOMS: queries.atoms.to_json()}),
         "budget": plan.budget.to_json(),
         "privacy_cost": exact_text(plan.exact_privacy_cost),
         "gamma_squared": exact_text(plan.gamma_squared),
@@ -452,21 +502,23 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     Variances, cost and certificate are taken as stated: `verification` holds them against a
     recomputation.
     """
-    check_keys(content, _KEYS, "the own counts")
+    has_atoms = isinstance(content, dict) and _ATOMS in content
+    check_keys(content, [key for key in _KEYS if has_atoms or key != _ATOMS], "the own counts")
     certificate = content["certificate"]
     check_keys(certificate, _CERTIFICATE_KEYS, "the certificate")
     rows = columns(content, "queries", _QUERY_KEYS)
     domain = Domain.from_schema(content["domain"])
-    n_cells = checked_n_cells(domain)
+    atoms = Atoms.from_json(domain, content[_ATOMS]) if has_atoms else None
+    n_cells = checked_n_cells(domain) if atoms is None else len(atoms)
     check_list_size(len(rows["name"]), n_cells)
     definitions = zip(rows["terms"], rows["name"], strict=True)
     coefficients = [row_from_terms(terms, n_cells, name) for terms, name in definitions]
     targets: Any = rows["target"]
-    queries = QueryList(domain, np.array(coefficients), tuple(rows["name"]), targets)
+    queries = QueryList(domain, np.array(coefficients), tuple(rows["name"]), targets, atoms)
     cell_weights = not_negative(list_of(certificate, "cell_weights"), "cell_weight")
     if len(cell_weights) != queries.n_cells:
         raise PlanError(
-            f"there must be a cell_weight for each of the {queries.n_cells:,} cells, got "
+            f"there must be a cell_weight for each of the {queries.cells_text}, got "
             f"{len(cell_weights):,}."
         )
     return {

@@ -14,6 +14,7 @@ from rpexplore.common.numbers import distinct_rows, matrix_along
 from rpexplore.common.processes import in_order
 from rpexplore.data.areas import AreaCuts
 from rpexplore.data.source import Counts
+from rpexplore.domain.atoms import Atoms
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.table_plan import TablePlan
@@ -38,6 +39,7 @@ class Part:
     n_measured  how many numbers are measured
     areas       by which areas the tables are counted, which stand in them behind the attributes;
                 None for none
+    atoms       by which groups of cells, which stand in tables as one attribute behind the others
     is_needed_again
                 whether its counts are looked at once more when it is measured
 
@@ -48,6 +50,7 @@ class Part:
     items: range
     n_measured: int
     areas: AreaCuts | None = None
+    atoms: Atoms | None = None
     is_needed_again: bool = False
 
 

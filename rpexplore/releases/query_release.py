@@ -21,6 +21,7 @@ from rpexplore.common.numbers import normal_quantile, shown_few
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import plural
 from rpexplore.data.source import Counts
+from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.result_schema import NOTE, OWN_COUNT, OWN_COUNTS, frame_of
 from rpexplore.errors import ReleaseError
@@ -154,7 +155,9 @@ def rows_of_counts(queries: QueryList, answers: np.ndarray, errors: np.ndarray) 
         pa.array(errors <= queries.targets),
     ]
     figures = OWN_COUNTS
-    possible = queries.domain.structural_zeros.possible(tuple(range(len(queries.domain))))
+    possible = None
+    if queries.atoms is None:
+        possible = queries.domain.structural_zeros.possible(tuple(range(len(queries.domain))))
     if possible is not None:
         counts_some = np.any(queries.coefficients[:, possible.ravel()] != 0, axis=1)
         if not np.all(counts_some):
@@ -190,8 +193,21 @@ class QuerySteps:
 
     @cached_property
     def _parts(self) -> list[Part]:  # whose tables are compared by identity
-        n_measured = len(self.plan.strategy.integers)
-        return [Part([self.plan.attribute_indices], range(n_measured), n_measured)]
+        n_measured, every = len(self.plan.strategy.integers), self.plan.attribute_indices
+        tables = [every]
+        if self._atoms is not None:  # each attribute too, by which other parts are compared
+            tables = [*((index,) for index in every), self._counted]
+        return [Part(tables, range(n_measured), n_measured, atoms=self._atoms)]
+
+    @property
+    def _atoms(self) -> Atoms | None:
+        return self.plan.queries.atoms
+
+    @property
+    def _counted(self) -> tuple[int, ...]:
+        """The table that is measured: of the cells, or of the atoms behind the domain."""
+        every = self.plan.attribute_indices
+        return every if self._atoms is None else (len(every),)
 
     def check_measurable(self) -> None:
         """A query plan has a small strategy, and noise that can be drawn, or it would be none."""
@@ -214,7 +230,7 @@ class QuerySteps:
         The noise is independent discrete Gaussian of variance parameter γ², which costs
         ρ = max_j Σ_i R_ij² / (2γ²): a record is in one cell j, and moves R x by column j.
         """
-        cells = counts.counts(self.plan.attribute_indices).ravel()
+        cells = counts.counts(self._counted).ravel()
         exact = self.plan.strategy.integers @ cells
         yield exact + discrete_gaussian(len(exact), self.plan.gamma_squared)
 

@@ -72,7 +72,7 @@ def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
         figures=_explained(OWN_COUNTS),
         impossible=impossible_rows(plan.domain),
         queries_over_cells=f"{plural(len(plan.queries), 'own count')} over the "
-        f"{plural(plan.queries.n_cells, 'cell')}",
+        f"{plan.queries.cells_text}",
         attributes=" × ".join(f"`{name}`" for name in plan.domain.names),
     )
 

@@ -352,7 +352,9 @@ class PartCounts:
         return counts
 
     def _count(self, part: Part, on_progress: Progress) -> Counts:
-        areas: dict[str, Any] = {} if part.areas is None else {"areas": part.areas}
+        counted_by: dict[str, Any] = {} if part.areas is None else {"areas": part.areas}
+        if part.atoms is not None:
+            counted_by["atoms"] = part.atoms
         domain = self._plan.domain
         counts = self._source.count(
             domain.of_records if part.areas is None else domain,
@@ -360,7 +362,7 @@ class PartCounts:
             **self._takers,
             person_rule=self._options.person_rule,
             on_progress=on_progress,
-            **areas,
+            **counted_by,
         )
         self._check_fingerprint()
         return counts

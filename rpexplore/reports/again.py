@@ -433,12 +433,6 @@ def counts_again(plan: QueryPlan, scenario: Scenario, codebook: Domain) -> Repro
 def _stated(plan: QueryPlan, scenario: Scenario) -> StatedQueries:
     """The queries of a plan as the scenario has them typed, if it has these."""
     queries, stated = plan.queries, scenario.query_list
-    if (
-        stated is not None
-        and stated.queries.domain == queries.domain
-        and stated.queries.names == queries.names
-        and np.array_equal(stated.queries.coefficients, queries.coefficients)
-        and np.array_equal(stated.queries.targets, queries.targets)
-    ):
+    if stated is not None and stated.queries == queries:
         return stated
     return StatedQueries.of(queries)

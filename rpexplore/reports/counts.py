@@ -100,7 +100,7 @@ def _counts(plan: QueryPlan) -> Section:
     return Section(
         "Own counts",
         (
-            f"{plural(len(plan.queries), 'own count')} over {plural(plan.queries.n_cells, 'cell')} "
+            f"{plural(len(plan.queries), 'own count')} over {plan.queries.cells_text} "
             f"of {_attributes(plan)}. They follow from {measured}, which are measured together, "
             "and so they agree with each other.",
         ),

@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.processes import one_thread
+from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain, difference_of_cells
-from rpexplore.errors import ReleaseError
+from rpexplore.errors import DomainError, ReleaseError
 from rpexplore.planning.counts import DECODING_TOLERANCE, QueryPlan
 from rpexplore.releases.query_release import ANSWERS, OwnCounts, read_measurements, rows_of_counts
 from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
 from rpexplore.results.measurement_source import MeasurementSource, guarantee, label_of_sources
-from rpexplore.workload.query_list import MAX_CELLS, QueryList
+from rpexplore.workload.query_list import MAX_ATOMS, MAX_CELLS, QueryList
 
 # Release i measured R_i x + noise of variance γ_i² each. With A the rows R_i / γ_i of all releases,
 # and b what they measured, in units of γ_i, the best linear unbiased answers to W x are D b with
@@ -75,14 +75,29 @@ class CombinedCounts(OwnCounts):
                             f"{difference}; combine only what was planned with the same codebook."
                         )
         joint = joint_domain(domains)
-        n_cells = prod(joint.sizes.tolist())
-        if n_cells > MAX_CELLS:
-            raise ReleaseError(
-                f"The own counts of all releases together are about {n_cells:,} cells "
-                f"({', '.join(joint.names)}), and counts of at most {MAX_CELLS:,} can be combined; "
-                "combine those of fewer attributes, or leave the counts out."
-            )
         return joint
+
+    @cached_property
+    def _atoms(self) -> tuple[Atoms, list[np.ndarray]] | None:
+        """What all plans tell apart, and for each plan its own cell or atom for each of these.
+
+        None where cells are few and no plan has atoms: then they are told apart by their numbers.
+        """
+        queries = [plan.queries for plan in self._plans]
+        if all(each.atoms is None for each in queries) and self.domain.n_cells <= MAX_CELLS:
+            return None
+        parts = [each.atoms or Atoms.of_each_cell(each.domain) for each in queries]
+        try:
+            joint, own = Atoms.joined(self.domain, parts)
+            if len(joint) > MAX_ATOMS:
+                raise DomainError(f"they tell {len(joint):,} groups of cells apart.")
+        except DomainError as error:
+            raise ReleaseError(
+                "The own counts of all releases together are about the attributes "
+                f"{', '.join(self.domain.names)}, and cannot be combined: {error} Combine those of "
+                "fewer attributes, or leave the counts out."
+            ) from None
+        return joint, own
 
     @cached_property
     def queries(self) -> QueryList:
@@ -90,7 +105,7 @@ class CombinedCounts(OwnCounts):
         rows: dict[str, tuple[np.ndarray, float, int]] = {}
         for index, plan in enumerate(self._plans):
             queries = plan.queries
-            coefficients = self._on_all_cells(plan, queries.coefficients)
+            coefficients = self._on_all_cells(index, queries.coefficients)
             for name, row, target in zip(
                 queries.names, coefficients, queries.targets.tolist(), strict=True
             ):
@@ -103,7 +118,8 @@ class CombinedCounts(OwnCounts):
                     )
                 rows[name] = row, min(target, smallest), first
         coefficients, targets, _ = zip(*rows.values(), strict=True)
-        return QueryList(self.domain, np.stack(coefficients), tuple(rows), np.array(targets))
+        atoms = None if self._atoms is None else self._atoms[0]
+        return QueryList(self.domain, np.stack(coefficients), tuple(rows), np.array(targets), atoms)
 
     def cells(self) -> pa.Table:
         measured = [
@@ -125,8 +141,14 @@ class CombinedCounts(OwnCounts):
     def _name(self, index: int) -> str:
         return repr(self.releases[index].source.name)
 
-    def _on_all_cells(self, plan: QueryPlan, rows: np.ndarray) -> np.ndarray:
-        """Rows over the cells of a plan as rows over the cells of all attributes, [n, n_cells]."""
+    def _on_all_cells(self, index: int, rows: np.ndarray) -> np.ndarray:
+        """Rows over the cells of a plan as rows over the cells of all attributes, [n, n_cells].
+
+        Or over the atoms of all plans.
+        """
+        if self._atoms is not None:
+            return rows[:, self._atoms[1][index]]
+        plan = self._plans[index]
         names, sizes = self.domain.names, self.domain.sizes.tolist()
         own = [name for name in names if name in plan.domain.names]
         shaped = rows.reshape(-1, *plan.domain.sizes.tolist())
@@ -142,8 +164,8 @@ class CombinedCounts(OwnCounts):
         """D, float64[n_queries, n_measured]."""
         coefficients = self.queries.coefficients
         rows = [
-            self._on_all_cells(plan, plan.strategy.integers) / np.sqrt(float(plan.gamma_squared))
-            for plan in self._plans
+            self._on_all_cells(index, plan.strategy.integers) / np.sqrt(float(plan.gamma_squared))
+            for index, plan in enumerate(self._plans)
         ]
         matrix = np.concatenate(rows)
         with one_thread():

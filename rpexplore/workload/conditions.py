@@ -2,13 +2,19 @@
 
 import math
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import reduce
+from operator import and_
+from typing import Any, Generic, Protocol, TypeVar
 from unicodedata import normalize
 
 import numpy as np
 
 from rpexplore.common.numbers import shown
+from rpexplore.common.text import describe_count
+from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
@@ -173,6 +179,7 @@ MAX_DEPTH = 50  # brackets and negations within each other
 
 TOTAL = "total"
 _CLOSES = {"(": ")", "[": "]"}
+_MOST_SHOWN = 80  # characters of a group of values in a label
 
 
 def cells_of_condition(domain: Domain, text: str) -> np.ndarray:
@@ -180,9 +187,28 @@ def cells_of_condition(domain: Domain, text: str) -> np.ndarray:
 
     Raises `WorkloadError` naming the character from which on the text cannot be used.
     """
-    n_cells = checked_n_cells(domain)
+    n_cells, sizes = checked_n_cells(domain), domain.sizes.tolist()
+
+    def cells(index: int, values: np.ndarray) -> np.ndarray:
+        return np.tile(np.repeat(values, math.prod(sizes[index + 1 :])), math.prod(sizes[:index]))
+
+    return condition_holds(domain, text, cells, np.ones(n_cells, dtype=bool))
+
+
+def condition_holds(
+    domain: Domain, text: str, where: "Callable[[int, np.ndarray], Holds]", everywhere: "Holds"
+) -> "Holds":
+    """Where a condition holds, in whatever form: that of its comparisons, joined.
+
+    Args:
+        where: The form of a comparison: an attribute's index, and whether its values compare so,
+            bool[size].
+        everywhere: That of the word total, and of no condition.
+
+    Raises `WorkloadError` naming the character from which on the text cannot be used.
+    """
     tokens = tokens_of(text)
-    return _Reader(domain, tokens).cells() if tokens else np.ones(n_cells, dtype=bool)
+    return _Reader(domain, tokens, where, everywhere).holds() if tokens else everywhere
 
 
 def attributes_of_condition(domain: Domain, text: str) -> tuple[str, ...]:
@@ -195,14 +221,34 @@ def attributes_of_condition(domain: Domain, text: str) -> tuple[str, ...]:
     return tuple(domain.names[index] for index in sorted(indices))
 
 
-class _Reader:
-    """Reads the tokens of a condition, from the first to the last, as arrays bool[n_cells]."""
+class Joinable(Protocol):
+    """Where conditions hold; an array bool[n], for example."""
 
-    def __init__(self, domain: Domain, tokens: list[Token]) -> None:
+    def __and__(self, other: Any, /) -> Any: ...
+
+    def __or__(self, other: Any, /) -> Any: ...
+
+    def __invert__(self) -> Any: ...
+
+
+Holds = TypeVar("Holds", bound=Joinable)
+
+
+class _Reader(Generic[Holds]):
+    """Reads the tokens of a condition, from the first to the last, as `condition_holds` tells."""
+
+    def __init__(
+        self,
+        domain: Domain,
+        tokens: list[Token],
+        where: Callable[[int, np.ndarray], Holds],
+        everywhere: Holds,
+    ) -> None:
         self._domain, self._tokens = domain, tokens
+        self._where, self._everywhere = where, everywhere
         self._position = self._depth = 0
 
-    def cells(self) -> np.ndarray:
+    def holds(self) -> Holds:
         holds = self._alternatives()
         if self._next is not None:
             raise _misplaced(self._next, "there must be & or | between parts of a condition")
@@ -220,19 +266,19 @@ class _Reader:
         self._position += 1
         return token
 
-    def _alternatives(self) -> np.ndarray:
+    def _alternatives(self) -> Holds:
         holds = self._conjunction()
         while self._takes("or"):
             holds = holds | self._conjunction()
         return holds
 
-    def _conjunction(self) -> np.ndarray:
+    def _conjunction(self) -> Holds:
         holds = self._part()
         while self._takes("and"):
             holds = holds & self._part()
         return holds
 
-    def _part(self) -> np.ndarray:
+    def _part(self) -> Holds:
         token = self._takes("not", "(")
         if token is None:
             return self._comparisons()
@@ -256,10 +302,10 @@ class _Reader:
         if token is None or token.written != _CLOSES[opened.written]:
             raise refused(opened, f"this bracket must be closed by {_CLOSES[opened.written]}")
 
-    def _comparisons(self) -> np.ndarray:
+    def _comparisons(self) -> Holds:
         """One or more comparisons in a row: 18 <= age < 65."""
         left = self._operand()
-        comparisons = []
+        comparisons: list[Holds] = []
         while (operator := self._operator()) is not None:
             if operator in ("in", "not in"):
                 among = self._among(left)
@@ -269,9 +315,9 @@ class _Reader:
                 comparisons.append(self._compared(left, operator, right))
                 left = right
         if comparisons:
-            return np.all(comparisons, axis=0)
+            return reduce(and_, comparisons)
         if _is_total(self._domain, left):
-            return np.ones(math.prod(self._domain.sizes.tolist()), dtype=bool)
+            return self._everywhere
         if left.kind == NAME:
             _attribute_index(self._domain, left)
             raise refused(left, "an attribute must be compared with a value, as in age >= 18")
@@ -302,7 +348,7 @@ class _Reader:
             raise refused(token, "there must be & or | (and, or) before a negation")
         return None
 
-    def _compared(self, left: Token, operator: str, right: Token) -> np.ndarray:
+    def _compared(self, left: Token, operator: str, right: Token) -> Holds:
         if left.kind != NAME or (right.kind == NAME and left.meaning not in self._domain):
             left, operator, right = right, MIRRORED[operator], left
         if left.kind != NAME:
@@ -312,9 +358,9 @@ class _Reader:
                 "attribute stands without quotation marks, or in `backquotes`",
             )
         index = _attribute_index(self._domain, left)
-        return self._cells_of_values(index, self._values_where(index, operator, right))
+        return self._where(index, self._values_where(index, operator, right))
 
-    def _among(self, left: Token) -> np.ndarray:
+    def _among(self, left: Token) -> Holds:
         if left.kind != NAME:
             raise refused(left, "there must be an attribute before in, as in age in (18, 19)")
         index = _attribute_index(self._domain, left)
@@ -324,7 +370,7 @@ class _Reader:
         if opened:
             self._close(opened, "a comma")
         among = np.any([self._values_where(index, EQUAL, value) for value in values], axis=0)
-        return self._cells_of_values(index, among)
+        return self._where(index, among)
 
     def _values_where(self, index: int, operator: str, value: Token) -> np.ndarray:
         """Whether each value of an attribute compares like this with a token, bool[size]."""
@@ -344,11 +390,6 @@ class _Reader:
             return values_where(self._domain.attributes[index], operator, value.meaning)
         except WorkloadError as error:
             raise refused(value, str(error)) from None
-
-    def _cells_of_values(self, index: int, values: np.ndarray) -> np.ndarray:
-        """Whether a condition on one attribute's values holds, for each cell."""
-        sizes = self._domain.sizes.tolist()
-        return np.tile(np.repeat(values, math.prod(sizes[index + 1 :])), math.prod(sizes[:index]))
 
 
 def _misplaced(token: Token, expected: str) -> WorkloadError:
@@ -411,7 +452,7 @@ def _condition(attributes: list[Attribute], table: np.ndarray) -> str:
             values_by_cells.setdefault(cells.tobytes(), []).append(value)
     parts = []
     for values in values_by_cells.values():
-        one_of = _one_of(first, np.isin(np.arange(first.size), values))
+        one_of = condition_of_values(first, np.isin(np.arange(first.size), values))
         behind = _condition(rest, table[values[0]])
         if one_of and " | " in behind:
             behind = f"({behind})"
@@ -419,8 +460,8 @@ def _condition(attributes: list[Attribute], table: np.ndarray) -> str:
     return " | ".join(parts)
 
 
-def _one_of(attribute: Attribute, where: np.ndarray) -> str:
-    """The condition that the attribute has one of these values; "" for all of them."""
+def condition_of_values(attribute: Attribute, where: np.ndarray) -> str:
+    """The condition that an attribute has one of these values, bool[size]; "" for all of them."""
     if where.all():
         return ""
     if isinstance(attribute.values, Categories):
@@ -455,3 +496,58 @@ def _run(attribute: Attribute, first: int, last: int) -> str:
     if last == attribute.n_ordered - 1:
         return f"{name} >= {low}"
     return f"{name} {up_to} {high}" if first == 0 else f"{low} <= {name} {up_to} {high}"
+
+
+# ---- What atoms are called, and the condition of some of them.
+
+
+def labels_of_groups(atoms: Atoms) -> list[list[str]]:
+    """The condition that holds for each group of values, by attribute; "" for all values."""
+    return [
+        [condition_of_values(attribute, groups == group) for group in range(int(groups.max()) + 1)]
+        for attribute, groups in zip(atoms.domain, atoms.groups, strict=True)
+    ]
+
+
+def labels_of_atoms(atoms: Atoms) -> Iterator[str]:
+    """What each atom is called: the condition of one combination of groups, and how many more."""
+    labels = [[_shortened(text) for text in texts] for texts in labels_of_groups(atoms)]
+    for groups, n_more in zip(atoms.examples.tolist(), atoms.n_combinations - 1, strict=True):
+        parts = (texts[group] for texts, group in zip(labels, groups, strict=True))
+        text = " & ".join(filter(None, parts)) or TOTAL
+        yield f"{text} and {describe_count(int(n_more))} more" if n_more else text
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} …"
+
+
+def condition_of_atoms(atoms: Atoms, counted: np.ndarray) -> str | None:
+    """The condition that holds for just these atoms, bool[n_atoms], at least one of them.
+
+    None where the condition would be longer than one may be.
+    """
+    # Of what is left to read from each state on; None: nowhere.
+    texts: list[str | None] = ["" if is_counted else None for is_counted in counted.tolist()]
+    for attribute, groups, steps in reversed(
+        list(zip(atoms.domain, atoms.groups, atoms.steps, strict=True))
+    ):
+        before: list[str | None] = []
+        for row in steps.tolist():
+            groups_of: dict[str, list[int]] = {}
+            for group, state in enumerate(row):
+                if (text := texts[state]) is not None:
+                    groups_of.setdefault(text, []).append(group)
+            parts = []
+            for behind, some in groups_of.items():
+                one_of = condition_of_values(attribute, np.isin(groups, some))
+                if one_of and " | " in behind:
+                    behind = f"({behind})"
+                parts.append(" & ".join(filter(None, (one_of, behind))))
+            text = " | ".join(parts)
+            if len(text) > MAX_LENGTH:
+                return None
+            before.append(text if parts else None)
+        texts = before
+    text = texts[0] or (TOTAL if TOTAL not in atoms.domain else "")
+    return text if len(text) <= MAX_LENGTH else None

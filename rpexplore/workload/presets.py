@@ -19,7 +19,7 @@ from rpexplore.workload.bases import Basis, Hierarchy, Identity, Prefix
 from rpexplore.workload.preset_roles import FittedRole, Role, RoleMatch
 from rpexplore.workload.query_edits import chosen_domain
 from rpexplore.workload.query_files import USUAL_TARGET, query_list, table_queries
-from rpexplore.workload.query_list import QueryList, check_list_size
+from rpexplore.workload.query_list import QueryList, check_list_size, checked_n_cells
 from rpexplore.workload.table_text import query_matrix
 
 # ---- A preset fitted to a codebook: its queries about the attributes that have its roles.
@@ -106,6 +106,7 @@ class Preset:
         """
         attributes = self._attributes(codebook, matches)
         domain = chosen_domain(codebook, [attribute.name for attribute in attributes.values()])
+        checked_n_cells(domain)
         area = attributes.pop(GEOGRAPHY.key, None)
         by_area = [] if area is None else _by_area(area)
         if self.tables is not None:

@@ -1,5 +1,6 @@
 """Stated queries: a list of queries with the text of each as it was typed."""
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -13,11 +14,21 @@ from rpexplore.common.json_fields import FieldError, check_keys, dumps, loads, r
 from rpexplore.common.numbers import shown
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.conditions import MAX_LENGTH, TOTAL, cells_of_condition, condition_of_cells
+from rpexplore.workload.condition_atoms import ConditionAtoms
+from rpexplore.workload.conditions import (
+    MAX_LENGTH,
+    TOTAL,
+    cells_of_condition,
+    condition_of_atoms,
+    condition_of_cells,
+)
+from rpexplore.workload.counts_by import counts_by
 from rpexplore.workload.query_list import (
+    MAX_CELLS,
     QueryList,
     check_list_size,
     checked_n_cells,
+    refuse_no_attribute,
     row_from_terms,
     terms_from_row,
 )
@@ -30,6 +41,10 @@ from rpexplore.workload.targets import NOTATIONS, Target, parse_target
 #     adults: age >= 18 ± 50
 #     "born < 1950": born < 1950 @ 5 % of 1000
 #     region = "north" & sex = "female"
+#
+#     adults: age >= 18 by sex, age@five-year ± 20
+#
+# The third kind stands for a count of each combination (`counts_by`).
 #
 # A name that holds one of the signs of conditions, or a quotation mark, stands in double quotation
 # marks (doubled inside). A query without a name is called by its condition.
@@ -44,10 +59,12 @@ _NAMED = re.compile(
     """,
     re.VERBOSE,
 )
-# Texts in quotation marks and names in backquotes may hold an @ or ±.
+# Texts in quotation marks and names in backquotes may hold an @ or ±; an @ between an attribute and
+# its level is no sign, unless σ or se follow, as targets have them.
 _TARGET = re.compile(
     r"""
       "[^"]*" | '[^']*' | `[^`]*` | [“„][^“”„]*[“”] | ‘[^‘’]*’
+    | [^\W\d]\w*@(?!σ|se\b)(?=[^\W\d])
     | (?P<sign> ± | \+\s*(?:/\s*)?[-−] | @ )
     """,
     re.VERBOSE,
@@ -103,6 +120,8 @@ class StatedQueries:
         condition, row = self.conditions[query], self.queries.coefficients[query]
         if condition is not None or not np.isin(row, (0.0, 1.0)).all():
             return TOTAL if condition == "" and TOTAL not in self.queries.domain else condition
+        if self.queries.atoms is not None:
+            return condition_of_atoms(self.queries.atoms, row == 1)
         return condition_of_cells(self.queries.domain, row == 1)
 
 
@@ -115,16 +134,24 @@ query without a name, or a coefficient for each cell; the target "" is the defau
 
 
 def with_conditions(domain: Domain, lines: Iterable[Line]) -> Iterator[Line]:
-    """Lines that people wrote; `WorkloadError` for one without a condition.
+    """Lines that people wrote, those by other attributes taken apart.
 
-    Everything is counted by the word total, unless an attribute is called so.
+    Everything is counted by the word total, unless an attribute is called so: raises
+    `WorkloadError` for a line without a condition, and for what behind the word by is no attribute.
     """
     for line in lines:
         if isinstance(line[2], str) and not line[2].strip() and TOTAL not in domain:
             raise WorkloadError(
                 f"{line[0]}: There is no condition; write {TOTAL} where every record counts."
             )
-        yield line
+        where, name, definition, target = line
+        if not isinstance(definition, str):
+            yield line
+            continue
+        with refusing(WorkloadError, where):
+            counts = list(counts_by(domain, name, definition))
+        for own_name, condition in counts:
+            yield where, own_name, condition, target
 
 
 def stated_from_lines(
@@ -134,40 +161,97 @@ def stated_from_lines(
 
     default: the target of queries that have none of their own
     """
+    refuse_no_attribute(domain)
+    if math.prod(domain.sizes.tolist()) > MAX_CELLS:
+        return _stated_by_atoms(domain, lines, default)
     n_cells = checked_n_cells(domain)
     rows: list[np.ndarray] = []
     conditions: list[str | None] = []
+    names = _Names()
     targets: list[Target] = []
-    lines_by_name: dict[str, str] = {}
     for where, name, definition, target_text in lines:
         with refusing(WorkloadError, where):
             check_list_size(len(rows) + 1, n_cells)
             if isinstance(definition, str):
                 condition = definition.strip()
                 row = cells_of_condition(domain, condition).astype(np.float64)
-                if not row.any():
-                    raise WorkloadError(
-                        f"The condition {shown(condition)!r} holds for no cell, so nothing would "
-                        "be counted; mend it, or remove the line."
-                    )
+                _refuse_nobody(row, condition)
                 name = name if name.strip() else condition or TOTAL
             else:
                 condition, row = None, np.array(definition, dtype=np.float64)
-            if name in lines_by_name:
-                raise WorkloadError(
-                    f"The name {shown(name)!r} was given before ({lines_by_name[name]}); give each "
-                    "count its own name."
-                )
+            names.check(name)
             target = _target(target_text, default)
             QueryList(domain, row[None], (name,), np.array([target.standard_error]))
         rows.append(row)
         conditions.append(condition)
         targets.append(target)
-        lines_by_name[name] = where[:1].lower() + where[1:]
+        names.add(name, where)
     check_list_size(len(rows), n_cells)
     errors = np.array([target.standard_error for target in targets])
-    queries = QueryList(domain, np.array(rows), tuple(lines_by_name), errors)
+    queries = QueryList(domain, np.array(rows), names.all, errors)
     return StatedQueries(queries, tuple(conditions), tuple(targets))
+
+
+def _stated_by_atoms(
+    domain: Domain, lines: Iterable[Line], default: Target | None
+) -> StatedQueries:
+    """The same for a domain of too many cells for coefficients: over what conditions tell apart."""
+    atoms_of = ConditionAtoms(domain)
+    names, conditions, targets = _Names(), list[str](), list[Target]()
+    for where, name, definition, target_text in lines:
+        with refusing(WorkloadError, where):
+            check_list_size(len(targets) + 1, 1)
+            if not isinstance(definition, str):
+                checked_n_cells(domain)  # which has too many
+                continue
+            condition = definition.strip()
+            atoms_of.add(condition)
+            name = name if name.strip() else condition or TOTAL
+            names.check(name)
+            targets.append(_target(target_text, default))
+        conditions.append(condition)
+        names.add(name, where)
+    check_list_size(len(targets), 1)
+    atoms, holds = atoms_of.made(names.all)
+    for where, condition, row in zip(names.lines, conditions, holds, strict=True):
+        with refusing(WorkloadError, where):
+            _refuse_nobody(row, condition)
+    errors = np.array([target.standard_error for target in targets])
+    queries = QueryList(domain, holds.astype(np.float64), names.all, errors, atoms)
+    return StatedQueries(queries, tuple(conditions), tuple(targets))
+
+
+def _refuse_nobody(row: np.ndarray, condition: str) -> None:
+    if not row.any():
+        raise WorkloadError(
+            f"The condition {shown(condition)!r} holds for no cell, so nothing would "
+            "be counted; mend it, or remove the line."
+        )
+
+
+class _Names:
+    """The names of a list's counts so far, and the line of each."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, str] = {}
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return tuple(self._lines)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return tuple(self._lines.values())
+
+    def check(self, name: str) -> None:
+        if name in self._lines:
+            line = self._lines[name][:1].lower() + self._lines[name][1:]
+            raise WorkloadError(
+                f"The name {shown(name)!r} was given before ({line}); give each count its own name."
+            )
+
+    def add(self, name: str, line: str) -> None:
+        self._lines[name] = line
 
 
 def _target(text: str, default: Target | None) -> Target:
@@ -302,13 +386,13 @@ def stated_from_json(content: Any) -> StatedQueries:
     """The queries of a file; `RpexploreError` naming the query that cannot be used."""
     check_keys(content, ("domain", "queries"), "a list of own counts")
     domain = Domain.from_schema(content["domain"])
-    n_cells, queries = checked_n_cells(domain), content["queries"]
+    n_cells, queries = math.prod(domain.sizes.tolist()), content["queries"]
     if not isinstance(queries, list) or not all(map(_is_query, queries)):
         raise WorkloadError(
             "Every own count must hold name, target and either condition or terms, no more; all of "
             "them must be texts."
         )
-    check_list_size(len(queries), n_cells)
+    check_list_size(len(queries), n_cells if n_cells <= MAX_CELLS else 1)
     lines = (
         _line_of_fields(number, query, n_cells) for number, query in enumerate(queries, start=1)
     )
@@ -318,6 +402,11 @@ def stated_from_json(content: Any) -> StatedQueries:
 def _line_of_fields(number: int, query: dict[str, str], n_cells: int) -> Line:
     name, definition = query["name"], query.get("condition")
     if definition is None:
+        if n_cells > MAX_CELLS:
+            raise WorkloadError(
+                f"The own count {shown(name)!r} must have a condition, since there are more than "
+                f"{MAX_CELLS:,} cells."
+            )
         try:
             terms = loads(query["terms"])
         except FieldError:

@@ -4,9 +4,8 @@ None of these changes the list it is given; each returns another one.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import chain
 
 import numpy as np
 
@@ -15,55 +14,51 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.workload.conditions import (
-    NAME,
+    MAX_LENGTH,
     TOTAL,
     attributes_of_condition,
     cells_of_condition,
-    condition_of_cells,
-    tokens_of,
+    condition_of_values,
 )
-from rpexplore.workload.query_definitions import StatedQueries, conditions_of_text
+from rpexplore.workload.counts_by import names_in_condition, split_by
+from rpexplore.workload.query_definitions import (
+    Line,
+    StatedQueries,
+    conditions_of_text,
+    stated_from_lines,
+)
 from rpexplore.workload.query_list import (
     MAX_CELLS,
     QueryList,
     check_list_size,
     checked_n_cells,
     free_name,
+    refuse_no_attribute,
 )
-
-
-def choosable(domain: Domain, chosen: Iterable[str] = ()) -> tuple[str, ...]:
-    """The attributes that queries can be about beside the chosen ones, in domain order.
-
-    Raises `DomainError` for a chosen attribute that the domain does not have.
-    """
-    indices = domain.positions(chosen)
-    n_cells = math.prod(domain.attributes[index].size for index in indices)
-    return tuple(
-        attribute.name
-        for index, attribute in enumerate(domain)
-        if index not in (*indices, *domain.amounts) and n_cells * attribute.size <= MAX_CELLS
-    )
 
 
 def chosen_domain(domain: Domain, names: Iterable[str]) -> Domain:
     """The domain of just these attributes, in domain order.
 
-    Raises `WorkloadError` if there are none, or too many cells for a list of queries, `DomainError`
-    for an attribute that is unknown or named twice.
+    Raises `WorkloadError` if there are none, `DomainError` for an attribute that is unknown or
+    named twice.
     """
     chosen = Domain(tuple(domain.attributes[index] for index in domain.positions(names)))
-    checked_n_cells(chosen)
+    refuse_no_attribute(chosen)
     return chosen
 
 
 def domain_of_conditions(domain: Domain, conditions: Iterable[str]) -> Domain:
     """The domain of just the attributes that any of the conditions names; of one if none does.
 
-    Raises `WorkloadError` as `chosen_domain` does, and for a name that is no attribute's.
+    Raises `WorkloadError` for a name that is no attribute's.
     """
-    names = (attributes_of_condition(domain, condition) for condition in conditions)
-    return chosen_domain(domain, set(chain.from_iterable(names)) or _fewest_values(domain))
+    names = set[str]()
+    for text in conditions:
+        condition, by = split_by(domain, text)
+        names.update(attributes_of_condition(domain, condition))
+        names.update(each.attribute.name for each in by)
+    return chosen_domain(domain, names or _fewest_values(domain))
 
 
 def _fewest_values(domain: Domain) -> list[str]:
@@ -91,7 +86,8 @@ def with_queries(stated: StatedQueries | None, added: StatedQueries) -> StatedQu
                 "counts; start a list from them instead."
             )
     domain = Domain((*some, *(attribute for attribute in others if attribute.name not in some)))
-    checked_n_cells(domain)
+    if math.prod(domain.sizes.tolist()) > MAX_CELLS:
+        return _joined(stated, added, domain)
     stated, added = about_attributes(stated, domain), about_attributes(added, domain)
     known = {row.tobytes() for row in stated.queries.coefficients}
     rows = added.queries.coefficients
@@ -113,6 +109,40 @@ def with_queries(stated: StatedQueries | None, added: StatedQueries) -> StatedQu
     return StatedQueries(queries, conditions, targets)
 
 
+def _joined(stated: StatedQueries, added: StatedQueries, domain: Domain) -> StatedQueries:
+    """`with_queries` for too many cells for coefficients: by what the conditions tell apart."""
+    lines = [*_lines_of(stated), *_lines_of(added)]
+    names = dict.fromkeys(stated.queries.names)
+    for place, (_, name, condition, target) in enumerate(lines[len(stated) :], len(stated)):
+        own = free_name(name, names)
+        names[own] = None
+        lines[place] = "", own, condition, target
+    joint = stated_from_lines(domain, lines)
+    rows = [row.tobytes() for row in joint.queries.coefficients]
+    known = set(rows[: len(stated)])
+    kept = [
+        line
+        for place, (line, row) in enumerate(zip(lines, rows, strict=True))
+        if place < len(stated) or row not in known
+    ]
+    if len(kept) == len(stated):
+        raise WorkloadError("The list has all of these counts already; add others.")
+    return stated_from_lines(domain, kept) if len(kept) < len(lines) else joint
+
+
+def _lines_of(stated: StatedQueries) -> Iterator[Line]:
+    """Each query as a line; `WorkloadError` for one that has no condition."""
+    for name, condition, target in zip(
+        stated.queries.names, stated.all_conditions, stated.targets, strict=True
+    ):
+        if condition is None:
+            raise WorkloadError(
+                f"The count {shown(name)!r} has coefficients and no condition, so the list cannot "
+                f"be about more than {MAX_CELLS:,} cells; leave it out, or keep to its attributes."
+            )
+        yield "", name, condition, target.text
+
+
 def about_attributes(stated: StatedQueries, domain: Domain) -> StatedQueries:
     """The same queries over the cells of another domain, whose common attributes are the same.
 
@@ -122,6 +152,8 @@ def about_attributes(stated: StatedQueries, domain: Domain) -> StatedQueries:
     old = stated.queries.domain
     if domain == old:
         return stated
+    if stated.queries.atoms is not None or math.prod(domain.sizes.tolist()) > MAX_CELLS:
+        return stated_from_lines(domain, _lines_of(stated))
     check_list_size(len(stated), checked_n_cells(domain))
     table = stated.queries.coefficients.reshape(len(stated), *old.sizes.tolist())
     for axis, attribute in reversed(list(enumerate(old, start=1))):
@@ -155,7 +187,7 @@ def domain_of_text(codebook: Domain, text: str, chosen: Domain | None) -> Domain
 
     chosen: None for none. Lines that cannot be taken apart name nothing; reading them says why.
 
-    Raises `WorkloadError` for no attribute or too many cells.
+    Raises `WorkloadError` for no attribute.
     """
     if chosen is not None and differences_from_codebook(chosen, codebook):
         return chosen
@@ -163,8 +195,7 @@ def domain_of_text(codebook: Domain, text: str, chosen: Domain | None) -> Domain
     for line in text.split("\n"):
         with suppress(RpexploreError):
             for condition in conditions_of_text(line):
-                tokens = tokens_of(condition)
-                named.update(str(token.meaning) for token in tokens if token.kind == NAME)
+                named |= names_in_condition(condition, codebook)
     about = [name for name in codebook.names if name in named]
     if not about and {name.lower() for name in named} == {TOTAL}:
         about = _fewest_values(codebook)
@@ -188,14 +219,12 @@ def differences_from_codebook(domain: Domain, codebook: Domain) -> list[str]:
 
 def example_text(domain: Domain) -> str:
     """Two lines that could be typed, to show how they are written."""
-    n_cells = checked_n_cells(domain)
-    some = np.arange(n_cells) < n_cells // domain.attributes[0].size
-    examples = {"everybody: {} ± 50": np.ones(n_cells, dtype=bool)}
-    if not some.all():
-        examples["one group: {} ± 30"] = some
-    conditions = [condition_of_cells(domain, cells) for cells in examples.values()]
-    lines = zip(examples, conditions, strict=True)
-    return "\n".join(line.format(condition) for line, condition in lines if condition is not None)
+    refuse_no_attribute(domain)
+    lines = {"everybody: {} ± 50": TOTAL if TOTAL not in domain else ""}
+    first = domain.attributes[0]
+    if first.size > 1:
+        lines["one group: {} ± 30"] = condition_of_values(first, np.arange(first.size) == 0)
+    return "\n".join(line.format(text) for line, text in lines.items() if len(text) <= MAX_LENGTH)
 
 
 def _change(attribute: Attribute, now: Attribute) -> str:

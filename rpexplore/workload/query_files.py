@@ -23,6 +23,7 @@ from rpexplore.workload.query_definitions import (
     with_conditions,
 )
 from rpexplore.workload.query_list import (
+    MAX_CELLS,
     QueryList,
     cell_labels,
     check_list_size,
@@ -34,13 +35,13 @@ from rpexplore.workload.targets import Target
 
 # ---- Files with lists of queries, as CSV of one of two kinds.
 #
-# By conditions: the columns condition and, if wanted, name and target; one query a row. By
-# coefficients: the columns name and, if wanted, target, and behind them a column for each cell,
-# which its label heads ("Female, 18 to 24": the labels of its values, in the order of the
-# attributes). The columns of cells may stand in any order.
+# By conditions: the columns condition and, if wanted, name, by (other attributes) and target; one
+# query a row. By coefficients: the columns name and, if wanted, target, and behind them a column
+# for each cell, which its label heads ("Female, 18 to 24": the labels of its values, in the order
+# of the attributes). The columns of cells may stand in any order.
 
 
-NAME, CONDITION, TARGET = "name", "condition", "target"
+NAME, CONDITION, BY, TARGET = "name", "condition", "by", "target"
 
 
 def stated_from_csv(
@@ -52,15 +53,19 @@ def stated_from_csv(
 
     Raises `WorkloadError` naming the line that cannot be used.
     """
-    checked_n_cells(domain)
-    lines = with_conditions(domain, _csv_lines(cell_labels(domain), content, source))
+    lines = with_conditions(domain, _csv_lines(domain, content, source))
     return stated_from_lines(domain, lines, default)
 
 
-def _csv_lines(labels: Sequence[str], content: bytes, source: str) -> Iterator[Line]:
-    """Each query of a file about the cells with these labels."""
+def _csv_lines(domain: Domain, content: bytes, source: str) -> Iterator[Line]:
+    """Each query of a file about the cells of the domain."""
     header, rows = _rows(content, source)
-    by_condition = CONDITION in map(str.lower, header) and CONDITION not in labels
+    by_condition = CONDITION in map(str.lower, header)
+    labels: Sequence[str] = ()
+    if not by_condition or math.prod(domain.sizes.tolist()) <= MAX_CELLS:
+        checked_n_cells(domain)
+        labels = cell_labels(domain)
+        by_condition = by_condition and CONDITION not in labels
     columns = (_condition_columns if by_condition else _first_columns)(header, source)
     cells = [] if by_condition else _columns_of_cells(labels, header, len(columns), source)
     is_empty = True
@@ -76,7 +81,7 @@ def _csv_lines(labels: Sequence[str], content: bytes, source: str) -> Iterator[L
         name = row[columns[NAME]] if NAME in columns else ""
         target = row[columns[TARGET]] if TARGET in columns else ""
         if by_condition:
-            yield where, name, row[columns[CONDITION]], target
+            yield where, name, _with_by(row, columns), target
         else:
             coefficients = [_coefficient(row[column], where, header[column]) for column in cells]
             yield where, name, coefficients, target
@@ -90,8 +95,16 @@ def conditions_of_csv(content: bytes, source: str) -> list[str]:
     titles = [title.lower() for title in header]
     if CONDITION not in titles:
         return []
-    column = titles.index(CONDITION)
-    return [row[column] for _, row in rows if len(row) > column and row[column].strip()]
+    columns = _condition_columns(header, source)
+    whole = (row for _, row in rows if len(row) == len(header))
+    return [text for row in whole if (text := _with_by(row, columns).strip())]
+
+
+def _with_by(row: Sequence[str], columns: Mapping[str, int]) -> str:
+    """The condition of a row, with what stands in the column by."""
+    condition = row[columns[CONDITION]]
+    by = row[columns[BY]].strip() if BY in columns else ""
+    return f"{condition} by {by}" if by else condition
 
 
 def _rows(content: bytes, source: str) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
@@ -125,6 +138,8 @@ def csv_of_conditions(stated: StatedQueries) -> str:
 def csv_of_coefficients(stated: StatedQueries) -> str:
     """The list as CSV by coefficients; `stated_from_csv` undoes it, but knows no conditions."""
     queries = stated.queries
+    if queries.atoms is not None:
+        checked_n_cells(queries.domain)  # which has too many
     rows = zip(queries.names, stated.targets, queries.coefficients.tolist(), strict=True)
     lines = (
         [name, target.text, *(int(number) if number.is_integer() else number for number in row)]
@@ -145,10 +160,10 @@ def _condition_columns(header: Sequence[str], source: str) -> dict[str, int]:
     """The positions of the columns of a file by conditions; it must have no others."""
     titles = [title.lower() for title in header]
     for title in titles:
-        if title not in (NAME, CONDITION, TARGET):
+        if title not in (NAME, CONDITION, BY, TARGET):
             raise WorkloadError(
-                f"{source} must have the columns condition and, if wanted, name and target, got "
-                f"{shown(title)!r} as well; remove it."
+                f"{source} must have the columns condition and, if wanted, name, by and target, "
+                f"got {shown(title)!r} as well; remove it."
             )
         if titles.count(title) > 1:
             raise WorkloadError(f"{source} has the column {title} twice; keep one of them.")

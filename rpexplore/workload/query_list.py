@@ -1,8 +1,11 @@
-"""Linear queries: a list of weighted counts over the cells of a few attributes (FFU).
+"""Linear queries: a list of weighted counts over the cells of some attributes (FFU).
 
 The cells are all combinations of the attributes' values, the last attribute's values changing
 fastest. A query is one coefficient for each cell: 1 for the cells it counts, 0 for others, or any
 decimal number. Each query has a target, the standard error wanted for its answer.
+
+Queries by conditions may be about any number of cells. Where these are more than `MAX_CELLS`, what
+has a coefficient are the *atoms* that the conditions tell apart.
 """
 
 import math
@@ -15,11 +18,15 @@ from typing import Any
 import numpy as np
 
 from rpexplore.common.numbers import read_only, shown, shown_value
-from rpexplore.common.text import describe_count, is_text
+from rpexplore.common.text import describe_count, is_text, plural
+from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 
 MAX_CELLS = 1_024
+"""That have coefficients of their own."""
+MAX_ATOMS = 20_000
+"""That conditions may tell apart where there are more cells."""
 MAX_QUERIES = 10_000
 MAX_ENTRIES = 2_000_000
 LARGEST_COEFFICIENT = 1e6
@@ -35,6 +42,7 @@ class QueryList:
     """Queries over the cells of a domain that holds just the attributes they are about.
 
     coefficients  float64[n_queries, n_cells], read-only: decimals of at most 6 places
+    atoms         where there are coefficients for atoms instead: these, and n_cells is their number
     names         one for each query, all different
     targets       wanted standard error of each query's answer, float64[n_queries], read-only
 
@@ -51,9 +59,10 @@ class QueryList:
     coefficients: np.ndarray
     names: tuple[str, ...]
     targets: np.ndarray
+    atoms: Atoms | None = None
 
     def __post_init__(self) -> None:
-        n_cells = checked_n_cells(self.domain)
+        n_cells = self._checked_n_columns()
         coefficients = _numbers(self.coefficients, "The coefficients")
         if coefficients.ndim != 2 or coefficients.shape[1] != n_cells:
             raise WorkloadError(
@@ -95,12 +104,25 @@ class QueryList:
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "targets", read_only(targets))
 
+    def _checked_n_columns(self) -> int:
+        """How many cells, or atoms, there must be coefficients for."""
+        if self.atoms is None:
+            return checked_n_cells(self.domain)
+        if self.atoms.domain != self.domain:
+            raise WorkloadError("The atoms must be of the attributes that the counts are about.")
+        if len(self.atoms) > MAX_ATOMS:
+            raise WorkloadError(
+                f"Lists of own counts can tell at most {MAX_ATOMS:,} groups of cells apart, got "
+                f"{len(self.atoms):,}; plan fewer counts, or ask for tables instead."
+            )
+        return len(self.atoms)
+
     def __eq__(self, value: object) -> bool:
         """Whether they are the same queries, with the same names and targets, in one order."""
         if not isinstance(value, QueryList):
             return NotImplemented
         return (
-            (self.domain, self.names) == (value.domain, value.names)
+            (self.domain, self.names, self.atoms) == (value.domain, value.names, value.atoms)
             and np.array_equal(self.targets, value.targets)
             and np.array_equal(self.coefficients, value.coefficients)
         )
@@ -112,7 +134,8 @@ class QueryList:
         return len(self.names)
 
     def __repr__(self) -> str:
-        return f"<QueryList of {len(self):,} queries over {self.n_cells:,} cells>"
+        noun = "cells" if self.atoms is None else "groups of cells"
+        return f"<QueryList of {len(self):,} queries over {self.n_cells:,} {noun}>"
 
     @property
     def n_cells(self) -> int:
@@ -120,8 +143,19 @@ class QueryList:
 
     @cached_property
     def cell_labels(self) -> tuple[str, ...]:
-        """The title of each cell: the labels of its values, "F, 18 to 24"."""
-        return cell_labels(self.domain)
+        """The title of each cell: the labels of its values, "F, 18 to 24"; of atoms a condition."""
+        if self.atoms is None:
+            return cell_labels(self.domain)
+        from rpexplore.workload.conditions import labels_of_atoms  # which knows of lists itself
+
+        return tuple(labels_of_atoms(self.atoms))
+
+    @property
+    def cells_text(self) -> str:
+        """What the queries are about, for a sentence: "12 cells", "8 groups of 2,400 cells"."""
+        if self.atoms is None:
+            return plural(self.n_cells, "cell")
+        return f"{plural(self.n_cells, 'group')} of {describe_count(self.domain.n_cells)} cells"
 
     @cached_property
     def counted_cells(self) -> np.ndarray:
@@ -150,8 +184,8 @@ def cell_labels(domain: Domain) -> tuple[str, ...]:
     return tuple(", ".join(values) for values in product(*labels))
 
 
-def checked_n_cells(domain: Domain) -> int:
-    """Number of cells of a domain; `WorkloadError` if it has too many, or no attribute."""
+def refuse_no_attribute(domain: Domain) -> None:
+    """Raise `WorkloadError` for a domain without attributes."""
     if not isinstance(domain, Domain) or not len(domain):
         raise WorkloadError("Own counts need a domain of at least one attribute; choose some.")
     if domain.amounts:
@@ -159,14 +193,19 @@ def checked_n_cells(domain: Domain) -> int:
             f"Own counts cannot be about {domain.names[domain.amounts[0]]!r}, which has amounts; "
             "leave it out, and ask for its sums in a table, or give it bins."
         )
+
+
+def checked_n_cells(domain: Domain) -> int:
+    """Number of cells of a domain; `WorkloadError` if it has too many, or no attribute."""
+    refuse_no_attribute(domain)
     n_cells = math.prod(domain.sizes.tolist())
     if n_cells > MAX_CELLS:
         few = [f"{each.name} ({each.size:,})" for each in domain.attributes[:_MOST_LISTED]]
         sizes = " × ".join(few) + (" × …" if len(domain) > _MOST_LISTED else "")
         raise WorkloadError(
-            f"Lists of own counts can be about at most {MAX_CELLS:,} cells, got {sizes} = "
-            f"{describe_count(n_cells)}; leave an attribute out, group its values, or ask for "
-            "tables instead, which can have more cells."
+            f"Lists of own counts with coefficients can be about at most {MAX_CELLS:,} cells, got "
+            f"{sizes} = {describe_count(n_cells)}; leave an attribute out, group its values, write "
+            "conditions, which can be about any number of cells, or ask for tables instead."
         )
     return n_cells
 

@@ -197,7 +197,11 @@ def test_lists_with_odd_texts_are_answered(attacked):
     """Tables, queries and codebooks as CSV, one cell of which is something else."""
     good = {
         "tables.csv": ["attributes,weight,target,required", '"age,sex",2,±50,yes', "total,1,,no"],
-        "queries.csv": ["name,condition,target", "old,age = old,± 20", "all,total,5 % of 100"],
+        "queries.csv": [
+            "name,condition,by,target",
+            "old,age = old,sex,± 20",
+            "all,total,,5 % of 100",
+        ],
         "codebook.csv": ["attribute,value,label,group", "age,young,Young,", "age,old,Old,All"],
     }
     out = outputs()
@@ -209,7 +213,7 @@ def test_lists_with_odd_texts_are_answered(attacked):
     }
     cases = [
         (name, row, column, text) for name, lines in good.items() for row in range(len(lines))
-        for column in range(3) for text in ODD_TEXTS
+        for column in range(4) for text in ODD_TEXTS
     ]  # fmt: skip
     for name, row, column, text in part(cases):
         before = Path(name).read_bytes() if Path(name).exists() else None

@@ -14,6 +14,7 @@ from rpexplore.analysis.queries import query_baselines
 from rpexplore.analysis.sufficient_budgets import smallest_query_budget
 from rpexplore.planning.counts import query_optimum
 from rpexplore.planning.solvers.queries import fitness_for_use
+from rpexplore.workload.query_definitions import stated_from_text
 from tests.benchmarks.measure import Row, once, peak_gigabytes
 from tests.published.figures import rows
 from tests.support.query_lists import (
@@ -103,4 +104,26 @@ def comparisons() -> list[Row]:
     return measured
 
 
-CASES = (known_costs, speed_of_plans, comparisons)
+def speed_of_conditions() -> list[Row]:
+    """200 conditions on two of six attributes of 100 values each, 10¹² cells; three limits each."""
+    rng = np.random.default_rng(1)
+    domain = rp.Domain.from_sizes({f"a{number}": 100 for number in range(6)})
+    limits = [rng.choice(range(1, 100), 3, replace=False) for _ in range(6)]
+    lines = []
+    for number in range(200):
+        parts = [
+            f"a{index} {rng.choice(['<', '>='])} {rng.choice(limits[index])}"
+            for index in rng.choice(6, 2, replace=False)
+        ]
+        lines.append(f"q{number}: {' & '.join(parts)} ± {rng.integers(5, 50)}")
+    reading, stated = once(lambda: stated_from_text(domain, "\n".join(lines)))
+    seconds, solution = once(lambda: query_optimum(stated.queries, tolerance=5e-4))
+    return [
+        ("200 conditions, 10^12 cells: read, s", reading, "<=", 5),
+        ("  groups of cells", stated.queries.n_cells, "<=", 4**6),
+        ("  planned, s", seconds, "<=", 30),
+        ("  gap", solution.cost / solution.lower_bound - 1, "<=", 1e-3),
+    ]
+
+
+CASES = (known_costs, speed_of_plans, comparisons, speed_of_conditions)

@@ -102,6 +102,26 @@ def test_a_csv_file_of_conditions_is_about_the_attributes_that_they_name(run):
     assert "--counts-of A,B says which" in run.refused(*unknown)
 
 
+def test_counts_about_many_cells_by_other_attributes_are_planned_and_released(run):
+    fields = [
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 9_999}},
+        {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"]}},
+    ]
+    Path("many.json").write_text(json.dumps({"fields": fields}))
+    Path("many.csv").write_text("sex,age\nF,17\nF,18\nM,9000\nF,9999\n")
+    Path("own.csv").write_text("name,condition,by,target\nadults,age >= 18,sex,0.1\n")
+    made = ["plan", "many.json", "--counts", "own.csv", "--rho", "10000", "--out", "many-plan.json"]
+    facts = run.json(*made)
+    assert (facts["cell_count"], facts["group_count"]) == (20_000, 3)
+    text = run.done("show", "many-plan.json")
+    assert "2 own counts over 3 groups of 20,000 cells" in text
+    run.done("verify", "many-plan.json")
+    run.done("release", "many-plan.json", "many.csv", "--out", "many-out")
+    answers = QueryRelease.load(Path("many-out")).answers
+    assert answers["name"].tolist() == ["adults, sex = F", "adults, sex = M"]
+    assert answers["answer"].tolist() == pytest.approx([2, 1], abs=0.5)  # σ is 0.007
+
+
 def test_a_template_can_be_planned_as_it_is(run):
     run.done(
         "counts", "template", "--codebook", "codebook.csv", "--attributes", "region,sex",

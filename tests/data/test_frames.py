@@ -17,6 +17,7 @@ from rpexplore.data.frames import FrameSource
 from rpexplore.data.source import Counts, PersonRule, Source
 from rpexplore.errors import DataError
 from tests.data import awkward
+from tests.data.engines import people
 
 SECRET = "s3cr3t-value"
 DOMAIN = Domain(
@@ -248,3 +249,8 @@ def test_what_is_no_source_is_refused(tmp_path):
         source_of(tmp_path, name="survey")
     with pytest.raises(DataError, match="got a dict"):
         source_of({"sex": ["f"]})
+
+
+def test_groups_of_cells_are_counted_as_the_sums_of_their_cells():
+    table = people.people(400)
+    people.check_atoms(FrameSource(table, name="survey"), table)

@@ -105,7 +105,7 @@ def test_attributes_are_chosen_and_others_added_by_naming_them(app, small):
     choice = session.multiselect(key="chosen query attributes")
     assert choice.options == ["age", "sex", "region"]
     choice.set_value(["region"]).run()
-    assert "5 cells of at most 1,024: region (5)." in plain(session.texts("caption"))
+    assert "5 cells: region (5)." in plain(session.texts("caption"))
     typed(session, "all: total\nold: age > 3 ± 9")
     stated = session.scenario.query_list
     assert stated.queries.domain.names == ("age", "region")
@@ -119,7 +119,12 @@ def test_attributes_are_chosen_and_others_added_by_naming_them(app, small):
     assert session.scenario.query_list is after
     session.scenario = Scenario(rp.Domain.from_sizes({"place": 5000}))
     session.run()
-    assert "No attribute of the codebook has as few as 1,024" in plain(session.texts("info"))
+    session.multiselect(key="chosen query attributes").set_value(["place"]).run()
+    text = plain(session.texts("caption"))
+    assert "5,000 cells: place (5,000). Conditions may tell 20,000 groups of them apart" in text
+    typed(session, "some: place < 1234 ± 9")
+    assert session.metrics()["Targets met"]
+    assert session.scenario.query_list.queries.cells_text == "2 groups of 5,000 cells"
 
 
 def test_what_cannot_be_read_names_its_line_and_is_kept_to_be_mended(app, listed):

@@ -23,6 +23,7 @@ from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release, resume
+from rpexplore.workload.query_definitions import stated_from_text
 from rpexplore.workload.query_list import QueryList
 from tests.planning.test_counts_plan import query_lists
 from tests.releases.table_plan import (
@@ -310,3 +311,44 @@ def test_all_counts_of_tables_agree_with_queries_for_them(tmp_path_factory, work
         table = release(every, folder / "records.csv", folder / "tables").table(domain.names)
         answers = release(single, folder / "records.csv", folder / "queries").answers
     assert np.allclose(table["value"], answers["answer"], atol=1e-6)
+
+
+# --- groups of cells
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_counts_about_1e9_cells_are_exact_without_noise(ending, tmp_path, without_noise):
+    domain = Domain.from_sizes({"a": 1000, "b": 1000, "c": 1000})
+    text = "x: a < 500 & b >= 100 ± 30\ny: c == 7 | a < 500 & c in (1, 2, 3) ± 20\nall: total ± 9"
+    planned = query_plan(stated_from_text(domain, text).queries, budget=Budget(rho=1))
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({name: rng.integers(0, 1000, 3000) for name in ("c", "a", "b")})
+    frame.loc[::50, "c"] = 7
+    if ending == "csv":
+        frame.to_csv(tmp_path / "records.csv", index=False)
+    else:
+        frame.to_parquet(tmp_path / "records.parquet")
+    release(planned, tmp_path / f"records.{ending}", tmp_path / "out")
+    answers = QueryRelease.load(tmp_path / "out").answers.set_index("name")["answer"]
+    young = frame["a"] < 500
+    exact = [
+        int((young & (frame["b"] >= 100)).sum()),
+        int(((frame["c"] == 7) | young & frame["c"].between(1, 3)).sum()),
+        3000,
+    ]
+    assert answers[["x", "y", "all"]].tolist() == pytest.approx(exact, abs=1e-6)
+
+
+def test_groups_of_cells_are_released_beside_tables(tmp_path, without_noise, monkeypatch):
+    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
+    domain = Domain.from_sizes({"a": 100, "b": 100})
+    queries = stated_from_text(domain, "x: a < 50 & b >= 10 ± 30").queries
+    whole = rpexplore.plan(
+        rpexplore.Request(
+            tables=Workload.all_up_to(domain, 1), counts=queries, budget=Budget(rho=2)
+        )
+    )
+    frame = pd.DataFrame({"a": [1, 2, 60, 49], "b": [10, 9, 11, 99]})
+    frame.to_csv(tmp_path / "records.csv", index=False)
+    done = release(whole, tmp_path / "records.csv", tmp_path / "out")
+    assert done.part("counts").answers["answer"].tolist() == pytest.approx([2])

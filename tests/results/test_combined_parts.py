@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -13,6 +14,7 @@ from rpexplore.planning.counts import query_plan
 from rpexplore.releases.release import release
 from rpexplore.results.area_results import AreaResults, sums_of_areas
 from rpexplore.results.combination import combine, load_combined, write_combined
+from rpexplore.workload.query_definitions import stated_from_text
 from rpexplore.workload.query_list import QueryList
 from tests.releases.area_plans import BOTH, OTHERS, RECORDS, SEXES, TOTAL, TREE, asked
 from tests.releases.parts_plan import plan_of, records
@@ -62,6 +64,36 @@ def test_own_counts_are_generalised_least_squares(counted):
     variances = np.diag(wanted @ inverse @ wanted.T)
     np.testing.assert_allclose(answers["standard_error"] ** 2, variances, rtol=1e-8)
     assert np.all(answers["standard_error"][:2] <= one.answers["standard_error"] * (1 + 1e-12))
+
+
+def test_own_counts_about_groups_of_cells_are_combined_as_those_about_cells(counted, monkeypatch):
+    by_cells = combine(*counted).part("counts")
+    monkeypatch.setattr("rpexplore.results.combined_counts.MAX_CELLS", 0)
+    by_atoms = combine(*counted).part("counts")
+    assert by_atoms.queries.atoms is not None
+    assert by_atoms.queries.names == by_cells.queries.names
+    for column in ("answer", "standard_error"):
+        np.testing.assert_allclose(by_atoms.answers[column], by_cells.answers[column], rtol=1e-9)
+
+
+def test_conditions_about_many_cells_are_combined(tmp_path):
+    """Two lists that share `women`: of one accuracy each, so half the variance together."""
+    many = rp.Attribute("age", rp.Integers(0, 999))
+    data = pa.table({"sex": ["f", "f", "m"], "age": [1, 30, 700]})
+    runs = []
+    for name, more in (("one", "young: age < 18 & sex == 'f' ± 5"), ("two", "old: age > 600 ± 5")):
+        text = f"women: sex == 'f' ± 5\n{more}"
+        queries = stated_from_text(rp.Domain((S, many)), text).queries
+        plan = query_plan(queries, budget=rp.Budget(rho="1/2"))
+        runs.append(run(plan, data, tmp_path / name))
+    both = combine(*runs).part("counts")
+    assert both.queries.names == ("women", "young", "old")
+    assert both.queries.cells_text == "5 groups of 2,000 cells"
+    alone = [each.part("counts").answers.set_index("name")["standard_error"] for each in runs]
+    together = both.answers.set_index("name")["standard_error"]
+    assert together["women"] <= 1 / np.sqrt(sum(1 / each["women"] ** 2 for each in alone)) + 1e-9
+    assert together["young"] <= alone[0]["young"] + 1e-9
+    assert together["old"] <= alone[1]["old"] + 1e-9
 
 
 def test_a_count_of_one_name_must_be_one_count(counted, tmp_path):

@@ -1,7 +1,5 @@
 """Changes to a list of queries, against the answers on random counts."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +13,6 @@ from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text
 from rpexplore.workload.query_edits import (
     about_attributes,
-    choosable,
     chosen_domain,
     differences_from_codebook,
     domain_of_conditions,
@@ -143,10 +140,11 @@ def test_a_condition_that_names_what_is_left_out_is_made_anew():
     assert result.condition(0) == "age >= 8"
 
 
-def test_too_many_cells_are_refused():
+def test_coefficients_cannot_be_of_too_many_cells():
     wide = rp.Domain.from_sizes({"age": 10, "sex": 2, "area": 60})
-    with pytest.raises(WorkloadError, match="at most 1,024 cells"):
-        about_attributes(stated(), wide)
+    by_coefficients = StatedQueries.of(rp.QueryList(domain_of("age"), [range(10)], ("years",), [5]))
+    with pytest.raises(WorkloadError, match=r"'years' has coefficients .* more than 1,024 cells"):
+        about_attributes(by_coefficients, wide)
 
 
 # ---- what a text is about
@@ -222,38 +220,10 @@ def test_the_example_can_be_typed(sizes):
 WIDE = rp.Domain.from_sizes({"age": 100, "sex": 2, "region": 12, "id": 5_000, "yes": 1})
 
 
-@given(st.lists(st.integers(1, 1100), min_size=1, max_size=6), st.data())
-def test_what_can_be_chosen_fits(sizes, data):
-    domain = rp.Domain.from_sizes({f"a{index}": size for index, size in enumerate(sizes)})
-    chosen: list[str] = []
-    while names := choosable(domain, chosen):
-        for name in domain.names:
-            wanted = [*chosen, name]
-            fits = math.prod(domain[name].size for name in wanted) <= 1024
-            assert (name in names) == (fits and name not in chosen)
-        chosen.append(data.draw(st.sampled_from(names)))
-        result = chosen_domain(domain, chosen)
-        assert result.attributes == tuple(
-            attribute for attribute in domain if attribute.name in chosen
-        )
-
-
-def test_attributes_to_choose_from():
-    assert choosable(WIDE) == ("age", "sex", "region", "yes")
-    assert choosable(WIDE, ["age"]) == ("sex", "yes")
-    assert choosable(WIDE, ["age", "sex"]) == ("yes",)
-    assert choosable(rp.Domain.from_sizes({"a": 32, "b": 32, "c": 33}), ["a"]) == (
-        "b",
-    )  # 1,024 cells
-    with pytest.raises(DomainError, match="no attribute 'ages'"):
-        choosable(WIDE, ["ages"])
-
-
 @pytest.mark.parametrize(
     ("names", "error", "message"),
     [
         ([], WorkloadError, "at least one attribute"),
-        (["age", "region"], WorkloadError, r"age .100. × region .12. = 1,200; leave"),
         (["sex", "sex"], DomainError, "named twice"),
         (["ages"], DomainError, "no attribute 'ages'"),
     ],

@@ -6,19 +6,18 @@ import streamlit as st
 
 from pages.components.shared.inputs import revision
 from pages.components.shared.session import bound, change, current, escaped, kept
-from rpexplore.common.text import plural
+from rpexplore.common.text import capitalised, describe_count, plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text, text_from_stated
 from rpexplore.workload.query_edits import (
     about_attributes,
-    choosable,
     chosen_domain,
     differences_from_codebook,
     domain_of_text,
     example_text,
 )
-from rpexplore.workload.query_list import MAX_CELLS, checked_n_cells
+from rpexplore.workload.query_list import MAX_ATOMS, MAX_CELLS
 from rpexplore.workload.targets import NOTATIONS, Target, parse_target
 
 # ---- The lines of a list of queries while they are edited: typed, taken over, or kept to be
@@ -98,6 +97,7 @@ USUAL_TARGET = "±20"
 NOTATION = (
     "Conditions compare attributes with values, as in age >= 18, 18 <= age < 65 or "
     'region in ("north", "south"), joined by &, |, ! and brackets; total counts everybody. '
+    "A condition by sex, region@groups stands for a count of each combination. "
     f"Targets: {NOTATIONS}, behind ± or @. Name and target may be left out."
 )
 
@@ -185,8 +185,7 @@ def _example() -> str:
     """Lines that could be typed, about what is chosen or the first attribute that can be."""
     domain, codebook = query_domain(), current().domain
     if domain is None:
-        first = choosable(codebook)[:1]
-        domain = chosen_domain(codebook, first) if first else None
+        domain = chosen_domain(codebook, codebook.names[:1]) if len(codebook) else None
     return "" if domain is None else example_text(domain)
 
 
@@ -210,10 +209,9 @@ def query_attributes() -> None:
 
 
 def _codebook_attributes(codebook: Domain) -> None:
-    """Attributes of the codebook, of which those can be chosen that still fit."""
+    """Attributes of the codebook."""
     domain = query_domain()
     names = [] if domain is None else list(domain.names)
-    options = [name for name in codebook.names if name in {*names, *choosable(codebook, names)}]
 
     def choose(chosen: list[str]) -> None:
         stated = current().query_list
@@ -231,21 +229,19 @@ def _codebook_attributes(codebook: Domain) -> None:
 
     st.multiselect(
         "Attributes of your counts",
-        options,
+        codebook.names,
         placeholder="choose attributes of the codebook",
         **bound("chosen query attributes", names, choose),
     )
-    if not options:
-        st.info(
-            f"No attribute of the codebook has as few as {MAX_CELLS:,} values. Group the values of "
-            "one on the Codebook page, or start from a preset."
-        )
-    elif domain is not None:
-        text = f"{plural(checked_n_cells(domain), 'cell')} of at most {MAX_CELLS:,}: "
-        text += f"{_describe_sizes(domain)}."
-        if len(options) < len(codebook):
-            left_out = plural(len(codebook) - len(options), "attribute")
-            text += f" {left_out} would give more, and cannot be chosen."
+    if domain is not None:
+        n_cells = domain.n_cells
+        cells = f"{describe_count(n_cells)} cell{'' if n_cells == 1 else 's'}"
+        text = f"{capitalised(cells)}: {_describe_sizes(domain)}."
+        if n_cells > MAX_CELLS:
+            text += (
+                f" Conditions may tell {MAX_ATOMS:,} groups of them apart; counts added below, and "
+                f"files with numbers for cells, are for at most {MAX_CELLS:,} cells."
+            )
         st.caption(text)
 
 

@@ -30,7 +30,7 @@ from rpexplore.workload.query_files import (
     marginal_queries,
     stated_from_csv,
 )
-from rpexplore.workload.query_list import QueryList
+from rpexplore.workload.query_list import MAX_CELLS, QueryList
 
 TABLES = "Every cell of small tables"
 CUMULATIVE = "Cumulative counts"
@@ -131,14 +131,18 @@ def _downloads(domain: Domain) -> None:
         conditions = kept(_with_conditions, stated)
         if conditions is not None:
             download("own-counts.csv", conditions, "Download the list with conditions")
+        if stated.queries.atoms is None:
+            download(
+                "own-counts-coefficients.csv",
+                lambda: csv_of_coefficients(stated),
+                "Download the list with numbers for cells",
+            )
+    if domain.n_cells <= MAX_CELLS:
         download(
-            "own-counts-coefficients.csv",
-            lambda: csv_of_coefficients(stated),
-            "Download the list with numbers for cells",
+            "own-counts-template.csv",
+            lambda: csv_template(domain),
+            "Download a template with numbers",
         )
-    download(
-        "own-counts-template.csv", lambda: csv_template(domain), "Download a template with numbers"
-    )
 
 
 def _with_conditions(stated: StatedQueries) -> str | None:

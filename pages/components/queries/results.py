@@ -76,7 +76,7 @@ BASELINE_COLUMNS = {
 def headline(planned: QueryPlan, stated: StatedQueries) -> None:
     """How many queries, how many targets are met, privacy, and how far off the list is."""
     count_met, sentence = targets_met(planned, stated)
-    cells, queries = plural(planned.queries.n_cells, "cell"), plural(len(stated), "own count")
+    cells, queries = planned.queries.cells_text, plural(len(stated), "own count")
     epsilons, unit = "; ".join(planned.epsilon_texts[:2]), escaped(planned.budget.unit)
     figures = [("Targets met", f"{count_met:,} of {len(stated):,}", f"{queries} over {cells}")]
     frame = _outcomes_frame(planned, stated)

@@ -9,6 +9,7 @@ Memory here: 4 bytes for each cell of the tables, and a piece of rows at a time.
 """
 
 from collections.abc import Sequence
+from math import prod
 
 import ibis
 import ibis.expr.types as ir
@@ -32,6 +33,7 @@ from rpexplore.data.engines.coding import (
 from rpexplore.data.engines.packing import Word
 from rpexplore.data.engines.session import STATE, STATES, Request, agree
 from rpexplore.data.source import BEYOND, OF_NOBODY, UNCLEAR, Counts, PersonRule
+from rpexplore.domain.atoms import MOST_KEYS, Atoms
 
 PART, CELL, COUNT = "part", "cell", "n"
 RANK = "rank_of_person"
@@ -41,6 +43,7 @@ IS_UNCLEAR = "is_unclear"
 
 _CHECK = -1  # the part that is no table
 _BLOCK_CELLS = 1 << 14
+_MOST_RUNS = 200  # of values that lie in one group, in a statement
 _NARROW = np.iinfo(np.uint32).max
 _LARGEST = 2**63 - 1
 
@@ -167,6 +170,8 @@ def statement(
     kept = kept_records(records, request.rule)
     parts = [_checks(kept, request)] if has_checks else []
     kept = _with_steps(_taken(kept, request), request)
+    if request.atoms is not None:
+        kept = kept.mutate(**{f"c{len(request.domain)}": AtomKeys(request.atoms).of_rows(kept)})
     positions = {table: position for position, table in enumerate(tables)}
     for block in blocks_of(request) if share is None else share:
         amount = amount_in(block.attribute_indices, request.ranges)
@@ -216,6 +221,60 @@ def _with_steps(kept: ir.Table, request: Request) -> ir.Table:
         columns[f"s{index}"] = ibis.ifelse(code >= size, code - size, nothing)
         columns[f"c{index}"] = ibis.ifelse(code >= size, nothing, code)
     return kept.mutate(**columns) if columns else kept
+
+
+class AtomKeys:
+    """Records' groups of values as one number, by which an engine counts what atoms are made of.
+
+    Where values of an attribute lie in so many runs of one group that a statement would be long,
+    its codes stand for the groups, as far as 64 bits go.
+    """
+
+    def __init__(self, atoms: Atoms) -> None:
+        self._atoms = atoms
+        self._ends = [
+            np.flatnonzero(np.diff(groups, append=-1)) + 1 for groups in atoms.groups
+        ]  # of the runs, excluded
+        self._by_code = [False] * len(self._ends)
+        for index, ends in enumerate(self._ends):
+            self._by_code[index] = len(ends) > _MOST_RUNS
+            if prod(self._sizes) >= MOST_KEYS:
+                self._by_code[index] = False
+
+    @property
+    def _sizes(self) -> list[int]:
+        """How many numbers there are for each attribute."""
+        return [
+            len(groups) if by_code else n_groups
+            for groups, n_groups, by_code in zip(
+                self._atoms.groups, self._atoms.n_groups, self._by_code, strict=True
+            )
+        ]
+
+    def of_rows(self, records: ir.Table) -> Value:
+        """The number of each coded record; anything for one with a code that is no value."""
+        key: Value = ibis.literal(0, "int64")
+        for index, (ends, size) in enumerate(zip(self._ends, self._sizes, strict=True)):
+            digit: Value = records[f"c{index}"].cast("int64")
+            if not self._by_code[index]:
+                groups = self._atoms.groups[index][ends - 1].tolist()
+                runs = list(zip(ends.tolist(), groups, strict=True))
+                cases = [(digit < end, ibis.literal(group, "int64")) for end, group in runs[:-1]]
+                last = ibis.literal(groups[-1], "int64")
+                digit = ibis.cases(*cases, else_=last) if cases else last
+            key = key * ibis.literal(size, "int64") + digit
+        return key
+
+    def atoms(self, keys: np.ndarray) -> np.ndarray | None:
+        """The atom of each number; None if one is no record's."""
+        sizes = self._sizes
+        if np.any(keys < 0) or np.any(keys >= prod(sizes)):
+            return None
+        groups: list[np.ndarray] = []
+        for index in reversed(range(len(sizes))):
+            keys, digits = np.divmod(keys, sizes[index])
+            groups.append(self._atoms.groups[index][digits] if self._by_code[index] else digits)
+        return self._atoms.of_groups(groups[::-1])
 
 
 def _checks(kept: ir.Table, request: Request) -> ir.Table:
@@ -270,6 +329,7 @@ class Tally:
             if amount_in(table, request.ranges) is not None
         }
         self._checks = np.full(1 + request.n_checks, -1, dtype=np.int64)
+        self._keys = None if request.atoms is None else AtomKeys(request.atoms)
         self._is_corrupt = False  # rows that no statement of ours gives
 
     def add(self, piece: pa.RecordBatch) -> None:
@@ -288,6 +348,18 @@ class Tally:
     def _add_cells(self, table: int, cells: np.ndarray, n: np.ndarray) -> None:
         is_of_steps = table >= len(self._counts)
         counts = self._sums[table - len(self._counts)] if is_of_steps else self._counts[table]
+        if (
+            not is_of_steps
+            and self._keys is not None
+            and self._request.tables[table][-1] == len(self._request.domain)
+        ):
+            atoms = self._keys.atoms(cells)
+            if atoms is None:
+                self._is_corrupt = True
+                return
+            counts = self._counts[table] = counts.astype(np.int64)
+            np.add.at(counts, atoms, n)
+            return
         if np.any(cells < 0) or np.any(cells >= counts.size):
             self._is_corrupt = True
             return

@@ -23,6 +23,7 @@ from rpexplore.data.areas import AreaCoder
 from rpexplore.data.coding import Faults, Takers
 from rpexplore.data.engines.connections import ENGINES, UNREACHABLE, Connection
 from rpexplore.data.source import BEYOND, COUNTING, OF_NOBODY, UNCLEAR, Counts, PersonRule
+from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import DataError, RpexploreError
 
@@ -48,6 +49,8 @@ class Request:
     rule           how many records of a person are counted; None: all
     area_coder     codes the areas that tables are counted by, which stand in these as attributes
                    behind the domain's; None for none
+    atoms          groups of cells of the whole domain, which stand in tables as one attribute
+                   behind it; None for none, and where there are areas
     """
 
     records: str
@@ -56,12 +59,14 @@ class Request:
     takers: Takers
     rule: PersonRule | None
     area_coder: AreaCoder | None = None
+    atoms: Atoms | None = None
 
     @cached_property
     def sizes(self) -> list[int]:
         """Of all attributes of the domain, and of the areas behind them."""
         of_areas = [] if self.area_coder is None else self.area_coder.sizes
-        return self.domain.sizes.tolist() + of_areas
+        of_atoms = [] if self.atoms is None else [len(self.atoms)]
+        return self.domain.sizes.tolist() + of_areas + of_atoms
 
     @cached_property
     def ranges(self) -> Mapping[int, int]:
@@ -81,7 +86,9 @@ class Request:
 
     @cached_property
     def attribute_indices(self) -> list[int]:
-        """All attributes of the domain that any of the tables has, ascending."""
+        """All attributes of the domain that any of the tables has, or atoms, ascending."""
+        if self.atoms is not None:
+            return list(range(len(self.domain)))
         indices = {index for table in self.tables for index in table}
         return sorted(index for index in indices if index < len(self.domain))
 

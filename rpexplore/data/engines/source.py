@@ -39,6 +39,7 @@ from rpexplore.data.source import (
     names_with_parts,
     without_values,
 )
+from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
@@ -184,11 +185,12 @@ class DatabaseSource:
         missing_values: Mapping[str, str] | None = None,
         person_rule: PersonRule | None = None,
         areas: AreaCuts | None = None,
+        atoms: Atoms | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
         takers = Takers.of(domain, unknown_values, missing_values)
         with self._session() as session:
-            request = self._request(session, domain, tables, takers, person_rule, areas)
+            request = self._request(session, domain, tables, takers, person_rule, areas, atoms)
             on_progress(COUNTING, 0.0)
             count = session.count_streamed if self.stream else session.count
             counts = count(self.table, request, on_progress)
@@ -246,6 +248,7 @@ class DatabaseSource:
         takers: Takers,
         rule: PersonRule | None,
         areas: AreaCuts | None,
+        atoms: Atoms | None = None,
     ) -> Request:
         """The request for the engine; raises `DataError` for what cannot be counted."""
         there = [name for name, _ in session.columns(self.table)]
@@ -256,6 +259,7 @@ class DatabaseSource:
             takers,
             rule,
             None if areas is None else AreaCoder(areas, self.name, there, len(domain)),
+            atoms,
         )
         if rule is not None and rule.excess == "keep first" and not rule.order:
             raise DataError(
@@ -330,7 +334,7 @@ class Inspection:
         def count(rows: np.ndarray) -> int:
             return int(np.count_nonzero(rows) if n_records is None else n_records[rows].sum())
 
-        codes = {}
+        codes: dict[int, np.ndarray] = {}
         for position, (index, column) in enumerate(columns.items()):
             if len(column) and column.min() < 0:
                 self.checks[2 * position] += count(column == UNKNOWN)
@@ -341,6 +345,8 @@ class Inspection:
         if state is not None:
             for place, refused in enumerate(STATES, start=2 * len(columns)):
                 self.checks[place] += count(state == refused)
+        if (atoms := self._request.atoms) is not None:
+            codes[len(self._request.domain)] = atoms.of_records(codes)
         return codes
 
     def codes_of_areas(self, coder: AreaCoder, areas: np.ndarray) -> Codes:

@@ -438,8 +438,9 @@ def least_sum(
 # Bits that are tried for the columns, until the privacy cost is so near to that of R.
 _BITS = (16, 20, 23, 25)
 _ROUNDED_ENOUGH, _MOST = 1e-4, 1e-3
-# No entry is larger, so that sums of the squares of a column, 1024 at most, fit into 64 bits.
-MOST_ENTRY_BITS = 26
+# No entry is larger, so that sums of the squares of a column, of as many rows, fit into 64 bits.
+MOST_ENTRY_BITS, MOST_ROWS = 26, 2_047
+_MOST_FAINT = 1_024  # kinds of cells of which all are measured, however faintly
 _OFF = 1e-6  # what decodes the queries off by so much, relative, is no measurement of them
 _FAINT = 4.0  # the length of faint rows over the root of the longest column's
 
@@ -456,10 +457,14 @@ def integer_measurement(
     wanted = _cost(matrix, coefficients, targets)
     best, smallest = None, wanted * (1 + _MOST)
     distinct, kind_of = kinds_of_cells(integers)
-    # A row for each kind of cells, with 1 for its cells.
-    kinds = (kind_of == np.arange(distinct.shape[1])[:, None]).astype(float)
-    tried = _multiples(matrix, kinds if len(kinds) == len(matrix) else _basis(integers, matrix))
-    if len(kinds) > len(matrix):
+    kinds = None
+    if distinct.shape[1] <= _MOST_FAINT:
+        # A row for each kind of cells, with 1 for its cells.
+        kinds = (kind_of == np.arange(distinct.shape[1])[:, None]).astype(float)
+    is_basis = kinds is not None and len(kinds) == len(matrix)
+    basis = kinds if kinds is not None and is_basis else _basis(integers, matrix)
+    tried = _multiples(matrix, basis)
+    if kinds is not None and not is_basis:
         tried = chain(tried, _with_faint_rows(matrix, kinds))
     for rounded in tried:
         if np.abs(rounded).max() > 2.0**MOST_ENTRY_BITS:

@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
-from rpexplore.data.engines.source import DatabaseSource
+from rpexplore.data.source import Source
+from rpexplore.workload.condition_atoms import ConditionAtoms
 
 SEX = ("m", "f", "ünïcode, x")
 DOMAIN = Domain(
@@ -15,6 +16,11 @@ DOMAIN = Domain(
         Attribute("place", Categories(tuple(f"p{number}" for number in range(30)))),
         Attribute("one", Integers(4, 4)),
     )
+)
+CONDITIONS = (
+    "age >= 21 & sex == 'f' | place in ('p3', 'p4', 'p17', 'p29')",
+    "pay < 10 & not (age < 49 & sex != 'm')",
+    "place in ('p3', 'p5') | pay >= 0.5 & age < 70",
 )
 TABLES = [(0, 1, 2), (1, 3), (0, 1), (2, 3, 4), (4,), ()]
 
@@ -51,9 +57,24 @@ def expected(records: pa.Table, indices: tuple[int, ...]) -> np.ndarray:
     return counts
 
 
-def check(source: DatabaseSource, records: pa.Table) -> None:
+def check(source: Source, records: pa.Table) -> None:
     counts = source.count(DOMAIN, TABLES)
     assert sorted(counts.tables) == [(0, 1, 2), (1, 3), (2, 3, 4)]  # no set in another
     assert counts.n_records == len(records)
     for table in TABLES:
         assert np.array_equal(counts.counts(table), expected(records, table)), table
+    check_atoms(source, records)
+
+
+def check_atoms(source: Source, records: pa.Table) -> None:
+    """Groups of cells are counted as the sums of their cells, the attributes beside them."""
+    conditions = ConditionAtoms(DOMAIN)
+    for text in CONDITIONS:
+        conditions.add(text)
+    atoms, _ = conditions.made(CONDITIONS)
+    counts = source.count(DOMAIN, [(0,), (2,), (5,)], atoms=atoms)
+    cells = expected(records, tuple(range(5))).ravel()
+    sums = np.bincount(atoms.of_cells(), cells, minlength=len(atoms)).astype(int)
+    assert counts.counts((5,)).tolist() == sums.tolist()
+    assert np.array_equal(counts.counts((2,)), expected(records, (2,)))
+    assert counts.n_records == len(records)

@@ -250,3 +250,9 @@ def test_one_table_of_a_server_is_one_dataset(postgres, tmp_path):
     assert re.fullmatch(r"postgresql:\d+/postgres/public\.people", key)
     assert len({source.fingerprint() for source in sources}) == 1
     assert {source.home for source in sources} == {None}
+
+
+def test_groups_of_cells_of_many_runs_of_values_are_counted_by_codes(store, monkeypatch):
+    records = people()
+    monkeypatch.setattr(engine_counting, "_MOST_RUNS", 1)
+    check(store(records), records)
