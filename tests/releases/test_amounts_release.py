@@ -13,7 +13,7 @@ from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.means import ratio_columns
 from rpexplore.releases.measurement import check_countable, check_measurable, measure_residual
 from rpexplore.releases.measurement_file import MeasuredFile
-from rpexplore.releases.table_release import Contributions
+from rpexplore.releases.table_release import Contributions, TableSteps
 from tests.statistical.linear_release import LinearRelease
 
 SAMPLER = "rpexplore.releases.measurement.discrete_gaussian"
@@ -101,6 +101,14 @@ def test_amounts_of_too_many_steps_are_refused_before_anything_is_booked():
     plan = planned(("region", "a"), domain=domain).part("tables")
     with pytest.raises(rp.errors.ReleaseError, match="fewer decimals"):
         check_countable(plan, Counts({}, 10**6))
+
+
+def test_counts_that_do_not_know_of_amounts_are_refused():
+    steps = TableSteps(planned(("income",)).part("tables"))
+    counts = Counts({(1,): np.array([3, 2, 1])}, 6)
+    with pytest.raises(rp.errors.ReleaseError, match="does not count the amounts of 'income'"):
+        steps.check_countable(counts)
+    steps.check_countable(Counts(counts.tables, 6, ranges={1: 1000}))
 
 
 def test_intervals_of_means_hold_the_truth_95_times_of_100():
