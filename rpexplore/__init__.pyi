@@ -2,6 +2,7 @@
 
 from rpexplore import errors as errors
 from rpexplore.analysis.baselines import compare as compare
+from rpexplore.analysis.count_forecast import Forecast as Forecast
 from rpexplore.analysis.usefulness import publishable as publishable
 from rpexplore.data.engines.source import DatabaseSource as DatabaseSource
 from rpexplore.data.source import PersonRule as PersonRule
@@ -15,6 +16,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts as ExpectedCounts
 from rpexplore.domain.ordered_values import Bins as Bins
 from rpexplore.domain.ordered_values import Dates as Dates
 from rpexplore.domain.ordered_values import Integers as Integers
+from rpexplore.domain.public_tables import PublicTable as PublicTable
 from rpexplore.errors import RpexploreError as RpexploreError
 from rpexplore.planning.approval import approve as approve
 from rpexplore.planning.areas.area_workload import AreaWorkload as AreaWorkload

@@ -74,7 +74,7 @@ class ExpectedCells:
         bits = np.zeros(len(domain) + 1, dtype=np.int64)  # the last for the −1 of the padding
         for axis, name in enumerate(expected.attributes):
             bits[domain.position(name)] = 1 << axis
-        unequal, left_out = _gone_through(workload)
+        unequal, left_out = split_by_accuracy(workload, MOST_GONE_THROUGH)
         alike = np.ones(len(workload), dtype=bool)
         alike[[*unequal, *left_out]] = False
         masks = bits[workload.members].sum(axis=1)
@@ -266,17 +266,24 @@ def in_measure(forecast: Forecast, measure: Measure, cells: ExpectedCells | None
     return replace(forecast, measure=measure, coefficients=coefficients)
 
 
-def _gone_through(workload: Workload) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def split_by_accuracy(workload: Workload, most: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(tables whose cells differ in accuracy and are gone through, those that are too many).
 
-    Cells differ in tables with an attribute that has another basis than single values somewhere.
+    Cells differ in tables with an attribute that has another basis than single values somewhere,
+    or is in tables at several levels. most: cells of all that are gone through
     """
-    measured = [any(not basis.is_identity for basis in bases) for bases in (*workload.bases, ())]
+    columns = workload.domain.columns
+    levels = np.bincount(columns[list(workload.used)], minlength=len(columns))
+    measured = [
+        any(not basis.is_identity for basis in bases) or levels[columns[index]] > 1
+        for index, bases in enumerate(workload.bases)
+    ]
+    measured.append(False)  # for the −1 of the padding
     is_measured = np.any(np.array(measured)[workload.members], axis=1)
     tables = np.flatnonzero(is_measured & ~workload.has_amounts)
     work = np.maximum(workload.cells, workload.counted_cells)[tables]
     smallest = np.argsort(work, kind="stable")
-    few = np.cumsum(work[smallest]) <= MOST_GONE_THROUGH
+    few = np.cumsum(work[smallest]) <= most
     through, left = (np.sort(tables[smallest[which]]).tolist() for which in (few, ~few))
     # What is summed is not known beforehand.
     return tuple(through), tuple(sorted([*left, *np.flatnonzero(workload.has_amounts).tolist()]))

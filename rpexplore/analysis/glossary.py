@@ -126,6 +126,10 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "of the time.",
         "Coefficient of variation": "The standard error as a share of the expected count; short: "
         "CV.",
+        "Good cell": "A cell with a coefficient of variation within the limit, 20 % unless you "
+        "choose another. Counts that are not public are drawn again and again; a figure is the "
+        "median, with its range.",
+        "Rule": "A table is good enough if at least 90 % of its people are in good cells.",
         "Publishable share": "The share of cells that meet the CV limit, judged by the expected "
         "counts. The limit is 20 % unless you choose another.",
         "Median": "The middle value: half of the tables (or cells) are more accurate.",

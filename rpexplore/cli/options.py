@@ -386,6 +386,35 @@ ExpectedCount = Annotated[
 ExpectedFile = Annotated[Path | None, _option("FILE", _EXPECTED, "--expected")]
 CvLimit = Annotated[float | None, _option("X", _CV_LIMIT)]
 
+# ---- forecasts
+
+PublicFiles = Annotated[
+    list[Path] | None,
+    _option(
+        "FILE",
+        "A public table: CSV with some attributes as columns, and count; of two that contradict "
+        "each other the later one is followed. (repeatable)",
+        "--public",
+    ),
+]
+ForecastCount = Annotated[
+    float | None,
+    _option("N", "How many records are expected in all; else as many as the public tables count."),
+]
+ForecastLimit = Annotated[
+    float, _option("X", "Largest coefficient of variation of a good cell: 0.2 is 20 %.", "--limit")
+]
+ForecastShare = Annotated[
+    float,
+    _option("X", "Share of a table's people who are to be in good cells: 0.9 is 90 %.", "--share"),
+]
+ByGroup = Annotated[
+    list[str] | None,
+    _option(
+        "ATTRIBUTE", "How good the cells of each value's people are. (repeatable)", "--by-group"
+    ),
+]
+
 # ---- planning own counts
 
 TemplateCodebook = Annotated[Path, _option("FILE", _A_CODEBOOK, "--codebook")]

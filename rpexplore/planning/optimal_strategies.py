@@ -20,9 +20,10 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.mechanism.variances import CellVariances
+from rpexplore.planning.solvers.kinds_of_records import Limits, minimise_with_kinds
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
-from rpexplore.planning.solvers.record_prices import best_prices, with_best_prices
-from rpexplore.planning.solvers.solution import Solution, dual_bound
+from rpexplore.planning.solvers.record_prices import best_prices
+from rpexplore.planning.solvers.solution import dual_bound
 from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix
 from rpexplore.planning.strategies import StrategySearch, user_cache
 from rpexplore.workload.bases import to_json
@@ -190,14 +191,12 @@ def _with_best_shares(
 def _value_of_maximum(workload: Workload, closure: Closure, table_weights: np.ndarray) -> float:
     """The smallest weighted largest variance at privacy cost 1, nearly."""
 
-    def solve(priced: Closure) -> Solution:
-        cells = CellVariances(workload, priced)
-        return minimise_max_cell_variance(cells, table_weights, 1.0, _NEARLY)
-
-    solution = solve(closure)
-    if closure.classes is not None:
-        closure, solution = with_best_prices(closure, 1.0, solve, _NEARLY)
-    largest = CellVariances(workload, closure).least_accurate(solution.sigma_squared)
+    cells = CellVariances(workload, closure)
+    if closure.classes is None:
+        solution = minimise_max_cell_variance(cells, table_weights, 1.0, _NEARLY)
+    else:
+        _, solution = minimise_with_kinds(cells, Limits(largest=table_weights), 1.0)
+    largest = cells.least_accurate(solution.sigma_squared)
     return float(np.max(table_weights * largest.variances))
 
 

@@ -21,6 +21,7 @@ from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import with_best_strategies
 from rpexplore.planning.part_plan import Certificate
 from rpexplore.planning.solvers.caps import FeasiblePoint, find_feasible
+from rpexplore.planning.solvers.kinds_of_records import find_feasible_with_kinds
 from rpexplore.planning.solvers.solution import TOLERANCE, Solution
 from rpexplore.planning.solving import (
     LOSSES,
@@ -466,14 +467,12 @@ def minimum_budget(
             uniform_reference=uniform_reference,
             on_progress=searching,
         )
-    if closure.classes is not None:
-        raise WorkloadError(
-            "The smallest budget for targets is not there for tables with an attribute at several "
-            "levels; plan for a budget, and look which targets it meets."
-        )
     with one_thread():
         cells = CellVariances(workload, closure)
-        point = find_feasible(cells, caps, 1.0, tolerance, on_progress=on_progress)
+        if closure.classes is None:
+            point = find_feasible(cells, caps, 1.0, tolerance, on_progress=on_progress)
+        else:
+            closure, point = find_feasible_with_kinds(cells, caps, 1.0, on_progress=on_progress)
     return MinimumBudget(workload, closure, np.flatnonzero(capped), point, max_records_per_person)
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
+from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.common.text import describe_count, describe_share, plural
 from rpexplore.data.counting import Codes, counts_of
 from rpexplore.data.source import Counts
@@ -18,7 +19,7 @@ from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS, SmoothRehearsal
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.estimation.nonnegative import nonnegative
 from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
-from rpexplore.estimation.standard_errors import SeededNumbers, normal_noise
+from rpexplore.estimation.standard_errors import normal_noise
 from rpexplore.estimation.table_map import ContributionArrays, MeasuredResiduals
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.mechanism.reconstruction import contribution

@@ -1,6 +1,7 @@
 """The codebook as a grid that people edit: to a DataFrame, and back from what was typed."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -9,13 +10,13 @@ from typing import Any
 
 import pandas as pd
 
-from rpexplore.common.json_fields import refusing
+from rpexplore.common.json_fields import dumps, loads, refusing
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute, Values
 from rpexplore.domain.categories import Categories
-from rpexplore.domain.dates import reading_of, stated_day
+from rpexplore.domain.dates import UNITS, reading_of, stated_day
 from rpexplore.domain.domain import TO_COMPLETE, Domain, completed, is_unfinished
-from rpexplore.domain.levels import LEVELS, Level
+from rpexplore.domain.levels import LEVELS, Level, groups_of
 from rpexplore.domain.ordered_values import NOT_STATED, Bins, Dates, Integers, Numbers
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.bins import as_bins, bins_of_texts, edge_texts
@@ -400,3 +401,61 @@ def with_missing_lines(values: Numbers, text: str) -> Values:
         pairs.append((value.strip(), label.strip() if equals else NOT_STATED))
     assert isinstance(values, Integers | Bins | Dates | Amounts)
     return replace(values, missing=tuple(pairs))
+
+
+# ---- Levels, as lines that people type: "adult: 0-17, 18+".
+
+
+def lines_of_levels(attribute: Attribute) -> str:
+    """The levels of an attribute, one a line, which `domain_with_level_lines` reads."""
+    return "\n".join(
+        f"{level.name}: {_text_of_level(level, attribute.values)}" for level in attribute.levels
+    )
+
+
+def domain_with_level_lines(domain: Domain, name: str, text: str) -> Domain:
+    """The domain with these levels of an attribute; raises `DomainError` for unusable ones.
+
+    A line is the level's name, a colon, and what a codebook file would state: a width, bands, a
+    step of dates, or the values of each group, as "Europe = DE, FR; America = US".
+    """
+    attribute, levels = domain[name], []
+    for line in filter(str.strip, text.split("\n")):
+        level, colon, stated = map(str.strip, line.partition(":"))
+        if not colon or not stated:
+            raise DomainError(
+                f"A level must be a name, a colon and its groups, such as adult: 0-17, 18+, got "
+                f"{line.strip()!r}."
+            )
+        said: Any = int(stated) if stated.isdecimal() else stated
+        if stated.startswith("{"):
+            with refusing(DomainError, f"The groups of level {level!r} must be a JSON object"):
+                said = loads(stated)
+        elif "=" in stated:
+            groups = [part.partition("=") for part in stated.split(";")]
+            said = {
+                group.strip(): [value.strip() for value in values.split(",")]
+                for group, _, values in groups
+            }
+            if len(said) < len(groups):
+                raise DomainError(f"The level {level!r} names a group twice; name each once.")
+        levels.append(Level(level, groups_of(level, said, attribute.values)))
+    return _domain_with(domain, replace(attribute, levels=tuple(levels)))
+
+
+def _text_of_level(level: Level, values: Values) -> str:
+    """What states a level: the shortest of a step, bands and lists that makes the same groups."""
+    candidates = [", ".join(level.labels), *(UNITS if isinstance(values, Dates) else ())]
+    for stated in candidates if not isinstance(values, Categories) else ():
+        with suppress(DomainError):
+            if groups_of(level.name, stated, values) == level.groups:
+                return stated
+    texts = list(map(values.label, range(values.size)))
+    if isinstance(values, Categories):
+        texts = list(values.values)
+    members: dict[str, list[str]] = {}
+    for group, value in zip(level.groups, texts, strict=True):
+        members.setdefault(group, []).append(value)
+    if any(sign in text for text in (*members, *texts) for sign in "=,;{"):
+        return dumps(members)
+    return "; ".join(f"{group} = {', '.join(listed)}" for group, listed in members.items())

@@ -97,6 +97,7 @@ def cells_differ(variances: TableVariances) -> bool:
 
 
 _AT_ONCE = 1 << 15  # numbers worked on together: they and what is made of them stay in cache
+_MOST_DISTINCT = 20_000  # cells that a program is told of at once
 _MOST_COMBINED = 5_000_000  # combinations of rows that may hold the extreme cell of one table
 
 
@@ -235,6 +236,26 @@ class CellVariances:
         return units
 
     # ---- where attributes are in tables at several levels
+
+    def distinct_cells(self, tables: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """(tables, rows) of one cell of all that noise gets into alike, as `map` takes them.
+
+        Of tables with an attribute at several levels. None if these are very many.
+        """
+        of_tables, rows, n_cells = [], [], 0
+        for table in tables.tolist():
+            axes = self._axes(table)
+            shape = [len(axis.first_rows) for axis in axes]
+            n_cells += math.prod(shape)
+            if n_cells > _MOST_DISTINCT:
+                return None
+            of_table = np.zeros((math.prod(shape), self.workload.members.shape[1]), dtype=np.int64)
+            places = np.unravel_index(np.arange(len(of_table)), shape) if axes else ()
+            for number, (axis, at) in enumerate(zip(axes, places, strict=True)):
+                of_table[:, number] = axis.first_rows[at]
+            rows.append(of_table)
+            of_tables.append(np.full(len(of_table), table))
+        return np.concatenate(of_tables), np.concatenate(rows)
 
     def _axes(self, table: int) -> "list[_Axis]":
         """How noise gets in along each axis of a table."""
