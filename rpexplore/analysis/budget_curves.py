@@ -88,7 +88,9 @@ def quantile_curves(optimum: Optimum, variances: TableVariances | None = None) -
     variances, and the most accurate cell. variances: of `variances_in`; without them the optimum's
     """
     variances = variances or variances_in(optimum, STANDARD_ERROR)
-    least, most = int(np.nanargmax(variances.largest)), int(np.nanargmin(variances.smallest))
+    comparable = optimum.workload.comparable
+    least = int(np.nanargmax(np.where(comparable, variances.largest, np.nan)))
+    most = int(np.nanargmin(np.where(comparable, variances.smallest, np.nan)))
     high, low = float(variances.largest[least]), float(variances.smallest[most])
     if len(variances.mean) == 1:
         return table_curves(optimum, 0, variances)
@@ -97,7 +99,7 @@ def quantile_curves(optimum: Optimum, variances: TableVariances | None = None) -
     noun = "cell" if cells_differ(variances) else "table"
     return [
         Curve(f"least accurate {noun}", high, title_of(optimum.workload, least)),
-        Curve("median table", float(np.nanmedian(variances.mean))),
+        Curve("median table", float(np.nanmedian(variances.mean[comparable]))),
         Curve(f"most accurate {noun}", low, title_of(optimum.workload, most)),
     ]
 
@@ -112,7 +114,7 @@ def order_curves(
     groups, curves = order_groups(optimum.workload), []
     all_variances = variances or variances_in(optimum, STANDARD_ERROR)
     of_tables = all_variances.largest if least_accurate else all_variances.mean
-    having = ~np.isnan(of_tables)
+    having = ~np.isnan(of_tables) & optimum.workload.comparable
     for group in np.unique(groups[having]).tolist():
         tables = np.flatnonzero((groups == group) & having)
         shown, name = of_tables[tables], group_name(group, optimum.workload)

@@ -17,6 +17,7 @@ from rpexplore.analysis.accuracy import standard_error_alone
 from rpexplore.analysis.binding_targets import describe_loss
 from rpexplore.analysis.targets_met import describe_now, describe_outcome, is_met, wanted_targets
 from rpexplore.common.text import capitalised, describe_share, joined, rounded
+from rpexplore.domain.amounts import Amounts
 from rpexplore.planning.losses.losses import WEIGHTINGS, WeightedSum
 from rpexplore.planning.mechanism.variances import CellVariances, is_negligible_difference
 from rpexplore.planning.part_plan import Z_95
@@ -39,7 +40,7 @@ class Explanation:
     cell       whose variance it is, of `table_variances.CELLS`; "mean" is the mean of all cells
     label      what that cell is called; "" for the mean
     residuals  int64[m]: indices of the residuals within the table, the largest part first
-    parts      float64[m]: of the variance, which is their sum
+    parts      float64[m]: of the variance, which is their sum, in the unit of the table
     """
 
     plan: TablePlan
@@ -133,8 +134,12 @@ class Explanation:
         elif is_negligible_difference(*np.sqrt(spread).tolist()):
             whose = f"A cell of {title} has a standard error"
         error = self.standard_error
+        for index in self.plan.workload.attribute_indices(self.table):
+            values = self.plan.domain.attributes[index].values
+            if isinstance(values, Amounts):
+                record_noun = values.unit
         return (
-            f"{whose} of {rounded(error, 3)} {record_noun} (95 % margin of error "
+            f"{whose} of {f'{rounded(error, 3)} {record_noun}'.strip()} (95 % margin of error "
             f"±{rounded(error * Z_95, 3)})."
         )
 
@@ -285,7 +290,7 @@ def explanation(plan: TablePlan, table: int, cell: str = "mean") -> Explanation:
         rows = extremes(sigma_squared).rows[table]
         matrix = cells.map(np.array([table]), rows[None]).matrix
         coefficients = matrix[[0], :].toarray()[0, residuals]
-    parts = coefficients * sigma_squared[residuals]
+    parts = coefficients * sigma_squared[residuals] * plan.workload.units[table] ** 2
     order = np.argsort(-parts, kind="stable")
     label = "" if rows is None else _label(plan, table, rows.tolist())
     return Explanation(plan, table, cell, label, residuals[order], parts[order])

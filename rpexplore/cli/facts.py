@@ -92,7 +92,9 @@ def attribute_facts(domain: Domain) -> list[dict[str, Any]]:
             "label": attribute.label,
             "kind": _KINDS[type(attribute.values).__name__],
             "values": attribute.size,
-            "first_values": attribute.labels(_FIRST_VALUES),
+            "first_values": [attribute.values.description]
+            if isinstance(attribute.values, Amounts)
+            else attribute.labels(_FIRST_VALUES),
         }
         for attribute in domain.attributes
     ]

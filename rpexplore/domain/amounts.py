@@ -128,6 +128,13 @@ class Amounts(Numbers):
         return f"sum ({self.unit})" if self.unit else "sum"
 
     @property
+    def description(self) -> str:
+        """The limits, and what may be missing: "amounts from 0 to 200,000 EUR; not stated"."""
+        unit = f" {self.unit}" if self.unit else ""
+        limits = f"amounts from {self.minimum:,} to {self.maximum:,}{unit}"
+        return "; ".join([limits, *self.missing_labels])
+
+    @property
     def clamping(self) -> str:
         """What is done to amounts beyond the limits, for a sentence."""
         low, high = (f"{limit:,}" for limit in (self.minimum, self.maximum))

@@ -248,6 +248,20 @@ def check_measurable(plan: TablePlan) -> None:
         )
 
 
+def check_ranges(plan: TablePlan, counts: Counts) -> None:
+    """Raise `ReleaseError` unless counts with amounts are multiplied by their range.
+
+    A source of one's own may not know of amounts; its sums would be too small by that much.
+    """
+    for index in plan.workload.amounts:
+        if counts.ranges.get(index) != plan.closure.strategies[index].range_in_steps:
+            raise ReleaseError(
+                f"The source of the records does not count the amounts of "
+                f"{plan.domain.names[index]!r}; take a file, a frame or a database instead, or "
+                "plan without them."
+            )
+
+
 def check_countable(plan: TablePlan, counts: Counts) -> None:
     """Raise `ReleaseError` if Ξ x, or a sum on the way to it, could leave 64-bit integers.
 

@@ -268,6 +268,7 @@ class TableSteps:
         measurement.check_measurable(self.plan)
 
     def check_countable(self, counts: Counts) -> None:
+        measurement.check_ranges(self.plan, counts)
         measurement.check_countable(self.plan, counts)
 
     def measure(self, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:

@@ -250,9 +250,7 @@ def _values_in_short(attribute: Attribute) -> str:
         text = f"intervals from “{values.label(0)}” up to “{values.label(values.n_ordered - 1)}”"
         return "; ".join([text, *values.missing_labels])
     if isinstance(values, Amounts):
-        unit = f" {values.unit}" if values.unit else ""
-        text = f"amounts from {values.minimum:,} to {values.maximum:,}{unit}"
-        return "; ".join([text, *values.missing_labels])
+        return values.description
     labels = attribute.labels(FIRST_VALUES)
     if values.size > FIRST_VALUES:
         labels.append(f"and {values.size - FIRST_VALUES:,} more")

@@ -120,7 +120,9 @@ def _refuse_two_levels(domain: Domain, members: np.ndarray) -> None:
 
 def _refuse_two_amounts(domain: Domain, members: np.ndarray) -> None:
     """Raise `WorkloadError` for a table that has two attributes of amounts."""
-    has_amount = np.isin(members, domain.amounts) if domain.amounts else np.zeros((1, 1))
+    if len(domain.amounts) < 2:
+        return
+    has_amount = np.isin(members, domain.amounts)
     row = int(np.argmax(np.sum(has_amount, axis=1)))
     if np.sum(has_amount[row]) > 1:
         first, second, *_ = members[row][has_amount[row]].tolist()
@@ -534,9 +536,11 @@ class Workload:
         """The attributes of amounts that some table has, ascending indices."""
         return tuple(index for index in self.domain.amounts if self.bases[index])
 
-    @property
+    @cached_property
     def has_amounts(self) -> np.ndarray:
         """Whether each table has an attribute of amounts, bool[n_tables]."""
+        if not self.domain.amounts:  # most often, and there may be a million tables
+            return np.zeros(len(self), dtype=bool)
         return np.any(np.isin(self.members, self.domain.amounts), axis=1)
 
     @cached_property

@@ -75,6 +75,7 @@ def test_what_sums_cannot_be_is_refused_in_a_sentence(run, asked, words):
 
 
 def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):
+    assert "amounts from 0 to 1,000 EUR" in run("schema", "codebook.json")
     said = plan(run, "--sum", "income", "--by", "region", "--up-to", "1")
     assert "sum of income in EUR by region: " in said
     assert "amounts below 0 EUR count as 0" in run("show", "plan.json")

@@ -20,11 +20,12 @@ def plan_text(loss, bases, budget) -> str:
     )
     sizes = rp.Domain.from_sizes({"age": 4, "sex": 2})
     income = rp.Attribute("income", rp.Bins((0, 0.5, 10)))
+    wage = rp.Attribute("wage", rp.Amounts("-0.5", 9, 1, "EUR", (("", "not stated"),)))
     workload = rp.Workload.of(
-        rp.Domain((*sizes.attributes, region, income), [{"age": "0..1", "region": "N"}]),
-        [(), ("age", "sex"), ("age", "region"), "income"],
-        targets=[20, 30, 40, None],
-        required=[False, True, False, False],
+        rp.Domain((*sizes.attributes, region, income, wage), [{"age": "0..1", "region": "N"}]),
+        [(), ("age", "sex"), ("age", "region"), "income", ("sex", "wage")],
+        targets=[20, 30, 40, None, 200],
+        required=[False, True, False, False, False],
     )
     return plan_tables(workload.with_bases(bases), loss=loss, budget=budget).text
 

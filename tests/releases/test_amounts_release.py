@@ -1,5 +1,7 @@
 """Releases of amounts: exact integers, sums in their unit, and means with honest intervals."""
 
+from fractions import Fraction
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -7,13 +9,20 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.data.frames import FrameSource
 from rpexplore.data.source import Counts
 from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.means import ratio_columns
-from rpexplore.releases.measurement import check_countable, check_measurable, measure_residual
+from rpexplore.releases.measurement import (
+    check_countable,
+    check_measurable,
+    exact_residual,
+    integer_scales,
+    measure_residual,
+)
 from rpexplore.releases.measurement_file import MeasuredFile
-from rpexplore.releases.table_release import Contributions
+from rpexplore.releases.table_release import Contributions, TableSteps
 from tests.statistical.linear_release import LinearRelease
 
 SAMPLER = "rpexplore.releases.measurement.discrete_gaussian"
@@ -92,6 +101,25 @@ def test_the_noise_of_amounts_is_that_of_the_range(monkeypatch):
     assert asked == [total, residual * (2**strategy.bits * 1000) ** 2]
 
 
+@pytest.mark.parametrize("income", [-0.5, 99.5, 49.5, 10.2, 1e9, -1e9, None])
+def test_no_amount_costs_more_privacy_than_is_booked(income):
+    """Exactly, in rationals: what a record moves, over the noise, is within the plan's cost."""
+    plan = planned(("region", "income"), ("income",), ("region",)).part("tables")
+    record = FrameSource(pd.DataFrame({"region": [1], "income": [income]}), name="one")
+    tables = [plan.closure.attributes(residual) for residual in range(len(plan.closure))]
+    counts = record.count(plan.domain, tables)
+    cost = Fraction(0)
+    for residual, attributes in enumerate(tables):
+        moved = exact_residual(plan, residual, counts)
+        scales = integer_scales(plan.closure)
+        scale = prod(scales[index] for index in attributes)
+        squares = sum(int(number) ** 2 for number in moved.ravel())
+        cost += Fraction(squares, scale**2) / plan.sigma_squared.fraction(residual)
+    assert 0 < cost <= plan.exact_privacy_cost
+    if income in (None, 1e9):  # where some record costs all of it, it is one at an end
+        assert cost >= plan.exact_privacy_cost * Fraction(9, 10)
+
+
 def test_amounts_of_too_many_steps_are_refused_before_anything_is_booked():
     wide = rp.Amounts(0, 10**5, decimals=6, missing=INCOME.missing)
     domain = rp.Domain((rp.Attribute("region", rp.Integers(0, 999)), rp.Attribute("a", wide)))
@@ -101,6 +129,14 @@ def test_amounts_of_too_many_steps_are_refused_before_anything_is_booked():
     plan = planned(("region", "a"), domain=domain).part("tables")
     with pytest.raises(rp.errors.ReleaseError, match="fewer decimals"):
         check_countable(plan, Counts({}, 10**6))
+
+
+def test_counts_that_do_not_know_of_amounts_are_refused():
+    steps = TableSteps(planned(("income",)).part("tables"))
+    counts = Counts({(1,): np.array([3, 2, 1])}, 6)
+    with pytest.raises(rp.errors.ReleaseError, match="does not count the amounts of 'income'"):
+        steps.check_countable(counts)
+    steps.check_countable(Counts(counts.tables, 6, ranges={1: 1000}))
 
 
 def test_intervals_of_means_hold_the_truth_95_times_of_100():

@@ -51,7 +51,18 @@ def scenarios() -> dict[str, Scenario]:
     wide = rp.Domain.from_sizes({f"a{i:02}": 2 for i in range(12)})
     triples = rp.Workload.all_up_to(wide, 3).tables
     listed = ((), ("age",), ("sex", "region"))
+    wage = rp.Amounts("-0.5", 20_000, decimals=1, unit="€", missing=(("", "not stated"),))
+    paid = rp.Domain((*domain.attributes, rp.Attribute("wage", wage)))
+    sums = (("region", "wage"), ("wage",), ("sex", "region"))
     return {
+        "amounts": Scenario(
+            paid,
+            WorkloadRequest(
+                "listed",
+                listed=sums,
+                settings=(TableSetting(("wage",), 2.0, rp.Target("250000.5")),),
+            ),
+        ),
         "up to": Scenario(domain, WorkloadRequest("up_to", order=2)),
         "of order": Scenario(
             domain,

@@ -11,6 +11,7 @@ from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases.base import Basis, Matrix, Operator
+from rpexplore.workload.bases.runs import Identity
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,4 @@ class Sums(Basis):
 
 def default_basis(attribute: Attribute) -> Basis:
     """The basis that an attribute has where none is stated."""
-    from rpexplore.workload.bases.runs import Identity
-
     return Sums.default(attribute) or Identity()
