@@ -15,6 +15,7 @@ import numpy as np
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few, shown_value
 from rpexplore.common.text import is_text, plural
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import stated_day
@@ -58,8 +59,30 @@ def coefficients(attribute: Attribute, selection: Selection) -> list[float]:
             f"The selected values of attribute {attribute.name!r} must be at least one, got none; "
             "name one, or leave the attribute out for all of them."
         )
+    if isinstance(attribute.values, Amounts):
+        return _coefficients_of_amounts(attribute, attribute.values, listed)
     selected = {index for text in listed for index in selected_values(attribute, str(text))}
     return [float(index in selected) for index in range(attribute.size)]
+
+
+def _coefficients_of_amounts(
+    attribute: Attribute, values: Amounts, listed: Sequence[str | int]
+) -> list[float]:
+    """The sum of amounts, or the records with or without one, as a number for each value."""
+    named: dict[str, list[float]] = {
+        label: [0.0] * (values.n_ordered + index) + [1.0]
+        for index, label in enumerate(values.missing_labels)
+    }
+    named["records"] = [1.0, 1.0]
+    named["sum"] = named[values.sum_label] = [float(values.minimum), float(values.maximum)]
+    text = str(listed[0]).strip()
+    if len(listed) > 1 or text not in named:
+        raise DomainError(
+            f"The attribute {attribute.name!r} has amounts, so a query on it is sum, records"
+            f"{''.join(f', {label}' for label in values.missing_labels)}, got "
+            f"{shown(', '.join(map(str, listed)))!r}; give it bins to select values."
+        )
+    return named[text] + [0.0] * (values.size - len(named[text]))
 
 
 def selected_values(attribute: Attribute, text: str) -> tuple[int, ...]:
@@ -228,6 +251,11 @@ def stated_combinations(domain: "Domain", stated: Any) -> tuple[ImpossibleCombin
 
 
 def _combination(domain: "Domain", stated: Any) -> ImpossibleCombination:
+    for name in stated if isinstance(stated, Mapping) else ():
+        if isinstance(domain[name].values, Amounts):
+            raise DomainError(
+                f"{name!r} has amounts, whose values cannot be told apart; leave it out."
+            )
     if not isinstance(stated, Mapping) or not stated:
         raise DomainError(
             "it must name the values of an attribute at least, such as "

@@ -37,6 +37,7 @@ _MOST_TURNED = 5000  # residuals of a plan in which powers are looked for attrib
 _Powers = tuple[tuple[float, float], ...]  # of each tree, for z and Λ
 _NEARLY = 1e-3  # relative, of a largest variance by which powers are compared
 _MOST_SHARED = 200  # groups of a block that get shares of their own: larger ones get even shares
+_BITS_OF_AMOUNTS = 8.0
 _ROUNDS = 200  # of new weights, for the largest variance
 _STEADY = 1e-5  # rounds end when the weighted value grows by less (relative)
 
@@ -315,13 +316,21 @@ def _rounded(search: StrategySearch) -> dict[int, Strategy]:
         solution = search.measuring[attribute]
         if id(solution) not in done:
             problem = search.problem(attribute)
+            # Amounts multiply all integers by their range: the smaller these are, the more records
+            # and decimals there can be. Most often R is (−1, 1).
+            has_amounts = attribute in search.workload.domain.amounts
+            own_bits = min(bits, _BITS_OF_AMOUNTS) if has_amounts else bits
             matrix = integer_matrix(
                 solution,
-                bits,
+                own_bits,
                 problem.gram,
                 problem.worth,
                 uniform_reference=search.keep_references,
             )
-            done[id(solution)] = Strategy(matrix, math.ceil(bits))
+            own_bits = math.ceil(own_bits)
+            if has_amounts and (common := int(np.gcd.reduce(matrix, axis=None))) > 1:
+                # Of another scale R is worth the same, and its noise is of that scale.
+                matrix, own_bits = matrix // common, max(own_bits - common.bit_length() + 1, 0)
+            done[id(solution)] = Strategy(matrix, own_bits)
         strategies[attribute] = done[id(solution)]
     return strategies

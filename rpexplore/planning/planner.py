@@ -81,9 +81,11 @@ class Optimum:
     def standard_errors(self, budget: Budget, cell: str = "mean") -> np.ndarray:
         """Standard error of a cell of each table within a budget, float64[n_tables].
 
-        cell: "mean" (root of the mean variance), "largest" or "smallest"
+        cell: "mean" (root of the mean variance), "largest" or "smallest"; of tables with amounts as
+        of a `TablePlan`
         """
-        return np.sqrt(self.table_variances.at(cell) / record_cost(budget))
+        variances = self.table_variances.at(cell) / record_cost(budget)
+        return np.sqrt(variances) * self.workload.units
 
     def at(self, budget: Budget) -> TablePlan:
         """The plan with the smallest loss within the budget, exact and with its certificate.
@@ -252,7 +254,7 @@ def optimum(
     refuse_weights(loss.table_weights(workload), workload)
     if loss.meets_required_targets:
         with np.errstate(over="ignore"):
-            inverse = np.maximum(workload.targets**-2.0, np.finfo(float).smallest_subnormal)
+            inverse = np.maximum(workload.planned_targets**-2.0, np.finfo(float).smallest_subnormal)
         refuse_weights(np.where(workload.required, inverse, 0.0), workload)
     if not loss.is_homogeneous and budget is None:
         raise PlanError(
@@ -445,7 +447,8 @@ def minimum_budget(
         if required_only:
             raise WorkloadError("No target is marked required; mark those that have to be met.")
         raise WorkloadError("No table has a target; set targets for the tables that need them.")
-    unusable = capped & ~((workload.targets > _LEAST_TARGET) & (workload.targets < _MOST_TARGET))
+    targets = workload.planned_targets
+    unusable = capped & ~((targets > _LEAST_TARGET) & (targets < _MOST_TARGET))
     if np.any(unusable):
         table = int(np.argmax(unusable))
         raise WorkloadError(
@@ -453,7 +456,7 @@ def minimum_budget(
             f"{_LEAST_TARGET:g} to {_MOST_TARGET:g} to find the budget for it, got "
             f"{workload.targets[table]:g}; give one that can be met."
         )
-    caps = np.where(capped, workload.targets**2, np.inf)
+    caps = np.where(capped, targets**2, np.inf)
     if closure is None:
         searching, on_progress = phases(workload, on_progress)
         closure = with_best_strategies(

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
 import pandas as pd
 
 from rpexplore.common.json_fields import dumps, loads, refusing
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute, Values
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import UNITS, reading_of, stated_day
@@ -20,8 +22,9 @@ from rpexplore.errors import DomainError
 from rpexplore.scenarios.bins import as_bins, bins_of_texts, edge_texts
 
 CATEGORIES, INTEGERS, BINS, DATES = "categories", "whole numbers", "bins", "dates"
+AMOUNTS = "amounts"
 UNFINISHED = "to be completed"
-KINDS = [CATEGORIES, INTEGERS, BINS, DATES, UNFINISHED]
+KINDS = [CATEGORIES, INTEGERS, BINS, DATES, AMOUNTS, UNFINISHED]
 
 # Longer lists of values are not shown in the grid, and so cannot be changed there.
 MAX_LISTED = 1000
@@ -220,6 +223,8 @@ def _row(attribute: Attribute) -> dict[str, Any]:
         limits = values.minimum, values.maximum, values.step
     elif isinstance(values, Dates) and values.steps:
         limits = values.first, values.last, values.step
+    elif isinstance(values, Amounts):
+        return row | {"minimum": str(values.minimum), "maximum": str(values.maximum)}
     else:
         if attribute.size <= MAX_LISTED:
             row["values"] = _listed(values)
@@ -241,6 +246,7 @@ def _kind(attribute: Attribute) -> str:
     if is_unfinished(attribute):
         return UNFINISHED
     kinds = {Categories: CATEGORIES, Integers: INTEGERS, Bins: BINS, Dates: DATES}
+    kinds |= {Amounts: AMOUNTS}
     return kinds[type(attribute.values)]
 
 
@@ -260,6 +266,8 @@ def _edited(attribute: Attribute, change: Mapping[str, Any]) -> Attribute:
                 values = _edited_values(values, change)
         else:
             values = _edited_values(attribute.values, change)
+    if isinstance(values, Amounts):
+        return Attribute(name, values, label)
     # Another kind starts with as many values, in the same places.
     alike = kind != _kind(attribute) and values.size == attribute.size
     if alike:
@@ -273,6 +281,8 @@ def _completed(kind: str, change: Mapping[str, Any]) -> Values:
     listed = [str(text).strip() for text in change.get("values") or ()]
     typed = [change.get(name) for name in ("minimum", "maximum")]
     lowest, highest = ("" if limit is None else str(limit) for limit in typed)
+    if lowest and highest and kind == AMOUNTS:
+        return _edited_values(Amounts(Decimal(0), Decimal(1)), change)
     if lowest and highest and kind in (UNFINISHED, INTEGERS, DATES):
         if kind == DATES or (kind == UNFINISHED and _is_day(lowest) and _is_day(highest)):
             return Dates(lowest, highest, str(change.get("step") or ""))
@@ -281,7 +291,11 @@ def _completed(kind: str, change: Mapping[str, Any]) -> Values:
         return Dates(edges=tuple(listed))
     if listed and kind == BINS:
         return bins_of_texts(listed)
-    return Categories(tuple(listed)) if listed and kind not in (INTEGERS, DATES) else TO_COMPLETE
+    return (
+        Categories(tuple(listed))
+        if listed and kind not in (INTEGERS, DATES, AMOUNTS)
+        else TO_COMPLETE
+    )
 
 
 def _is_day(text: str) -> bool:
@@ -303,6 +317,9 @@ def _edited_values(values: Values, change: Mapping[str, Any]) -> Values:
                 noun = {"minimum": "lowest value", "maximum": "highest value", "step": "step"}[name]
                 raise DomainError(f"The {noun} must be a whole number, got {text!r}.") from None
         return replace(values, **numbers)
+    if isinstance(values, Amounts):
+        limits.pop("step", None)
+        return replace(values, **limits)  # pyright: ignore[reportArgumentType]  # read from texts
     if isinstance(values, Dates):
         if change.get("values"):
             edges = tuple(str(text).strip() for text in change["values"])
@@ -338,6 +355,9 @@ def _converted(attribute: Attribute, kind: str) -> Values:
         return Integers(0, values.n_ordered - 1, missing=missing)
     if kind == DATES:
         return _as_dates(values, missing)
+    if kind == AMOUNTS:
+        low, high = (values.minimum, values.maximum) if isinstance(values, Integers) else (0, 1000)
+        return Amounts(Decimal(low), Decimal(high), missing=missing)
     if size > MAX_LISTED:
         raise DomainError(
             f"It has {size:,} values, too many to list in the grid (at most {MAX_LISTED:,}); "
@@ -379,7 +399,7 @@ def with_missing_lines(values: Numbers, text: str) -> Values:
     for line in filter(str.strip, text.split("\n")):
         value, equals, label = line.partition("=")
         pairs.append((value.strip(), label.strip() if equals else NOT_STATED))
-    assert isinstance(values, Integers | Bins | Dates)
+    assert isinstance(values, Integers | Bins | Dates | Amounts)
     return replace(values, missing=tuple(pairs))
 
 

@@ -42,7 +42,7 @@ def choosable(domain: Domain, chosen: Iterable[str] = ()) -> tuple[str, ...]:
     return tuple(
         attribute.name
         for index, attribute in enumerate(domain)
-        if index not in indices and n_cells * attribute.size <= MAX_CELLS
+        if index not in (*indices, *domain.amounts) and n_cells * attribute.size <= MAX_CELLS
     )
 
 
@@ -68,7 +68,8 @@ def domain_of_conditions(domain: Domain, conditions: Iterable[str]) -> Domain:
 
 def _fewest_values(domain: Domain) -> list[str]:
     """The attribute by which a total alone is counted: that with the fewest cells, if any."""
-    smallest = min(domain, key=lambda attribute: attribute.size, default=None)
+    counted = [one for index, one in enumerate(domain) if index not in domain.amounts]
+    smallest = min(counted, key=lambda attribute: attribute.size, default=None)
     return [] if smallest is None else [smallest.name]
 
 

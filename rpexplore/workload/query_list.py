@@ -154,6 +154,11 @@ def checked_n_cells(domain: Domain) -> int:
     """Number of cells of a domain; `WorkloadError` if it has too many, or no attribute."""
     if not isinstance(domain, Domain) or not len(domain):
         raise WorkloadError("Own counts need a domain of at least one attribute; choose some.")
+    if domain.amounts:
+        raise WorkloadError(
+            f"Own counts cannot be about {domain.names[domain.amounts[0]]!r}, which has amounts; "
+            "leave it out, and ask for its sums in a table, or give it bins."
+        )
     n_cells = math.prod(domain.sizes.tolist())
     if n_cells > MAX_CELLS:
         few = [f"{each.name} ({each.size:,})" for each in domain.attributes[:_MOST_LISTED]]

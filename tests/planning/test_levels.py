@@ -198,6 +198,18 @@ def test_levels_that_cut_each_other_leave_noise_that_nothing_depends_on():
         assert rp.verify(plan).holds
 
 
+def test_levels_of_one_attribute_stand_beside_sums_of_another():
+    races = {"name": "race", "constraints": {"minimum": 0, "maximum": 5}}
+    tables = [("age@five", "race"), ("age@adult", "sex"), ("age",), ("race",)]
+    workload = workload_of([AGES, SEXES, races], tables).with_bases({"race": rp.Prefix()})
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=ONE).part("tables")
+    assert rp.verify(plan).holds
+    queries, of_tables = dense_queries(workload)
+    weights = 1 / workload.cells[of_tables]
+    least = lower_bound((queries * weights[:, None]).T @ queries, 1e-3)
+    assert plan.certificate.lower_bound <= plan.loss_value <= 1.1 * least
+
+
 def with_targets(workload: rp.Workload, share: float, *, all_required: bool) -> rp.Workload:
     """Targets that are this share of the errors of the least accurate cells at the smallest sum."""
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=ONE).part("tables")

@@ -12,6 +12,7 @@ from pages.components.shared.inputs import apply_cells, number_field, revision
 from pages.components.shared.session import attempt, change_domain, current, escaped, show_messages
 from rpexplore.common.numbers import shown_few
 from rpexplore.common.text import plural
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import UNITS
@@ -116,6 +117,13 @@ def values_and_labels() -> None:
         level_editor(attribute)
         return
     left, right = st.columns([1, 2], gap="large")
+    if isinstance(attribute.values, Amounts):
+        with left:
+            st.markdown("Tables have the sum, the number of records and the mean of its amounts.")
+            st.caption(escaped(f"{attribute.values.clamping_sentence} Edit the limits above."))
+        with right:
+            missing_editor(name, attribute.values)
+        return
     with left:
         _editor(
             attribute,
