@@ -174,11 +174,8 @@ class Coder:
 
         plain: the column as `of_known_type`
         """
-        if pa.types.is_timestamp(column.type) and column.type.tz not in (None, *_UTC):
-            raise DataError(
-                f"The column {self.name!r} holds times in the zone {column.type.tz}, and which day "
-                "one is in depends on the zone; make a column of dates from it."
-            )
+        if pa.types.is_timestamp(column.type):
+            refuse_zone(self.name, column.type.tz)
         days = ordinals(column, values.reading)
         first, last = values.first.toordinal(), values.last.toordinal()
         codes = np.searchsorted(self._starts, days, side="right") - 1
@@ -274,6 +271,15 @@ def ordinal_of(year: Any, month: Any, day: Any) -> Any:
     year, month = year + 4800 - before, month + 12 * before - 3
     days = day + (153 * month + 2) // 5 + 365 * year + year // 4 - year // 100 + year // 400
     return days - 1753470
+
+
+def refuse_zone(name: str, zone: str | None) -> None:
+    """Raise `DataError` for times that no day follows from: those of a zone other than UTC."""
+    if zone not in (None, *_UTC):
+        raise DataError(
+            f"The column {name!r} holds times in the zone {zone}, and which day one is in depends "
+            "on the zone; make a column of dates from it."
+        )
 
 
 def _text_of_times(column: pa.Array) -> pa.Array:

@@ -14,8 +14,9 @@ from rpexplore.data.source import BEYOND, COUNTING, OF_NOBODY, UNCLEAR, PersonRu
 from rpexplore.domain.dates import BLANKS
 
 # One person's id may be written in several ways. Its canonical form is the same for every source,
-# type and engine: a text in NFC without blanks around it; a whole number, also one of a decimal or
-# floating type, by its digits (7.0 is 7, as among categories); a date as 2026-11-28.
+# type and engine: a text in NFC without blanks around it and signs that nobody sees; a whole
+# number, also one of a decimal or floating type, by its digits (7.0 is 7, as among categories); a
+# date as 2026-11-28.
 #
 # Other ids that are equal as numbers, such as 7 and 07, may be one person or two. Either guess can
 # break the limit: two people taken for one make room for each other. So records are refused where
@@ -34,9 +35,10 @@ from rpexplore.domain.dates import BLANKS
 # Patterns mean the same to pyarrow, DuckDB and PostgreSQL.
 PLAIN_ID = (
     "^(?:0|[1-9][0-9]*|[0-9]+(?:[-/_][0-9]+)+|[A-Za-z][A-Za-z _-]*[0-9][0-9A-Za-z_-]*"
-    # A digit and a letter that no number has, without blanks, colons, and the T of times.
-    "|[!-9;-SU-~]*(?:[0-9][!-9;-SU-~]*[A-DF-SU-Za-df-z]|[A-DF-SU-Za-df-z][!-9;-SU-~]*[0-9])"
-    "[!-9;-SU-~]*)$"
+    # A digit and a letter that no number has, without blanks, colons, the T of times, and the # of
+    # what spreadsheets write for nobody.
+    '|[!"$-9;-SU-~]*(?:[0-9][!"$-9;-SU-~]*[A-DF-SU-Za-df-z]'
+    '|[A-DF-SU-Za-df-z][!"$-9;-SU-~]*[0-9])[!"$-9;-SU-~]*)$'
 )
 """Texts that are canonical, and no others' number: most are, and this is told fast."""
 DIGITS_ID = "^[0-9]+$"
@@ -45,7 +47,12 @@ UUID_ID = "^[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$"
 """Canonical ids that are equal in any letters: UUIDs, which have `UUID_LENGTH` signs."""
 UUID_LENGTH = 36
 _WHOLE_FLOAT = r"^(-?[0-9]+)\.0+$"  # a whole number as some programs write it: 3.0
-CANONICAL = ((f"^[{BLANKS}]+|[{BLANKS}]+$", ""), (_WHOLE_FLOAT, r"\1"))
+_UNSEEN = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"  # hyphens and blanks of no width, marks
+CANONICAL = (
+    (f"[{_UNSEEN}]", ""),
+    (f"^[{BLANKS}]+|[{BLANKS}]+$", ""),
+    (_WHOLE_FLOAT, r"\1"),
+)
 """Patterns and what takes their place, one after the other, in a text in NFC."""
 AS_NUMBER = (
     # 7e0 and 1E5, as SAS writes whole numbers; with larger exponents nobody writes them out.
@@ -59,7 +66,7 @@ AS_NUMBER = (
 """The same, for a canonical id: what all that are equal as numbers become."""
 NOBODY_ID = (
     r"(?i)^(?:[.]|#?n/?a(?: n/?a)?|<na>|-?nan|-?1[.]#(?:ind|qnan)|nat|nil|none|null|[(]null[)]"
-    r"|#null!|\\n)?$"
+    r"|<null>|\[null\]|#(?:null|value|ref|num|div/0)!|#name[?]|\\n)?$"
 )
 """Canonical ids by which programs write what is missing."""
 UNCLEAR_ID = (

@@ -33,6 +33,9 @@ WAYS = [
     (("-7", "-7.00 "), 1),
     (("a b", "\u3000a b\n"), 1),
     (("\u00e9", "e\u0301"), 1),
+    (("ab1", "\ufeffa\u200bb1\u00ad"), 1),
+    (("7", "\u200e7.0"), 1),
+    (("#1a", "#1b"), 2),
     (("\uac00", "\u1100\u1161"), 1),
     (("2026-11-28", " 2026-11-28"), 1),
     (("a", "A"), 2),
@@ -75,6 +78,8 @@ WAYS = [
     (("a", "n/a "), WHOSE),
     (("a", "NaT"), WHOSE),
     (("a", "NONE"), WHOSE),
+    *((("a", nobody), WHOSE) for nobody in ("\u200b", "\ufeff ", "<NULL>", "[null]", "-1.#IND")),
+    *((("a", f"#{error}"), WHOSE) for error in ("VALUE!", "REF!", "NAME?", "DIV/0!", "NUM!")),
 ]
 
 

@@ -4,8 +4,9 @@ What a value means is then what it means in a file, whatever the engine. One sta
 columns that are counted, and nothing else.
 """
 
+import json
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,7 @@ from rpexplore.common.processes import Progress
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.postgres_servers import (
     STARTUP_OPTIONS,
+    TEXTS,
     address_of,
     catalogue_of,
     located,
@@ -88,7 +90,8 @@ class ADBCSession(Session):
         with engine_errors(self.connection, name):
             self._check(name, list(columns.values()))
             table = self._table(name)
-        listed = ", ".join(f"{quoted(of)} AS {alias}" for alias, of in columns.items())
+        written = self._expressions(name, columns.values())
+        listed = ", ".join(f"{written[of]} AS {alias}" for alias, of in columns.items())
         statement = f"SELECT {listed or '1 AS any_value'} FROM {table}"
         persons: list[tuple[pa.RecordBatch, float]] = []
 
@@ -121,6 +124,10 @@ class ADBCSession(Session):
     def _prepare(self, cursor: Any) -> None:
         """Settings of the statement that reads records."""
 
+    def _expressions(self, name: str, columns: Iterable[str]) -> dict[str, str]:
+        """How a statement reads columns, by their names."""
+        return {column: quoted(column) for column in columns}
+
     def _schema(self, name: str) -> pa.Schema:
         return self._read(f"SELECT * FROM {self._table(name)} WHERE 1 = 0").schema
 
@@ -130,7 +137,10 @@ class ADBCSession(Session):
 
     def _check(self, name: str, columns: Sequence[str]) -> None:
         """Raise `DataError` for a column that cannot be counted."""
-        schema = self._schema(name)
+        written = self._expressions(name, columns)
+        listed = ", ".join(f"{written[of]} AS {quoted(of)}" for of in dict.fromkeys(columns))
+        statement = f"SELECT {listed or '1 AS any_value'} FROM {self._table(name)} WHERE 1 = 0"
+        schema = self._read(statement).schema
         for column in columns:
             kind = plain_type(schema.field(column).type)
             if not any(is_of(kind) for is_of in _KINDS):
@@ -154,6 +164,14 @@ class ServerSession(ADBCSession):
 
     def _table(self, name: str) -> str:
         return ".".join(quoted(part) for part in self._located(name) if part)
+
+    def _expressions(self, name: str, columns: Iterable[str]) -> dict[str, str]:
+        """Texts of other types as texts, as otherwise: the driver fills some up with blanks."""
+        texts = json.loads(self._ask(TEXTS, *self._located(name)))
+        return {
+            column: f"{quoted(column)}::pg_catalog.text" if column in texts else quoted(column)
+            for column in columns
+        }
 
     def _located(self, name: str) -> tuple[str, str]:
         """Where the path is usual, as a role may have another one: in its own schema, or public."""

@@ -18,6 +18,15 @@ from rpexplore.errors import DataError
 # may make functions in a schema of the path would read every value that a statement hands them.
 OWN_NAMES = "SET LOCAL search_path = pg_catalog, pg_temp"
 """For a transaction; tables have to be named with their schemas then."""
+TEXTS = """
+SELECT coalesce(json_agg(attname), '[]')::text FROM pg_attribute
+JOIN pg_type ON pg_type.oid = atttypid JOIN pg_class ON pg_class.oid = attrelid
+JOIN pg_namespace ON pg_namespace.oid = relnamespace
+WHERE nspname = $1::text AND relname = $2::text AND attnum > 0 AND NOT attisdropped
+    AND (typtype = 'e' OR typname IN ('citext', 'bpchar'))
+"""
+"""The names of columns of enumerations, of texts without upper and lower case (citext) and of those
+that are filled up with blanks (char(n)), which are read as texts."""
 # A policy would leave rows out without a word; where one applies the server then refuses.
 _ALL_ROWS = "SET LOCAL row_security = off"
 

@@ -15,6 +15,7 @@ from rpexplore.data.counting import maximal
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.packing import csv_batches, numbers_of, unpacked, words_of
 from rpexplore.data.engines.postgres_servers import (
+    TEXTS,
     Catalogue,
     Snapshot,
     address_of,
@@ -42,14 +43,6 @@ from rpexplore.errors import DataError
 # ---- Sessions on PostgreSQL: one transaction that reads only.
 
 
-# Columns of enumerations, and of texts without upper and lower case (citext).
-_TEXTS = """
-SELECT coalesce(json_agg(attname), '[]')::text FROM pg_attribute
-JOIN pg_type ON pg_type.oid = atttypid JOIN pg_class ON pg_class.oid = attrelid
-JOIN pg_namespace ON pg_namespace.oid = relnamespace
-WHERE nspname = $1::text AND relname = $2::text AND attnum > 0 AND NOT attisdropped
-    AND (typtype = 'e' OR typname = 'citext')
-"""
 _NORMALIZES = 13_00_00  # the first version of a server that has normalize()
 _BLOCKS_AT_LEAST = 8  # for each of the statements, which all have to code the records
 
@@ -108,7 +101,7 @@ class PostgresSession(SQLSession):
         with engine_errors(self.connection, name):
             schema, table = self._located(name)
             found = self.backend.table(table, database=schema or None)
-            texts = json.loads(_asked(self.backend.con, _TEXTS, schema, table))
+            texts = json.loads(_asked(self.backend.con, TEXTS, schema, table))
         # Ibis knows such types by names without a schema, which the server's own path rules out.
         types = {
             column: "string" if column in texts else kind for column, kind in found.schema().items()

@@ -23,7 +23,7 @@ import numpy as np
 
 from rpexplore.common.processes import Progress
 from rpexplore.data.areas import AreaShares, Work
-from rpexplore.data.coding import code_type
+from rpexplore.data.coding import code_type, refuse_zone
 from rpexplore.data.engines import spark_areas
 from rpexplore.data.engines import spark_worker as worker
 from rpexplore.data.engines.connections import Connection
@@ -38,6 +38,7 @@ from rpexplore.data.engines.session import (
 )
 from rpexplore.data.engines.spark_areas import WHOLE, layout_of, quoted, word_expressions
 from rpexplore.data.source import BEYOND, OF_NOBODY, UNCLEAR, Counts
+from rpexplore.domain.ordered_values import Dates
 from rpexplore.errors import DataError
 
 _CHUNKS_AT_ONCE = 8  # of counts, that one task adds
@@ -159,6 +160,11 @@ def coded_frame(frame: Any, request: Request, unlisted: Collection[int]) -> tupl
     """The records as `counts_of_part` has them; what `counts_frame` tells of them."""
     names = request.domain.names
     kinds = {names[index]: _kind(frame, names[index]) for index in request.attribute_indices}
+    for index in request.attribute_indices:  # here: what workers refuse, Spark tells at length
+        if kinds[names[index]] == "timestamp" and isinstance(
+            request.domain.attributes[index].values, Dates
+        ):
+            refuse_zone(names[index], frame.sparkSession.conf.get("spark.sql.session.timeZone"))
     for name in request.area_columns.values():
         _kind(frame, name)
     if request.rule is not None:

@@ -68,7 +68,8 @@ def statistics_batches(
 def declared_by(variable: DictionaryVariable, package: str) -> Declared | None:
     """What the dictionary declares to stand for no answer, as the batches have it."""
     if variable.kind == "text":
-        return None
+        texts = tuple(str(first).rstrip() for first, last in variable.missing if first == last)
+        return Declared(texts=texts) if texts else None
     texts = ()
     if _has_letters(variable):  # then those without a label are read as texts, too
         texts = tuple(value_text(letter, is_text=False, package=package) for letter in _LETTERS)

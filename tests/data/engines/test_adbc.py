@@ -49,6 +49,27 @@ def test_counts_of_sqlite_are_exact(n_records, in_sqlite, tmp_path):
     assert source.names(tmp_path)[0] == "sqlite:records ?#%.db/main.records"
 
 
+def test_texts_of_a_server_are_the_same_by_adbc(postgres):
+    """char(n) fills them up with blanks, and the driver knows citext as bytes."""
+    pytest.importorskip("adbc_driver_postgresql")
+    has_citext = postgres.run("SELECT 1 FROM pg_available_extensions WHERE name = 'citext'")
+    if has_citext:
+        postgres.run("CREATE EXTENSION IF NOT EXISTS citext")
+    kinds = ["char(3)", "varchar(3)", *(["citext"] if has_citext else [])]
+    domain = Domain((Attribute("s", Categories(("F", "M"))),))
+    for kind in kinds:
+        postgres.run(
+            "DROP TABLE IF EXISTS texts",
+            f"CREATE TABLE texts (s {kind})",
+            "INSERT INTO texts VALUES ('F'), ('M'), ('F')",
+        )
+        for scheme in ("", "adbc+"):
+            connection = Connection("SERVER", f"{scheme}{postgres.url}")
+            source = DatabaseSource(connection, "texts", stream=bool(scheme))
+            assert source.count(domain, [(0,)]).tables[0,].tolist() == [2, 1]
+    postgres.run("DROP TABLE texts")
+
+
 def test_counts_by_adbc_of_a_server_are_exact_and_have_its_account(postgres):
     pytest.importorskip("adbc_driver_postgresql")
     records = people(500)

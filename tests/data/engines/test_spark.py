@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import rpexplore as rp
 from rpexplore.data.coding import Takers
 from rpexplore.data.engines import spark_session
 from rpexplore.data.engines import spark_worker as worker
@@ -166,6 +167,22 @@ def test_a_session_made_in_another_thread_goes_on(spark):
     with ThreadPoolExecutor(1) as other:
         assert other.submit(source.columns).result() == ("id",)
     assert spark.table("numbers").count() == 3
+
+
+def test_times_of_a_zone_are_refused_in_the_sentence_that_files_have(spark, tmp_path):
+    """Not where a worker fails, whose error Spark tells behind a trace of Java."""
+    day = rp.Attribute("day", rp.Dates("2026-01-01", "2026-01-31"))
+    times = pa.array([1767571200], pa.timestamp("s", "UTC"))  # 2026-01-05
+    source = in_spark(spark, pa.table({"day": times}), tmp_path, "times")
+    before = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+        with pytest.raises(DataError, match="'day' holds times in the zone America/New_York, and"):
+            source.count(rp.Domain((day,)), [(0,)])
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        assert source.count(rp.Domain((day,)), [(0,)]).tables[0,][4] == 1
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
 
 
 def test_rules_for_persons_in_spark(spark, tmp_path):

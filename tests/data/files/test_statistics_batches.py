@@ -186,6 +186,18 @@ def test_what_a_file_declares_missing_is_never_read_as_a_number(tmp_path):
 
 
 @pytest.mark.usefixtures("in_this_process")
+def test_texts_that_a_file_declares_missing_are_missing(tmp_path):
+    """Unless the codebook lists them as values."""
+    path = tmp_path / "a.sav"
+    frame = pd.DataFrame({"sex": ["F", "XX", "M", "XX"]})
+    pyreadstat.write_sav(frame, path, missing_ranges={"sex": ["XX"]})
+    values = Categories(("F", "M", "not stated"))
+    assert "2 missing" in refusal(path, Domain((Attribute("sex", values),))).private
+    listed = Domain((Attribute("sex", Categories(("F", "M", "XX"))),))
+    assert codes(path, listed) == [[0, 2, 1, 2]]
+
+
+@pytest.mark.usefixtures("in_this_process")
 def test_letters_that_a_file_declares_missing_are_missing_in_any_codebook(tmp_path):
     """.a of a column with labels is a text; it is no value that the codebook lacks."""
     path = tmp_path / "a.dta"
