@@ -316,13 +316,17 @@ def _rounded(search: StrategySearch) -> dict[int, Strategy]:
         solution = search.measuring[attribute]
         if id(solution) not in done:
             problem = search.problem(attribute)
-            matrix = integer_matrix(
-                solution,
-                bits,
-                problem.gram,
-                problem.worth,
-                uniform_reference=search.keep_references,
-            )
+            matrix = np.empty((0, 1), dtype=np.int64)
+            if len(problem.gram) > 1:
+                matrix = integer_matrix(
+                    solution,
+                    bits,
+                    problem.gram,
+                    problem.worth,
+                    uniform_reference=search.keep_references,
+                )
+            if attribute in search.distinct:
+                matrix = search.distinct[attribute].integers(matrix)
             done[id(solution)] = Strategy(matrix, math.ceil(bits))
         strategies[attribute] = done[id(solution)]
     return strategies
