@@ -209,7 +209,7 @@ MANY = Attribute("income", Integers(0, MAX_VALUES))
 @pytest.mark.parametrize(
     ("basis", "attribute", "message"),
     [
-        (Prefix(), MANY, r"'income' must have at most 4,000 values .* got 4,001; group"),
+        (Prefix(), MANY, r"'income' must have at most 4,096 values .* got 4,097; group"),
         (Ranges(), MANY, r"'income'"),
         (Windows(2), MANY, r"'income'"),
         (Hierarchy((2,)), MANY, r"'income' must have at most"),

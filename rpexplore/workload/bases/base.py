@@ -127,7 +127,7 @@ class Matrix(Operator):
 
 
 # Strategies hold matrices of size × size.
-MAX_VALUES = 4_000
+MAX_VALUES = 4_096
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.planning.baselines.baselines import UnsuitableError
-from rpexplore.planning.baselines.products import SingularValues, _error
+from rpexplore.planning.baselines.products import SingularValues, _error, p_identity
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES, DataCube
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
@@ -253,6 +253,14 @@ def test_error_of_p_identity_strategies_and_its_gradient():
     steps = 1e-6 * np.eye(12)
     slopes = [(_error(theta + h, gram)[0] - _error(theta - h, gram)[0]) / 2e-6 for h in steps]
     np.testing.assert_allclose(gradient, slopes, rtol=1e-5)
+
+
+@pytest.mark.parametrize("basis", [rp.Windows(32), rp.Windows(5), rp.Ranges()])
+def test_p_identity_strategies_are_not_below_their_bound(basis):
+    """Digits cancel in large sums: errors came out negative, and the smallest was taken."""
+    gram = query_matrix(basis, rp.Attribute("a", rp.Integers(1, 64))).operator.gram
+    least = np.sum(np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0))) ** 2 / 64
+    assert least * (1 - 1e-6) <= np.sum(gram * p_identity(64, gram).covariance(1)) < 4 * least
 
 
 def test_ratio_of_losses_is_found_where_floats_end():
