@@ -13,8 +13,10 @@ from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import capitalised, describe_count, joined, rounded
 from rpexplore.errors import PlanError
 from rpexplore.planning.baselines.baselines import Baseline, LogVariances, UnsuitableError, power_of
-from rpexplore.planning.baselines.products import SingularValues
+from rpexplore.planning.baselines.gaussian_bound import gaussian_bound
+from rpexplore.planning.baselines.products import BOUND_TOLERANCE, SingularValues
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES
+from rpexplore.planning.losses.losses import p_norm
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import record_cost
@@ -166,8 +168,25 @@ class Comparison:
             return math.nan
         if plan.workload.is_marginals:
             return min(plan.certificate.lower_bound / plan.loss_value, 1.0)
-        bound = _at_budget(_BOUND, plan)
-        return min(bound.times_budget, 1.0)
+        of_tables = _at_budget(_BOUND, plan).times_budget
+        return min(max(of_tables, self._share_of_all or 0.0), 1.0)
+
+    @cached_property
+    def _share_of_all(self) -> float | None:
+        """The same by the bound for all tables together; None where it would take long."""
+        plan, certificate = self.plan, self.plan.certificate
+        weights = plan.loss.table_weights(plan.workload)
+        power = power_of(plan.loss)
+        if np.isinf(power):
+            # A largest variance is at least any mean of the tables' mean variances.
+            slopes = certificate.shadow_prices
+        else:  # of the norm: Σ slope · weighted variance is at most the norm, for any variances
+            weighted = weights * plan.mean_variances
+            slopes = (weighted / p_norm(weighted, power)) ** (power - 1)
+        bound = gaussian_bound(plan.workload, plan.closure, weights * slopes)
+        if bound is None:
+            return None
+        return bound / record_cost(plan.budget) / plan.loss_value
 
     @property
     def bound_sentence(self) -> str:
@@ -178,7 +197,7 @@ class Comparison:
         if share > 1 / _SAME:
             return "No Gaussian mechanism, whatever it measures, does better by more than 0.5 %."
         less = f"{rounded(100 * (1 - share), 2, 'up')} %"
-        if len(self.plan.workload) == 1:
+        if len(self.plan.workload) == 1 or self.plan.workload.is_marginals or self._share_of_all:
             return (
                 f"No Gaussian mechanism, whatever it measures, could save more than {less} of the "
                 "privacy cost."
@@ -259,11 +278,19 @@ def compare(plan: Plan | PartPlan, *, on_progress: Progress = no_progress) -> Co
 
 
 def _at_budget(baseline: Baseline, plan: TablePlan, *, at_one: bool = False) -> BaselineError:
-    """A baseline at the plan's budget; or, with Laplace noise, at ε = 1."""
+    """A baseline at the plan's budget; or, with Laplace noise, at ε = 1.
+
+    None is stated outside its bounds, whatever went wrong in computing it: no mechanism has a table
+    more accurate than the singular values allow, Laplace noise least of all.
+    """
     try:
         found = baseline.variances(plan.workload, plan.closure, plan.loss)
     except UnsuitableError as error:
         return BaselineError(baseline, None, math.nan, str(error))
+    least = _BOUND.variances(plan.workload, plan.closure, plan.loss).mean - BOUND_TOLERANCE
+    # NaN is not within bounds either.
+    if not (np.all(found.mean >= least) and np.all(found.largest >= least)):
+        return BaselineError(baseline, None, math.nan, "only where its errors can be computed.")
     # Laplace noise of scale 1 has the variance 2.
     shift = math.log(2) if at_one else -math.log(record_cost(plan.budget))
     variances = LogVariances(found.mean + shift, found.largest + shift)

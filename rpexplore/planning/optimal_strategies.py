@@ -320,13 +320,17 @@ def _rounded(search: StrategySearch) -> dict[int, Strategy]:
             # and decimals there can be. Most often R is (−1, 1).
             has_amounts = attribute in search.workload.domain.amounts
             own_bits = min(bits, _BITS_OF_AMOUNTS) if has_amounts else bits
-            matrix = integer_matrix(
-                solution,
-                own_bits,
-                problem.gram,
-                problem.worth,
-                uniform_reference=search.keep_references,
-            )
+            matrix = np.empty((0, 1), dtype=np.int64)
+            if len(problem.gram) > 1:
+                matrix = integer_matrix(
+                    solution,
+                    own_bits,
+                    problem.gram,
+                    problem.worth,
+                    uniform_reference=search.keep_references,
+                )
+            if attribute in search.distinct:
+                matrix = search.distinct[attribute].integers(matrix)
             own_bits = math.ceil(own_bits)
             if has_amounts and (common := int(np.gcd.reduce(matrix, axis=None))) > 1:
                 # Of another scale R is worth the same, and its noise is of that scale.

@@ -49,6 +49,7 @@ LIMIT_TOLERANCE = 1e-4
 _MOST_NAMED = 3
 _NO_PRICE = 1e-9  # relative to the largest: rounding
 _SEARCH = 0.8  # share of the time that the search for strategies takes, where there is one
+_NEEDLESS_SHARE = 1e-9  # of the privacy cost, for all residuals that no table depends on
 _LEAST_WEIGHT = 1e-9  # relative to the largest, of a table in the search for strategies
 
 
@@ -112,20 +113,36 @@ def solve(problem: Problem) -> tuple[Closure, Solution]:
     solver = LOSSES[type(problem.loss)]
     with one_thread():
         if problem.closure.classes is None:
-            return problem.closure, solver(problem)
+            return problem.closure, _with_needless(problem, solver(problem))
         if isinstance(problem.loss, CustomLoss):
             raise PlanError(
                 "Tables with an attribute at several levels are not planned for a loss of one's "
                 "own; take another objective, or one level of each attribute."
             )
-        if not isinstance(problem.loss, SumOfVariances | PNorm):
-            return _with_kinds_of_records(problem)
-        return with_best_prices(
-            problem.closure,
-            problem.privacy_cost,
-            lambda closure: solver(replace(problem, closure=closure)),
-            problem.tolerance,
-        )
+        if isinstance(problem.loss, SumOfVariances | PNorm):
+            closure, solution = with_best_prices(
+                problem.closure,
+                problem.privacy_cost,
+                lambda closure: solver(replace(problem, closure=closure)),
+                problem.tolerance,
+            )
+        else:
+            closure, solution = _with_kinds_of_records(problem)
+        return closure, _with_needless(replace(problem, closure=closure), solution)
+
+
+def _with_needless(problem: Problem, solution: Solution) -> Solution:
+    """The solution with no more noise than this on residuals that no table depends on.
+
+    They have next to no part in the loss: a solver may leave them any noise, and what little of it
+    tables are taken to have would be stated. The plan's rounding makes up for their privacy cost.
+    """
+    needless = problem.closure.needless(problem.workload)
+    if not np.any(needless):
+        return solution
+    share = _NEEDLESS_SHARE * problem.privacy_cost / np.count_nonzero(needless)
+    most = np.where(needless, problem.closure.privacy_cost_factor / share, np.inf)
+    return replace(solution, sigma_squared=np.minimum(solution.sigma_squared, most))
 
 
 # ---- with strategies

@@ -14,10 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from rpexplore.common.files import home_folder, write_whole
+from rpexplore.common.numbers import distinct_rows
 from rpexplore.common.processes import Share, no_share
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.strategy import measured_attributes
+from rpexplore.planning.mechanism.strategy import LEAST_MOMENT, measured_attributes
 from rpexplore.planning.solvers.strategy_matrix import StrategySolution, best_matrix, best_reference
+from rpexplore.workload.bases.base import Matrix
 from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
 
@@ -30,6 +32,10 @@ from rpexplore.workload.workload import Workload
 _LEAST_SHARE = 1e-12  # of a table in the weights that are looked for
 _ROUNDING = 1e-12  # of `StrategySearch.value`, relative
 _ALIKE = 1e-6  # attributes whose problems agree so far (relative) are solved once
+# What queries that do not tell the total of an attribute are taken to ask of it (mean square of a
+# query, relative), so that a search for z does not end where noise on the total has no limit.
+_ASKED_OF_TOTAL = 1e-6
+_NO_TOTAL = 1e-9  # relative: a smaller zᵀGz is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +65,53 @@ class Problem:
         return root + total, 1.0, 2 * slopes @ products
 
 
+@dataclass(frozen=True, eq=False)
+class DistinctValues:
+    """The values of an attribute that some query tells apart: columns that are equal are one.
+
+    kinds  int64[n]: the column that each value has, by order of the first ones
+    first  int64[m]: the first value of each
+    """
+
+    kinds: np.ndarray
+    first: np.ndarray
+
+    @classmethod
+    def of(cls, matrices: Sequence[np.ndarray]) -> "DistinctValues":
+        """Of the matrices of all bases, float64[·, n] each."""
+        first, kinds = distinct_rows([*np.vstack(matrices)])
+        return cls(kinds, first)
+
+    def integers(self, matrix: np.ndarray) -> np.ndarray:
+        """The integer matrix R of all n values, from that of the m distinct ones.
+
+        Below it the difference of each value from the last one of its column, once: next to nothing
+        beside what R costs, and it makes R invertible. No query depends on it.
+        """
+        order = np.argsort(self.kinds, kind="stable")
+        alike = np.flatnonzero(np.diff(self.kinds[order]) == 0)
+        differences = np.zeros((len(alike), len(self.kinds)), dtype=np.int64)
+        differences[np.arange(len(alike)), order[alike]] = 1
+        differences[np.arange(len(alike)), order[alike + 1]] = -1
+        return np.vstack([matrix[:, self.kinds], differences])
+
+
+def _without_total(grams: Sequence[np.ndarray]) -> np.ndarray | None:
+    """A z of sum 1 of which no query asks: float64[n], the shortest; None if there is none."""
+    gram = np.sum(grams, axis=0)
+    squares, vectors = np.linalg.eigh(gram)
+    unasked = vectors[:, squares <= _NO_TOTAL * squares[-1]]
+    z = unasked @ np.sum(unasked, axis=0)  # the ones, as far as no query asks of them
+    total = float(np.sum(z))
+    return z / total if total > len(z) * _NO_TOTAL else None
+
+
 @dataclass(eq=False)
 class StrategySearch:
     """What is measured of each attribute, and what follows from it.
 
-    Bases are known by their index in `workload.attribute_bases`.
+    Bases are known by their index in `workload.attribute_bases`. Values that no query tells apart
+    are one value here (docs/mathematics.md §5.7).
 
     table_weights    float64[n_tables]: on the mean variance of each table's cells, by row_weights
     keep_references  improve only the matrices, not the reference distributions
@@ -89,8 +137,16 @@ class StrategySearch:
                 self.bases_of[attribute].append(index)
             if attribute in self.bases_of or not basis.is_identity:
                 self.queries[index] = query_matrix(basis, workload.domain.attributes[attribute])
+        self.distinct = self._distinct_values()
         self.grams = {
             basis: queries.operator.gram / queries.n_rows for basis, queries in self.queries.items()
+        }
+        # Of attributes whose total no query tells: a reference distribution of which none asks.
+        self.unasked_totals = {
+            attribute: z
+            for attribute, bases in self.bases_of.items()
+            if not any(basis.determines_values for basis in workload.bases[attribute])
+            and (z := _without_total([self.grams[basis] for basis in bases])) is not None
         }
         costs = (closure.sizes - 1) / closure.sizes
         costs[self.attributes] = 1.0  # β of a `StrategySolution`
@@ -117,6 +173,25 @@ class StrategySearch:
             beside = np.concatenate([self.columns[self.outside[basis]] for basis in bases])
             inside = np.flatnonzero(np.any(closure.members == attribute, axis=1))
             self._residuals[attribute] = inside, np.unique(beside)
+
+    def _distinct_values(self) -> dict[int, DistinctValues]:
+        """Those of attributes of which some columns are equal in all their own matrices.
+
+        The queries become those of the distinct values.
+        """
+        found: dict[int, DistinctValues] = {}
+        for attribute, bases in self.bases_of.items():
+            if any(basis.determines_values for basis in self.workload.bases[attribute]):
+                continue
+            size = int(self.closure.sizes[attribute])
+            matrices = [self.queries[basis].of(np.eye(size), 0) for basis in bases]
+            values = DistinctValues.of(matrices)
+            if len(values.first) < len(values.kinds):
+                found[attribute] = values
+                for basis, matrix in zip(bases, matrices, strict=True):
+                    operator = Matrix(matrix[:, values.first])
+                    self.queries[basis] = replace(self.queries[basis], operator=operator)
+        return found
 
     def _columns_by_basis(self) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
         """Basis -> where in `columns` its tables are: with its attribute, and without it."""
@@ -147,7 +222,12 @@ class StrategySearch:
             on_part = self._part(on_share, done, done + 1)
             gram = np.sum([self.grams[basis] for basis in self.bases_of[attribute]], axis=0)
             reference = references.get(attribute)
-            if reference is not None:
+            if reference is not None and attribute in self.distinct:
+                reference = np.bincount(self.distinct[attribute].kinds, reference)
+            if len(gram) == 1:  # all values are one: the total says everything
+                one = np.ones(1)
+                solution = StrategySolution(np.empty((0, 1)), one, one, 0.0, 0.0)
+            elif reference is not None:
                 solution = best_matrix(gram, reference, on_share=on_part)
             elif (key := gram.tobytes()) in uniform:
                 solution = uniform[key]
@@ -187,12 +267,16 @@ class StrategySearch:
             self.measuring[attribute], self.covariances[attribute] = solution, covariance
             for basis in self.bases_of[attribute]:
                 gram = self.grams[basis]
-                self.spread[basis] = float(np.sum(gram * covariance))
-                self.total[basis] = float(solution.reference @ gram @ solution.reference)
+                spread = float(np.sum(gram * covariance))
+                total = float(solution.reference @ gram @ solution.reference)
+                self.spread[basis] = max(spread, LEAST_MOMENT * total)
+                self.total[basis] = max(total, LEAST_MOMENT * spread)
         self._known_terms = None
 
     def _improved(self, attribute: int, on_share: Share) -> StrategySolution:
         problem, present = self.problem(attribute), self.measuring[attribute]
+        if len(problem.gram) == 1:
+            return present
         # By now the bases have other weights than when it was solved.
         covariance = self.covariances[attribute]
         start = replace(present, root=float(np.sqrt(np.sum(problem.gram * covariance))))
@@ -201,9 +285,14 @@ class StrategySearch:
             return best_matrix(
                 problem.gram, start.reference, value_weights=weights, on_share=on_share
             )
-        return best_reference(
+        solution = best_reference(
             problem.gram, problem.grams, problem.total, start=start, on_share=on_share
         )
+        if attribute not in self.unasked_totals:
+            return solution
+        # Where no query needs the total, the search meets a kink: what is best there is known.
+        without = best_matrix(problem.gram, self.unasked_totals[attribute])
+        return min((solution, without), key=lambda one: problem.worth(one.root, one.reference)[0])
 
     def _signatures(self) -> dict[int, tuple]:
         """Attribute index -> what is equal for attributes with the same bases and weight.
@@ -245,7 +334,7 @@ class StrategySearch:
     def problem(self, attribute: int) -> Problem:
         terms, weights = self._terms()
         roots = np.sqrt(self.costs * weights)
-        n, count = int(self.closure.sizes[attribute]), len(self.closure)
+        n, count = len(self.measuring[attribute].reference), len(self.closure)
         gram, slopes = np.zeros((n, n)), []
         for basis in self.bases_of[attribute]:
             with_it, without = self.inside[basis], self.outside[basis]
@@ -259,6 +348,8 @@ class StrategySearch:
         rest = np.maximum(weights[held] - slopes[held] @ self.total[self.bases_of[attribute]], 0.0)
         gram = gram * float(np.sum(roots[self._residuals[attribute][0]]))
         grams = [self.grams[basis] for basis in self.bases_of[attribute]]
+        if attribute in self.unasked_totals:
+            grams = [one + _ASKED_OF_TOTAL * np.trace(one) / n for one in grams]
         return Problem(gram, grams, self.costs[held], rest, slopes[held])
 
     # ---- all of them together
@@ -293,7 +384,11 @@ class StrategySearch:
         for attribute in self.attributes:
             z = self.measuring[attribute].reference
             for basis in self.bases_of[attribute]:
-                self.spread[basis] = best_matrix(self.grams[basis], z).lower_bound ** 2
+                # Without the least that moments are taken to be: a bound has to hold.
+                gram = self.grams[basis]
+                self.total[basis] = float(z @ gram @ z)
+                bound = best_matrix(gram, z).lower_bound if len(gram) > 1 else 0.0
+                self.spread[basis] = bound**2
         self._known_terms = None
         return self.value()
 

@@ -229,8 +229,8 @@ def measured_cells(closure: Closure, residuals: np.ndarray | slice = slice(None)
 
 def check_measurable(plan: TablePlan) -> None:
     """Raise `ReleaseError` if a table or a noise scale is too large to be measured."""
-    # No table is computed from more values than it has answers: every basis determines its values.
-    cells = plan.workload.cells
+    # Own matrices may have fewer answers than the values that they are computed from.
+    cells = np.maximum(plan.workload.cells, plan.workload.counted_cells)
     largest = int(np.argmax(cells))
     if cells[largest] > MAX_TABLE_CELLS:
         raise ReleaseError(

@@ -450,6 +450,7 @@ def _write_estimates(estimates: Estimates, folder: Path) -> None:
                 "attribute": names[attribute],
                 "bits": strategy.bits,
                 "matrix": strategy.integers.tolist(),
+                **({"leaves_values_open": True} if attribute in estimates.open_attributes else {}),
             }
             for attribute, strategy in sorted(estimates.strategies.items())
         ],
@@ -488,4 +489,9 @@ def _read_estimates(folder: Path, sources: tuple[MeasurementSource, ...]) -> Est
             for strategy in content["strategies"]
         },
         sources,
+        open_attributes=tuple(
+            domain.position(strategy["attribute"])
+            for strategy in content["strategies"]
+            if strategy.get("leaves_values_open", False)
+        ),
     )

@@ -60,6 +60,7 @@ def combined_tables(parts: Sequence[Estimates], noisy: Sequence[NoisyMarginal]) 
         {subset: 1 / precision for subset, precision in precisions.items()},
         strategies,
         tuple(source for part in estimates for source in part.sources),
+        open_attributes=tuple(sorted({i for part in estimates for i in part.open_attributes})),
     )
 
 

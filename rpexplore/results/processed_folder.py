@@ -65,7 +65,7 @@ from rpexplore.results.processed_tables import (
     write_tables,
 )
 from rpexplore.results.publication import SmoothingGain
-from rpexplore.results.unbiased import Estimates, positions_of_counts
+from rpexplore.results.unbiased import Estimates, positions_of_counts, refuse_open_values
 from rpexplore.workload.table_text import QueryMatrix
 
 _BYTES_PER_CELL = 330  # about, as CSV and Parquet together
@@ -120,6 +120,7 @@ def postprocess(
     projection, smooth_tables = None, None
     on_searched = part_of_progress(on_progress, 0.0, _SEARCHED)
     if method == "nonnegative":
+        refuse_open_values(estimates.domain, estimates.open_attributes)
         projection = nearest_nonnegative(
             estimates.contributions,
             estimates.domain.sizes,

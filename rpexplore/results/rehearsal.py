@@ -36,6 +36,7 @@ from rpexplore.releases.adaptive_rounds import (
 from rpexplore.releases.measurement import check_countable, exact_residual, measure_residual
 from rpexplore.releases.rehearsal import whole_counts
 from rpexplore.results.duration import search_seconds
+from rpexplore.results.unbiased import refuse_open_values
 
 # ---- How near smooth tables would come to the truth by a plan, beside nonnegative and unbiased
 # ones.
@@ -121,6 +122,7 @@ def _rehearsed(
             "Tables with levels of attributes cannot be rehearsed yet; rehearse a plan of the same "
             "tables by single values."
         )
+    refuse_open_values(plan.workload.domain, plan.workload.open_attributes)
     cells = float(np.sum(plan.workload.counted_cells))
     if expected.total > MOST_RECORDS or cells > MOST_CELLS:
         raise ReleaseError(

@@ -54,6 +54,17 @@ if TYPE_CHECKING:
 # (docs/mathematics.md §9), and several give it when they are combined (§10 there).
 
 
+def refuse_open_values(domain: Domain, open_attributes: Sequence[int]) -> None:
+    """Raise `ReleaseError` if tables leave open how many have each value of an attribute."""
+    if open_attributes:
+        name = domain.names[open_attributes[0]]
+        raise ReleaseError(
+            "Nonnegative and smooth tables are made of the counts of single values, and the own "
+            f"matrices of attribute {name!r} leave these open; use the unbiased tables, or plan "
+            f"with a level of {name!r} whose groups are what is wanted."
+        )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimates(PartReader):
     """What is known of every residual within some tables, with its accuracy. Noisy figures only.
@@ -65,6 +76,9 @@ class Estimates(PartReader):
     strategies     of attributes that are not measured by single values, by their index
     sources        what it was computed from
     is_adaptive    whether it was measured in adaptive rounds: selected by what had been measured
+    open_attributes
+                   indices of those whose values the own matrices of tables leave open: counts of
+                   single values have errors beyond any use
 
     Raises `ReleaseError` if a residual of a table is missing, has no positive variance or not the
     domain's shape, or if nothing was measured at all.
@@ -79,6 +93,7 @@ class Estimates(PartReader):
     strategies: Mapping[int, Strategy]
     sources: tuple[MeasurementSource, ...]
     is_adaptive: bool = False
+    open_attributes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         tables = tuple(sorted(set(self.tables), key=lambda table: (len(table), table)))
@@ -175,6 +190,7 @@ class Estimates(PartReader):
             },
             {index: own for index, own in closure.strategies.items() if index not in amounts},
             (source,),
+            open_attributes=plan.workload.open_attributes,
         )
 
     @classmethod

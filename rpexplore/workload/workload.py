@@ -23,6 +23,7 @@ from rpexplore.workload.attribute_sets import (
     stacked,
 )
 from rpexplore.workload.bases import Basis, to_json
+from rpexplore.workload.bases.base import leave_values_open
 from rpexplore.workload.bases.sums import default_basis
 from rpexplore.workload.targets import Target
 
@@ -633,6 +634,15 @@ class Workload:
     def used(self) -> tuple[int, ...]:
         """The indices of the attributes that some table has, ascending."""
         return tuple(np.setdiff1d(self.members, [-1]).tolist())
+
+    @cached_property
+    def open_attributes(self) -> tuple[int, ...]:
+        """The indices of attributes whose own matrices leave open how many have each value."""
+        return tuple(
+            index
+            for index, bases in enumerate(self.bases)
+            if bases and leave_values_open(bases, self.domain.attributes[index])
+        )
 
     def has_tables_of(self, workload: "Workload") -> bool:
         """Whether both have the same tables, of the same sizes and bases, in the same rows."""

@@ -9,12 +9,14 @@ import rpexplore as rp
 from rpexplore.planning import optimal_strategies, strategies
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.optimal_strategies import strategy_bound, with_best_strategies
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.solvers.strategy_matrix import best_matrix
 from rpexplore.planning.strategies import StrategyCache, StrategySearch
 from rpexplore.workload.table_text import query_matrix as rp_questions
 from tests.support.explicit_optimum import dense_queries, lower_bound
+from tests.support.generalised import measured_matrix, table_matrix
 
 SUM, LARGEST = rp.SumOfVariances("cells"), rp.MaxVariance()
 
@@ -250,3 +252,76 @@ def test_questions_of_very_different_size_are_planned_right_or_refused():
     else:
         outcome = str(rp.verify(plan))
     assert "Scale them alike" in outcome or "FAIL" not in outcome
+
+
+def matrix_of_low_rank(rng, n):
+    """Groups, overlapping groups, products of low rank, the total beside a weight for each value:
+    whatever does not determine the count of every value."""
+    while True:
+        rank, kind = int(rng.integers(1, n)), int(rng.integers(5))
+        if kind == 0:
+            rows = np.equal.outer(np.arange(rank), rng.integers(0, rank, n))
+        elif kind == 1:
+            rows = rng.integers(0, 2, (rank, n))
+        elif kind == 2:
+            rows = rng.integers(-1, 2, (rank + 1, rank)) @ rng.integers(-1, 3, (rank, n))
+        elif kind == 3:
+            rows = rng.normal(size=(rank + 2, rank)) @ rng.normal(size=(rank, n))
+        else:
+            rows = np.vstack([np.ones(n), rng.integers(0, 3, n)])[: int(rng.integers(1, 3))]
+        rows = np.array(rows, dtype=float)
+        rows = rows[rows.any(axis=1)]
+        if len(rows) and np.linalg.matrix_rank(rows) < n:
+            return rp.CustomBasis(rows.tolist())
+
+
+def tables_of_low_rank(seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 4))
+    sizes = {f"a{i}": int(rng.integers(3, {1: 10, 2: 6, 3: 5}[d])) for i in range(d)}
+    make = rp.Workload.all_up_to if rng.integers(2) else rp.Workload.all_of_order
+    asked = make(rp.Domain.from_sizes(sizes), int(rng.integers(1, d + 1)))
+    own = [name for i, name in enumerate(sizes) if i == 0 or rng.integers(3)]
+    return asked.with_bases({name: matrix_of_low_rank(rng, sizes[name]) for name in own})
+
+
+def test_own_matrices_of_any_rank_are_planned_close_to_the_exact_optimum():
+    ratios = []
+    for seed in range(20):
+        asked = tables_of_low_rank(seed)
+        plan = plan_tables(asked, loss=SUM, budget=rp.Budget(privacy_cost=1))
+        queries, tables = dense_queries(asked)
+        weights = SUM.table_weights(asked)[tables] / asked.cells[tables]
+        # From the distinct columns alone: cells that no query tells apart cost what one costs.
+        distinct = np.unique(queries, axis=1)
+        exact = lower_bound((distinct * weights[:, None]).T @ distinct, 1e-4)
+        ratios.append(plan.loss_value / exact)
+        assert plan.certificate.gap < 1e-6
+    assert min(ratios) >= 1 - 1e-6
+    assert np.median(ratios) <= 1.001
+    assert sorted(ratios)[-2] <= 1.002
+    # One of them has three tables that each ask a single sum of two attributes.
+    assert max(ratios) <= 1.08
+
+
+@pytest.mark.parametrize("loss", [SUM, LARGEST, rp.PNorm(3)], ids=["sum", "largest", "norm"])
+@pytest.mark.parametrize("seed", [3, 8, 10, 15, 19])
+def test_variances_of_own_matrices_of_any_rank_are_those_of_dense_matrices(seed, loss):
+    """Where a table asks nothing of the total, or nothing but it, noise has no limit by the loss:
+    a largest variance would let it fill whatever room a table has."""
+    asked = tables_of_low_rank(seed)
+    plan = plan_tables(asked, loss=loss, budget=rp.Budget(privacy_cost=1))
+    scales, rows, noise = plan.sigma_squared.floats, [], []
+    for residual, scale in enumerate(scales.tolist()):
+        matrix, covariance = measured_matrix(plan.closure, plan.closure.attributes(residual))
+        rows.append(np.linalg.solve(np.linalg.cholesky(covariance), matrix))
+        noise += [scale] * len(matrix)
+    measured = np.vstack(rows)
+    cells = CellVariances(asked, plan.closure)
+    for position in range(len(asked)):
+        queries = table_matrix(asked, position)
+        decoding = np.linalg.lstsq(measured.T, queries.T)[0].T
+        np.testing.assert_allclose(decoding @ measured, queries, atol=1e-8)  # unbiased
+        decoding[np.abs(decoding) < 1e-11] = 0  # rounding, times noise without limit
+        stated = cells.variances_of(position, scales)
+        np.testing.assert_allclose(stated.ravel(), decoding**2 @ np.array(noise), rtol=1e-7)

@@ -500,3 +500,20 @@ def test_the_verb_refuses(pure, tmp_path, options, message):
     assert result.exit_code == 2
     assert message in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_estimates_by_single_values_are_refused_where_own_matrices_leave_them_open(tmp_path):
+    """Once combined and written, as well; unbiased tables and whole numbers are there."""
+    groups = CustomBasis(((1, 1, 1, 0, 0, 0), (0, 0, 0, 1, 1, 1)))
+    workload = rp.Workload.of(DOMAIN, [["age"], ["age", "sex"]]).with_bases({"age": groups})
+    released = made(tmp_path, workload, "1/2")
+    answers = Estimates.of(released)
+    write_combined(combine(released, made(tmp_path, workload, "1/3")), tmp_path / "combined")
+    for source in (released, answers, rp.load_results(tmp_path / "combined")):
+        for method in ("nonnegative", "smooth"):
+            with pytest.raises(ReleaseError, match="own matrices of attribute 'age' leave these"):
+                postprocess(source, tmp_path / "processed", method=method)
+    postprocess(released, tmp_path / "processed", rounded=True)
+    table = frame_of(released.cells(0))
+    assert len(table) == 2
+    assert abs(table["value"].sum() - 60) < 6 * table["standard_error"].sum()

@@ -54,7 +54,7 @@ def test_bases_on_offer_can_be_chosen_and_no_others_are_refused(kind, attribute)
         ("prefix", 1, "at least 2 values"),
         ("hierarchy", 2, "at least 3 values"),
         ("windows", 2, "at least 3 values"),
-        ("ranges", 4001, "at most 4,000 values"),
+        ("ranges", 4097, "at most 4,096 values"),
         ("custom", 1001, "at most 1,000 values"),
         ("identity", 10**6, ""),
         ("hierarchy", 3, ""),

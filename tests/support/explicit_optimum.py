@@ -41,14 +41,20 @@ def dense_queries(workload: rp.Workload) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(rows), np.concatenate(tables)
 
 
+_MOST_ROUNDS = 20_000  # any weights give a bound
+
+
 def lower_bound(gram: np.ndarray, tolerance: float = 1e-5) -> float:
     """No Gaussian mechanism of privacy cost 1 has a smaller tr(V · covariance), V the gram."""
     weights = np.full(len(gram), 1 / len(gram))
-    while True:
+    for _ in range(_MOST_ROUNDS):
         root = np.sqrt(weights)
         squares, vectors = np.linalg.eigh(root[:, None] * gram * root)
         roots = np.sqrt(np.maximum(squares, 0))
         diagonal = vectors**2 @ roots / np.sum(roots)
         if np.max(diagonal / weights) <= 1 + tolerance:
-            return float(np.sum(roots) ** 2)
-        weights = diagonal / np.sum(diagonal)
+            break
+        # Cells of no weight in the end: not so little that nothing can be computed with it.
+        weights = np.maximum(diagonal / np.sum(diagonal), 1e-9)
+        weights = weights / np.sum(weights)
+    return float(np.sum(roots) ** 2)

@@ -90,16 +90,17 @@ class Baseline(ABC):
         """
 
 
-def shares_for(loss: Loss, weights: np.ndarray, logs: np.ndarray) -> np.ndarray:
+def shares_for(loss: Loss, weights: np.ndarray, logs: np.ndarray, exponent: int = 1) -> np.ndarray:
     """Shares of the budget for parts whose variances are `exp(logs)` at all of it, by their loss.
 
-    weights: of the parts, float64[n]; those of 0 get next to nothing
+    weights: of the parts, float64[n]; those of 0 get next to nothing. exponent: of the share by
+    which variances are divided: 1 for shares of a privacy cost, 2 for those of ε with Laplace noise
     """
     with np.errstate(divide="ignore"):
         log_weighted = np.log(np.maximum(weights, np.max(weights) * 1e-12)) + logs
-    # Σ (w v / c)^p is smallest at c ∝ (w v)^(p/(p + 1)).
+    # Σ (w v / c^k)^p is smallest at c ∝ (w v)^(p/(kp + 1)).
     power = power_of(loss)
-    log_shares = log_weighted * (1.0 if np.isinf(power) else power / (power + 1))
+    log_shares = log_weighted / (exponent if np.isinf(power) else exponent + 1 / power)
     shares = np.exp(log_shares - np.max(log_shares))
     return shares / np.sum(shares)
 
@@ -168,6 +169,19 @@ class OneByOne(Baseline):
         alone = LogVariances(*logs)
         shares = shares_for(loss, loss.table_weights(workload), alone.of_loss(loss))
         return LogVariances(alone.mean - np.log(shares), alone.largest - np.log(shares))
+
+
+@dataclass(frozen=True)
+class OneByOneLaplace(Baseline):
+    """Every table of single values with Laplace noise of its own, by the best shares of ε."""
+
+    def variances(self, workload: Workload, closure: Closure, loss: Loss) -> LogVariances:
+        """As if the noise's variance were 1 at ε = 1."""
+        if not workload.is_marginals:
+            raise UnsuitableError("only for tables of single values.")
+        alone = np.zeros(len(workload))
+        logs = -2 * np.log(shares_for(loss, loss.table_weights(workload), alone, exponent=2))
+        return LogVariances(logs, logs)
 
 
 def _sensitivity(queries: Operator, norm: int) -> float:

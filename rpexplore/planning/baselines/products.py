@@ -363,8 +363,10 @@ class _Search:
 # the best is taken, the same in every run; of many values the first.
 
 
+BOUND_TOLERANCE = 1e-6  # relative, by which rounding may put an error below its bound
 _IRRATIONAL = tuple(np.sqrt((2.0, 3.0, 5.0)))
 _MOST_STEPS = 200
+_LARGEST_SUM = 1e4  # number in Θ: beyond, digits cancel until errors come out negative
 _FEW_VALUES = 128  # for which all starts are tried
 _MOST_VALUES = 256
 
@@ -376,21 +378,26 @@ def p_identity(size: int, gram: np.ndarray) -> AttributeStrategy:
     if size > _MOST_VALUES:
         raise UnsuitableError(f"only for attributes of at most {_MOST_VALUES} values.")
     n_rows = max(size // 16, 1)
-    best = None
+    # No strategy is below it: columns whose absolute numbers add up to 1 have a norm of at most 1.
+    least = np.sum(np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0.0))) ** 2 / size
+    best, smallest = None, np.inf
     for irrational in _IRRATIONAL[: None if size <= _FEW_VALUES else 1]:
         # Spread evenly over 0 to 1, and without a pattern that the search could keep.
         given = (np.arange(1, n_rows * size + 1) * irrational) % 1.0
         found = minimize(
             _error, given, args=(gram,), jac=True, method="L-BFGS-B",
-            bounds=[(0.0, None)] * given.size, options={"maxiter": _MOST_STEPS},
+            bounds=[(0.0, _LARGEST_SUM)] * given.size, options={"maxiter": _MOST_STEPS},
         )  # fmt: skip
-        if best is None or found.fun < best.fun:
-            best = found
-    assert best is not None
-    sums, scale = best.x.reshape(n_rows, size), 1 + np.sum(best.x.reshape(n_rows, size), axis=0)
-    inner = np.linalg.inv(np.eye(n_rows) + sums @ sums.T)
-    inverse = (np.eye(size) - sums.T @ inner @ sums) * np.outer(scale, scale)
-    return AttributeStrategy(inverse, (1.0, float("nan")))
+        sums = found.x.reshape(n_rows, size)
+        scale = 1 + np.sum(sums, axis=0)
+        inner = np.linalg.inv(np.eye(n_rows) + sums @ sums.T)
+        inverse = (np.eye(size) - sums.T @ inner @ sums) * np.outer(scale, scale)
+        error = float(np.sum(gram * inverse))
+        if least * (1 - BOUND_TOLERANCE) <= error < smallest:
+            best, smallest = inverse, error
+    if best is None:
+        raise UnsuitableError("only where its errors can be computed.")
+    return AttributeStrategy(best, (1.0, float("nan")))
 
 
 def _error(theta: np.ndarray, gram: np.ndarray) -> tuple[float, np.ndarray]:

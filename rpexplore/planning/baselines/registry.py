@@ -1,6 +1,7 @@
 """The baselines that there are."""
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from rpexplore.planning.baselines.baselines import (
     Baseline,
     LogVariances,
     OneByOne,
+    OneByOneLaplace,
     SameNoise,
     UnsuitableError,
     power_of,
@@ -24,6 +26,9 @@ from rpexplore.workload.workload import Workload
 
 MOST_ATTRIBUTES = 15  # of which all marginals are weighed
 _MOST_ROUNDS, _GAP, _MOST_GAP = 1000, 1e-3, 2e-2
+_ROUNDS_OF_LAPLACE = 300
+_FEW = 4  # attributes of which all choices are started from
+_MOST_TABLES = 5_000
 _CANDIDATES = 60  # marginals that may be merged, in pairs
 _AT_ONCE = 1 << 22  # numbers worked on together
 _MOST_COMPARED = 2 * 10**10  # attributes of pairs of tables; some seconds
@@ -51,7 +56,13 @@ class BestMarginals(Baseline):
     A marginal B measured with precision θ_B measures residual S ⊆ B with θ_B / ∏_{i∈B∖S} n_i. The
     loss is convex in θ; at a cost of Σ θ = 1 it is found as precisions of areas are
     (docs/mathematics.md §15.4).
+
+    norm  2 for Gaussian noise; 1 for Laplace noise, as if its variance were 1 at ε = 1. A marginal
+          of scale φ then has precision φ² at a cost of Σ φ = 1, which is not convex: what the same
+          steps find is the best of those seen, with no proof
     """
+
+    norm: int = 2
 
     def variances(self, workload: Workload, closure: Closure, loss: Loss) -> LogVariances:
         _refuse_other_bases(workload)
@@ -67,7 +78,10 @@ class BestMarginals(Baseline):
         prices = np.ones(len(workload))
         exponent = 0.5 if np.isinf(power) else 1 / (1 + power)
         logs, gap = np.zeros(len(workload)), np.inf
-        for _ in range(_MOST_ROUNDS):
+        if self.norm == 1:
+            precisions = precisions**2
+        least = np.inf
+        for _ in range(_MOST_ROUNDS if self.norm == 2 else _ROUNDS_OF_LAPLACE):
             # Σ_{B⊇S} of_marginals[B] / ∏_{i∈B∖S} n_i for all S, by the bits of the sets.
             sums = precisions.copy()
             for bit, size in enumerate(sizes):
@@ -75,9 +89,10 @@ class BestMarginals(Baseline):
                 pairs[:, 0] += pairs[:, 1] / size
             sigma_squared = 1 / sums[residuals]
             variances = closure.variances(sigma_squared)
-            logs = np.log(variances)
             weighted = weights * variances
             reached = p_norm(weighted, power)
+            if self.norm == 2 or reached < least:
+                logs, least = np.log(variances), reached
             if np.isinf(power):
                 prices = np.maximum(prices * weighted / np.sum(prices * weighted), 1e-12)
             else:  # the gradient of the norm
@@ -91,13 +106,74 @@ class BestMarginals(Baseline):
                 pairs = gradient.reshape(-1, 2, 1 << bit)
                 pairs[:, 1] += pairs[:, 0] / size
             value = float(np.sum(of_residuals * sigma_squared))
+            if self.norm == 1:
+                scales = np.sqrt(precisions)
+                scales = scales * np.maximum(precisions * gradient / value, 1e-300) ** exponent
+                precisions = (scales / np.sum(scales)) ** 2
+                continue
             gap = reached * np.max(gradient) / value**2 - 1
             if gap <= _GAP:
                 break
             precisions = precisions * (gradient / value) ** exponent
             precisions /= np.sum(precisions)
-        if gap > _MOST_GAP:
+        if self.norm == 2 and gap > _MOST_GAP:
             raise UnsuitableError("only where they are found in a moment, which they are not here.")
+        # With Laplace noise all of it for one marginal, that of all attributes, is an optimum of
+        # its own, which steps from all of them do not come to.
+        alone = np.sum(np.log(sizes)) - np.log(workload.counted_cells)
+        if self.norm == 1 and p_norm(weights * np.exp(alone), power) < least:
+            logs = alone
+        return LogVariances(logs, logs)
+
+
+@dataclass(frozen=True)
+class LaplaceProduct(Baseline):
+    """With Laplace noise, each attribute's values and their total, and all combinations of these.
+
+    HDMM's OPT_⊗ for marginals: of attribute i [I; ϑ1ᵀ]/(1 + ϑ), for which a cell has the variance
+    (1 + ϑ)² (1 − ϑ²/(1 + nϑ²)) and the total (1 + ϑ)² n/(1 + nϑ²). The ϑ are looked for from some
+    starts, without proof. As if the noise's variance were 1 at ε = 1.
+    """
+
+    def variances(self, workload: Workload, closure: Closure, loss: Loss) -> LogVariances:
+        from scipy.optimize import minimize  # heavy
+
+        _refuse_other_bases(workload)
+        used = np.array([index for index in workload.used if closure.sizes[index] > 1], dtype=int)
+        sizes = closure.sizes[used].astype(float)
+        has = np.any(workload.members[:, :, None] == used, axis=1)
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(loss.table_weights(workload))
+        power = power_of(loss)
+        if np.isinf(power):
+            raise UnsuitableError("only for the average error, or between it and the largest.")
+
+        def logs_of(log_theta: np.ndarray) -> np.ndarray:
+            theta = np.exp(log_theta)
+            common, beside = 2 * np.log1p(theta), 1 + sizes * theta**2
+            total = common + np.log(sizes / beside)
+            cell = common + np.log1p(-(theta**2) / beside)
+            return np.sum(np.where(has, cell, total), axis=1)
+
+        def value(log_theta: np.ndarray) -> float:
+            weighted = power * (log_weights + logs_of(log_theta))
+            highest = np.max(weighted)
+            return float(highest + np.log(np.sum(np.exp(weighted - highest)))) / power
+
+        if len(used) > MOST_ATTRIBUTES or len(workload) > _MOST_TABLES:
+            raise UnsuitableError("only where they are found in a moment, which they are not here.")
+        tried = [np.full(len(used), -np.inf)]  # no totals
+        # Not convex: it is better to have totals of some attributes only, or of all.
+        starts = [np.full(len(used), start) for start in (-1.0, 1.0)]
+        if len(used) <= _FEW:
+            starts += list(map(np.array, product((-4.0, 0.5), repeat=len(used))))
+        else:
+            starts += [np.where(np.eye(len(used))[one] > 0, 0.5, -4.0) for one in range(len(used))]
+        for start in starts if len(used) else ():
+            bounds = [(-20.0, 10.0)] * len(used)
+            found = minimize(value, start, method="L-BFGS-B", bounds=bounds)
+            tried.append(found.x)
+        logs = logs_of(min(tried, key=value))
         return LogVariances(logs, logs)
 
 
@@ -108,7 +184,12 @@ class DataCube(Baseline):
     After Ding et al. (2011), who also choose few marginals greedily. Here, for the loss: from all
     tables that are asked for, or from the largest of them, on, two are replaced by the marginal of
     the attributes of both as long as that is better.
+
+    norm  2 for Gaussian noise; 1 for Laplace noise, as if its variance were 1 at ε = 1: the number
+          of marginals counts by its square
     """
+
+    norm: int = 2
 
     def variances(self, workload: Workload, closure: Closure, loss: Loss) -> LogVariances:
         _refuse_other_bases(workload)
@@ -123,16 +204,22 @@ class DataCube(Baseline):
         weights = loss.table_weights(workload)
         found = []
         for marginals, of_table in (_largest(has), (has, np.arange(len(has)))):
-            chosen = _merged(marginals, of_table, log_sizes, weights * np.exp(-(has @ log_sizes)))
+            over_cells = weights * np.exp(-(has @ log_sizes))
+            exponent = 2 if self.norm == 1 else 1
+            chosen = _merged(marginals, of_table, log_sizes, over_cells, exponent)
             chosen = chosen[np.argsort(chosen @ log_sizes, kind="stable")]
             cells = (chosen @ log_sizes)[_first_with(has, chosen)]
-            found.append(np.log(len(chosen)) + cells - has @ log_sizes)
+            found.append(exponent * np.log(len(chosen)) + cells - has @ log_sizes)
         logs = min(found, key=lambda logs: loss.value(np.exp(logs), workload))
         return LogVariances(logs, logs)
 
 
 def _merged(
-    chosen: np.ndarray, of_table: np.ndarray, log_sizes: np.ndarray, weights: np.ndarray
+    chosen: np.ndarray,
+    of_table: np.ndarray,
+    log_sizes: np.ndarray,
+    weights: np.ndarray,
+    exponent: int,
 ) -> np.ndarray:
     """Marginals, bool[n, d], with some of them replaced by that of the attributes of both.
 
@@ -141,6 +228,7 @@ def _merged(
 
     of_table  which of them each table is computed from
     weights   of the tables, over their cells
+    exponent  of the number of marginals in their noise
     """
     factors = np.bincount(of_table, weights, len(chosen))
     while len(chosen) > 1:
@@ -153,7 +241,8 @@ def _merged(
         np.fill_diagonal(added, np.inf)
         first, second = np.unravel_index(int(np.argmin(added)), added.shape)
         total = float(np.sum(parts))
-        if (len(chosen) - 1) * (total + added[first, second]) >= len(chosen) * total:
+        fewer = (1 - 1 / len(chosen)) ** exponent
+        if fewer * (total + added[first, second]) >= total:
             break
         union = unions[first, second]
         replaced = np.all(chosen == union, axis=1)
@@ -229,6 +318,10 @@ BASELINES: tuple[Baseline, ...] = (
 # With Laplace noise, at ε = 1 and up to a factor of two.
 LAPLACE_BASELINES: tuple[Baseline, ...] = (
     SameNoise("tables", "the same noise in every table", "Dwork et al. 2006", norm=1),
+    OneByOneLaplace("one-by-one", "every table by itself", _HDMM.format("OPT_+")),
+    DataCube("data-cube", "a choice of marginals", "DataCube, Ding et al. 2011", norm=1),
+    LaplaceProduct("totals", "the best product of totals and cells", _HDMM.format("OPT_⊗")),
+    BestMarginals("marginals", "the best marginals found", _HDMM.format("OPT_M"), norm=1),
     *(
         Product(name, title, source, measure, norm=1, is_general=name == "cells")
         for name, title, source, measure in (

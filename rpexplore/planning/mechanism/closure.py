@@ -250,6 +250,25 @@ class Closure:
             return float(np.sum(self.privacy_cost_factor / sigma_squared))
         return float(np.max(self.classes @ (self.full_cost_factor / sigma_squared)))
 
+    def needless(self, workload: Workload) -> np.ndarray:
+        """Whether no table of the workload depends on a residual: bool[n_residuals].
+
+        Own matrices need not tell the total of their attribute, or anything but the total.
+        """
+        asks = np.array([[one.asks_total, one.asks_spread] for one in self.moments] or [[True] * 2])
+        if np.all(asks):
+            return np.zeros(len(self), dtype=bool)
+        asks = np.append(asks, [[True, True]], axis=0)  # for tables without the attribute
+        tables = np.repeat(np.arange(len(workload)), np.diff(self.incidence.indptr))
+        asked = np.ones(len(tables), dtype=bool)
+        for attribute in {index for index, _ in workload.attribute_bases}:
+            basis = np.max(
+                np.where(workload.members == attribute, workload.attribute_basis_index, -1), axis=1
+            )
+            inside = np.any(self.members == attribute, axis=1)[self.incidence.indices]
+            asked &= asks[basis[tables], inside.astype(int)]
+        return np.bincount(self.incidence.indices, asked, len(self)) == 0
+
     def _relative(
         self, workload: Workload, ratios: np.ndarray, first: np.ndarray
     ) -> sparse.csr_array:

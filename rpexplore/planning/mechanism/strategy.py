@@ -8,7 +8,7 @@ it is measured with is discrete (docs/mathematics.md §7.3).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -26,6 +26,9 @@ MOST_BITS = 20
 INVERSE_TOLERANCE = 1e-8
 # Of the largest number in the inverse times that in R, so that decoding keeps its digits.
 LARGEST_INVERSE = 1e7
+# What one moment of a basis, τ or η, is taken to be at least, of the other one: where queries ask
+# nothing of a residual, such as a total that none tells, noise on it would have no limit.
+LEAST_MOMENT = 1e-18
 _AT_ONCE = 1 << 22  # numbers worked on together
 
 
@@ -133,7 +136,15 @@ class Strategy:
         with one_thread():
             for start in range(0, self.size - 1, step):
                 spread += np.sum(matrix.of(self.decoding[:, start : start + step], 0) ** 2, axis=1)
-        return Moments.of(spread, matrix.of(self.reference, 0) ** 2)
+        total = matrix.of(self.reference, 0) ** 2
+        spread_sum, total_sum = float(np.sum(spread)), float(np.sum(total))
+        if total_sum < LEAST_MOMENT * spread_sum:
+            total = total + LEAST_MOMENT * spread_sum / len(total)
+            return replace(Moments.of(spread, total), asks_total=False)
+        if spread_sum < LEAST_MOMENT * total_sum:
+            spread = spread + LEAST_MOMENT * total_sum / len(spread)
+            return replace(Moments.of(spread, total), asks_spread=False)
+        return Moments.of(spread, total)
 
     @property
     def value_moments(self) -> "Moments":
@@ -149,12 +160,16 @@ class Moments:
     total       float64[n_rows]: N(r) = ν(r)²
     spread_sum  τ = Σ_r T(r)
     total_sum   η = Σ_r N(r)
+    asks_spread, asks_total
+                whether T and N are more than the `LEAST_MOMENT` that they are taken to be
     """
 
     spread: np.ndarray
     total: np.ndarray
     spread_sum: float
     total_sum: float
+    asks_spread: bool = True
+    asks_total: bool = True
 
     @cached_property
     def least_accurate_rows(self) -> np.ndarray:

@@ -20,7 +20,7 @@ from rpexplore.estimation.table_map import MeasuredResiduals
 from rpexplore.releases.manifest import file_entry
 from rpexplore.releases.table_cells import check_schema, for_csv, read_columns
 from rpexplore.results.publication import SmoothingGain
-from rpexplore.results.unbiased import Estimates
+from rpexplore.results.unbiased import Estimates, refuse_open_values
 from rpexplore.workload.table_text import QueryMatrix
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def measured_residuals(
 
     largest_order: the most attributes of one, None for all; zeros: where tables are to be 0
     """
+    refuse_open_values(estimates.domain, estimates.open_attributes)
     contributions = estimates.contributions
     if largest_order is not None:
         # By key, as what is left out need not be read.

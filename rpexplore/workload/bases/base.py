@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -128,7 +128,7 @@ class Matrix(Operator):
 
 
 # Strategies hold matrices of size × size.
-MAX_VALUES = 4_000
+MAX_VALUES = 4_096
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,7 @@ class Basis(ABC):
     is_identity: ClassVar[bool] = False
     starts_with_total: ClassVar[bool] = False  # the first of several rows sums all values
     ends_with_values: ClassVar[bool] = False  # the last rows are the single values, in order
+    determines_values: ClassVar[bool] = True  # the answers tell the count of every value
     follows_order: ClassVar[bool] = True  # rows lie in the order of the values
     counts_records: ClassVar[bool] = True  # every answer is a number of records
     sums_neighbours: ClassVar[bool] = False  # queries are sums of consecutive values
@@ -288,3 +289,19 @@ class Basis(ABC):
     def by(self, name: str) -> str:
         """The attribute and basis in a title: "age", "region (with its groups)"."""
         return name
+
+
+@lru_cache(maxsize=16)
+def leave_values_open(bases: tuple[Basis, ...], attribute: Attribute) -> bool:
+    """Whether all answers of some bases together do not tell the count of every value."""
+    if any(basis.determines_values for basis in bases):
+        return False
+    values = np.eye(attribute.size)
+    rows = np.concatenate([basis.operator(attribute).of(values, 0) for basis in bases])
+    rows = rows / np.abs(rows).max(axis=1, keepdims=True)
+    squares = np.linalg.eigvalsh(rows.T @ rows)
+    if squares[0] > 1e-8 * squares[-1]:  # surely of full rank, and quicker to find out
+        return False
+    sizes = np.linalg.svd(rows, compute_uv=False)
+    tolerance = 16 * max(rows.shape) * np.finfo(np.float64).eps
+    return bool(np.count_nonzero(sizes > sizes[0] * tolerance) < attribute.size)

@@ -4,7 +4,7 @@ import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 from zipfile import BadZipFile
@@ -13,7 +13,7 @@ import numpy as np
 
 from rpexplore.common.files import utf8_text
 from rpexplore.common.json_fields import loads, refusing
-from rpexplore.common.numbers import read_only, shown_few
+from rpexplore.common.numbers import read_only
 from rpexplore.common.text import check_names, csv_rows, csv_text, is_text
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
@@ -27,7 +27,6 @@ MAX_CUSTOM_QUERIES = 10_000
 MAX_CUSTOM_ENTRIES = 2_000_000
 # Squares of entries, and their sums, stay normal numbers.
 _LARGEST, _SMALLEST = 1e12, 1e-12
-_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,7 @@ class CustomBasis(Basis):
     parameter = "file"
     min_values = 1
     max_values = MAX_CUSTOM_VALUES
+    determines_values = False
     follows_order = False
     counts_records = False
 
@@ -93,15 +93,13 @@ class CustomBasis(Basis):
         return read_only(np.array(self.rows))
 
     def check(self, attribute: Attribute) -> None:
-        """Raise `WorkloadError` unless the answers determine the count of every value."""
+        """Raise `WorkloadError` unless there is a column for every value of the attribute."""
         given = len(self.rows[0])
         if given != attribute.size:
             raise WorkloadError(
                 f"{self._called} must have one number for each of the {attribute.size:,} values of "
                 f"attribute {attribute.name!r}, got {given:,}; give every value its column."
             )
-        if len(_unseen(self)[0]):
-            raise WorkloadError(self._what_is_missing(attribute))
 
     def n_rows(self, attribute: Attribute) -> int:
         return len(self.rows)
@@ -142,20 +140,6 @@ class CustomBasis(Basis):
     @property
     def _called(self) -> str:
         return f"The own matrix {self.name!r}" if self.name else "The own matrix"
-
-    def _what_is_missing(self, attribute: Attribute) -> str:
-        """Which values the queries leave open, and which queries would settle them."""
-        unseen, remedy = _unseen(self)
-        labels = attribute.labels()
-        open_values = np.flatnonzero(np.abs(unseen).max(axis=0) > 1e-6).tolist()
-        open_labels = shown_few([labels[value] for value in open_values], _MOST_NAMED)
-        each_of = "" if len(remedy) == 1 else "each of "
-        return (
-            f"{self._called} must determine the counts of all {attribute.size:,} values of "
-            f"attribute {attribute.name!r}, but has rank {attribute.size - len(unseen):,} and "
-            f"leaves open how many are in {open_labels}. Add a query for "
-            f"{each_of}{shown_few([labels[value] for value in remedy], _MOST_NAMED)}."
-        )
 
 
 def check_custom_size(n_queries: int, n_values: int) -> None:
@@ -209,30 +193,6 @@ def _matrix(rows: Sequence[Sequence[float]]) -> np.ndarray:
     return matrix
 
 
-@lru_cache(maxsize=16)
-def _unseen(basis: CustomBasis) -> tuple[np.ndarray, list[int]]:
-    """What the queries leave open, and the indices of values that would settle it once counted.
-
-    First a basis of the null space, float64[n_values − rank, n_values].
-    """
-    matrix = basis.matrix / np.abs(basis.matrix).max(axis=1, keepdims=True)
-    n = matrix.shape[1]
-    squares = np.linalg.eigvalsh(matrix.T @ matrix)
-    if squares[0] > 1e-8 * squares[-1]:  # surely of full rank, and quicker to find out
-        return np.empty((0, n)), []
-    from scipy.linalg import qr, solve_triangular  # slow to import, and rarely needed
-
-    decomposed: Any = qr(matrix, mode="r", pivoting=True)
-    upper, order = decomposed
-    sizes = np.abs(np.diag(upper))
-    tolerance = 16 * max(matrix.shape) * np.finfo(np.float64).eps
-    rank = np.count_nonzero(sizes > sizes[0] * tolerance)
-    unseen = np.zeros((n - rank, n))
-    unseen[:, order[rank:]] = np.eye(n - rank)
-    unseen[:, order[:rank]] = -solve_triangular(upper[:rank, :rank], upper[:rank, rank:]).T
-    return unseen, sorted(order[rank:].tolist())
-
-
 # ---- Files with a custom basis: a matrix of numbers as CSV or NumPy's .npy, or all as JSON.
 
 
@@ -252,7 +212,7 @@ def read_custom_basis(content: bytes, filename: str, attribute: Attribute) -> Cu
         attribute: What the columns of the matrix are the values of.
 
     Raises:
-        WorkloadError: If the file cannot be used, or the queries leave some values open.
+        WorkloadError: If the file cannot be used.
 
     Example:
         >>> import rpexplore as rp

@@ -7,7 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.planning.baselines.baselines import UnsuitableError
-from rpexplore.planning.baselines.products import SingularValues, _error
+from rpexplore.planning.baselines.products import SingularValues, _error, p_identity
 from rpexplore.planning.baselines.registry import BASELINES, LAPLACE_BASELINES, DataCube
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
@@ -253,6 +253,53 @@ def test_error_of_p_identity_strategies_and_its_gradient():
     steps = 1e-6 * np.eye(12)
     slopes = [(_error(theta + h, gram)[0] - _error(theta - h, gram)[0]) / 2e-6 for h in steps]
     np.testing.assert_allclose(gradient, slopes, rtol=1e-5)
+
+
+@pytest.mark.parametrize("basis", [rp.Windows(32), rp.Windows(5), rp.Ranges()])
+def test_p_identity_strategies_are_not_below_their_bound(basis):
+    """Digits cancel in large sums: errors came out negative, and the smallest was taken."""
+    gram = query_matrix(basis, rp.Attribute("a", rp.Integers(1, 64))).operator.gram
+    least = np.sum(np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0))) ** 2 / 64
+    assert least * (1 - 1e-6) <= np.sum(gram * p_identity(64, gram).covariance(1)) < 4 * least
+
+
+@pytest.mark.parametrize("loss", [SUM, LARGEST], ids=["sum", "largest"])
+def test_no_other_shares_of_epsilon_are_better_for_tables_with_laplace_noise(loss):
+    found = LAPLACE["one-by-one"].variances(MARGINALS, Closure.of(MARGINALS), loss)
+    shares, rng = np.exp(-found.mean / 2), np.random.default_rng(0)
+    assert np.sum(shares) == pytest.approx(1)
+    for _ in range(20):
+        other = shares * rng.uniform(0.9, 1.1, len(shares))
+        other = (other / other.sum()) ** -2.0
+        assert loss.value(other, MARGINALS) >= loss.value(np.exp(found.mean), MARGINALS)
+
+
+@pytest.mark.parametrize("loss", [SUM, rp.PNorm(4)], ids=["sum", "norm"])
+def test_the_product_of_totals_and_cells_is_the_best_of_a_grid(loss):
+    best = np.inf
+    for theta in np.stack(np.meshgrid(*[np.linspace(0, 3, 13)] * 3), -1).reshape(-1, 3):
+        factors = [
+            np.vstack([np.eye(n), np.full((1, n), one)]) / (1 + one)
+            for n, one in zip(DOMAIN.sizes.tolist(), theta, strict=True)
+        ]
+        measured = reduce(np.kron, factors)
+        covariance = np.linalg.inv(measured.T @ measured)
+        each = [queries(MARGINALS, row) for row in range(len(MARGINALS))]
+        variances = np.array([np.mean(np.sum((one @ covariance) * one, axis=1)) for one in each])
+        best = min(best, loss.value(variances, MARGINALS))
+    found = LAPLACE["totals"].variances(MARGINALS, Closure.of(MARGINALS), loss)
+    assert 0.97 * best < loss.value(np.exp(found.mean), MARGINALS) <= best * (1 + 1e-9)
+
+
+def test_marginals_with_laplace_noise_are_those_stated():
+    """A choice of marginals: as many as were chosen, each at a share of ε; all cells by hand."""
+    domain = rp.Domain.from_sizes({"a": 10, "b": 10, "c": 10})
+    tables = rp.Workload.all_of_order(domain, 1)
+    # Three tables of 10 cells at a third of ε each: variance 9. By least squares what is beside the
+    # total keeps 8.1, and the total comes from all three: 90 / 3 / 10².
+    for name, wanted in (("data-cube", 9.0), ("marginals", 8.1 + 0.3)):
+        found = np.exp(LAPLACE[name].variances(tables, Closure.of(tables), SUM).mean)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
 def test_ratio_of_losses_is_found_where_floats_end():
