@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.components.plan.adaptive import adaptive_view
+from pages.components.plan.forecast import forecast
 from pages.components.plan.objective import (
     budget_inputs,
     budget_meaning,
@@ -86,6 +87,7 @@ with st.container(key="layout"):
         if planned is not None:
             with sufficient:  # only here is it known that there is a plan
                 budgets_for_shares_input()
+            forecast(planned)
             usefulness(planned)
             targets_met(planned)
             with st.container(key="below"):

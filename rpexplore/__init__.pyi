@@ -2,9 +2,11 @@
 
 from rpexplore import errors as errors
 from rpexplore.analysis.baselines import compare as compare
+from rpexplore.analysis.count_forecast import Forecast as Forecast
 from rpexplore.analysis.usefulness import publishable as publishable
 from rpexplore.data.engines.source import DatabaseSource as DatabaseSource
 from rpexplore.data.source import PersonRule as PersonRule
+from rpexplore.domain.amounts import Amounts as Amounts
 from rpexplore.domain.area_codebook import AreaCodebook as AreaCodebook
 from rpexplore.domain.area_tree import AreaTree as AreaTree
 from rpexplore.domain.attribute import Attribute as Attribute
@@ -14,6 +16,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts as ExpectedCounts
 from rpexplore.domain.ordered_values import Bins as Bins
 from rpexplore.domain.ordered_values import Dates as Dates
 from rpexplore.domain.ordered_values import Integers as Integers
+from rpexplore.domain.public_tables import PublicTable as PublicTable
 from rpexplore.errors import RpexploreError as RpexploreError
 from rpexplore.planning.approval import approve as approve
 from rpexplore.planning.areas.area_workload import AreaWorkload as AreaWorkload
@@ -53,6 +56,7 @@ from rpexplore.workload.bases import Hierarchy as Hierarchy
 from rpexplore.workload.bases import Identity as Identity
 from rpexplore.workload.bases import Prefix as Prefix
 from rpexplore.workload.bases import Ranges as Ranges
+from rpexplore.workload.bases import Sums as Sums
 from rpexplore.workload.bases import Windows as Windows
 from rpexplore.workload.bases.custom import read_custom_basis as read_custom_basis
 from rpexplore.workload.query_list import QueryList as QueryList

@@ -75,13 +75,14 @@ class Headline:
 
 def headline(plan: TablePlan) -> Headline:
     """The accuracy of a plan in a few numbers."""
-    table = int(np.argmax(plan.largest_standard_errors))
+    comparable = plan.workload.comparable
+    table = int(np.argmax(np.where(comparable, plan.largest_standard_errors, -1.0)))
     return Headline(
-        median_error=float(np.median(plan.standard_errors)),
+        median_error=float(np.median(plan.standard_errors[comparable])),
         largest_error=float(plan.largest_standard_errors[table]),
         least_accurate_table=title_of(plan.workload, table),
         cells_differ=cells_differ(plan.table_variances),
-        is_one=len(plan.workload) == 1,
+        is_one=np.count_nonzero(comparable) == 1,
     )
 
 
@@ -91,12 +92,13 @@ def by_order(plan: TablePlan) -> pd.DataFrame:
     Columns: order, tables, smallest, lower_quartile, median, upper_quartile, largest,
     most_accurate_table, least_accurate_table. Where the cells of a table differ, quartiles and
     median are those of root mean squares over cells, smallest and largest of the most and the
-    least accurate cell of any table.
+    least accurate cell of any table. Tables with amounts are left out beside others.
     """
-    lowest, highest = plan.table_variances.standard_errors("smallest"), plan.largest_standard_errors
+    lowest = plan.variances_in_units.standard_errors("smallest")
+    highest, comparable = plan.largest_standard_errors, plan.workload.comparable
     rows = []
-    for order in np.unique(plan.workload.orders).tolist():
-        tables = np.flatnonzero(plan.workload.orders == order)
+    for order in np.unique(plan.workload.orders[comparable]).tolist():
+        tables = np.flatnonzero((plan.workload.orders == order) & comparable)
         most, least = tables[np.argmin(lowest[tables])], tables[np.argmax(highest[tables])]
         lower, median, upper = np.quantile(plan.standard_errors[tables], [0.25, 0.5, 0.75])
         rows.append(

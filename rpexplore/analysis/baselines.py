@@ -119,7 +119,8 @@ class Comparison:
         for row in self.there:
             assert row.variances is not None
             with np.errstate(over="ignore"):
-                columns[row.baseline.title] = np.exp(row.variances.mean[tables] / 2)
+                errors = np.exp(row.variances.mean[tables] / 2)
+                columns[row.baseline.title] = errors * self.plan.workload.units[tables]
         return pd.DataFrame(columns)
 
     @property

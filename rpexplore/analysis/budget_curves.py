@@ -76,7 +76,7 @@ def variances_in(
     NaN for tables without a value. cells: of the optimum's workload, where the measure needs them
     """
     if not measure.is_share:
-        return optimum.table_variances
+        return optimum.table_variances.in_units(optimum.workload.units)
     squares = in_measure(forecast_at_cost_1(optimum), measure, cells).values ** 2
     return TableVariances(squares, squares, squares)
 
@@ -87,7 +87,7 @@ def quantile_curves(optimum: Optimum, variances: TableVariances | None = None) -
     Where the cells of tables differ: the least accurate cell, the median of the tables' mean
     variances, and the most accurate cell. variances: of `variances_in`; without them the optimum's
     """
-    variances = variances or optimum.table_variances
+    variances = variances or variances_in(optimum, STANDARD_ERROR)
     least, most = int(np.nanargmax(variances.largest)), int(np.nanargmin(variances.smallest))
     high, low = float(variances.largest[least]), float(variances.smallest[most])
     if len(variances.mean) == 1:
@@ -110,7 +110,7 @@ def order_curves(
     variances: of `variances_in`; without them the optimum's
     """
     groups, curves = order_groups(optimum.workload), []
-    all_variances = variances or optimum.table_variances
+    all_variances = variances or variances_in(optimum, STANDARD_ERROR)
     of_tables = all_variances.largest if least_accurate else all_variances.mean
     having = ~np.isnan(of_tables)
     for group in np.unique(groups[having]).tolist():
@@ -133,7 +133,10 @@ def table_curves(
     variances: of `variances_in`; without them the optimum's. Raises `WorkloadError` for a table
     that has none there.
     """
-    name, variances = title_of(optimum.workload, table), variances or optimum.table_variances
+    name, variances = (
+        title_of(optimum.workload, table),
+        variances or variances_in(optimum, STANDARD_ERROR),
+    )
     mean, largest = float(variances.mean[table]), float(variances.largest[table])
     if math.isnan(mean):
         raise WorkloadError(

@@ -306,6 +306,9 @@ def accuracy_of_cells(
     """
     fixed, matrices = dict(fixed or {}), query_matrices(forecast, table)
     count = len(matrices)
+    for axis, matrix in enumerate(matrices):
+        if matrix.basis.of_amounts and axis not in axes:
+            fixed.setdefault(axis, 0)  # the sum: no unit is common to it and counts
     if not 1 <= len(set(axes)) == len(axes) <= 2 or not {*axes, *fixed} <= set(range(count)):
         raise WorkloadError(
             f"One or two of the {count} attributes of a table can be spread out, got {[*axes]}; "
@@ -328,6 +331,15 @@ def accuracy_of_cells(
             variances = noise.largest_across(axes, blocks, fixed)
         else:
             variances = noise.largest_along(axes[0], blocks[0], fixed)
+    for axis, matrix in enumerate(matrices):
+        if matrix.basis.of_amounts:
+            squares = matrix.basis.row_units(matrix.attribute) ** 2
+            if axis in fixed:
+                variances = variances * squares[fixed[axis]]
+            else:
+                along = [1] * variances.ndim
+                along[list(axes).index(axis)] = -1
+                variances = variances * squares.reshape(along)
     remarks = [
         f"{_name(matrices[axis])}: {matrices[axis].label(row)}." for axis, row in fixed.items()
     ]

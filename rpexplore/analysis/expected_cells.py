@@ -58,7 +58,7 @@ class ExpectedCells:
 
     groups    tables whose cells are equally accurate
     unequal   indices of the tables whose cells are gone through one by one, ascending
-    left_out  indices of those that have too many cells for that
+    left_out  indices of those that have too many cells for that, or amounts
     """
 
     workload: Workload
@@ -74,7 +74,7 @@ class ExpectedCells:
         bits = np.zeros(len(domain) + 1, dtype=np.int64)  # the last for the −1 of the padding
         for axis, name in enumerate(expected.attributes):
             bits[domain.position(name)] = 1 << axis
-        unequal, left_out = _gone_through(workload)
+        unequal, left_out = split_by_accuracy(workload, MOST_GONE_THROUGH)
         alike = np.ones(len(workload), dtype=bool)
         alike[[*unequal, *left_out]] = False
         masks = bits[workload.members].sum(axis=1)
@@ -101,17 +101,22 @@ class ExpectedCells:
 
     @property
     def left_out_text(self) -> str:
-        """Which tables are not looked at, in a sentence; "" if all are."""
-        if not self.left_out:
-            return ""
-        first = titles(self.workload, np.array(self.left_out[:1]))[0]
-        such = f", such as {first}," if len(self.left_out) > 1 else f" ({first})"
-        are = "is" if len(self.left_out) == 1 else "are"
-        return (
-            f"{plural(len(self.left_out), 'table')}{such} {are} left out here: the cells are not "
-            f"equally accurate, and with more than {MOST_GONE_THROUGH:,} in all too many to go "
-            "through one by one."
-        )
+        """Which tables are not looked at, in a sentence or two; "" if all are."""
+        reasons = {
+            False: "the cells are not equally accurate, and with more than "
+            f"{MOST_GONE_THROUGH:,} in all too many to go through one by one.",
+            True: "of sums of amounts nothing is expected.",
+        }
+        said = []
+        for of_amounts, reason in reasons.items():
+            left = [row for row in self.left_out if self.workload.has_amounts[row] == of_amounts]
+            if not left:
+                continue
+            first = titles(self.workload, np.array(left[:1]))[0]
+            such = f", such as {first}," if len(left) > 1 else f" ({first})"
+            are = "is" if len(left) == 1 else "are"
+            said.append(f"{plural(len(left), 'table')}{such} {are} left out here: {reason}")
+        return " ".join(said)
 
     def answers(self, table: int) -> np.ndarray:
         """The expected answer to each cell of a table, one axis an attribute."""
@@ -261,18 +266,27 @@ def in_measure(forecast: Forecast, measure: Measure, cells: ExpectedCells | None
     return replace(forecast, measure=measure, coefficients=coefficients)
 
 
-def _gone_through(workload: Workload) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def split_by_accuracy(workload: Workload, most: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(tables whose cells differ in accuracy and are gone through, those that are too many).
 
-    Cells differ in tables with an attribute that has another basis than single values somewhere.
+    Cells differ in tables with an attribute that has another basis than single values somewhere,
+    or is in tables at several levels. most: cells of all that are gone through
     """
-    measured = [any(not basis.is_identity for basis in bases) for bases in (*workload.bases, ())]
-    tables = np.flatnonzero(np.any(np.array(measured)[workload.members], axis=1))
+    columns = workload.domain.columns
+    levels = np.bincount(columns[list(workload.used)], minlength=len(columns))
+    measured = [
+        any(not basis.is_identity for basis in bases) or levels[columns[index]] > 1
+        for index, bases in enumerate(workload.bases)
+    ]
+    measured.append(False)  # for the −1 of the padding
+    is_measured = np.any(np.array(measured)[workload.members], axis=1)
+    tables = np.flatnonzero(is_measured & ~workload.has_amounts)
     work = np.maximum(workload.cells, workload.counted_cells)[tables]
     smallest = np.argsort(work, kind="stable")
-    few = np.cumsum(work[smallest]) <= MOST_GONE_THROUGH
+    few = np.cumsum(work[smallest]) <= most
     through, left = (np.sort(tables[smallest[which]]).tolist() for which in (few, ~few))
-    return tuple(through), tuple(left)
+    # What is summed is not known beforehand.
+    return tuple(through), tuple(sorted([*left, *np.flatnonzero(workload.has_amounts).tolist()]))
 
 
 @lru_cache(maxsize=6)

@@ -132,7 +132,8 @@ class Forecast:
 
     cells          of the workload, as measured
     sigma_squared  float64[n_residuals]
-    variances      of each table: of its mean, its least and its most accurate cell
+    variances      of each table: of its mean, its least and its most accurate cell, in the units of
+                   its cells
     shadow_prices  float64[n_tables], sum 1: the share of the loss that each table has
     cell           whose standard error is looked at, of `table_variances.CELLS`
     measure        what is looked at of it
@@ -153,12 +154,13 @@ class Forecast:
     def of_plan(cls, name: str, plan: TablePlan) -> "Forecast":
         """The errors of a plan, seen at the root mean square of its cells."""
         cells, prices = CellVariances(plan.workload, plan.closure), plan.certificate.shadow_prices
-        return cls(name, cells, plan.sigma_squared.floats, plan.table_variances, prices)
+        return cls(name, cells, plan.sigma_squared.floats, plan.variances_in_units, prices)
 
     @classmethod
     def of_optimum(cls, name: str, optimum: Optimum, budget: Budget) -> "Forecast":
         """The errors of the plan at this budget, without making it."""
-        cost, at_cost_1 = record_cost(budget), optimum.table_variances
+        cost = record_cost(budget)
+        at_cost_1 = optimum.table_variances.in_units(optimum.workload.units)
         variances = TableVariances(*(at_cost_1.at(cell) / cost for cell in CELLS))
         cells, solution = CellVariances(optimum.workload, optimum.closure), optimum.solution
         return cls(name, cells, solution.sigma_squared / cost, variances, solution.shadow_prices)
@@ -175,9 +177,13 @@ class Forecast:
 
     @cached_property
     def values(self) -> np.ndarray:
-        """Each table in the measure, float64[n_tables]; NaN where it has none."""
+        """Each table in the measure, float64[n_tables]; NaN where it has none.
+
+        Tables with amounts have none beside tables of counts: they are of other units.
+        """
         if self.measure != COEFFICIENT_OF_VARIATION:
-            return self.standard_errors**self.measure.power
+            values = self.standard_errors**self.measure.power
+            return np.where(self.workload.comparable, values, np.nan)
         assert self.coefficients is not None
         return np.where(np.isfinite(self.coefficients), self.coefficients, np.nan)
 
@@ -193,7 +199,7 @@ class Forecast:
 
     def cell_standard_errors(self, table: int) -> np.ndarray:
         """Standard error of every cell of a table, one axis an attribute."""
-        return np.sqrt(self.cells.variances_of(table, self.sigma_squared))
+        return self.cells.standard_errors_of(table, self.sigma_squared)
 
     def at_cell(self, cell: str) -> "Forecast":
         """The same tables seen at another cell of each: one of `table_variances.CELLS`."""
@@ -217,12 +223,16 @@ class Forecast:
         if not self.cell_title:
             return ""
         text = f"Of each table, {self.cell_title} is shown."
-        missing = len(self.workload) - len(self.having)
-        if not missing:
-            return text
-        are = "is" if missing == 1 else "are"
-        which = f"{plural(missing, 'table')} whose median cell has no expected count"
-        return f"{text} {which} {are} left out."
+        n_amounts = int(np.count_nonzero(~self.workload.comparable))
+        missing = len(self.workload) - len(self.having) - n_amounts
+        for count, which in (
+            (missing, "whose median cell has no expected count"),
+            (n_amounts, "with amounts"),
+        ):
+            if count:
+                are = "is" if count == 1 else "are"
+                text += f" {plural(count, 'table')} {which} {are} left out."
+        return text
 
 
 def order_groups(workload: Workload) -> np.ndarray:

@@ -84,6 +84,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Aggregation": "Which counts a table has along an attribute: single values, or sums of "
         "them.",
         "Single values": "A count for each category.",
+        "Sums and counts": "The sum of amounts such as incomes, and how many records have one. "
+        "Amounts beyond the limits of the codebook count as the nearer limit.",
         "Cumulative": "A count for each category and all before it: up to 17, up to 18, and so on.",
         "Moving sums": "A count for each run of a fixed number of neighbouring categories.",
         "Ranges": "A count for each range of neighbouring categories, from any to any.",
@@ -124,6 +126,10 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "of the time.",
         "Coefficient of variation": "The standard error as a share of the expected count; short: "
         "CV.",
+        "Good cell": "A cell with a coefficient of variation within the limit, 20 % unless you "
+        "choose another. Counts that are not public are drawn again and again; a figure is the "
+        "median, with its range.",
+        "Rule": "A table is good enough if at least 90 % of its people are in good cells.",
         "Publishable share": "The share of cells that meet the CV limit, judged by the expected "
         "counts. The limit is 20 % unless you choose another.",
         "Median": "The middle value: half of the tables (or cells) are more accurate.",

@@ -9,6 +9,7 @@ import pandas as pd
 
 from rpexplore.analysis.cell_accuracy import Axis, label_columns
 from rpexplore.common.text import describe_share, joined, plural, rounded
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
@@ -22,6 +23,7 @@ from rpexplore.domain.result_schema import (
     Role,
     Schema,
 )
+from rpexplore.domain.values import coefficients
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.part_plan import Z_95
 
@@ -429,9 +431,19 @@ def _with_margin(value: float, margin: float) -> str:
 
 
 def vector_of(attribute: Attribute, values: Sequence[int]) -> list[float]:
-    """1 at these values and 0 elsewhere: their sum; none: that of all."""
+    """1 at these values and 0 elsewhere: their sum; none: that of all.
+
+    Of amounts, the first is a place in `rows_of_amounts`; none: the sum.
+    """
+    if isinstance(attribute.values, Amounts):
+        return coefficients(attribute, rows_of_amounts(attribute.values)[(*values, 0)[0]])
     wanted = set(values) or range(attribute.size)
     return [float(value in wanted) for value in range(attribute.size)]
+
+
+def rows_of_amounts(values: Amounts) -> list[str]:
+    """What there is to know of amounts: the sum, the records with one, those of missing values."""
+    return [values.sum_label, "records", *values.missing_labels]
 
 
 def describe_sum(
@@ -445,12 +457,20 @@ def describe_sum(
     parts = [_sum_of(domain[name], values) for name, values in chosen.items()]
     limits = joined([part for part in parts if part])
     who = f"{record_noun} with {limits}" if limits else f"{record_noun} in all"
+    for name, values in chosen.items():
+        amounts = domain[name].values
+        if isinstance(amounts, Amounts) and (*values, 0)[0] == 0:
+            unit = f" in {amounts.unit}" if amounts.unit else ""
+            who = f"sum of {name}{unit} of {who}"
     margin = rounded(Z_95 * error, 3)
     return f"{who}: {value:,.0f} ±{margin}, 95 % of the time (σ = {rounded(error, 3)})"
 
 
 def _sum_of(attribute: Attribute, values: Sequence[int]) -> str:
     """ "age 18 to 24", "region Northshore or Eastport"; "" for all values."""
+    if isinstance(attribute.values, Amounts):
+        labels = ["", attribute.name, *attribute.values.missing_labels]
+        return labels[(*values, 0)[0]]
     if len(values) in (0, attribute.size):
         return ""
     if not isinstance(attribute.values, Categories):

@@ -23,6 +23,7 @@ from rpexplore.common.text import (
     rounded,
     text_of_path,
 )
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.area_tree import AreaTree
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.adaptive import AdaptivePlan
@@ -68,6 +69,7 @@ _KINDS = {
     "Integers": "whole numbers",
     "Bins": "bins",
     "Dates": "dates",
+    "Amounts": "amounts",
 }
 _FIRST_VALUES = 4
 _USUAL_ROWS = 20  # of a part that a text lists
@@ -189,10 +191,16 @@ def basis_facts(plan: TablePlan) -> list[dict[str, Any]]:
 
 def basis_text(plan: TablePlan) -> str:
     """The bases of attributes, for reading; single values where nothing is said."""
-    lines = ["Aggregation other than single values"]
-    for fact in basis_facts(plan):
+    facts = basis_facts(plan)
+    lines = ["Aggregation other than single values"] if facts else []
+    for fact in facts:
         tables = f", in {list_titles(fact['tables'])}" if fact["tables"] else ""
         lines.append(f"  {one_line(fact['attribute'] + ': ' + fact['description'] + tables)}")
+    amounts = [plan.domain.attributes[index] for index in plan.workload.amounts]
+    lines += ["Sums of amounts, with counts and means"] if amounts else []
+    for attribute in amounts:
+        assert isinstance(attribute.values, Amounts)
+        lines.append(f"  {one_line(attribute.name)}: {attribute.values.clamping}")
     if plan.has_uniform_reference:
         lines.append("  Uniform reference distribution (ResidualPlanner+)")
     return "\n".join(lines)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rpexplore.cli.options import ExcessRecords
 from rpexplore.common.files import file_bytes, utf8_text
+from rpexplore.common.text import joined
 from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
@@ -58,6 +59,32 @@ def budget_from_options(
             f"{' and '.join(options) or 'none of them'}."
         )
     return Budget(**given, max_records_per_person=records_per_person)
+
+
+def tables_of_sums(
+    domain: "Domain",
+    sums: Sequence[str] | None,
+    means: Sequence[str] | None,
+    by: Sequence[str] | None,
+) -> list[str]:
+    """The tables that --sum, --mean and --by ask for, as --table has them."""
+    from rpexplore.workload.table_text import TOTAL, in_quotes
+
+    names: list[str] = list(dict.fromkeys([*(sums or []), *(means or [])]))
+    if by and not names:
+        raise WorkloadError("--by goes with --sum; say whose sums are wanted, or take --table.")
+    for name in names:
+        if domain.position(name) not in domain.amounts:
+            having = [domain.names[index] for index in domain.amounts]
+            remedy = f"the attributes of amounts are {joined(having)}"
+            if not having:
+                remedy = 'give it "bounds" in the codebook, such as [0, 200000]'
+            raise WorkloadError(f"--sum {name!r} must name an attribute of amounts; {remedy}.")
+    return [
+        in_quotes(name) if others.strip() in ("", TOTAL) else f"{others},{in_quotes(name)}"
+        for name in names
+        for others in by or [TOTAL]
+    ]
 
 
 def workload_from_options(

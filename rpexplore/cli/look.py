@@ -67,7 +67,7 @@ def show(
     if csv is not None:
         refuse_existing(csv, force)
     with progress("Reading the plan"):
-        loaded = _load_verified(plan_file)
+        loaded = load_verified(plan_file)
     with progress("Listing the tables"):
         totals = totals_from_option(loaded, expected_areas)
         wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit, totals)
@@ -94,7 +94,7 @@ def show(
         say(f"All {len(rows):,} {items} are in {csv}.")
 
 
-def _load_verified(plan_file: Path, *, canonical: bool = True) -> "Plan":
+def load_verified(plan_file: Path, *, canonical: bool = True) -> "Plan":
     """The plan of a file; refused if it does not hold what it claims."""
     from rpexplore.planning.plan import load_plan
     from rpexplore.planning.verification import verify
@@ -218,7 +218,7 @@ def rewrite(
     """
     refuse_existing(out, force)
     with progress("Reading the plan"):
-        loaded = _load_verified(plan_file, canonical=False)
+        loaded = load_verified(plan_file, canonical=False)
         loaded.save(out)
     facts = {"plan": str(out), "sha256": loaded.sha256}
     say_result(as_json, facts, f"Saved to {out}\nSHA-256 {loaded.sha256}")

@@ -11,6 +11,7 @@ from rpexplore.cli.console import (
     say_help_alone,
 )
 from rpexplore.cli.counts import counts
+from rpexplore.cli.forecast import forecast
 from rpexplore.cli.look import compare, rewrite, show, verify
 from rpexplore.cli.options import Option, command
 from rpexplore.cli.plan import PlanCommand, plan
@@ -33,8 +34,9 @@ def main() -> None:
 def program(version: Annotated[bool, Option(help="Print the version.")] = False) -> None:
     """Plan, inspect and run the release of noisy tables under differential privacy.
 
-    The way: schema, plan, show, compare, rehearse, verify, report, release, answer. Only release
-    reads records; combine, postprocess, synthesize, publish and workbook work on what was released.
+    The way: schema, plan, show, forecast, compare, rehearse, verify, report, release, answer. Only
+    release reads records; combine, postprocess, synthesize, publish and workbook work on what was
+    released.
     """
     if version:
         from importlib.metadata import version as installed
@@ -52,7 +54,19 @@ cli = command(
 )
 cli.add_command(command(schema))
 cli.add_command(command(plan, PlanCommand))
-for verb in (show, verify, approve, rewrite, compare, rehearse, report, answer, release, ledger):
+for verb in (
+    show,
+    verify,
+    forecast,
+    approve,
+    rewrite,
+    compare,
+    rehearse,
+    report,
+    answer,
+    release,
+    ledger,
+):
     cli.add_command(command(verb))
 for verb in (combine, postprocess, synthesize, publish, registry, workbook, app):
     cli.add_command(command(verb))

@@ -153,6 +153,16 @@ _MERGE_LEDGER = (
 _CREATE_LEDGER = (
     "Make or renew the tables of a ledger in PostgreSQL, as their owner; takes no data."
 )
+_SUM = (
+    "An attribute of amounts (with bounds in the codebook) whose sum, mean and number of records "
+    "are wanted in each group of --by; sums, counts and means always come together. Repeat it for "
+    "more, of which each has tables of its own."
+)
+_MEAN = "The same as --sum: sums, counts and means always come together."
+_BY = (
+    "The attributes that sums are by, separated by commas: region,tenure; total for one sum of "
+    "all, which is also what there is without --by. Repeat it for more tables."
+)
 _TABLES = (
     "A CSV file of tables, with a column attributes (written as for --table, in quotation marks; "
     "or separated by ×; without levels) and, if wanted, weight, target (written as for --target) "
@@ -173,7 +183,7 @@ _TABLES_MINIMUM_BUDGET = (
 )
 _BASIS = (
     "The basis of an attribute, other than single values (not in tables that name a level): "
-    + ", ".join(basis.option_help for basis in BASES.values())
+    + ", ".join(basis.option_help for basis in BASES.values() if basis.option_help)
     + ". With @ and a table, in that table only: age=prefix@age,sex. Repeat it for more."
 )
 _UNIFORM_REFERENCE = (
@@ -349,6 +359,9 @@ OfOrder = Annotated[list[int] | None, _option("K", "All tables of exactly K attr
 AtMostCells = Annotated[int | None, _option("N", "All tables with at most N cells.")]
 Table = Annotated[list[str] | None, _option("A,B", _TABLE)]
 TablesFile = Annotated[Path | None, _option("FILE", _TABLES)]
+Sum = Annotated[list[str] | None, Option("--sum", metavar="A", help=_SUM)]
+Mean = Annotated[list[str] | None, Option("--mean", metavar="A", help=_MEAN)]
+By = Annotated[list[str] | None, Option("--by", metavar="A,B", help=_BY)]
 Weight = Annotated[
     list[str] | None, _option("A,B=W", "Weight of a table (else 1); larger = more accurate.")
 ]
@@ -372,6 +385,35 @@ ExpectedCount = Annotated[
 ]
 ExpectedFile = Annotated[Path | None, _option("FILE", _EXPECTED, "--expected")]
 CvLimit = Annotated[float | None, _option("X", _CV_LIMIT)]
+
+# ---- forecasts
+
+PublicFiles = Annotated[
+    list[Path] | None,
+    _option(
+        "FILE",
+        "A public table: CSV with some attributes as columns, and count; of two that contradict "
+        "each other the later one is followed. (repeatable)",
+        "--public",
+    ),
+]
+ForecastCount = Annotated[
+    float | None,
+    _option("N", "How many records are expected in all; else as many as the public tables count."),
+]
+ForecastLimit = Annotated[
+    float, _option("X", "Largest coefficient of variation of a good cell: 0.2 is 20 %.", "--limit")
+]
+ForecastShare = Annotated[
+    float,
+    _option("X", "Share of a table's people who are to be in good cells: 0.9 is 90 %.", "--share"),
+]
+ByGroup = Annotated[
+    list[str] | None,
+    _option(
+        "ATTRIBUTE", "How good the cells of each value's people are. (repeatable)", "--by-group"
+    ),
+]
 
 # ---- planning own counts
 

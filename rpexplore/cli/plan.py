@@ -293,6 +293,9 @@ def plan(
     at_most_cells: options.AtMostCells = None,
     table: options.Table = None,
     tables: options.TablesFile = None,
+    sums: options.Sum = None,
+    mean: options.Mean = None,
+    by: options.By = None,
     weight: options.Weight = None,
     smooth_weights: SmoothWeightsFlag = False,
     from_release: FromRelease = None,
@@ -336,13 +339,13 @@ def plan(
 ) -> None:
     """Find the most accurate plan within a privacy budget.
 
-    Say which tables in one way or several; the same table twice is an error. A table that names a
-    level of areas (--table municipality,sex,age) is in each of its areas. Add own counts
-    with --counts or --count. All of it shares one budget, split so that the objective of all
-    together is best, or as --share says. Attributes count single values, or as --basis says. Give
-    the budget in one way, or have it found with --minimum-budget; its numbers are exact: 0.1 and
-    1/3 mean just that. No records are needed. With --adaptive the tables are promised privacy, and
-    no accuracy.
+    Say which tables in one way or several; the same table twice is an error. A table that names
+    a level of areas (--table municipality,sex,age) is in each of its areas. Add own counts with
+    --counts or --count, and sums and means of amounts with --sum. All of it shares one budget,
+    split so that the objective of all together is best, or as --share says. Attributes count
+    single values, or as --basis says. Give the budget in one way, or have it found with
+    --minimum-budget; its numbers are exact: 0.1 and 1/3 mean just that. No records are needed.
+    With --adaptive the tables are promised privacy, and no accuracy.
     """
     from rpexplore.cli import plan_inputs
     from rpexplore.cli.facts import plan_facts
@@ -388,7 +391,7 @@ def plan(
             up_to=up_to,
             of_order=of_order or [],
             at_most_cells=at_most_cells,
-            table=table or [],
+            table=[*(table or []), *inputs.tables_of_sums(domain, sums, mean, by)],
             tables=tables,
             weight=weight or [],
             smooth_for=weights,

@@ -187,6 +187,8 @@ def _facts_of_counts(useful: "CountUsefulness") -> dict[str, Any]:
 
 def _text_of_tables(useful: "Usefulness") -> str:
     """The publishable share by number of attributes, by level of a hierarchy, and in all."""
+    if not useful.cells.held.any():
+        return useful.cells.left_out_text
     by_order, by_level = useful.by_order(), useful.by_level()
     levels = (by_level["attribute"] + ", " + by_level["level"]).tolist()
     parts = [

@@ -86,11 +86,18 @@ def _plain(value: Any) -> Any:
 
 def exact_text(value: Fraction) -> str:
     """A rational as a plain decimal where it is one ("0.125"), else as a ratio ("1/3")."""
-    places = value.denominator.bit_length()  # a decimal's denominator divides 10^places
-    digits, rest = divmod(value.numerator * 10**places, value.denominator)
-    if rest:
-        return f"{value.numerator}/{value.denominator}"
-    return f"{Decimal(f'{digits}e-{places}'):f}".rstrip("0").rstrip(".")
+    n_twos, n_fives = (value.denominator & -value.denominator).bit_length() - 1, 0
+    rest = value.denominator >> n_twos
+    while rest % 5 == 0:
+        rest, n_fives = rest // 5, n_fives + 1
+    # By Decimal: Python does not print integers of more than 4,300 digits.
+    if rest > 1:
+        return f"{Decimal(value.numerator):f}/{Decimal(value.denominator):f}"
+    places = max(n_twos, n_fives)
+    digits = f"{Decimal(abs(value.numerator) * 10**places // value.denominator):f}"
+    digits = digits.rjust(places + 1, "0")
+    whole, decimals = digits[: len(digits) - places], digits[len(digits) - places :]
+    return f"{'-' * (value < 0)}{whole}{'.' * (places > 0)}{decimals}"
 
 
 def float_at_least(value: Fraction | Decimal) -> float:

@@ -20,6 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rpexplore.common.text import joined
+from rpexplore.data.amounts import code_size, codes_of_amounts
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import NUMBER_STEPS, WHOLE_TEXT, Categories
 from rpexplore.domain.dates import Reading, reading_of
@@ -94,11 +96,14 @@ class Coder:
         if isinstance(self._values, Dates):
             self._starts = np.asarray(self._values.starts)
         self._edges: dict[str, np.ndarray] = {}  # by the width of floats that they are compared at
-        self._size = attribute.size
-        self.dtype = np.min_scalar_type(attribute.size - 1)
+        self._size = code_size(attribute)
+        self.dtype = np.min_scalar_type(self._size - 1)
 
     def signed_codes(self, column: pa.Array) -> np.ndarray:
-        """Category indices [n], signed, with `UNKNOWN` and `MISSING` for what is in no category."""
+        """Category indices [n], signed, with `UNKNOWN` and `MISSING` for what is in no category.
+
+        Amounts have codes of their own (`amounts`).
+        """
         codes, indices = self._distinct_codes(column)
         return codes.astype(code_type(self._size))[indices]
 
@@ -146,6 +151,8 @@ class Coder:
         numbers = as_numbers(column)
         if isinstance(values, Integers):
             codes = _groups_of_whole(column, numbers, values)
+        elif isinstance(values, Amounts):
+            codes = codes_of_amounts(column, numbers, values)
         elif pa.types.is_integer(column.type):
             codes = _bins_of_whole(column, values)
         else:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.processes import Progress, in_order, no_progress, part_of_progress
+from rpexplore.data.amounts import amount_ranges, refuse_too_many, split_code
 from rpexplore.data.areas import AreaCoder, AreaCuts
 from rpexplore.data.coding import Declared, Faults, Takers, coders
 from rpexplore.data.persons import kept_records
@@ -23,7 +24,10 @@ from rpexplore.errors import DataError
 
 
 Codes = Mapping[int, np.ndarray]
-"""Category indices of some records: attribute index -> unsigned integers [n_records]."""
+"""Category indices of some records: attribute index -> unsigned integers [n_records].
+
+Amounts have codes of their own (`amounts`).
+"""
 
 # Of the time of a run with a rule for persons: what looking for them takes.
 _PERSONS_SHARE = 0.3
@@ -70,6 +74,7 @@ class BatchSource(Source):
         atoms: Atoms | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
+        ranges = amount_ranges(domain, tables)
         before = self.fingerprint()
         attributes = {index for table in tables for index in table if index < len(domain)}
         attributes |= set(range(len(domain)) if atoms is not None else ())
@@ -101,11 +106,16 @@ class BatchSource(Source):
                     )
             with closing(self._coded(names, code, kept)) as coded:
                 counts = counts_of(
-                    coded, tables, sizes, on_progress=part_of_progress(on_progress, start, 1.0)
+                    coded,
+                    tables,
+                    sizes,
+                    ranges=ranges,
+                    on_progress=part_of_progress(on_progress, start, 1.0),
                 )
         if self.fingerprint() != before:
             raise self._changed()
         faults.refuse()
+        refuse_too_many(domain, ranges, counts.n_records)
         on_progress(COUNTING, 1.0)
         return replace(counts, taken=faults.taken())
 
@@ -236,6 +246,27 @@ class _Cover:
         return Block(tuple(sorted(indices)), tuple(self._tables[table] for table in covered))
 
 
+def blocks_by_amount(
+    tables: Sequence[AttributeIndices],
+    sizes: Sequence[int],
+    most_cells: int,
+    ranges: Mapping[int, int],
+) -> list[Block]:
+    """`blocks` of the tables without amounts, and of those with each attribute of amounts.
+
+    So no block has two of these, and sums are made for tables that want them. ranges: of `Counts`
+    """
+    groups: dict[int | None, list[AttributeIndices]] = {}
+    for table in tables:
+        groups.setdefault(amount_in(table, ranges), []).append(table)
+    return [block for group in groups.values() for block in blocks(group, sizes, most_cells)]
+
+
+def amount_in(table: AttributeIndices, ranges: Mapping[int, int]) -> int | None:
+    """The attribute of amounts that a table holds; None for none."""
+    return next((index for index in table if index in ranges), None)
+
+
 def summed_tables(
     block: Block, counts: np.ndarray
 ) -> Iterator[tuple[AttributeIndices, np.ndarray]]:
@@ -263,8 +294,9 @@ def summed_tables(
 # (`blocks`) is counted over all of these, and its tables are summed from that, before the next
 # records are read. Memory, beyond the programme itself:
 #
-# - the counts of the maximal tables: 4 bytes a cell, 8 from 2^32 records on;
+# - the counts of the maximal tables: 4 bytes a cell, 8 from 2^32 records on, and 8 with an amount;
 # - the gathered records, as category indices: at most 32 MB, or 2^16 records where these are more;
+#   of each attribute of amounts 16 bytes a record more;
 # - one batch as it was read: at most 2^22 values of all columns, usually far less than 32 MB;
 # - for each processor (at most 4), what it works on: some 20 MB, whatever the tables' sizes.
 
@@ -287,19 +319,20 @@ def counts_of(
     sizes: Sequence[int],
     *,
     on_progress: Progress,
+    ranges: Mapping[int, int] | None = None,
 ) -> Counts:
     """Exact counts from which the marginals on all these sets of attributes follow.
 
     batches: codes of the attributes of the tables, the number of records, and the share of all
-    records that have come by then. sizes: of all attributes of the domain.
+    records that have come by then. sizes: of all attributes of the domain. ranges: of `Counts`.
     """
-    tally = _Tally(maximal(tables), sizes)
+    tally = _Tally(maximal(tables), sizes, ranges or {})
     start = 0.0
     for gathered, n_records, share in gather(batches):
         tally.add(gathered, n_records, part_of_progress(on_progress, start, share))
         start = share
         on_progress(COUNTING, share)
-    return Counts(tally.tables, tally.n_records)
+    return Counts(tally.tables, tally.n_records, ranges=ranges or {})
 
 
 def gather(batches: Iterable[tuple[Codes, int, float]]) -> Iterator[tuple[Codes, int, float]]:
@@ -325,10 +358,18 @@ def _concatenate(parts: list[Codes]) -> Codes:
 class _Tally:
     """The counts so far of tables of which none is in another."""
 
-    def __init__(self, tables: Sequence[AttributeIndices], sizes: Sequence[int]) -> None:
-        self._sizes = sizes
+    def __init__(
+        self,
+        tables: Sequence[AttributeIndices],
+        sizes: Sequence[int],
+        ranges: Mapping[int, int],
+    ) -> None:
+        self._sizes, self._ranges = sizes, ranges
         self.tables: dict[AttributeIndices, np.ndarray] = {
-            table: np.zeros(self._shape(table), dtype=_NARROW) for table in tables
+            table: np.zeros(
+                self._shape(table), _NARROW if amount_in(table, ranges) is None else np.int64
+            )
+            for table in tables
         }
         self.n_records = 0
         self._blocks: list[Block] = []
@@ -338,18 +379,22 @@ class _Tally:
         if self.n_records == 0:
             # The first are most of all, so that how many there are tells which blocks pay.
             room = min(_BLOCK_CELLS, n_records // _RECORDS_PER_CELL)
-            self._blocks = blocks(list(self.tables), self._sizes, room)
+            self._blocks = blocks_by_amount(list(self.tables), self._sizes, room, self._ranges)
         if self.n_records <= np.iinfo(_NARROW).max < self.n_records + n_records:
             for table, counts in self.tables.items():
-                self.tables[table] = counts.astype(_WIDE)
+                if counts.dtype == _NARROW:
+                    self.tables[table] = counts.astype(_WIDE)
         self.n_records += n_records
+        codes, steps = split_codes(codes, self._sizes, self._ranges)
         with closing(
-            in_order(lambda block: self._count(block, codes, n_records), self._blocks)
+            in_order(lambda block: self._count(block, codes, steps, n_records), self._blocks)
         ) as work:
             for n_done, _ in enumerate(work, 1):
                 on_progress(COUNTING, n_done / len(self._blocks))
 
-    def _count(self, block: Block, codes: Codes, n_records: int) -> None:
+    def _count(
+        self, block: Block, codes: Codes, steps: Mapping[int, np.ndarray], n_records: int
+    ) -> None:
         """Add these records to the tables of a block; no other block has any of these."""
         # An attribute of one value changes no cell.
         columns = [
@@ -359,18 +404,46 @@ class _Tally:
         ]
         shape = self._shape(block.attribute_indices)
         n_cells = prod(shape)
+        amount = amount_in(block.attribute_indices, self._ranges)
         if n_cells > _BLOCK_CELLS:
             # Much larger than the cache: counts go in by the order of their cells.
             table = self.tables[block.attribute_indices].reshape(-1)
+            start = 0
             for flat in _cell_indices(columns, n_cells, n_records, _SORTED_PIECE):
-                cells, times = np.unique(flat, return_counts=True)
-                table[cells] += times.astype(_NARROW)
+                if amount is None:
+                    cells, times = np.unique(flat, return_counts=True)
+                else:
+                    cells, times = counts_with_amounts(
+                        flat,
+                        steps[amount][start : start + len(flat)],
+                        self._ranges[amount],
+                        self._high_from_low(block.attribute_indices, amount),
+                    )
+                    start += len(flat)
+                table[cells] += times.astype(table.dtype)
             return
         counts = np.zeros(n_cells, dtype=np.int64)
+        sums = np.zeros(n_cells, dtype=np.int64)
+        start = 0
         for flat in _cell_indices(columns, n_cells, n_records, _PIECE):
             counts += np.bincount(flat, minlength=n_cells)
-        for table, sums in summed_tables(block, counts.reshape(shape)):
-            self.tables[table] += sums.astype(_NARROW)
+            if amount is not None:
+                of_piece = steps[amount][start : start + len(flat)]
+                sums += _sums_by_cell(flat, of_piece, n_cells, self._ranges[amount])
+                start += len(flat)
+        if amount is not None:
+            # Whoever has an amount was counted as `low`: R times, of which y − lowest are `high`.
+            low = np.flatnonzero(sums)
+            counts *= self._ranges[amount]
+            counts[low] -= sums[low]
+            counts[low + self._high_from_low(block.attribute_indices, amount)] += sums[low]
+        for table, of_table in summed_tables(block, counts.reshape(shape)):
+            self.tables[table] += of_table.astype(self.tables[table].dtype)
+
+    def _high_from_low(self, attribute_indices: AttributeIndices, amount: int) -> int:
+        """How far behind a cell of `low` that of `high` is."""
+        behind = attribute_indices[attribute_indices.index(amount) + 1 :]
+        return prod(self._shape(behind))
 
     def _shape(self, attribute_indices: AttributeIndices) -> tuple[int, ...]:
         return tuple(self._sizes[index] for index in attribute_indices)
@@ -391,3 +464,46 @@ def _cell_indices(
             flat *= flat.dtype.type(size)
             flat += column[start : start + piece]
         yield flat
+
+
+def split_codes(
+    codes: Codes, sizes: Sequence[int], ranges: Mapping[int, int]
+) -> tuple[Codes, Mapping[int, np.ndarray]]:
+    """Codes as cells are counted by, and of attributes of amounts the steps of each record."""
+    cells, steps = dict(codes), {}
+    for index in ranges.keys() & codes.keys():
+        cells[index], steps[index] = split_code(codes[index], sizes[index])
+    return cells, steps
+
+
+def counts_with_amounts(
+    flat: np.ndarray, steps: np.ndarray, range_in_steps: int, high_from_low: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cells, ascending, in which records with amounts count, and how often: int64[k] each.
+
+    flat: the cell of each record, of those with an amount that of `low`
+    high_from_low: how far behind a cell of `low` that of `high` is
+    """
+    cells, which, times = np.unique(flat, return_inverse=True, return_counts=True)
+    cells = cells.astype(np.int64)
+    sums = np.zeros(len(cells), dtype=np.int64)
+    np.add.at(sums, which, steps)
+    has_high = sums > 0  # a cell that no record is in itself
+    all_cells = np.append(cells, cells[has_high] + high_from_low)
+    counts = np.append(times * range_in_steps - sums, sums[has_high])
+    order = np.argsort(all_cells)
+    return all_cells[order], counts[order]
+
+
+def _sums_by_cell(
+    flat: np.ndarray, steps: np.ndarray, n_cells: int, range_in_steps: int
+) -> np.ndarray:
+    """The sum of steps in each cell, int64[n_cells]; of few enough records to be exact in floats.
+
+    Floats of 64 bits hold whole numbers up to 2^53. Steps that could sum to more are halved.
+    """
+    if range_in_steps * len(flat) <= 2**53:
+        return np.bincount(flat, steps, n_cells).astype(np.int64)
+    low_bits = np.bincount(flat, steps & (1 << 20) - 1, n_cells).astype(np.int64)
+    high_bits = np.bincount(flat, steps >> 20, n_cells).astype(np.int64)
+    return low_bits + (high_bits << 20)

@@ -34,6 +34,8 @@ class Counts:
     n_records  how many records were counted
     taken      what of attributes was missing or not in the codebook and taken by a category:
                attribute, which of the two, how many, and the label of the category
+    ranges     attribute index -> the range in steps of attributes of amounts; the counts of a table
+               that holds one are multiplied by it (`amounts`), and no others are
 
     Neither repr nor errors show anything of it.
     """
@@ -41,6 +43,7 @@ class Counts:
     tables: Mapping[tuple[int, ...], np.ndarray] = field(repr=False)
     n_records: int = field(repr=False)
     taken: tuple[tuple[str, str, int, str], ...] = field(default=(), repr=False)
+    ranges: Mapping[int, int] = field(default_factory=dict, repr=False)
 
     def counts(self, attribute_indices: Sequence[int]) -> np.ndarray:
         """The exact marginal on these ascending attribute indices: int64, one axis an attribute.
@@ -58,7 +61,10 @@ class Counts:
             raise KeyError(wanted)
         table = self._by_size[(holding & -holding).bit_length() - 1]
         left = tuple(axis for axis, index in enumerate(table) if index not in wanted)
-        return self.tables[table].sum(axis=left, dtype=np.int64)
+        counts = self.tables[table].sum(axis=left, dtype=np.int64)
+        for axis in left:
+            counts //= self.ranges.get(table[axis], 1)  # without a rest
+        return counts
 
     @property
     def n_cells(self) -> int:
@@ -289,6 +295,9 @@ class Source(Protocol):
             atoms: Groups of cells to count by, where there are no areas; they are of the whole
                 domain, and stand in `tables` as one attribute behind it.
             on_progress: Told `COUNTING`.
+
+        The counts of a table that holds an attribute of amounts are multiplied by its range in
+        steps (`amounts`): they sum, over that attribute, to so many times those without it.
 
         All counts are of one state of the records: raises `DataError` if they change meanwhile, as
         for records that cannot be read, a missing column, a value outside the domain, or a person

@@ -1,11 +1,12 @@
 """Attribute: a named column with finitely many values.
 
-The values come from public knowledge, in one of four kinds:
+The values come from public knowledge, in one of five kinds:
 
 - `Categories`: an ordered list of values, each with an optional label to show;
 - `Integers`: whole numbers from a minimum to a maximum, grouped by a step;
 - `Bins`: intervals of real numbers between given edges;
-- `Dates`: days from a first to a last one, grouped by a step (month, 5 years) or by edges.
+- `Dates`: days from a first to a last one, grouped by a step (month, 5 years) or by edges;
+- `Amounts`: numbers between public limits, of which tables have the sums.
 
 Values may lie in groups (districts in regions), which hierarchies count.
 
@@ -19,6 +20,7 @@ from typing import Any, TypeAlias
 from unicodedata import normalize
 
 from rpexplore.common.text import check_names, is_text
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.levels import AT, LEVELS, Level, levels_of_groups
 from rpexplore.domain.ordered_values import Bins, Dates, Integers
@@ -30,7 +32,7 @@ MAX_ATTRIBUTES = 100_000  # of a codebook; each takes about 1 kB of memory
 MISSING = "Missing"
 """The group of the values that stand for no answer, in codebooks that say which do."""
 
-Values: TypeAlias = Categories | Integers | Bins | Dates
+Values: TypeAlias = Categories | Integers | Bins | Dates | Amounts
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,19 @@ class Attribute:
         object.__setattr__(self, "label", normalize("NFC", self.label))
         if not isinstance(self.values, Values):
             raise DomainError(
-                f"The values of attribute {self.name!r} must be Categories, Integers, Bins "
-                f"or Dates, got {type(self.values).__name__}."
+                f"The values of attribute {self.name!r} must be Categories, Integers, Bins, Dates "
+                f"or Amounts, got {type(self.values).__name__}."
             )
         if not 1 <= self.size <= MAX_SIZE:
             remedy = "group them into fewer" if self.size else "list them"
             raise DomainError(
                 f"Attribute {self.name!r} must have 1 to {MAX_SIZE:,} values, got {self.size:,}; "
                 f"{remedy}."
+            )
+        if isinstance(self.values, Amounts) and (self.groups or self.levels):
+            raise DomainError(
+                f"Attribute {self.name!r} has amounts, which are summed and have no groups or "
+                "levels; leave these out, or give it bins."
             )
         object.__setattr__(self, "groups", self._checked_groups(self.groups))
         object.__setattr__(self, "levels", tuple(self.levels))

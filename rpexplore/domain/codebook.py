@@ -12,6 +12,7 @@ from typing import Any
 from rpexplore.common.json_fields import loads, refusing
 from rpexplore.common.numbers import shown, shown_few, shown_value, whole_number
 from rpexplore.common.text import csv_rows, csv_text, is_text
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import MAX_ATTRIBUTES, MISSING, Attribute, Values
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.codebook_properties import (
@@ -22,7 +23,7 @@ from rpexplore.domain.codebook_properties import (
     refuse_what_is_said,
 )
 from rpexplore.domain.dates import YEAR_AND_MONTH, stated_limit
-from rpexplore.domain.levels import LEVELS, levels_from_json
+from rpexplore.domain.levels import LEVELS, MOST_GROUPED, levels_from_json
 from rpexplore.domain.ordered_values import NOT_STATED, Bins, Dates, Integers, Numbers
 from rpexplore.errors import DomainError
 
@@ -33,8 +34,9 @@ from rpexplore.errors import DomainError
 # holds a schema, sizes such as {"age": 32} stand for one. Five properties are this project's own,
 # since the specification has none for them: `constraints.step` groups integers and dates, `bins`
 # lists the edges of intervals, `groups` the path of groups that each value lies in, `spellings` for
-# each value the other texts that records have for it. A fifth, `impossible`, belongs to the schema:
-# see `Domain.from_schema`. What becomes of all properties is in `codebook_properties`.
+# each value the other texts that records have for it. So are the limits of amounts, `bounds`, with
+# their `unit` and `decimals`. One more, `impossible`, belongs to the schema: see
+# `Domain.from_schema`. What becomes of all properties is in `codebook_properties`.
 #
 # The CSV codebook has the columns attribute, value, label and group (the last two may be left out),
 # one row a category; it describes categories only. The column group holds the path of groups that
@@ -53,9 +55,16 @@ def attributes_from_schema(schema: Any, *, may_be_empty: bool = False) -> list[A
     _check_number(len(fields))
     with refusing(DomainError, "The schema"):
         of_all = _missing_values(schema)
-    return [
-        _attribute_from_field(field, number, of_all) for number, field in enumerate(fields, start=1)
-    ]
+    attributes, n_grouped = [], 0
+    for number, field in enumerate(fields, start=1):
+        attributes.append(_attribute_from_field(field, number, of_all))
+        n_grouped += len(attributes[-1].levels) * attributes[-1].size
+        if n_grouped > MOST_GROUPED:
+            raise DomainError(
+                f"The levels of a codebook can group {MOST_GROUPED:,} values, counted for each "
+                "level, and there are more; leave out levels that no table will have."
+            )
+    return attributes
 
 
 def schema_from_attributes(attributes: Iterable[Attribute]) -> dict[str, Any]:
@@ -127,8 +136,8 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
             values = Categories(tuple(attribute.labels()))
         if not isinstance(values, Categories):
             raise DomainError(
-                f"Attribute {attribute.name!r} groups numbers, has dates or a cell for missing ones"
-                ", which a CSV codebook cannot say; save the domain as .json."
+                f"Attribute {attribute.name!r} groups numbers, has amounts, dates or a cell for "
+                "missing ones, which a CSV codebook cannot say; save the domain as .json."
             )
         if attribute.levels:
             raise DomainError(
@@ -189,6 +198,8 @@ def _values_from_field(field: dict[str, Any]) -> Values:
     if "bins" in field and not isinstance(field["bins"], list):
         raise DomainError(f'"bins" must be a list of edges, got {shown_value(field["bins"])}.')
     is_listed = field.get("categories") is not None or constraints.get("enum") is not None
+    if "bounds" in field:
+        return _amounts(field, constraints)
     if field.get("type") in DATES and not is_listed:
         return _dates(field, constraints)
     if "bins" in field:
@@ -219,8 +230,32 @@ def _values_from_field(field: dict[str, Any]) -> Values:
         return Integers(minimum, maximum, _plain_whole(_step_of(field, 1)))
     raise DomainError(
         "its values are not known; give constraints.enum, constraints.minimum and maximum (for "
-        "integers and dates), or bins."
+        "integers and dates), bins, or bounds (for amounts that are summed)."
     )
+
+
+def _amounts(field: dict[str, Any], constraints: dict[str, Any]) -> Amounts:
+    """The amounts of a field with bounds."""
+    others = [name for name in ("bins", "categories", "levels", "groups") if field.get(name)]
+    others += [f"constraints.{name}" for name in CONSTRAINTS_OF_VALUES if name in constraints]
+    if others:
+        raise DomainError(
+            f"its bounds say that it has amounts, and these have no {others[0]}; leave one of the "
+            "two out."
+        )
+    if field.get("type", "number") not in ("number", "integer"):
+        raise DomainError(
+            f"its bounds are for amounts, of type number, got {shown_value(field['type'])}; leave "
+            "one of them out."
+        )
+    bounds = field["bounds"]
+    if not isinstance(bounds, list) or len(bounds) != 2:
+        raise DomainError(
+            f"its bounds must be the lowest and the highest amount, such as [0, 200000], got "
+            f"{shown_value(bounds)}."
+        )
+    minimum, maximum = bounds
+    return Amounts(minimum, maximum, field.get("decimals", 0), field.get("unit", ""))
 
 
 def _dates(field: dict[str, Any], constraints: dict[str, Any]) -> Dates:
@@ -269,7 +304,7 @@ def _check_honoured(values: Values, field: dict[str, Any]) -> None:
         return
     if not is_text or field.get("type") in (*WHOLE, "boolean"):
         refuse_what_is_said(field, {"format": FORMAT_OF_NUMBERS})
-    if isinstance(values, Integers):
+    if isinstance(values, Integers | Amounts):
         return
     if _step_of(field, None) is not None:
         raise DomainError(
@@ -432,8 +467,8 @@ def _with_missing(
 
 
 def _with_cells(
-    values: Integers | Bins | Dates, missing: dict[str, str], groups: Any
-) -> tuple[Integers | Bins | Dates, Any]:
+    values: Integers | Bins | Dates | Amounts, missing: dict[str, str], groups: Any
+) -> tuple[Integers | Bins | Dates | Amounts, Any]:
     """The numbers with the cells for missing ones behind, in the group `MISSING` if others are."""
     pairs = tuple((value, label or NOT_STATED) for value, label in missing.items())
     values = replace(values, missing=pairs)
@@ -484,6 +519,12 @@ def _field_from_attribute(attribute: Attribute) -> dict[str, Any]:
             if field["type"] == "yearmonth":
                 limits = {name: day[:7] for name, day in limits.items()}
             field["constraints"] = limits | {"step": values.step}
+    elif isinstance(values, Amounts):
+        # As texts: a decimal such as 0.1 is no number of JSON in all programs.
+        field |= {"type": "number", "bounds": [str(values.minimum), str(values.maximum)]}
+        field |= {"decimals": values.decimals}
+        if values.unit:
+            field["unit"] = values.unit
     else:
         edges = [int(edge) if edge.is_integer() else edge for edge in values.edges]
         field |= {"type": "number", "bins": edges}
@@ -503,6 +544,14 @@ def _field_from_attribute(attribute: Attribute) -> dict[str, Any]:
 
 WHOLE = ("integer", "year")  # types whose minimum and maximum say all values
 DATES = ("date", "datetime", "yearmonth")  # the same for days
+CONSTRAINTS_OF_VALUES = (
+    "enum",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "step",
+)
 IMPOSSIBLE = "impossible"  # the property of a schema with the combinations that no record has
 
 
@@ -667,7 +716,7 @@ def has_name(field: Any) -> bool:
 
 def _lacks_values(field: Any) -> bool:
     """Whether a field does not say which values it can have, be they usable or not."""
-    if not has_name(field) or "bins" in field or field.get("type") == "boolean":
+    if not has_name(field) or field.keys() & {"bins", "bounds"} or field.get("type") == "boolean":
         return False
     constraints = field.get("constraints", {})
     if not isinstance(constraints, dict) or field.get("categories") is not None:

@@ -56,7 +56,8 @@ FIELD: Mapping[str, Fate] = {
     **dict.fromkeys(("name", "title", "type", "constraints", "categories"), READ),
     **dict.fromkeys(("missingValues", "trueValues", "falseValues"), READ),
     **dict.fromkeys(
-        ("bins", "groups", "levels", "areas", "spellings", "step"), READ
+        ("bins", "groups", "levels", "areas", "spellings", "step", "bounds", "unit", "decimals"),
+        READ,
     ),  # the project's own
     "decimalChar": Refused(
         "write the numbers of the records with a point, and leave it out", (".",)
@@ -124,7 +125,7 @@ STATISTICS: Mapping[str, Fate] = {
 CSV: Mapping[str, Fate] = {
     **dict.fromkeys(("attribute", "value", "label", "group"), READ),
     **dict.fromkeys(
-        ("type", "minimum", "maximum", "step", "bins", "missing", "spellings"),
+        ("type", "minimum", "maximum", "step", "bins", "bounds", "missing", "spellings"),
         Refused("a CSV codebook lists categories alone; save it as JSON, or leave the column out"),
     ),
     **dict.fromkeys(("description", "note"), _TEXT),

@@ -18,6 +18,7 @@ from rpexplore.common.files import file_bytes, utf8_text, write_whole
 from rpexplore.common.numbers import read_only, shown_few, whole_number
 from rpexplore.common.text import begins_formula, joined
 from rpexplore.domain import codebook
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import MISSING, Attribute, Values
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.codebook import IMPOSSIBLE, schema_in_json
@@ -72,6 +73,15 @@ class Domain:
         object.__setattr__(self, "impossible", stated_combinations(self, self.impossible))
         if self.impossible:
             self.structural_zeros.possible_record()
+
+    @cached_property
+    def amounts(self) -> AttributeIndices:
+        """The attributes of amounts."""
+        return tuple(
+            index
+            for index, attribute in enumerate(self.attributes)
+            if isinstance(attribute.values, Amounts)
+        )
 
     def _check_levels(self) -> None:
         """Raise `DomainError` for a level that is not behind the attribute it is of."""

@@ -35,7 +35,11 @@ LEVELS = " > "
 AT = "@"
 """Between an attribute and its level, in the name that tables have."""
 
-_BAND = re.compile(r"\s*(-?[0-9.]+)\s*(?:(\+)|(?:-|–|to|\.\.)\s*(-?[0-9.]+))?\s*")
+MOST_LEVELS, MOST_GROUPED = 100, 1_000_000
+"""Levels of an attribute; and groups of values, one for each value and level, of a codebook."""
+
+_NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?)"
+_BAND = re.compile(rf"\s*{_NUMBER}\s*(?:(\+)|(?:-|–|to|\.\.)\s*{_NUMBER})?\s*")
 
 
 @dataclass(frozen=True)
@@ -61,14 +65,22 @@ class Level:
                 f"The level {self.name!r} must name a group for each value, got "
                 f"{shown_value(self.groups)}."
             )
-        for group in self.groups:
+        others = () if set(map(type, self.groups)) <= {str} else self.groups
+        for group in others or dict.fromkeys(self.groups):  # each once: values may be a million
             if not is_text(group) or not group.strip():
                 raise DomainError(
                     f"The groups of level {self.name!r} must be texts that are not empty, got "
                     f"{shown_value(group)}."
                 )
-        groups = tuple(normalize("NFC", group.strip()) for group in self.groups)
-        object.__setattr__(self, "groups", groups)
+        kept = {group: normalize("NFC", group.strip()) for group in dict.fromkeys(self.groups)}
+        of_names: dict[str, str] = {}
+        for group, name in kept.items():
+            if of_names.setdefault(name, group) != group:
+                raise DomainError(
+                    f"The level {self.name!r} has two groups that are both called {name!r}, but "
+                    "for blanks or the way accents are written; rename one of them."
+                )
+        object.__setattr__(self, "groups", tuple(kept[group] for group in self.groups))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -104,7 +116,23 @@ def levels_from_json(stated: Any, values: "Values") -> tuple[Level, ...]:
         raise DomainError(
             f'"levels" must be an object of levels by their names, got {shown_value(stated)}.'
         )
+    check_number(len(stated), values.size)
     return tuple(Level(name, groups_of(name, said, values)) for name, said in stated.items())
+
+
+def check_number(n_levels: int, n_values: int) -> None:
+    """Raise `DomainError` for more levels of an attribute than there can be."""
+    if n_levels > MOST_LEVELS:
+        raise DomainError(
+            f"An attribute can have {MOST_LEVELS} levels, got {n_levels:,}; leave out those that "
+            "no table will have."
+        )
+    if n_levels * n_values > MOST_GROUPED:
+        raise DomainError(
+            f"The levels of a codebook can group {MOST_GROUPED:,} values, counted for each level, "
+            f"got {n_levels:,} levels of {n_values:,} values; leave out those that no table will "
+            "have."
+        )
 
 
 def groups_of(name: str, stated: Any, values: "Values") -> tuple[str, ...]:
@@ -155,7 +183,7 @@ def _from_lists(name: str, stated: Mapping[str, Any], values: "Values") -> tuple
 def _from_bands(name: str, stated: str, values: Any) -> tuple[str, ...]:
     """The groups of bands such as "0-17, 18-64, 65+"; cells for missing numbers stay themselves."""
     ends = _ends_of_values(name, values)
-    bands: list[tuple[str, float, float]] = []
+    bands: list[tuple[float, float, str]] = []
     for text in stated.split(","):
         match = _BAND.fullmatch(text)
         if match is None:
@@ -164,19 +192,29 @@ def _from_bands(name: str, stated: str, values: Any) -> tuple[str, ...]:
             )
         low = float(match[1])
         high = float("inf") if match[2] else float(match[3] if match[3] else match[1])
-        bands.append((text.strip(), low, high))
-    groups = []
+        bands.append((low, high, text.strip()))
+    bands.sort()
+    for (_, before, text), (low, _, other) in pairwise(bands):
+        if low < before:
+            raise DomainError(
+                f"The level {name!r} has bands that overlap, {text} and {other}; every value must "
+                "lie in one band."
+            )
+    groups, lows = [], [low for low, *_ in bands]
     for lowest, highest in ends:
-        holding = [text for text, low, high in bands if low <= lowest and highest <= high]
+        # Bands only touch: a value lies in the last one that begins by then, or in it and others
+        # that are one number.
+        number = bisect_right(lows, lowest)
+        near = bands[max(number - 2, 0) : number]
+        holding = [text for low, high, text in near if low <= lowest and highest <= high]
         if len(holding) != 1:
-            cell = f"{lowest:g}" if lowest == highest else f"{lowest:g} to {highest:g}"
             how = "no band" if not holding else f"two bands, {holding[0]} and {holding[1]}"
             raise DomainError(
-                f"The level {name!r} has {cell} in {how}; every value must lie in one band, from "
-                "its first number to its last."
+                f"The level {name!r} has {_text_of_ends(lowest, highest)} in {how}; every value "
+                "must lie in one band, from its first number to its last."
             )
         groups.append(holding[0])
-    return (*groups, *values.missing_labels)
+    return _with_missing(name, groups, values)
 
 
 def _from_step(name: str, stated: str, values: Any) -> tuple[str, ...]:
@@ -189,12 +227,13 @@ def _from_step(name: str, stated: str, values: Any) -> tuple[str, ...]:
             "take a step that whole ones lie in."
         )
     places = [bisect_right(groups.starts, start) - 1 for start in values.starts]
-    return (*(groups.label(place) for place in places), *values.missing_labels)
+    return _with_missing(name, [groups.label(place) for place in places], values)
 
 
 def _from_width(name: str, stated: float, values: Any) -> tuple[str, ...]:
     """The groups of so many numbers together, which begin at multiples of so many."""
-    width = whole_number(stated)
+    is_whole = isinstance(stated, float) and stated.is_integer()
+    width = int(stated) if is_whole else whole_number(stated)
     if width is None or width < 2:
         raise DomainError(
             f"The width of level {name!r} must be a whole number of at least 2, got {stated!r}."
@@ -202,17 +241,33 @@ def _from_width(name: str, stated: float, values: Any) -> tuple[str, ...]:
     ends = _ends_of_values(name, values)
     members: dict[float, list[tuple[float, float]]] = {}
     for lowest, highest in ends:
-        if lowest // width != highest // width:
+        following = (lowest // width + 1) * width
+        # A bin ends where the next one begins.
+        if highest > following or (highest == following and not isinstance(values, Bins)):
             raise DomainError(
-                f"The level {name!r} of width {width} would split the value {lowest:g} to "
-                f"{highest:g}; take a multiple of the values' own width."
+                f"The level {name!r} of width {width} would split the value "
+                f"{_text_of_ends(lowest, highest)}; take a multiple of the values' own width."
             )
         members.setdefault(lowest // width, []).append((lowest, highest))
-    labels = {
-        place: f"{own[0][0]:g} to {own[-1][1]:g}" if own[0][0] != own[-1][1] else f"{own[0][0]:g}"
-        for place, own in members.items()
-    }
-    return (*(labels[lowest // width] for lowest, _ in ends), *values.missing_labels)
+    labels = {place: _text_of_ends(own[0][0], own[-1][1]) for place, own in members.items()}
+    return _with_missing(name, [labels[lowest // width] for lowest, _ in ends], values)
+
+
+def _text_of_ends(lowest: float, highest: float) -> str:
+    """Numbers from one to another, all of their digits: "1000000 to 1000001"."""
+    first, last = f"{lowest:.15g}", f"{highest:.15g}"
+    return first if first == last else f"{first} to {last}"
+
+
+def _with_missing(name: str, groups: list[str], values: Any) -> tuple[str, ...]:
+    """The groups of numbers or dates, and behind them cells for missing ones, each its own."""
+    for label in values.missing_labels:
+        if normalize("NFC", label.strip()) in groups:
+            raise DomainError(
+                f"The level {name!r} has a group that is called {label!r}, as a cell for missing "
+                "values is; give one of the two another name."
+            )
+    return (*groups, *values.missing_labels)
 
 
 def _ends_of_values(name: str, values: "Values") -> list[tuple[float, float]]:

@@ -108,6 +108,26 @@ RELEASED = (
 )
 """The figures of each cell of a released table, in their order."""
 
+SUMS_MEANING = (
+    "The noisy sum of the amounts, or count of the records that have one or have none, as the row "
+    "says. Unbiased; may be negative. "
+)
+_FIELLER_MEANING = (
+    "From lower_95 to upper_95: contains the true mean of the clamped amounts 95 % of the time "
+    "(Fieller's interval). Empty, as the mean is, where the interval of the count holds 0."
+)
+MEANS = (
+    Column("value", "value", "The mean amount: the noisy sum over the noisy count."),
+    Column(
+        "standard_error",
+        "error",
+        "Of the privacy noise alone, for a count that is large beside its error (delta method).",
+    ),
+    Column("lower_95", "lower", _FIELLER_MEANING),
+    Column("upper_95", "upper", _FIELLER_MEANING),
+)
+"""The figures of each group in a table of means; their unit is that of the amounts."""
+
 NOTE = Column(
     "note",
     "note",

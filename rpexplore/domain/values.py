@@ -15,6 +15,7 @@ import numpy as np
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few, shown_value
 from rpexplore.common.text import is_text, plural
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import stated_day
@@ -58,8 +59,30 @@ def coefficients(attribute: Attribute, selection: Selection) -> list[float]:
             f"The selected values of attribute {attribute.name!r} must be at least one, got none; "
             "name one, or leave the attribute out for all of them."
         )
+    if isinstance(attribute.values, Amounts):
+        return _coefficients_of_amounts(attribute, attribute.values, listed)
     selected = {index for text in listed for index in selected_values(attribute, str(text))}
     return [float(index in selected) for index in range(attribute.size)]
+
+
+def _coefficients_of_amounts(
+    attribute: Attribute, values: Amounts, listed: Sequence[str | int]
+) -> list[float]:
+    """The sum of amounts, or the records with or without one, as a number for each value."""
+    named: dict[str, list[float]] = {
+        label: [0.0] * (values.n_ordered + index) + [1.0]
+        for index, label in enumerate(values.missing_labels)
+    }
+    named["records"] = [1.0, 1.0]
+    named["sum"] = named[values.sum_label] = [float(values.minimum), float(values.maximum)]
+    text = str(listed[0]).strip()
+    if len(listed) > 1 or text not in named:
+        raise DomainError(
+            f"The attribute {attribute.name!r} has amounts, so a query on it is sum, records"
+            f"{''.join(f', {label}' for label in values.missing_labels)}, got "
+            f"{shown(', '.join(map(str, listed)))!r}; give it bins to select values."
+        )
+    return named[text] + [0.0] * (values.size - len(named[text]))
 
 
 def selected_values(attribute: Attribute, text: str) -> tuple[int, ...]:
@@ -228,6 +251,11 @@ def stated_combinations(domain: "Domain", stated: Any) -> tuple[ImpossibleCombin
 
 
 def _combination(domain: "Domain", stated: Any) -> ImpossibleCombination:
+    for name in stated if isinstance(stated, Mapping) else ():
+        if isinstance(domain[name].values, Amounts):
+            raise DomainError(
+                f"{name!r} has amounts, whose values cannot be told apart; leave it out."
+            )
     if not isinstance(stated, Mapping) or not stated:
         raise DomainError(
             "it must name the values of an attribute at least, such as "
@@ -345,10 +373,13 @@ class StructuralZeros:
     sizes       number of values of each attribute
     conditions  of each combination the values of each attribute that it names: bool[size], by the
                 attribute's index
+    levels      of each attribute that is a level of another one: that one's index, and the group of
+                each of its values, int64[its size]
     """
 
     sizes: tuple[int, ...]
     conditions: tuple[Mapping[int, np.ndarray], ...]
+    levels: Mapping[int, tuple[int, np.ndarray]] = field(default_factory=dict)
     _shares: dict[tuple[int, ...], np.ndarray] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
@@ -361,28 +392,31 @@ class StructuralZeros:
             }
             for one in domain.impossible
         ]
-        return cls(tuple(domain.sizes.tolist()), tuple(conditions))
+        levels = {
+            index: (domain.position(attribute.of), np.array(attribute.index_of_values))
+            for index, attribute in enumerate(domain)
+            if attribute.of
+        }
+        return cls(tuple(domain.sizes.tolist()), tuple(conditions), levels)
 
     def possible(self, attributes: Sequence[int]) -> np.ndarray | None:
         """Where a table can have records: bool, one axis an attribute; None where everywhere.
 
         A cell is impossible if each record in it has an impossible combination, also where it takes
-        several of them together. Of combinations that hang together in too many ways, only those
-        within the table are looked at.
+        several of them together; a cell of a level, if all values of its group are. Of combinations
+        that hang together in too many ways, only those within the table are looked at.
 
-        attributes: ascending
+        attributes: ascending; of an attribute and its levels one at most
         """
-        named = tuple(index for index in attributes if index in self.kinds)
+        named = self._named(attributes)
         try:
             possible = self._kind_shares(named) > 0
         except DomainError:
             within = [each for each in self._factors if set(each[0]) <= set(named)]
             possible = self._product([(named, np.ones(self._n_kinds(named))), *within], named) > 0
-        if possible.all():
+        if possible.all() or (table := self._by_value(possible, attributes)).all():
             return None
-        return np.broadcast_to(
-            self._by_value(possible, attributes), [self.sizes[index] for index in attributes]
-        )
+        return np.broadcast_to(table, [self.sizes[index] for index in attributes])
 
     def even_shares(self, attributes: Sequence[int]) -> np.ndarray:
         """A table of all possible records, each counted alike, that adds up to 1: float64.
@@ -391,7 +425,7 @@ class StructuralZeros:
 
         Raises `DomainError` where too many combinations hang together.
         """
-        named = tuple(index for index in attributes if index in self.kinds)
+        named = self._named(attributes)
         shares = self._kind_shares(named)
         for axis, index in enumerate(named):
             counts = np.bincount(self.kinds[index])
@@ -534,9 +568,32 @@ class StructuralZeros:
         return table
 
     def _by_value(self, by_kind: np.ndarray, attributes: Sequence[int]) -> np.ndarray:
-        """A table of kinds with all values of named attributes, and an axis of 1 for each other."""
-        named = [index for index in attributes if index in self.kinds]
-        for axis, index in enumerate(named):
-            by_kind = np.take(by_kind, self.kinds[index], axis=axis)
+        """A table of kinds with all values of named attributes, and an axis of 1 for each other.
+
+        Where an attribute is at a level, the values of each group are added up.
+        """
+        at_level = {self._column(index): index for index in attributes}
+        named = self._named(attributes)
+        for axis, column in enumerate(named):
+            kinds, index = self.kinds[column], at_level[column]
+            if index == column:
+                by_kind = np.take(by_kind, kinds, axis=axis)
+                continue
+            members = np.zeros((self.sizes[index], int(kinds.max()) + 1))
+            np.add.at(members, (self.levels[index][1], kinds), 1)
+            added = np.moveaxis(np.tensordot(members, by_kind, (1, axis)), 0, axis)
+            by_kind = added > 0 if by_kind.dtype == bool else added
+        # Columns are in another order than their levels.
+        by_kind = by_kind.transpose(np.argsort([at_level[column] for column in named]))
         own = iter(by_kind.shape)
-        return by_kind.reshape([next(own) if index in named else 1 for index in attributes])
+        return by_kind.reshape(
+            [next(own) if self._column(index) in named else 1 for index in attributes]
+        )
+
+    def _column(self, index: int) -> int:
+        """The attribute that an attribute is a level of, or itself."""
+        return self.levels[index][0] if index in self.levels else index
+
+    def _named(self, attributes: Sequence[int]) -> tuple[int, ...]:
+        """Those of some attributes, or what they are levels of, that conditions name; ascending."""
+        return tuple(sorted({self._column(index) for index in attributes} & self.kinds.keys()))

@@ -336,6 +336,12 @@ def candidates_of(workload: Workload) -> tuple[AttributeIndices, ...]:
 
 def refuse_unsuitable(workload: Workload) -> None:
     """Raise `WorkloadError` unless an adaptive release can estimate these tables."""
+    if np.any(workload.has_amounts):
+        table = workload.describe(int(np.argmax(workload.has_amounts)))
+        raise WorkloadError(
+            f"The table {table} has amounts, which an adaptive release cannot estimate; ask for "
+            "it in a plan that is not adaptive."
+        )
     if not workload.is_marginals:
         raise WorkloadError(
             "An adaptive release estimates the counts of single values; leave cumulative sums, "

@@ -20,9 +20,10 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.mechanism.variances import CellVariances
+from rpexplore.planning.solvers.kinds_of_records import Limits, minimise_with_kinds
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
-from rpexplore.planning.solvers.record_prices import best_prices, with_best_prices
-from rpexplore.planning.solvers.solution import Solution, dual_bound
+from rpexplore.planning.solvers.record_prices import best_prices
+from rpexplore.planning.solvers.solution import dual_bound
 from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix
 from rpexplore.planning.strategies import StrategySearch, user_cache
 from rpexplore.workload.bases import to_json
@@ -36,6 +37,7 @@ _MOST_TURNED = 5000  # residuals of a plan in which powers are looked for attrib
 _Powers = tuple[tuple[float, float], ...]  # of each tree, for z and Λ
 _NEARLY = 1e-3  # relative, of a largest variance by which powers are compared
 _MOST_SHARED = 200  # groups of a block that get shares of their own: larger ones get even shares
+_BITS_OF_AMOUNTS = 8.0
 _ROUNDS = 200  # of new weights, for the largest variance
 _STEADY = 1e-5  # rounds end when the weighted value grows by less (relative)
 
@@ -189,14 +191,12 @@ def _with_best_shares(
 def _value_of_maximum(workload: Workload, closure: Closure, table_weights: np.ndarray) -> float:
     """The smallest weighted largest variance at privacy cost 1, nearly."""
 
-    def solve(priced: Closure) -> Solution:
-        cells = CellVariances(workload, priced)
-        return minimise_max_cell_variance(cells, table_weights, 1.0, _NEARLY)
-
-    solution = solve(closure)
-    if closure.classes is not None:
-        closure, solution = with_best_prices(closure, 1.0, solve, _NEARLY)
-    largest = CellVariances(workload, closure).least_accurate(solution.sigma_squared)
+    cells = CellVariances(workload, closure)
+    if closure.classes is None:
+        solution = minimise_max_cell_variance(cells, table_weights, 1.0, _NEARLY)
+    else:
+        _, solution = minimise_with_kinds(cells, Limits(largest=table_weights), 1.0)
+    largest = cells.least_accurate(solution.sigma_squared)
     return float(np.max(table_weights * largest.variances))
 
 
@@ -316,13 +316,21 @@ def _rounded(search: StrategySearch) -> dict[int, Strategy]:
         solution = search.measuring[attribute]
         if id(solution) not in done:
             problem = search.problem(attribute)
+            # Amounts multiply all integers by their range: the smaller these are, the more records
+            # and decimals there can be. Most often R is (−1, 1).
+            has_amounts = attribute in search.workload.domain.amounts
+            own_bits = min(bits, _BITS_OF_AMOUNTS) if has_amounts else bits
             matrix = integer_matrix(
                 solution,
-                bits,
+                own_bits,
                 problem.gram,
                 problem.worth,
                 uniform_reference=search.keep_references,
             )
-            done[id(solution)] = Strategy(matrix, math.ceil(bits))
+            own_bits = math.ceil(own_bits)
+            if has_amounts and (common := int(np.gcd.reduce(matrix, axis=None))) > 1:
+                # Of another scale R is worth the same, and its noise is of that scale.
+                matrix, own_bits = matrix // common, max(own_bits - common.bit_length() + 1, 0)
+            done[id(solution)] = Strategy(matrix, own_bits)
         strategies[attribute] = done[id(solution)]
     return strategies

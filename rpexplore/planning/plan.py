@@ -152,6 +152,12 @@ class Plan:
                         f"The parts of the plan do not agree about the values of "
                         f"{attribute.name!r}; plan them from one codebook."
                     )
+                levels = {level.name: level for level in known.all_levels}
+                if any(levels.get(one.name, one) != one for one in attribute.all_levels):
+                    raise PlanError(
+                        f"The parts of the plan do not agree about the levels of "
+                        f"{attribute.name!r}; plan them from one codebook."
+                    )
             impossible |= dict.fromkeys(part.domain.impossible)
         levels_last = sorted(attributes.values(), key=lambda attribute: bool(attribute.of))
         return Domain(tuple(levels_last), tuple(impossible))

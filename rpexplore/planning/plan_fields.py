@@ -320,6 +320,16 @@ DEFINITIONS = {
                 widths=rows(of_type("integer", minimum=2)),
             ),
             record(
+                (
+                    "Of an attribute of amounts, and of no other: the sum, as the limits on low"
+                    " and high over the larger of them in size; the records with an amount; the"
+                    " records of each missing value. The limits are those of the attribute."
+                ),
+                kind=const("sums"),
+                minimum=name(),
+                maximum=name(),
+            ),
+            record(
                 "A matrix: one row a query, one number for each value.",
                 kind=const("custom"),
                 name=of_type("string", "Of the matrix; may be empty."),
@@ -450,6 +460,22 @@ DEFINITIONS = {
                     "bins": rows(of_type("number"), minItems=2, maxItems=1000001),
                 },
                 "required": ["bins"],
+            },
+            {
+                "description": (
+                    "Amounts, of which tables have the sums: the limits that they are clamped to, "
+                    "the decimal places that they are rounded to, and their unit. Counts of tables "
+                    "with them, and so measured numbers and noise, are multiplied by the range in "
+                    "smallest steps: highest - lowest of each record at low, and so on."
+                ),
+                "properties": {
+                    "missingValues": _MISSING_VALUES,
+                    "type": const("number"),
+                    "bounds": rows(name(), minItems=2, maxItems=2),
+                    "decimals": of_type("integer", minimum=0, maximum=6),
+                    "unit": name(),
+                },
+                "required": ["bounds", "decimals"],
             },
         ],
         "unevaluatedProperties": False,

@@ -21,6 +21,7 @@ from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import with_best_strategies
 from rpexplore.planning.part_plan import Certificate
 from rpexplore.planning.solvers.caps import FeasiblePoint, find_feasible
+from rpexplore.planning.solvers.kinds_of_records import find_feasible_with_kinds
 from rpexplore.planning.solvers.solution import TOLERANCE, Solution
 from rpexplore.planning.solving import (
     LOSSES,
@@ -80,9 +81,11 @@ class Optimum:
     def standard_errors(self, budget: Budget, cell: str = "mean") -> np.ndarray:
         """Standard error of a cell of each table within a budget, float64[n_tables].
 
-        cell: "mean" (root of the mean variance), "largest" or "smallest"
+        cell: "mean" (root of the mean variance), "largest" or "smallest"; of tables with amounts as
+        of a `TablePlan`
         """
-        return np.sqrt(self.table_variances.at(cell) / record_cost(budget))
+        variances = self.table_variances.at(cell) / record_cost(budget)
+        return np.sqrt(variances) * self.workload.units
 
     def at(self, budget: Budget) -> TablePlan:
         """The plan with the smallest loss within the budget, exact and with its certificate.
@@ -251,7 +254,7 @@ def optimum(
     refuse_weights(loss.table_weights(workload), workload)
     if loss.meets_required_targets:
         with np.errstate(over="ignore"):
-            inverse = np.maximum(workload.targets**-2.0, np.finfo(float).smallest_subnormal)
+            inverse = np.maximum(workload.planned_targets**-2.0, np.finfo(float).smallest_subnormal)
         refuse_weights(np.where(workload.required, inverse, 0.0), workload)
     if not loss.is_homogeneous and budget is None:
         raise PlanError(
@@ -444,7 +447,8 @@ def minimum_budget(
         if required_only:
             raise WorkloadError("No target is marked required; mark those that have to be met.")
         raise WorkloadError("No table has a target; set targets for the tables that need them.")
-    unusable = capped & ~((workload.targets > _LEAST_TARGET) & (workload.targets < _MOST_TARGET))
+    targets = workload.planned_targets
+    unusable = capped & ~((targets > _LEAST_TARGET) & (targets < _MOST_TARGET))
     if np.any(unusable):
         table = int(np.argmax(unusable))
         raise WorkloadError(
@@ -452,7 +456,7 @@ def minimum_budget(
             f"{_LEAST_TARGET:g} to {_MOST_TARGET:g} to find the budget for it, got "
             f"{workload.targets[table]:g}; give one that can be met."
         )
-    caps = np.where(capped, workload.targets**2, np.inf)
+    caps = np.where(capped, targets**2, np.inf)
     if closure is None:
         searching, on_progress = phases(workload, on_progress)
         closure = with_best_strategies(
@@ -463,14 +467,12 @@ def minimum_budget(
             uniform_reference=uniform_reference,
             on_progress=searching,
         )
-    if closure.classes is not None:
-        raise WorkloadError(
-            "The smallest budget for targets is not there for tables with an attribute at several "
-            "levels; plan for a budget, and look which targets it meets."
-        )
     with one_thread():
         cells = CellVariances(workload, closure)
-        point = find_feasible(cells, caps, 1.0, tolerance, on_progress=on_progress)
+        if closure.classes is None:
+            point = find_feasible(cells, caps, 1.0, tolerance, on_progress=on_progress)
+        else:
+            closure, point = find_feasible_with_kinds(cells, caps, 1.0, on_progress=on_progress)
     return MinimumBudget(workload, closure, np.flatnonzero(capped), point, max_records_per_person)
 
 

@@ -34,6 +34,11 @@ from rpexplore.planning.solvers.caps import (
     minimise_capped_max,
 )
 from rpexplore.planning.solvers.conic_program import minimise_conic
+from rpexplore.planning.solvers.kinds_of_records import (
+    Limits,
+    find_feasible_with_kinds,
+    minimise_with_kinds,
+)
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance, minimise_p_norm
 from rpexplore.planning.solvers.record_prices import with_best_prices
 from rpexplore.planning.solvers.solution import Solution, minimise_sum, rounding_allowance
@@ -108,12 +113,13 @@ def solve(problem: Problem) -> tuple[Closure, Solution]:
     with one_thread():
         if problem.closure.classes is None:
             return problem.closure, solver(problem)
-        if not isinstance(problem.loss, _LOSSES_OF_LEVELS):
+        if isinstance(problem.loss, CustomLoss):
             raise PlanError(
-                "Tables with an attribute at several levels are planned for a sum of variances, a "
-                f"largest variance or a p-norm, and not to {problem.loss.title}; take one of "
-                "these, or one level of each attribute."
+                "Tables with an attribute at several levels are not planned for a loss of one's "
+                "own; take another objective, or one level of each attribute."
             )
+        if not isinstance(problem.loss, SumOfVariances | PNorm):
+            return _with_kinds_of_records(problem)
         return with_best_prices(
             problem.closure,
             problem.privacy_cost,
@@ -257,16 +263,22 @@ def _within_caps(
 
     Its shadow prices are each table's share of all dual weights times variances.
     """
-    workload, closure, loss = problem.workload, problem.closure, problem.loss
-    if loss.looks_at_least_accurate_cells and np.all(workload.required):
+    loss = problem.loss
+    if loss.looks_at_least_accurate_cells and np.all(problem.workload.required):
         solution = _largest(problem)  # all tables count, and are met anyway
-        dual = solution.shadow_prices * problem.weights
+        solution = replace(solution, dual_weights=solution.shadow_prices * problem.weights)
     else:
         minimise = minimise_capped_max if loss.looks_at_least_accurate_cells else minimise_capped
         solution = minimise(
             problem.cells, inside, table_weights=problem.weights, caps=caps, **problem.search
         )
-        dual = solution.dual_weights
+    return _certified(problem, solution, limit)
+
+
+def _certified(problem: Problem, solution: Solution, limit: float | None) -> Solution:
+    """A solution within caps with the bound that its dual weights prove, and its shadow prices."""
+    workload, closure, loss = problem.workload, problem.closure, problem.loss
+    dual = solution.dual_weights
     assert dual is not None
     variances = TableVariances.of(workload, closure, solution.sigma_squared)
     on_means = loss.weights_on_means(workload, dual)
@@ -285,6 +297,40 @@ def _within_caps(
     )
 
 
+def _with_kinds_of_records(problem: Problem) -> tuple[Closure, Solution]:
+    """The best noise for a largest variance or within caps, where records cost different things.
+
+    Raises `OutOfReachError` if required targets cannot be met.
+    """
+    workload, loss, weights, cells = problem.workload, problem.loss, problem.weights, problem.cells
+    cost = problem.privacy_cost
+
+    def minimise(limits: Limits) -> tuple[Closure, Solution]:
+        return minimise_with_kinds(cells, limits, cost, on_progress=problem.on_progress)
+
+    limit = None
+    if loss.has_limit:
+        assert isinstance(loss, SumWithBoundedMax)
+        _, smallest = minimise(Limits(largest=workload.weights))
+        largest = cells.least_accurate(smallest.sigma_squared).variances
+        limit = loss.limit(float(np.max(workload.weights * largest)))
+    caps = loss.caps(workload, limit)
+    if caps is None:
+        closure, solution = minimise(Limits(largest=weights))
+        return closure, replace(solution, dual_weights=None)
+    if limit is None:
+        _, inside = find_feasible_with_kinds(cells, caps, cost, on_progress=problem.on_progress)
+        if not inside.is_feasible:
+            raise _out_of_reach(workload, inside)
+    if not loss.looks_at_least_accurate_cells:
+        closure, solution = minimise(Limits(held=weights, caps=1 / caps))
+    elif np.all(workload.required):  # all tables count, and are met anyway
+        closure, solution = minimise(Limits(largest=weights))
+    else:
+        closure, solution = minimise(Limits(largest=weights, caps=1 / caps))
+    return closure, _certified(replace(problem, closure=closure), solution, limit)
+
+
 def _out_of_reach(workload: Workload, inside: FeasiblePoint) -> OutOfReachError:
     """Which targets conflict, and what budget would do."""
     prices = inside.solution.shadow_prices
@@ -301,9 +347,6 @@ def _out_of_reach(workload: Workload, inside: FeasiblePoint) -> OutOfReachError:
         needed=inside.largest,
     )
 
-
-# Homogeneous ones without a limit: scaled to the budget of every kind of record they stay the best.
-_LOSSES_OF_LEVELS = (SumOfVariances, MaxVariance, PNorm)
 
 # All losses, in the order in which they are offered: a new one needs a line here.
 LOSSES: dict[type[Loss], Callable[[Problem], Solution]] = {

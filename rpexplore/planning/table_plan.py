@@ -25,7 +25,7 @@ from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.part_plan import Certificate, CertifiedPlan, WorkloadPlan, accuracy_frame
 from rpexplore.planning.table_plan_file import fields_of_plan, text_of_plan
 from rpexplore.privacy.budget import Budget
-from rpexplore.workload.table_text import all_titles
+from rpexplore.workload.table_text import all_titles, title_of
 from rpexplore.workload.targets import MET_FACTOR
 from rpexplore.workload.workload import Workload
 
@@ -126,23 +126,32 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
 
     @cached_property
     def standard_errors(self) -> np.ndarray:
-        """Root of the mean variance of each table's cells, float64[n_tables]."""
-        return self.table_variances.standard_errors("mean")
+        """Root of the mean variance of each table's cells, float64[n_tables].
+
+        Of tables with amounts in the unit of these, of sums and counts together: the error of a
+        count is taken as that of so many largest amounts.
+        """
+        return self.variances_in_units.standard_errors("mean")
 
     @cached_property
     def largest_standard_errors(self) -> np.ndarray:
         """Standard error of the least accurate cell of each table, float64[n_tables]."""
-        return self.table_variances.standard_errors("largest")
+        return self.variances_in_units.standard_errors("largest")
+
+    @cached_property
+    def variances_in_units(self) -> TableVariances:
+        """The variances of tables in the units of their cells: those with amounts in these."""
+        return self.table_variances.in_units(self.workload.units)
 
     def cell_standard_errors(self, table: AttributeSet) -> np.ndarray:
         """Standard error of every cell of a table of the workload, one axis an attribute."""
         cells = CellVariances(self.workload, self.closure)
         position = self.workload.position(table)
-        return np.sqrt(cells.variances_of(position, self.sigma_squared.floats))
+        return cells.standard_errors_of(position, self.sigma_squared.floats)
 
     def accuracy(self) -> "pd.DataFrame":
         """How accurate every table is, one row a table: see `accuracy_frame`."""
-        cells, extremes = self.workload.exact_cells, self.table_variances.standard_errors
+        cells, extremes = self.workload.exact_cells, self.variances_in_units.standard_errors
         return accuracy_frame(
             self.kind,
             all_titles(self.workload),
@@ -265,6 +274,9 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
 # ---- The summary of a plan of tables: a few lines, for a terminal.
 
 
+_MOST_LISTED = 10  # tables with amounts
+
+
 def plan_summary(plan: "TablePlan") -> str:
     """Its size, guarantee, proof, targets and accuracy by order."""
     workload, domain = plan.workload, plan.workload.domain
@@ -277,18 +289,48 @@ def plan_summary(plan: "TablePlan") -> str:
         *targets_lines(
             plan.largest_standard_errors, workload.targets, workload.required, workload.describe
         ),
-        "  Accuracy   standard error of a cell",
-        f"    {'attributes':>10} {'tables':>9} {'smallest':>10} {'median':>10} {'largest':>10}",
     ]
-    best = plan.table_variances.standard_errors("smallest")
-    for order in np.unique(workload.orders):
-        tables = workload.orders == order
+    counted = ~workload.has_amounts
+    if np.any(counted):
+        rows += [
+            "  Accuracy   standard error of a cell",
+            f"    {'attributes':>10} {'tables':>9} {'smallest':>10} {'median':>10} {'largest':>10}",
+        ]
+    best = plan.variances_in_units.standard_errors("smallest")
+    for order in np.unique(workload.orders[counted]):
+        tables = (workload.orders == order) & counted
         rows.append(
             f"    {order:>10} {np.count_nonzero(tables):>9,} {best[tables].min():>10.4g} "
             f"{np.median(plan.standard_errors[tables]):>10.4g} "
             f"{plan.largest_standard_errors[tables].max():>10.4g}"
         )
-    return "\n".join(rows)
+    return "\n".join([*rows, *_lines_of_amounts(plan)])
+
+
+def _lines_of_amounts(plan: TablePlan) -> list[str]:
+    """How accurate the sums of tables with amounts are, and the counts beside them."""
+    tables = np.flatnonzero(plan.workload.has_amounts).tolist()
+    if not tables:
+        return []
+    lines = ["  Sums       standard error of a sum, and of a count beside it (root mean square)"]
+    for table in tables[:_MOST_LISTED]:
+        errors = sum_and_count_errors(plan, table)
+        lines.append(
+            f"    {title_of(plan.workload, table)}: {errors[0]:,.4g}, and {errors[1]:,.4g}"
+        )
+    more = len(tables) - _MOST_LISTED
+    return [*lines, f"    and {more:,} more"] if more > 0 else lines
+
+
+def sum_and_count_errors(plan: TablePlan, table: int) -> tuple[float, float]:
+    """Standard errors of the sums of a table with amounts, and of its counts: root mean squares."""
+    workload = plan.workload
+    indices = workload.attribute_indices(table)
+    axis = next(axis for axis, index in enumerate(indices) if index in workload.domain.amounts)
+    cells = CellVariances(workload, plan.closure)
+    squares = cells.standard_errors_of(table, plan.sigma_squared.floats) ** 2
+    means = squares.mean(axis=tuple(other for other in range(squares.ndim) if other != axis))
+    return float(np.sqrt(means[0])), float(np.sqrt(means[1]))
 
 
 def targets_lines(

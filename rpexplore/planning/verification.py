@@ -20,6 +20,7 @@ from rpexplore.planning.mechanism.variances import CELLS, CellVariances, TableVa
 from rpexplore.planning.optimal_strategies import strategy_bound
 from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, smallest_weighted_sum
 from rpexplore.planning.plan import TITLES, Plan
+from rpexplore.planning.solvers.kinds_of_records import Limits, minimise_with_kinds
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.queries import cost_bound
 from rpexplore.planning.solvers.solution import dual_bound, rounding_allowance
@@ -245,7 +246,10 @@ def _wrong_limit(plan: TablePlan, loss: SumWithBoundedMax) -> str:
     cells, weights = CellVariances(plan.workload, plan.closure), plan.workload.weights
     cost, limit = float(plan.budget.record_privacy_cost), plan.certificate.limit or 0.0
     with one_thread():
-        solution = minimise_max_cell_variance(cells, weights, cost)
+        if plan.closure.classes is None:
+            solution = minimise_max_cell_variance(cells, weights, cost)
+        else:
+            _, solution = minimise_with_kinds(cells, Limits(largest=weights), cost)
     largest = float(np.max(weights * cells.least_accurate(solution.sigma_squared).variances))
     least = loss.limit(solution.lower_bound) * (1 - DECODED_TOLERANCE)
     most = loss.limit(largest) * (1 + 2 * LIMIT_TOLERANCE)

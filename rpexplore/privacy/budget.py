@@ -108,11 +108,12 @@ class Budget:
         return f"one person with at most {plural(self.max_records_per_person, 'record')}"
 
     def epsilon_text(self, rho: Fraction, mode: str = "up") -> str:
-        """The ε of an amount of ρ, at the stated δ or the usual one; "" for nothing.
+        """The ε of an amount of ρ, at the stated δ or the usual one; "" for nothing, and for more
+        than any budget.
 
         mode: "up" for what is spent, "down" for what may be spent
         """
-        if rho <= 0:
+        if not 0 < rho < conversions.MOST_RHO:
             return ""
         return conversions.epsilon_text(rho, self.stated_delta or conversions.USUAL_DELTAS[0], mode)
 

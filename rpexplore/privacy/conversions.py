@@ -27,6 +27,8 @@ from rpexplore.errors import BudgetError
 # For which ε is stated beside ρ, unless another δ is chosen.
 USUAL_DELTAS = ("1e-6", "1e-9", "1e-12")
 
+MOST_RHO = Fraction("5e99")  # a ρ is below that
+
 _RANGES = {  # parameter: (least, below, what it must be)
     "privacy cost": ("0", "1e100", "0 or more and below 1e100, for example 1"),
     "rho": ("0", "5e99", "0 or more and below 5e99, for example 0.5"),

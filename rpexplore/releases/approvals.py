@@ -121,6 +121,34 @@ class ApprovalDemand:
         return [person for person in named if person]
 
 
+class UnmeetableDemand(ApprovalDemand):
+    """A demand that a ledger holds and nobody can meet, by a list that is none, or too short.
+
+    Whoever may set demands on a server can enter one. It is read, and binds, like any other: a
+    ledger with it stays readable, and its runs wait for another demand.
+    """
+
+    def __post_init__(self) -> None:
+        pass
+
+    @property
+    def names(self) -> list[str]:
+        """Nobody, and why."""
+        return ["nobody (the list cannot be read, or is too short)"]
+
+    @cached_property
+    def _signers(self) -> list[tuple[list[str], str, bool]]:
+        return []
+
+
+def demand_as_noted(n: int, allowed_signers: str) -> ApprovalDemand:
+    """The demand that a ledger holds, be it one that nobody can meet."""
+    try:
+        return ApprovalDemand(n, allowed_signers)
+    except ApprovalError:
+        return UnmeetableDemand(n, allowed_signers)
+
+
 def load_approvals(approvals: Sequence[str | Path | Approval]) -> tuple[Approval, ...]:
     """Approvals given as files or values, each of them once. Raises `ApprovalError`."""
     if len(approvals) > MOST:
@@ -153,9 +181,10 @@ def refuse_wrong(
     Each must be of this plan and signed by the key that it names and, where approvals are demanded,
     allowed by a list. Days between which a key is valid are judged now.
     """
+    can_be_met = [one for one in demands if not isinstance(one, UnmeetableDemand)]
     for approval in approvals:
         approval.check(plan_sha256)
-        reasons = [_refusal(approval, demand) for demand in demands]
+        reasons = [_refusal(approval, demand) for demand in can_be_met]
         if reasons and all(reasons):
             raise ApprovalError(
                 f"The approval of {approval.name} does not count: its key {approval.key} "
@@ -178,6 +207,13 @@ def _refusal(approval: Approval, demand: ApprovalDemand) -> str:
 def missing_text(demands: Sequence[ApprovalDemand], approvals: Sequence[Approval]) -> str:
     """What is missing beside approvals that are right, as a sentence; "" for nothing."""
     for demand in demands:
+        if isinstance(demand, UnmeetableDemand):
+            return (
+                f"The ledger demands approvals by {plural(demand.n, 'person')} for these records, "
+                "of a list that cannot be read or has not so many people, so that no plan can have "
+                "them; have whoever demands approvals give another list (rpexplore ledger "
+                "--require-approvals)."
+            )
         counted = approvals
         if len(demands) > 1:  # else all are of its list, or would have been refused
             counted = [approval for approval in approvals if not _refusal(approval, demand)]

@@ -62,6 +62,7 @@ from rpexplore.releases.manifest import (
 )
 from rpexplore.releases.measurement_file import PLAN, MeasurementNote
 from rpexplore.releases.readme import release_readme
+from rpexplore.releases.table_cells import MEANS_FOLDER
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,6 +164,8 @@ def parts_beside(folder: Path, *kinds: str) -> str:
     held = [kind for kind in TITLES if any(path.startswith(f"{kind}/") for path in listed)]
     part = next((kind for kind in kinds if kind in held), None)
     beside = [TITLES[kind].lower() for kind in held if kind != part]
+    if part == "tables" and any(f"{MEANS_FOLDER}/" in path for path in listed):
+        beside.append("tables of sums of amounts")
     if not beside:
         return ""
     return (
@@ -254,6 +257,17 @@ class SeveralParts(PartReader):
         return " ".join(
             filter(None, [part.bound_of(attributes, record_noun) for part in self.parts])
         )
+
+    def means_of(self, attributes: Collection[str]) -> "pd.DataFrame | None":
+        found = (part.means_of(attributes) for part in self.parts)
+        return next((means for means in found if means is not None), None)
+
+    def clamping_of(self, attributes: Collection[str]) -> str:
+        return " ".join(filter(None, [part.clamping_of(attributes) for part in self.parts]))
+
+    def means(self, *attributes: Any) -> "pd.DataFrame":
+        """The means of a table with amounts; see `TableRelease.means`."""
+        return self._part_with("tables").means(*attributes)
 
     def table(
         self, *attributes: Any, level: str | None = None, within: Any = None

@@ -17,8 +17,10 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import (
     MarginalNoise,
     Where,
+    answers,
     impossible_answers,
     marginal,
+    sums_of,
 )
 from rpexplore.releases.manifest import CONFIDENCE, in_release
 from rpexplore.releases.table_cells import Labels, table_of_cells, table_path
@@ -117,6 +119,14 @@ class Figures:
 
     def bound_of(self, attributes: Collection[str], record_noun: str = "records") -> str:
         """What is known of all errors of a table together, as a sentence; "" for nothing."""
+        return ""
+
+    def means_of(self, attributes: Collection[str]) -> "pd.DataFrame | None":
+        """The means of a table with amounts, by the others of its attributes; None of others."""
+        return None
+
+    def clamping_of(self, attributes: Collection[str]) -> str:
+        """What was done to amounts beyond their limits, as a sentence; "" without amounts."""
         return ""
 
     def has_counts(self, attributes: Collection[str]) -> bool:
@@ -300,9 +310,19 @@ class MarginalEstimate:
         )
 
     def cells(self, labels: Sequence[Labels]) -> pa.Table:
-        """One row a cell: labels, value, standard_error, lower_95, upper_95, and perhaps note."""
-        impossible = impossible_answers(self.noise.domain, self.noise.attributes)
-        return table_of_cells(labels, self.values, self.noise.variances, impossible)
+        """One row a cell: labels, value, standard_error, lower_95, upper_95, and perhaps note.
+
+        Of amounts a row for the sum, and for the records with and without one, as in tables.
+        """
+        domain, attributes = self.noise.domain, self.noise.attributes
+        sums = [sums_of(domain, index) for index in attributes]
+        values = answers(self.values, sums)
+        for axis, one in enumerate(sums):
+            if one is not None:
+                units = one.basis.row_units(one.attribute)
+                values = values * units.reshape([-1, *(1,) * (len(sums) - axis - 1)])
+        impossible = impossible_answers(domain, attributes, sums)
+        return table_of_cells(labels, values, self.noise.variances, impossible)
 
     def answer(self, where: Where) -> Answer:
         """The answer to a product query; what it leaves out is summed over."""

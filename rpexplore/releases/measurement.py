@@ -244,7 +244,7 @@ def check_measurable(plan: TablePlan) -> None:
         raise ReleaseError(
             f"The noise that the budget needs on {_name(plan, residual)} is too large for "
             f"64-bit integers (scale {gamma[residual]:.3g}, at most {LARGEST_GAMMA:.3g}); use a "
-            "larger budget or smaller tables."
+            f"larger budget or smaller tables{_or_fewer_steps(plan, residual)}."
         )
 
 
@@ -260,15 +260,16 @@ def check_countable(plan: TablePlan, counts: Counts) -> None:
     if sizes[largest] * max(counts.n_records, 1) >= 2.0**61:
         raise ReleaseError(
             f"There are too many records to count {_name(plan, largest)} in 64-bit integers; "
-            "group its attributes into fewer values."
+            f"group its attributes into fewer values{_or_fewer_steps(plan, largest)}."
         )
 
 
 def integer_scales(closure: Closure) -> list[int]:
-    """What the measured integers of each attribute are larger by than the plan's: n_i, or 2^b."""
+    """What the measured integers of each attribute are larger by than the plan's: n_i, or 2^b,
+    times R of amounts."""
     scales = closure.sizes.tolist()
     for attribute, strategy in closure.strategies.items():
-        scales[attribute] = 2**strategy.bits
+        scales[attribute] = strategy.scale
     return scales
 
 
@@ -276,13 +277,20 @@ def largest_entries(closure: Closure) -> np.ndarray:
     """m_i of each attribute (docs/mathematics.md §7.4): float64[d]."""
     entries = closure.sizes.astype(float)
     for attribute, strategy in closure.strategies.items():
-        entries[attribute] = float(max(strategy.integers.max(), -strategy.integers.min()))
+        largest = max(strategy.integers.max(), -strategy.integers.min())
+        entries[attribute] = float(largest) * strategy.range_in_steps
     return entries
 
 
 def _product(plan: TablePlan, factors: Sequence[float] | np.ndarray) -> np.ndarray:
     """∏ factors[i] over the attributes of each residual, float64[n_residuals]."""
     return np.prod(np.append(np.asarray(factors, dtype=float), 1.0)[plan.closure.members], axis=1)
+
+
+def _or_fewer_steps(plan: TablePlan, residual: int) -> str:
+    """What else can be done where the attributes of a residual have amounts; "" where none has."""
+    has_amounts = set(plan.closure.columns_of(residual)) & set(plan.workload.domain.amounts)
+    return ", or give its amounts fewer decimals or narrower limits" if has_amounts else ""
 
 
 def _name(plan: TablePlan, residual: int) -> str:

@@ -12,6 +12,7 @@ import pyarrow.parquet
 
 from rpexplore.common.template_text import text_from_template
 from rpexplore.common.text import FORMULAS_ESCAPED, plural
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.result_schema import (
@@ -53,7 +54,10 @@ def table_readme(folder: Path, plan: TablePlan, residual_files: Iterable[str]) -
         example=TableFile.of(folder, table_path(example, workload.tables[example])),
         basis_lines=_basis_lines(workload),
         residuals=residuals[0] if len(residuals) == 1 else "residuals/",
-        has_custom_basis=any(not basis.counts_records for _, basis in workload.attribute_bases),
+        has_custom_basis=any(
+            not (basis.counts_records or basis.of_amounts) for _, basis in workload.attribute_bases
+        ),
+        amounts=_lines_of_amounts(plan.domain, workload),
     )
 
 
@@ -163,6 +167,19 @@ def _explained(columns: Sequence[Column]) -> list[tuple[str, str]]:
     return [(", ".join(named), meaning) for meaning, named in names.items()]
 
 
+def _lines_of_amounts(domain: Domain, workload: Workload) -> list[str]:
+    """What is summed of each attribute of amounts, and what is done to amounts beyond limits."""
+    lines = []
+    for index in workload.amounts:
+        attribute = domain.attributes[index]
+        values = attribute.values
+        assert isinstance(values, Amounts)
+        places = f", rounded to {plural(values.decimals, 'decimal')}" if values.decimals else ""
+        unit = f" in {values.unit}" if values.unit else ""
+        lines.append(f"`{attribute.name}`{unit}{places}: {values.clamping}.")
+    return lines
+
+
 def _basis_lines(workload: Workload) -> list[str]:
     """The basis of each attribute that has another than single values: "`age`, cumulative: up to
     each value; 4 rows, such as "≤ 24"."
@@ -170,7 +187,7 @@ def _basis_lines(workload: Workload) -> list[str]:
     lines = []
     for basis_index, (attribute_index, basis) in enumerate(workload.attribute_bases):
         bases = workload.bases[attribute_index]
-        if all(basis.is_identity for basis in bases):
+        if all(basis.is_identity or basis.of_amounts for basis in bases):
             continue
         attribute = workload.domain.attributes[attribute_index]
         in_table = np.any(workload.attribute_basis_index == basis_index, axis=1)

@@ -16,7 +16,7 @@ from rpexplore.domain.domain import AttributeIndices, AttributeSet
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
 from rpexplore.domain.readings import are_publishable
 from rpexplore.domain.result_schema import frame_of
-from rpexplore.errors import ReleaseError
+from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.mechanism.reconstruction import answers, contribution, marginal
 from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.table_plan import TablePlan
@@ -84,6 +84,11 @@ def rehearse(
     """
     workload, closure = plan.workload, plan.closure
     position = workload.position(table)
+    if workload.has_amounts[position]:
+        raise WorkloadError(
+            f"The table {workload.describe(position)} has amounts, and expected counts say nothing "
+            "of sums; choose a table of counts."
+        )
     indices = tuple(workload.attribute_indices(position))
     n_cells = max(workload.cells[position], workload.counted_cells[position])
     if n_cells > MAX_CELLS:

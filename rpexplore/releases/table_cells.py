@@ -32,7 +32,8 @@ from rpexplore.domain.result_schema import (
 )
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.manifest import CONFIDENCE, file_entry
-from rpexplore.workload.bases import Basis, Identity
+from rpexplore.workload.bases import Basis
+from rpexplore.workload.bases.sums import default_basis
 from rpexplore.workload.table_text import query_matrix
 
 if TYPE_CHECKING:
@@ -98,6 +99,21 @@ def pieces_of_cells(
         yield pa.table(columns, schema=schema)
 
 
+def rows_of_columns(
+    labels: Sequence[Labels], columns: Sequence[np.ndarray], figures: Sequence[Column]
+) -> pa.Table:
+    """One row a cell, of figures that are known already; NaN is an empty cell."""
+    schema = schema_of_cells([column for named in labels for column, _ in named], figures)
+    codes = _codes(0, columns[0].size, columns[0].shape)
+    arrays = [
+        pa.DictionaryArray.from_arrays(code, texts)
+        for code, named in zip(codes, labels, strict=True)
+        for _, texts in named
+    ]
+    arrays += [pa.array(column.reshape(-1), from_pandas=True) for column in columns]
+    return pa.table(arrays, schema=schema)
+
+
 def schema_of_cells(labels: Sequence[Column], figures: Sequence[Column]) -> pa.Schema:
     """The columns of a table: texts by a dictionary, then numbers, and what was done to them."""
     return pa.schema(
@@ -158,7 +174,7 @@ def label_columns(attribute: Attribute, basis: Basis | None = None) -> Labels:
     name, title = attribute.name, attribute.label or attribute.name
     code = Column(name, "code", f"{title}: what a row counts.", attribute=name)
     values = attribute.values
-    basis = basis or Identity()
+    basis = basis or default_basis(attribute)
     labels = attribute.labels() if basis.is_identity else query_matrix(basis, attribute).labels()
     if basis.ends_with_values and isinstance(values, Categories) and values.labels != values.values:
         # The single values come last; groups above them have no code but their name.
@@ -392,6 +408,8 @@ def _quoted(text: str) -> str:
 BYTES_PER_CELL, BYTES_PER_CELL_IN_PARQUET = 125, 60  # or fewer: as CSV and Parquet, Parquet alone
 TABLES = "tables"
 """The folder of the tables of a release."""
+MEANS_FOLDER = "means"
+"""That of the means of tables with amounts."""
 
 
 def write_table(
@@ -403,6 +421,7 @@ def write_table(
     decimals: int,
     escape_formulas: bool,
     with_csv: bool = True,
+    within: str = TABLES,
 ) -> list[dict[str, Any]]:
     """Write a table, given in pieces (at least one), as Parquet and CSV; their manifest entries.
 
@@ -410,8 +429,9 @@ def write_table(
         decimals: Of numbers in the CSV file, see `csv_decimals`; Parquet files have them in full.
         escape_formulas: Whether no text in the CSV file begins as formulas of spreadsheets do.
         with_csv: Whether there is a CSV file.
+        within: The folder of the files.
     """
-    path, first = table_path(position, attributes), next(pieces)
+    path, first = table_path(position, attributes, within), next(pieces)
     with ExitStack() as files:
         parquet_writer = files.enter_context(table_writer(folder / f"{path}.parquet", first.schema))
         csv_writer = None
@@ -423,28 +443,32 @@ def write_table(
             parquet_writer.write_table(piece)
             if csv_writer is not None:
                 csv_writer.write(piece)
-    paths = table_paths(position, attributes, with_csv=with_csv)
+    paths = table_paths(position, attributes, within, with_csv=with_csv)
     return [file_entry(folder, path, attributes=list(attributes)) for path in paths]
 
 
-def files_of_tables(tables: Sequence[Sequence[str]]) -> dict[str, list[str]]:
-    """The files that `write_table` writes of tables, and the attributes of each."""
+def files_of_tables(
+    tables: Sequence[Sequence[str]], folder: str = TABLES, positions: Iterable[int] | None = None
+) -> dict[str, list[str]]:
+    """The files that `write_table` writes of tables, of all or these; the attributes of each."""
     return {
-        path: list(names)
-        for position, names in enumerate(tables)
-        for path in table_paths(position, names, with_csv=True)
+        path: list(tables[position])
+        for position in (range(len(tables)) if positions is None else positions)
+        for path in table_paths(position, tables[position], folder, with_csv=True)
     }
 
 
-def table_paths(position: int, names: Sequence[str], *, with_csv: bool) -> list[str]:
-    path = table_path(position, names)
+def table_paths(
+    position: int, names: Sequence[str], folder: str = TABLES, *, with_csv: bool
+) -> list[str]:
+    path = table_path(position, names, folder)
     return [f"{path}.parquet", f"{path}.csv"] if with_csv else [f"{path}.parquet"]
 
 
-def table_path(position: int, names: Sequence[str]) -> str:
+def table_path(position: int, names: Sequence[str], folder: str = TABLES) -> str:
     """Where a table lies in the folder, without ending: its number, then its attributes."""
     plain = (re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names or ("total",))
-    return f"{TABLES}/{position:04d}_{'_'.join(plain)[:80]}"
+    return f"{folder}/{position:04d}_{'_'.join(plain)[:80]}"
 
 
 # ---- Columns in the Parquet files of a release, read only if they are what was written.
@@ -561,7 +585,13 @@ def parquet_of(frame: "pd.DataFrame") -> bytes:
     return file.getvalue()
 
 
-def read_rows(path: Path, figures: Sequence[Column], n_rows: int | None = None) -> pa.Table:
+def read_rows(
+    path: Path,
+    figures: Sequence[Column],
+    n_rows: int | None = None,
+    *,
+    may_be_empty: bool = False,
+) -> pa.Table:
     """The rows in a file of results, whose columns say what they are.
 
     Raises `ReleaseError` for a file that cannot be read, a column without a role, one of `figures`
@@ -571,13 +601,18 @@ def read_rows(path: Path, figures: Sequence[Column], n_rows: int | None = None) 
     Args:
         figures: The columns that there must be, beside those of labels.
         n_rows: How many rows there must be; any number if left out.
+        may_be_empty: Whether numbers may be missing in a row.
     """
     numbers = [column for column in figures if column.is_number]
     full, or_empty = {}, {}
     for column in numbers:
         kinds = or_empty if column.role in ("model_error", "target") else full
         kinds[column.name] = pa.float64()
-    rows = read_columns(path, full, n_rows, or_empty=or_empty, largest=LARGEST_ESTIMATE)
+    if may_be_empty:
+        rows = read_columns(path, {}, n_rows)
+        check_schema(path, rows.schema, full)
+    else:
+        rows = read_columns(path, full, n_rows, or_empty=or_empty, largest=LARGEST_ESTIMATE)
     check_roles(path, rows.schema, figures)
     return rows
 

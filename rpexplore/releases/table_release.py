@@ -10,10 +10,10 @@ residuals.parquet       what was measured, so that tables can be rebuilt (residu
 
 import threading
 from collections import OrderedDict
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,8 +26,9 @@ import pyarrow.parquet
 from rpexplore.common.numbers import distinct_rows
 from rpexplore.common.processes import Progress, in_order
 from rpexplore.data.source import Counts
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
-from rpexplore.domain.result_schema import RELEASED, frame_of
+from rpexplore.domain.result_schema import MEANS, RELEASED, frame_of
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import (
@@ -46,6 +47,7 @@ from rpexplore.releases import measurement
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
 from rpexplore.releases.items import Answer, Item, MarginalEstimate
 from rpexplore.releases.manifest import TableFiles, WrittenFiles, file_entry
+from rpexplore.releases.means import amounts_of, figures_of_sums, n_groups, ratio_columns
 from rpexplore.releases.measurement import (
     LARGE,
     Part,
@@ -58,6 +60,7 @@ from rpexplore.releases.readme import table_readme
 from rpexplore.releases.table_cells import (
     BYTES_PER_CELL,
     BYTES_PER_CELL_IN_PARQUET,
+    MEANS_FOLDER,
     TABLES,
     Labels,
     csv_decimals,
@@ -67,6 +70,7 @@ from rpexplore.releases.table_cells import (
     pieces_of_cells,
     read_columns,
     read_rows,
+    rows_of_columns,
     table_path,
     table_paths,
     write_table,
@@ -82,7 +86,13 @@ class TableRelease(PartRelease[TablePlan]):
 
     @classmethod
     def files_of(cls, plan: TablePlan) -> TableFiles:
-        return files_of_tables(plan.workload.tables) | dict.fromkeys(residual_files(plan.closure))
+        tables = plan.workload.tables
+        of_means = np.flatnonzero(plan.workload.has_amounts).tolist()
+        return (
+            files_of_tables(tables)
+            | files_of_tables(tables, MEANS_FOLDER, of_means)
+            | dict.fromkeys(residual_files(plan.closure))
+        )
 
     @property
     def domain(self) -> Domain:
@@ -96,10 +106,23 @@ class TableRelease(PartRelease[TablePlan]):
 
     @cached_property
     def items(self) -> Sequence[Item]:
-        cells = self.plan.workload.exact_cells
+        workload = self.plan.workload
+        cells = workload.exact_cells
         return [
             Item.of_table(position, names, int(cells[position]), partial(self.cells, position))
             for position, names in enumerate(self.table_names)
+        ] + [
+            Item(
+                names,
+                f"{Path(path).name}_means",
+                n_groups(workload, position),
+                partial(self.mean_cells, position),
+                file=path,
+                note="means",
+            )
+            for position, names in enumerate(self.table_names)
+            if workload.has_amounts[position]
+            and (path := table_path(position, names, MEANS_FOLDER))
         ]
 
     def unbiased_tables(self) -> "TableRelease":
@@ -149,8 +172,43 @@ class TableRelease(PartRelease[TablePlan]):
         n_rows = int(workload.exact_cells[position])
         return read_rows(path, RELEASED, n_rows)
 
+    def means(self, *attributes: AttributeSet) -> pd.DataFrame:
+        """The means of a table with amounts, by the others of its attributes, as released.
+
+        Columns: labels, value, standard_error, lower_95, upper_95; empty where a count is not
+        clearly above 0.
+        """
+        indices = query_attributes(self.domain, attributes)
+        position = self.plan.workload.find(indices)
+        if position is None or not self.plan.workload.has_amounts[position]:
+            raise WorkloadError(
+                f"There are no means of {self.domain.describe(indices)}; name a table with an "
+                "attribute of amounts."
+            )
+        return frame_of(self.mean_cells(position))
+
+    def means_of(self, attributes: Collection[str]) -> pd.DataFrame | None:
+        position = self.plan.workload.find(self.domain.positions(attributes))
+        if position is None or not self.plan.workload.has_amounts[position]:
+            return None
+        return frame_of(self.mean_cells(position))
+
+    def clamping_of(self, attributes: Collection[str]) -> str:
+        values = (self.domain[name].values for name in attributes)
+        return " ".join(one.clamping_sentence for one in values if isinstance(one, Amounts))
+
+    def mean_cells(self, position: int) -> pa.Table:
+        """The means of the table at a position of the workload, one row a group."""
+        workload = self.plan.workload
+        path = self.folder / f"{table_path(position, workload.tables[position], MEANS_FOLDER)}"
+        n_rows = n_groups(workload, position)
+        return read_rows(path.with_name(f"{path.name}.parquet"), MEANS, n_rows, may_be_empty=True)
+
     def counts(self, *attributes: AttributeSet) -> pd.DataFrame:
-        """Any marginal within a released table, by single values, whatever the bases."""
+        """Any marginal within a released table, by single values, whatever the bases.
+
+        Of amounts, their sums and the records with and without one.
+        """
         indices = query_attributes(self.domain, attributes)
         labels = [label_columns(self.domain.attributes[index]) for index in indices]
         return frame_of(self._estimate(indices).cells(labels))
@@ -262,8 +320,9 @@ class TableWriter:
         self._cells = CellVariances(plan.workload, plan.closure)
         self._labels: dict[int, Labels] = {}
         self._large = threading.Lock()
+        folders = [TABLES, MEANS_FOLDER] if np.any(plan.workload.has_amounts) else [TABLES]
         self._written = WrittenFiles(
-            folder, [*residual_files(plan.closure), f"{TABLES}/"], measured
+            folder, [*residual_files(plan.closure), *map("{}/".format, folders)], measured
         )
 
     def table(self, position: int) -> list[dict[str, Any]]:
@@ -271,6 +330,8 @@ class TableWriter:
         workload = self.plan.workload
         names = list(workload.tables[position])
         paths = table_paths(position, names, with_csv=self._with_csv)
+        if workload.has_amounts[position]:
+            paths += table_paths(position, names, MEANS_FOLDER, with_csv=self._with_csv)
         if (entries := self._written.entries(paths, attributes=names)) is not None:
             return entries
         with self._large if workload.cells[position] > LARGE else nullcontext():
@@ -280,16 +341,25 @@ class TableWriter:
 
     def _write(self, position: int, names: Sequence[str]) -> list[dict[str, Any]]:
         workload = self.plan.workload
-        values = self._contributions.answers(position)
+        units = self._cells.units_of(position)
+        values = self._contributions.answers(position) * units
         labels = [
             self._labels_of(basis_index)
             for basis_index in workload.attribute_basis_index[position, : values.ndim].tolist()
         ]
         variances = self._cells.variances_of(position, self.plan.sigma_squared.floats)
+        if units.ndim and np.any(units != 1):
+            variances = variances * units**2
+        has_amounts = bool(workload.has_amounts[position])
+        figures = figures_of_sums(amounts_of(workload, position)[1]) if has_amounts else RELEASED
         pieces = pieces_of_cells(
-            labels, values, variances, impossible=self._contributions.impossible(position)
+            labels,
+            values,
+            variances,
+            figures,
+            impossible=self._contributions.impossible(position),
         )
-        return write_table(
+        entries = write_table(
             self.folder,
             position,
             names,
@@ -297,6 +367,41 @@ class TableWriter:
             decimals=csv_decimals(np.sqrt(variances.min()), max(-values.min(), values.max())),
             escape_formulas=self._escape_formulas,
             with_csv=self._with_csv,
+        )
+        if has_amounts:
+            entries += self._write_means(position, labels, values, variances)
+        return entries
+
+    def _write_means(
+        self,
+        position: int,
+        labels: Sequence[Labels],
+        values: np.ndarray,
+        variances: np.ndarray,
+    ) -> list[dict[str, Any]]:
+        """Write the means of a table with amounts, from its sums and counts."""
+        workload = self.plan.workload
+        axis, amounts = amounts_of(workload, position)
+        covariances = self._cells.sum_covariances_of(position, self.plan.sigma_squared.floats)
+        sums, counts = (values.take([row], axis) for row in (0, 1))
+        of_sums, of_counts = (variances.take([row], axis) for row in (0, 1))
+        columns = ratio_columns(sums, counts, of_sums, of_counts, covariances)
+        unit = f" ({amounts.unit})" if amounts.unit else ""
+        named = [*labels]
+        named[axis] = [(labels[axis][0][0], pa.array([f"mean{unit}"]))]
+        figures = [replace(column, unit=amounts.unit) for column in MEANS]
+        figures[0] = replace(figures[0], meaning=f"{MEANS[0].meaning} {amounts.clamping_sentence}")
+        errors = columns[1][np.isfinite(columns[1])]
+        largest = np.max(np.abs(columns[0]), where=np.isfinite(columns[0]), initial=1.0)
+        return write_table(
+            self.folder,
+            position,
+            workload.tables[position],
+            iter([rows_of_columns(named, columns, figures)]),
+            decimals=csv_decimals(errors.min(initial=1.0), largest),
+            escape_formulas=self._escape_formulas,
+            with_csv=self._with_csv,
+            within=MEANS_FOLDER,
         )
 
     def residuals(self) -> list[dict[str, Any]]:

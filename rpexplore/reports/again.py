@@ -10,6 +10,7 @@ from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.common.template_text import text_from_template
 from rpexplore.common.text import number_text
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain, except_from_records
@@ -159,6 +160,11 @@ def _values(attribute: Attribute) -> str:
             ends = [*map(literal, (values.first.isoformat(), values.last.isoformat(), values.step))]
         form = [f"format={literal(values.format)}"] if values.format else []
         return call("rp.Dates", [*ends, *form, *_missing(values)])
+    if isinstance(values, Amounts):
+        limits = [literal(str(limit)) for limit in (values.minimum, values.maximum)]
+        more = [f"decimals={values.decimals}"] if values.decimals else []
+        more += [f"unit={literal(values.unit)}"] if values.unit else []
+        return call("rp.Amounts", [*limits, *more, *_missing(values)])
     assert isinstance(values, Categories)
     labels = [f"labels={wrapped(values.labels)}"] if values.labels != values.values else []
     spelled = [f"spellings={wrapped(values.spellings)}"] if values.spellings else []
@@ -166,7 +172,7 @@ def _values(attribute: Attribute) -> str:
     return call("rp.Categories", [wrapped(values.values), *labels, *spelled, *numbers])
 
 
-def _missing(values: Integers | Bins | Dates) -> list[str]:
+def _missing(values: Integers | Bins | Dates | Amounts) -> list[str]:
     return [f"missing={wrapped(values.missing)}"] if values.missing else []
 
 

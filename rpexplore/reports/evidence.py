@@ -11,6 +11,7 @@ import pandas as pd
 from rpexplore.analysis.baselines import BASELINE_HEADINGS, compare, describe_missing
 from rpexplore.analysis.budget_units import HIGH_EPSILON
 from rpexplore.analysis.glossary import GLOSSARY
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain, describe_attributes_from_records, except_from_records
 from rpexplore.domain.ordered_values import Bins, Dates, Integers
@@ -217,7 +218,8 @@ def all_values(domain: Domain) -> Section:
     rows, left = [], MOST_VALUES
     for attribute in domain:
         values = attribute.values
-        if isinstance(values, Integers) or (isinstance(values, Dates) and values.steps):
+        is_range = isinstance(values, Integers | Amounts)
+        if is_range or (isinstance(values, Dates) and values.steps):
             text = _values_in_short(attribute)
         elif attribute.size <= left:
             left -= attribute.size
@@ -246,6 +248,10 @@ def _values_in_short(attribute: Attribute) -> str:
         return "; ".join([text, *values.missing_labels])
     if isinstance(values, Bins | Dates) and values.size > FIRST_VALUES:
         text = f"intervals from “{values.label(0)}” up to “{values.label(values.n_ordered - 1)}”"
+        return "; ".join([text, *values.missing_labels])
+    if isinstance(values, Amounts):
+        unit = f" {values.unit}" if values.unit else ""
+        text = f"amounts from {values.minimum:,} to {values.maximum:,}{unit}"
         return "; ".join([text, *values.missing_labels])
     labels = attribute.labels(FIRST_VALUES)
     if values.size > FIRST_VALUES:

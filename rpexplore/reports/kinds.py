@@ -9,6 +9,7 @@ from rpexplore.analysis.accuracy import Headline, headline
 from rpexplore.analysis.area_accuracy import area_headline, n_tables_below
 from rpexplore.analysis.queries import query_headline
 from rpexplore.common.text import joined
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
 from rpexplore.planning.adaptive import AdaptivePlan
@@ -33,6 +34,11 @@ _BY_SUM = (
     "a record changes one count of single values by one, and each of them is a sum of such counts"
 )
 
+_OF_AMOUNTS = (
+    "; of amounts it divides a count between the two limits, which changes no measurement by more "
+    "than a record at one of them"
+)
+
 
 @dataclass(frozen=True)
 class Words:
@@ -44,6 +50,7 @@ class Words:
     mechanism   its name; sort: what it is; source: who published it
     changes     what one record changes
     by_matrices whether measured through matrices of whole numbers
+    clamping    what is done to amounts beyond their limits, in sentences; "" without amounts
     bias        how noise and size go together, to begin a sentence
     look_at     what to do about it
     objective   what is made small, behind "Minimise"
@@ -66,6 +73,7 @@ class Words:
     answers: str = "tables"
     sort: str = _GAUSSIAN
     by_matrices: bool = False
+    clamping: str = ""
     objective: str = ""
     bound_of: str = ""
     n_coarse: int = 0
@@ -79,14 +87,20 @@ class Words:
 
 def _of_tables(plan: TablePlan) -> Words:
     is_marginals, differ = plan.workload.is_marginals, cells_differ(plan.table_variances)
-    top = headline(plan)
+    top, attributes = headline(plan), plan.domain.attributes
+    amounts = {
+        attributes[index].name: values
+        for index in plan.workload.amounts
+        if isinstance(values := attributes[index].values, Amounts)
+    }
     return Words(
         name="Tables",
         part=plan,
         mechanism=f"ResidualPlanner{_plus(is_marginals)}",
         source=_RP if is_marginals else _RP_PLUS,
-        changes=_BY_NUMBER if is_marginals else _BY_SUM,
+        changes=f"{_BY_NUMBER if is_marginals else _BY_SUM}{_OF_AMOUNTS if amounts else ''}",
         by_matrices=not is_marginals,
+        clamping=" ".join(f"Of {name}, {values.clamping}." for name, values in amounts.items()),
         bias="The noise of a cell does not depend on its count"
         if differ
         else "Every cell of a table gets noise of the same size",
@@ -227,6 +241,11 @@ class PlanWords:
     def has_tables(self) -> bool:
         """Whether some part has tables whose accuracy is known beforehand."""
         return any(words.answers == "tables" for words in self.certified)
+
+    @property
+    def clamping(self) -> str:
+        """What is done to amounts beyond their limits; "" without amounts."""
+        return " ".join(filter(None, [words.clamping for words in self.parts]))
 
     @property
     def by_matrices(self) -> bool:

@@ -62,7 +62,7 @@ from rpexplore.results.processed_tables import (
 from rpexplore.results.same_records import ReleaseId, refuse_other_records
 from rpexplore.results.synthetic.records import KIND as SYNTHETIC
 from rpexplore.results.synthetic.records import SyntheticRecords
-from rpexplore.results.unbiased import Estimates, read_arrays, write_arrays
+from rpexplore.results.unbiased import Estimates, has_amounts, read_arrays, write_arrays
 
 # ---- Combining
 
@@ -190,13 +190,18 @@ _MAKERS: Mapping[str, Callable[..., PartReader]] = {
 
 def left_aside(results: PartReader) -> str:
     """What combining leaves out of a folder of results, and why, as a sentence; "" for nothing."""
-    kinds = [reader.kind for reader in results.readers]
-    if "rounds" not in kinds or len(kinds) == 1:
-        return ""
-    return (
-        f"The adaptive tables of {results.named.name!r} are left aside: what is measured in rounds "
-        "is selected by its noise, so that no average with it is unbiased."
-    )
+    kinds, said = [reader.kind for reader in results.readers], []
+    if any(isinstance(one, TableRelease) and has_amounts(one) for one in results.readers):
+        said.append(
+            f"The sums of amounts of {results.named.name!r} are left aside: tables of counts alone "
+            "are combined."
+        )
+    if "rounds" in kinds and len(kinds) > 1:
+        said.append(
+            f"The adaptive tables of {results.named.name!r} are left aside: what is measured in "
+            "rounds is selected by its noise, so that no average with it is unbiased."
+        )
+    return " ".join(said)
 
 
 def _combinable(results: PartReader) -> list[PartReader]:

@@ -13,13 +13,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.domain.domain import AttributeIndices, difference_of_cells
+from rpexplore.domain.domain import AttributeIndices, Domain, difference_of_cells
+from rpexplore.domain.levels import Level
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.table_map import ArrayStore
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.results.combined_sources import joint_domain
 from rpexplore.results.noisy_marginal import NoisyMarginal
-from rpexplore.results.unbiased import Estimates
+from rpexplore.results.unbiased import Estimates, several_levels
 
 _MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
 _CHANCE = 1e-6  # that other counts are alike: less is no chance
@@ -32,14 +33,15 @@ def combined_tables(parts: Sequence[Estimates], noisy: Sequence[NoisyMarginal]) 
     All parts are in memory at once, 8 bytes a number. noisy: marginals from elsewhere
 
     Raises:
-        ReleaseError: If parts have different domains, hold the same measurements, or measure an
-            attribute by different strategies.
+        ReleaseError: If parts have different domains or levels, hold the same measurements, or
+            measure an attribute by different strategies.
     """
     for marginal in noisy:
         _refuse_own_table(parts, marginal)
     estimates = [*parts, *(marginal.estimates() for marginal in noisy)]
     for part in estimates[1:]:
         _refuse_different_domains(estimates[0], part)
+    estimates = _in_one_domain(estimates)
     strategies = _common_strategies(estimates)
     # Σ 1/σ² of each residual, exact.
     precisions: defaultdict[AttributeIndices, Fraction] = defaultdict(Fraction)
@@ -63,9 +65,10 @@ def combined_tables(parts: Sequence[Estimates], noisy: Sequence[NoisyMarginal]) 
 
 def _refuse_own_table(parts: Sequence[Estimates], marginal: NoisyMarginal) -> None:
     """Raise `ReleaseError` if a marginal is one that follows from a part: nothing new."""
+    names = {marginal.domain.names[index] for index in marginal.attribute_indices}
     for part in parts:
-        is_within = any(set(marginal.attribute_indices) <= set(table) for table in part.tables)
-        same = part.domain.attributes == marginal.domain.attributes
+        is_within = any(names <= set(table) for table in part.table_names)
+        same = part.domain.of_records.attributes == marginal.domain.of_records.attributes
         if same and is_within and _is_own_table(part, marginal):
             raise ReleaseError(
                 f"The noisy marginal {marginal.name!r} is a table of one of the releases and "
@@ -117,6 +120,64 @@ def _common_strategies(parts: Sequence[Estimates]) -> dict[int, Strategy]:
                     "values of this attribute, or were planned with the same strategy."
                 )
     return {index: strategy for index, (strategy, _) in strategies.items() if strategy is not None}
+
+
+def _in_one_domain(parts: Sequence[Estimates]) -> list[Estimates]:
+    """The same estimates, all over the domain that has the levels of all of them.
+
+    A release knows levels only where a table is at one, and of a level its own codebook's. Raises
+    `ReleaseError` where an attribute is in their tables at several levels.
+    """
+    if all(part.domain.of_records is part.domain for part in parts):
+        return list(parts)
+    used = [
+        {part.domain.names[index] for table in part.tables for index in table} for part in parts
+    ]
+    columns = []
+    for index, attribute in enumerate(parts[0].domain.of_records):
+        levels: dict[str, Level] = {}
+        others: dict[str, Level] = {}
+        for part, names in zip(parts, used, strict=True):
+            for level in part.domain.attributes[index].all_levels:
+                name = attribute.at_level(level).name
+                if name in names and levels.setdefault(level.name, level) != level:
+                    raise ReleaseError(
+                        f"{name!r} has other groups for {part.sources[0].name!r} than for a "
+                        "release before it, so that they do not count the same; combine only what "
+                        "was planned with the same levels."
+                    )
+                others.setdefault(level.name, level)
+        own = {attribute.at_level(level).name for level in others.values()} | {attribute.name}
+        if len(own & set().union(*used)) > 1:
+            raise several_levels(attribute.name)
+        columns.append(replace(attribute, levels=tuple((others | levels).values())))
+    domain = Domain(tuple(columns), parts[0].domain.impossible).with_levels
+    return [_over(domain, part) for part in parts]
+
+
+def _over(domain: Domain, part: Estimates) -> Estimates:
+    """The estimates with the indices of a domain that has all attributes of their tables."""
+    moved = {
+        subset: domain.positions([part.domain.names[index] for index in subset])
+        for subset in {*part.tables, *part.contributions}
+    }
+
+    def turned(subset: AttributeIndices) -> np.ndarray:
+        names = [part.domain.names[index] for index in subset]
+        axes = [names.index(domain.names[index]) for index in moved[subset]]
+        return part.contributions[subset].transpose(axes)
+
+    return replace(
+        part,
+        domain=domain,
+        tables=tuple(moved[table] for table in part.tables),
+        contributions=ArrayStore((moved[own], turned(own)) for own in part.contributions),
+        variances={moved[subset]: variance for subset, variance in part.variances.items()},
+        strategies={
+            domain.position(part.domain.names[index]): strategy
+            for index, strategy in part.strategies.items()
+        },
+    )
 
 
 def _refuse_different_domains(left: Estimates, right: Estimates) -> None:

@@ -65,7 +65,7 @@ from rpexplore.results.processed_tables import (
     write_tables,
 )
 from rpexplore.results.publication import SmoothingGain
-from rpexplore.results.unbiased import Estimates
+from rpexplore.results.unbiased import Estimates, positions_of_counts
 from rpexplore.workload.table_text import QueryMatrix
 
 _BYTES_PER_CELL = 330  # about, as CSV and Parquet together
@@ -133,7 +133,9 @@ def postprocess(
         # Here, where it is done once: threads that write tables would each begin with it.
         smooth_tables.rehearse_errors(part_of_progress(on_searched, 0.5, 1.0))
     label = label_of(method, rounded)
-    tables, matrices = released.table_names, released.queries
+    positions = positions_of_counts(released)
+    tables = [released.table_names[position] for position in positions]
+    matrices = [released.queries[position] for position in positions]
     processed = smooth_tables if projection is None else projection
     contributions = _with_zeros(estimates) if processed is None else processed.contributions
     gains: dict[AttributeIndices, SmoothingGain] = {}
@@ -145,7 +147,7 @@ def postprocess(
             estimates, contributions, attributes, rounded, is_nonnegative=method is not None
         )
         columns = {PROCESSED_VALUE: answers(counts, matrices[position]).ravel()}
-        unbiased = released.items[position].read()
+        unbiased = released.items[positions[position]].read()
         if smooth_tables is not None:
             errors = _model_errors(smooth_tables, attributes, matrices[position])
             columns[MODEL_ERROR] = errors

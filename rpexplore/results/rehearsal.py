@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
+from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.common.text import describe_count, describe_share, plural
 from rpexplore.data.counting import Codes, counts_of
 from rpexplore.data.source import Counts
@@ -18,7 +19,7 @@ from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS, SmoothRehearsal
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.estimation.nonnegative import nonnegative
 from rpexplore.estimation.smooth_tables import SmoothTables, smooth_residuals
-from rpexplore.estimation.standard_errors import SeededNumbers, normal_noise
+from rpexplore.estimation.standard_errors import normal_noise
 from rpexplore.estimation.table_map import ContributionArrays, MeasuredResiduals
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.mechanism.reconstruction import contribution
@@ -129,7 +130,8 @@ def _rehearsed(
             "which errors are larger shares."
         )
     on_progress("Making up records", 0.0)
-    codes, n_records = made_up_records(plan.workload.domain, expected, plan.workload.used)
+    used = [index for index in plan.workload.used if index not in plan.workload.amounts]
+    codes, n_records = made_up_records(plan.workload.domain, expected, used)
     counts = counts_of(
         [(codes, n_records, 1.0)],
         _tables(plan),
@@ -139,8 +141,9 @@ def _rehearsed(
     check_countable(plan, counts)
     unbiased = dict(_measured(plan, counts, part_of_progress(on_progress, 0.05, 0.3)))
     variances = {
-        closure.attributes(residual): float(variance)
+        subset: float(variance)
         for residual, variance in enumerate(plan.sigma_squared.floats)
+        if (subset := closure.attributes(residual)) in unbiased
     }
     zeros = plan.domain.structural_zeros
     measured = MeasuredResiduals(unbiased, variances, sizes, closure.strategies, zeros)
@@ -164,10 +167,16 @@ def _rehearsed(
 
 
 def _tables(plan: TablePlan) -> list[AttributeIndices]:
-    """The attributes of each table that have several values, each set once."""
+    """The attributes of each table of counts that have several values, each set once."""
+    if np.all(plan.workload.has_amounts):
+        raise ReleaseError(
+            "All tables are sums of amounts, of which nothing is made up; rehearse a plan that has "
+            "tables of counts."
+        )
     several = {index for index, size in enumerate(plan.closure.sizes.tolist()) if size > 1}
     workload = plan.workload
-    tables = (workload.attribute_indices(position) for position in range(len(workload)))
+    counted = np.flatnonzero(~workload.has_amounts).tolist()
+    tables = map(workload.attribute_indices, counted)
     distinct = dict.fromkeys(tuple(i for i in table if i in several) for table in tables)
     return sorted(distinct, key=lambda table: (len(table), table))
 
@@ -181,6 +190,8 @@ def _measured(
     for residual in range(len(closure)):
         on_progress("Measuring made-up records", residual / len(closure))
         subset = closure.attributes(residual)
+        if set(subset) & set(plan.workload.amounts):
+            continue
         exact = exact_residual(plan, residual, counts)
         values = contribution(exact, subset, closure.strategies)
         seed = repr([names[index] for index in subset]).encode()

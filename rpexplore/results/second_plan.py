@@ -68,6 +68,7 @@ def weights_from_release(
         tuple(
             (first, second, float(f"{distance:.3g}"))
             for (first, second), distance in pair_distances(measured, on_progress).items()
+            if second < estimates.domain.n_columns  # the codebook's attributes, not their levels
         ),
     )
     records = max(round(measured.total), 1)

@@ -26,7 +26,6 @@ from rpexplore.planning.mechanism.reconstruction import (
     query_attributes,
 )
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.items import Answer, Item, MarginalEstimate, PartReader
 from rpexplore.releases.measurement import measured_shape
@@ -132,13 +131,22 @@ class Estimates(PartReader):
 
     @classmethod
     def of_tables(cls, release: TableRelease) -> "Estimates":
-        """All that a release of tables measured.
+        """All that a release of tables measured, but for tables with amounts.
 
-        Raises `ReleaseError` where an attribute is in tables at several levels.
+        Raises `ReleaseError` where an attribute is in tables at several levels, or all tables have
+        amounts.
         """
         plan, closure = release.plan, release.plan.closure
         if closure.trees:
-            raise several_levels(plan)
+            raise several_levels(plan.domain.names[closure.trees[0].column])
+        counted = np.flatnonzero(~plan.workload.has_amounts).tolist()
+        if not counted:
+            raise ReleaseError(
+                f"All tables of {str(release.home)!r} are sums of amounts, and estimates, combined "
+                "tables and synthetic records are made of tables of counts; name a release that "
+                "has some, or take the sums as they are."
+            )
+        amounts = set(plan.domain.amounts)
         residuals = [closure.attributes(position) for position in range(len(closure))]
         shapes = [measured_shape(closure, position) for position in range(len(closure))]
         measured = chain.from_iterable(
@@ -154,13 +162,18 @@ class Estimates(PartReader):
         source = MeasurementSource.of(release)
         return cls(
             plan.workload.domain,
-            tuple(map(plan.workload.attribute_indices, range(len(plan.workload)))),
+            tuple(map(plan.workload.attribute_indices, counted)),
             ArrayStore(
                 (residual, contribution(array, residual, closure.strategies))
                 for residual, array in zip(residuals, measured, strict=True)
+                if not amounts.intersection(residual)
             ),
-            {residual: plan.sigma_squared.fraction(i) for i, residual in enumerate(residuals)},
-            closure.strategies,
+            {
+                residual: plan.sigma_squared.fraction(i)
+                for i, residual in enumerate(residuals)
+                if not amounts.intersection(residual)
+            },
+            {index: own for index, own in closure.strategies.items() if index not in amounts},
             (source,),
         )
 
@@ -318,13 +331,27 @@ class Estimates(PartReader):
         return {attribute: label_columns(self.domain.attributes[attribute]) for attribute in used}
 
 
-def several_levels(plan: TablePlan) -> ReleaseError:
-    """What to raise where estimates would be made of attributes at several levels."""
-    column = plan.domain.names[plan.closure.trees[0].column]
+def has_amounts(release: TableRelease) -> bool:
+    """Whether some of its tables are sums of amounts, of which no estimates are made."""
+    return bool(np.any(release.plan.workload.has_amounts))
+
+
+def positions_of_counts(tables: TableRelease | Estimates) -> list[int]:
+    """The positions of the tables without amounts, ascending."""
+    amounts = {tables.domain.names[index] for index in tables.domain.amounts}
+    return [
+        position
+        for position, names in enumerate(tables.table_names)
+        if not amounts.intersection(names)
+    ]
+
+
+def several_levels(column: str) -> ReleaseError:
+    """What to raise where estimates would be made of an attribute at several levels."""
     return ReleaseError(
-        f"The attribute {column!r} is in tables at several levels, and estimates and synthetic "
-        "records are made of tables with one level of each attribute; use the unbiased tables, or "
-        "plan with one level."
+        f"The attribute {column!r} is in tables at several levels, and estimates, combined tables "
+        "and synthetic records are made of tables with one level of each attribute; use the "
+        "unbiased tables, or plan with one level."
     )
 
 

@@ -134,7 +134,7 @@ def basis_choices_of(workload: Workload) -> tuple[BasisChoice, ...]:
     """The choices with which `with_basis_choices` gives these tables their bases."""
     choices: list[BasisChoice] = []
     for attribute_index, bases in enumerate(workload.bases):
-        if all(basis.is_identity for basis in bases):
+        if all(basis.is_identity or basis.of_amounts for basis in bases):
             continue
         name, where = workload.domain.names[attribute_index], workload.members == attribute_index
         counts = np.bincount(workload.basis_index[where], minlength=len(bases))
@@ -260,6 +260,8 @@ def unavailable_bases(attribute: Attribute) -> str:
     """Which bases cannot be chosen, and why: one sentence, "" if all can."""
     titles: dict[str, list[str]] = {}
     for basis in BASES.values():
+        if basis.of_amounts:
+            continue  # nobody would look for it here
         if reason := basis.unavailable_reason(attribute):
             titles.setdefault(reason, []).append(basis.title)
     text = "; ".join(f"{', '.join(listed)} ({reason})" for reason, listed in titles.items())

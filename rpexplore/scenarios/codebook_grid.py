@@ -1,26 +1,30 @@
 """The codebook as a grid that people edit: to a DataFrame, and back from what was typed."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
 import pandas as pd
 
-from rpexplore.common.json_fields import refusing
+from rpexplore.common.json_fields import dumps, loads, refusing
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute, Values
 from rpexplore.domain.categories import Categories
-from rpexplore.domain.dates import reading_of, stated_day
+from rpexplore.domain.dates import UNITS, reading_of, stated_day
 from rpexplore.domain.domain import TO_COMPLETE, Domain, completed, is_unfinished
-from rpexplore.domain.levels import LEVELS, Level
+from rpexplore.domain.levels import LEVELS, Level, check_number, groups_of
 from rpexplore.domain.ordered_values import NOT_STATED, Bins, Dates, Integers, Numbers
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.bins import as_bins, bins_of_texts, edge_texts
 
 CATEGORIES, INTEGERS, BINS, DATES = "categories", "whole numbers", "bins", "dates"
+AMOUNTS = "amounts"
 UNFINISHED = "to be completed"
-KINDS = [CATEGORIES, INTEGERS, BINS, DATES, UNFINISHED]
+KINDS = [CATEGORIES, INTEGERS, BINS, DATES, AMOUNTS, UNFINISHED]
 
 # Longer lists of values are not shown in the grid, and so cannot be changed there.
 MAX_LISTED = 1000
@@ -219,6 +223,8 @@ def _row(attribute: Attribute) -> dict[str, Any]:
         limits = values.minimum, values.maximum, values.step
     elif isinstance(values, Dates) and values.steps:
         limits = values.first, values.last, values.step
+    elif isinstance(values, Amounts):
+        return row | {"minimum": str(values.minimum), "maximum": str(values.maximum)}
     else:
         if attribute.size <= MAX_LISTED:
             row["values"] = _listed(values)
@@ -240,6 +246,7 @@ def _kind(attribute: Attribute) -> str:
     if is_unfinished(attribute):
         return UNFINISHED
     kinds = {Categories: CATEGORIES, Integers: INTEGERS, Bins: BINS, Dates: DATES}
+    kinds |= {Amounts: AMOUNTS}
     return kinds[type(attribute.values)]
 
 
@@ -259,6 +266,8 @@ def _edited(attribute: Attribute, change: Mapping[str, Any]) -> Attribute:
                 values = _edited_values(values, change)
         else:
             values = _edited_values(attribute.values, change)
+    if isinstance(values, Amounts):
+        return Attribute(name, values, label)
     # Another kind starts with as many values, in the same places.
     alike = kind != _kind(attribute) and values.size == attribute.size
     if alike:
@@ -272,6 +281,8 @@ def _completed(kind: str, change: Mapping[str, Any]) -> Values:
     listed = [str(text).strip() for text in change.get("values") or ()]
     typed = [change.get(name) for name in ("minimum", "maximum")]
     lowest, highest = ("" if limit is None else str(limit) for limit in typed)
+    if lowest and highest and kind == AMOUNTS:
+        return _edited_values(Amounts(Decimal(0), Decimal(1)), change)
     if lowest and highest and kind in (UNFINISHED, INTEGERS, DATES):
         if kind == DATES or (kind == UNFINISHED and _is_day(lowest) and _is_day(highest)):
             return Dates(lowest, highest, str(change.get("step") or ""))
@@ -280,7 +291,11 @@ def _completed(kind: str, change: Mapping[str, Any]) -> Values:
         return Dates(edges=tuple(listed))
     if listed and kind == BINS:
         return bins_of_texts(listed)
-    return Categories(tuple(listed)) if listed and kind not in (INTEGERS, DATES) else TO_COMPLETE
+    return (
+        Categories(tuple(listed))
+        if listed and kind not in (INTEGERS, DATES, AMOUNTS)
+        else TO_COMPLETE
+    )
 
 
 def _is_day(text: str) -> bool:
@@ -302,6 +317,9 @@ def _edited_values(values: Values, change: Mapping[str, Any]) -> Values:
                 noun = {"minimum": "lowest value", "maximum": "highest value", "step": "step"}[name]
                 raise DomainError(f"The {noun} must be a whole number, got {text!r}.") from None
         return replace(values, **numbers)
+    if isinstance(values, Amounts):
+        limits.pop("step", None)
+        return replace(values, **limits)  # pyright: ignore[reportArgumentType]  # read from texts
     if isinstance(values, Dates):
         if change.get("values"):
             edges = tuple(str(text).strip() for text in change["values"])
@@ -337,6 +355,9 @@ def _converted(attribute: Attribute, kind: str) -> Values:
         return Integers(0, values.n_ordered - 1, missing=missing)
     if kind == DATES:
         return _as_dates(values, missing)
+    if kind == AMOUNTS:
+        low, high = (values.minimum, values.maximum) if isinstance(values, Integers) else (0, 1000)
+        return Amounts(Decimal(low), Decimal(high), missing=missing)
     if size > MAX_LISTED:
         raise DomainError(
             f"It has {size:,} values, too many to list in the grid (at most {MAX_LISTED:,}); "
@@ -378,5 +399,65 @@ def with_missing_lines(values: Numbers, text: str) -> Values:
     for line in filter(str.strip, text.split("\n")):
         value, equals, label = line.partition("=")
         pairs.append((value.strip(), label.strip() if equals else NOT_STATED))
-    assert isinstance(values, Integers | Bins | Dates)
+    assert isinstance(values, Integers | Bins | Dates | Amounts)
     return replace(values, missing=tuple(pairs))
+
+
+# ---- Levels, as lines that people type: "adult: 0-17, 18+".
+
+
+def lines_of_levels(attribute: Attribute) -> str:
+    """The levels of an attribute, one a line, which `domain_with_level_lines` reads."""
+    return "\n".join(
+        f"{level.name}: {_text_of_level(level, attribute.values)}" for level in attribute.levels
+    )
+
+
+def domain_with_level_lines(domain: Domain, name: str, text: str) -> Domain:
+    """The domain with these levels of an attribute; raises `DomainError` for unusable ones.
+
+    A line is the level's name, a colon, and what a codebook file would state: a width, bands, a
+    step of dates, or the values of each group, as "Europe = DE, FR; America = US".
+    """
+    attribute, levels = domain[name], []
+    lines = list(filter(str.strip, text.split("\n")))
+    check_number(len(lines), attribute.size)
+    for line in lines:
+        level, colon, stated = map(str.strip, line.partition(":"))
+        if not colon or not stated:
+            raise DomainError(
+                f"A level must be a name, a colon and its groups, such as adult: 0-17, 18+, got "
+                f"{line.strip()!r}."
+            )
+        said: Any = int(stated) if stated.isdecimal() else stated
+        if stated.startswith("{"):
+            with refusing(DomainError, f"The groups of level {level!r} must be a JSON object"):
+                said = loads(stated)
+        elif "=" in stated:
+            groups = [part.partition("=") for part in stated.split(";")]
+            said = {
+                group.strip(): [value.strip() for value in values.split(",")]
+                for group, _, values in groups
+            }
+            if len(said) < len(groups):
+                raise DomainError(f"The level {level!r} names a group twice; name each once.")
+        levels.append(Level(level, groups_of(level, said, attribute.values)))
+    return _domain_with(domain, replace(attribute, levels=tuple(levels)))
+
+
+def _text_of_level(level: Level, values: Values) -> str:
+    """What states a level: the shortest of a step, bands and lists that makes the same groups."""
+    candidates = [", ".join(level.labels), *(UNITS if isinstance(values, Dates) else ())]
+    for stated in candidates if not isinstance(values, Categories) else ():
+        with suppress(DomainError):
+            if groups_of(level.name, stated, values) == level.groups:
+                return stated
+    texts = list(map(values.label, range(values.size)))
+    if isinstance(values, Categories):
+        texts = list(values.values)
+    members: dict[str, list[str]] = {}
+    for group, value in zip(level.groups, texts, strict=True):
+        members.setdefault(group, []).append(value)
+    if any(sign in text for text in (*members, *texts) for sign in "=,;{"):
+        return dumps(members)
+    return "; ".join(f"{group} = {', '.join(listed)}" for group, listed in members.items())

@@ -32,7 +32,7 @@ def attribute_sets(
 
     Args:
         orders: How many attributes a set may have.
-        only: The attributes that a set may have; None: any.
+        only: The attributes that a set may have; None: any but amounts.
         containing: Those that every set has.
         cells: The most cells that the table of a set may have; None: any number.
 
@@ -44,7 +44,8 @@ def attribute_sets(
             f"The number of cells must be a whole number of at least 1, got {cells!r}."
         )
     base = domain.positions(containing)
-    among = tuple(sorted({*range(domain.n_columns), *base}))  # levels where they are named
+    # Levels and amounts where they are named.
+    among = tuple(sorted({*range(domain.n_columns), *base} - ({*domain.amounts} - {*base})))
     if only is not None:
         among = domain.positions(only)
     for index in base:
@@ -64,6 +65,9 @@ def attribute_sets(
     levels = [level for level in levels if len(level)]
     if base:
         levels = [np.sort(np.insert(level, [0] * len(base), base, axis=1)) for level in levels]
+    if domain.amounts:
+        levels = [level[np.sum(np.isin(level, domain.amounts), axis=1) < 2] for level in levels]
+        levels = [level for level in levels if len(level)]
     if domain.n_columns < len(domain):
         levels = [level[_is_of_columns(domain, level)] for level in levels]
         levels = [level for level in levels if len(level)]

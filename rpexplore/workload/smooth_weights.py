@@ -165,7 +165,16 @@ class SmoothWeights:
         return text if self.pairs is None else f"{text}, and {self.pairs.text}"
 
     def weights(self, workload: Workload) -> np.ndarray:
-        """The weight of each table, float64[n_tables], to three significant digits."""
+        """The weight of each table, float64[n_tables], to three significant digits.
+
+        Raises `WorkloadError` for a table with amounts.
+        """
+        if np.any(workload.has_amounts):
+            table = workload.describe(int(np.argmax(workload.has_amounts)))
+            raise WorkloadError(
+                f"The table {table} has amounts, and there are weights for smooth tables of counts "
+                "alone; leave the table out, or weigh the tables yourself."
+            )
         ratio = float(self.rho) * float(self.records) * float(self.records) / _UNIT
         ratio = min(max(ratio, 1 / _MOST_RATIO), _MOST_RATIO)
         cells, orders = workload.counted_cells, workload.orders

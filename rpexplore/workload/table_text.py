@@ -11,7 +11,7 @@ import numpy as np
 
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown
-from rpexplore.common.text import csv_rows
+from rpexplore.common.text import csv_rows, joined
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.ordered_values import Integers
@@ -238,15 +238,22 @@ def list_titles(tables: Sequence[Table], most: int = 5) -> str:
 
 
 def titles(workload: Workload, tables: np.ndarray) -> list[str]:
-    """Titles of the tables at these indices, int64[n]."""
+    """Titles of the tables at these indices, int64[n]: "age × sex", "sum of income by sex"."""
     attribute_titles = [
         attribute_title(workload.domain.attributes[index], basis)
         for index, basis in workload.attribute_bases
     ]
-    return [
-        title(tuple(attribute_titles[index] for index in row if index >= 0))
-        for row in workload.attribute_basis_index[tables].tolist()
-    ]
+    of_amounts = {
+        place for place, (_, basis) in enumerate(workload.attribute_bases) if basis.of_amounts
+    }
+    found = []
+    for row in workload.attribute_basis_index[tables].tolist():
+        names = [attribute_titles[index] for index in row if index >= 0 and index not in of_amounts]
+        if amount := [attribute_titles[index] for index in row if index in of_amounts]:
+            found.append(f"{amount[0]} by {joined(names)}" if names else amount[0])
+        else:
+            found.append(title(tuple(names)))
+    return found
 
 
 @lru_cache(maxsize=2)  # most of the work for a long list, and the same at every budget
@@ -263,8 +270,11 @@ def title_of(workload: Workload, table: int) -> str:
 
 
 def attribute_title(attribute: Attribute, basis: Basis) -> str:
-    """ "sex", "age (cumulative)", "region (hierarchy)"."""
+    """ "sex", "age (cumulative)", "region (hierarchy)", "sum of income in EUR"."""
     suffix = basis.suffix(attribute)
+    if basis.of_amounts:
+        unit = getattr(attribute.values, "unit", "")
+        return f"sum of {attribute.name} in {unit}" if unit else f"sum of {attribute.name}"
     return f"{attribute.name} ({suffix})" if suffix else attribute.name
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from rpexplore.common.numbers import shown, shown_value
 from rpexplore.common.text import joined
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.errors import WorkloadError
@@ -21,7 +22,8 @@ from rpexplore.workload.attribute_sets import (
     refuse_too_many,
     stacked,
 )
-from rpexplore.workload.bases import Basis, Identity, to_json
+from rpexplore.workload.bases import Basis, to_json
+from rpexplore.workload.bases.sums import default_basis
 from rpexplore.workload.targets import Target
 
 _MOST_NAMED = 3  # tables in an error
@@ -64,6 +66,7 @@ def canonical_arrays(
             "where the domain's order has it, without gaps before it."
         )
     _refuse_two_levels(domain, members)
+    _refuse_two_amounts(domain, members)
     order = np.lexsort((*padded_last.T[::-1], np.count_nonzero(members >= 0, axis=1)))
     basis_index = np.asarray(basis_index, dtype=np.int32)
     if basis_index.shape == members.shape:  # there may be none; any other shape is refused
@@ -112,6 +115,18 @@ def _refuse_two_levels(domain: Domain, members: np.ndarray) -> None:
             f"The table {domain.describe(members[row])} has the attribute "
             f"{domain.names[columns[row, column]]!r} at two levels; keep the finer one, from which "
             "the other follows."
+        )
+
+
+def _refuse_two_amounts(domain: Domain, members: np.ndarray) -> None:
+    """Raise `WorkloadError` for a table that has two attributes of amounts."""
+    has_amount = np.isin(members, domain.amounts) if domain.amounts else np.zeros((1, 1))
+    row = int(np.argmax(np.sum(has_amount, axis=1)))
+    if np.sum(has_amount[row]) > 1:
+        first, second, *_ = members[row][has_amount[row]].tolist()
+        raise WorkloadError(
+            f"The table {domain.describe(members[row])} has the amounts {domain.names[first]!r} "
+            f"and {domain.names[second]!r}; ask for a table of each."
         )
 
 
@@ -208,9 +223,12 @@ def canonical_bases(
     that its attribute cannot have.
     """
     canonical, moved = [], np.where(members < 0, -1, 0).astype(np.int32)
-    if all(basis.is_identity for listed in bases for basis in listed):
+    if all(basis.is_identity for listed in bases for basis in listed) and not (
+        bases and domain.amounts
+    ):
         used = set(np.unique(members).tolist())
-        return tuple((Identity(),) if index in used else () for index in range(len(domain))), moved
+        listed = enumerate(domain.attributes)
+        return tuple((default_basis(one),) if index in used else () for index, one in listed), moved
     if len(bases) != len(domain) or basis_index.shape != members.shape:
         raise WorkloadError(
             f"The bases must be given for each of {len(domain)} attributes, and their indices in "
@@ -280,10 +298,11 @@ class Workload:
     members      int32[n_tables, max_order]: indices of a table's attributes in the domain,
                  ascending, padded at the end with −1
     weights      float64[n_tables], positive
-    targets      float64[n_tables]: wanted standard error of a cell, positive; NaN: none
+    targets      float64[n_tables]: wanted standard error of a cell, positive; NaN: none. Of tables
+                 with amounts in the unit of these, and for their sums
     bases        for each attribute of the domain, the bases that some table has it in
     basis_index  int32[n_tables, max_order]: which of its attribute's bases a table has, from 0; −1
-                 behind. Without these two all attributes have their single values
+                 behind. Without these two all attributes have their single values, or their sums
     required     bool[n_tables]: whether a plan has to meet the target, rather than as well as the
                  other targets allow; empty where none has to
 
@@ -378,7 +397,8 @@ class Workload:
 
         A name by itself is a one-way table: ("age", "sex") lists two of them. `weights`, `targets`
         and `required` go along with `tables`. A target that is a number is a standard error; if
-        one is required it says itself, unless `required` does.
+        one is required it says itself, unless `required` does. That of a table with amounts is one
+        of its sums, in the unit of the amounts.
         """
         tables = [[table] if isinstance(table, str) else list(table) for table in tables]
         domain = _knowing(domain, *tables)
@@ -484,6 +504,40 @@ class Workload:
         several = [index for index in self.used if self.domain.sizes[index] > 1]
         columns = self.domain.columns[several]
         return len(np.unique(columns)) < len(columns)
+
+    @cached_property
+    def units(self) -> np.ndarray:
+        """What one of the planner's standard errors of each table is in the unit of its cells.
+
+        The largest amount where a table has amounts, else 1: float64[n_tables]. The planner knows
+        sums in largest amounts, so that they compare with counts.
+        """
+        units = np.ones(len(self))
+        for index in self.domain.amounts:
+            values = self.domain.attributes[index].values
+            assert isinstance(values, Amounts)
+            units[np.any(self.members == index, axis=1)] = float(values.largest)
+        return units
+
+    @cached_property
+    def planned_targets(self) -> np.ndarray:
+        """The targets as the planner knows errors: those of sums in largest amounts."""
+        return self.targets / self.units
+
+    @property
+    def comparable(self) -> np.ndarray:
+        """The tables whose errors are told together, bool[n_tables]: those of counts, if any."""
+        return np.full(len(self), True) if np.all(self.has_amounts) else ~self.has_amounts
+
+    @property
+    def amounts(self) -> tuple[int, ...]:
+        """The attributes of amounts that some table has, ascending indices."""
+        return tuple(index for index in self.domain.amounts if self.bases[index])
+
+    @property
+    def has_amounts(self) -> np.ndarray:
+        """Whether each table has an attribute of amounts, bool[n_tables]."""
+        return np.any(np.isin(self.members, self.domain.amounts), axis=1)
 
     @cached_property
     def attribute_bases(self) -> tuple[tuple[int, Basis], ...]:

@@ -21,13 +21,14 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import names_with_parts
-from rpexplore.errors import LedgerError
+from rpexplore.errors import ApprovalError, LedgerError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases import charged_run
 from rpexplore.releases.ledger import ledger as ledger_module
 from rpexplore.releases.ledger import ledger_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.ledger_database import LedgerDatabase
+from tests.attacks.books import DEMAND, in_command
 from tests.data.engines.servers import Server
 from tests.support.ledgers import OWNER, database_ledger, version_1
 
@@ -277,6 +278,9 @@ UNSOUND = {
     "a negative amount": {"record_rho": "-1"},
     "an endless amount": {"record_rho": "1e-3"},
     "a divided amount": {"record_rho": "1/0"},
+    "a long amount": {"record_rho": f"1/{'3' * 402}"},
+    "a tiny amount": {"record_rho": f"1/1{'0' * 401}"},
+    "a huge amount": {"record_rho": f"1{'0' * 101}"},
     "another type": {"data_bytes": 1.5},
     "a number as text": {"data_bytes": "1"},
     "too much": {"output": "x" * 8_000_001},
@@ -289,6 +293,81 @@ def test_nobody_makes_the_ledger_unreadable_for_others(how, ledger, data, postgr
         said_by(postgres, "booker", call("run", run_of(ledger, data, **UNSOUND[how])))
     ledger.book(data, PLAN, "out")
     assert len(ledger.account(data).entries) == 1
+
+
+LONG = [f"1/{10**3998}", f"1/{10**3998 + 7}", f"1/{'3' * 3999}"]  # servers once took these
+
+
+def test_amounts_of_thousands_of_digits_add_up(data, tmp_path, monkeypatch):
+    """Their exact sum has 12,000 digits, which Python does not read; it is rounded up."""
+    book = Ledger(tmp_path / "elsewhere.sqlite")
+    names = [*book._names(FileSource(data))]
+    with book.store.transaction() as events:
+        for amount in LONG:
+            events.add("run", run_of(book, data, names=names, record_rho=amount))
+    book.book(data, costing("1/3"), "out")
+    spent = book.account(data).spent_record_rho
+    assert 0 < spent - Fraction(1, 3) <= Fraction(4, 10**400)
+    book.set_limit(data, Fraction(1))  # which notes beside the records what is spent
+    (noted,) = Ledger.beside(data).account(data).elsewhere
+    assert noted.known.spent_record_rho == spent
+    said = in_command(data, "--ledger", book.name, "--json")
+    assert json.loads(said)["runs"][0]["record_rho"] == f"0.{'0' * 3997}1"
+
+
+def test_sums_of_many_long_amounts_stay_short_on_the_server(ledger, owned, data, monkeypatch):
+    """PostgreSQL holds no number of 131,073 digits, and later bookings would be refused."""
+    owned.set_limit(data, Fraction(1))
+    names = [*owned._names(FileSource(data))]
+    with owned.store.transaction(merging=True) as events:
+        for number in range(400):
+            amount = f"1/{10**399 + number}"
+            events.add("run", run_of(owned, data, names=names, record_rho=amount))
+    ledger.book(data, costing("1/3"), "out")
+    unchecked(monkeypatch)
+    with pytest.raises(LedgerError, match="goes beyond a budget limit"):
+        ledger.book(data, costing("2/3"), "out")
+
+
+def test_what_could_not_be_read_again_is_not_entered(data):
+    """Texts of amounts hold 400 decimals."""
+    book = Ledger.beside(data)
+    with pytest.raises(LedgerError, match="cannot be added to the ledger: the amount"):
+        book.set_limit(data, Fraction(1, 10**401))
+    book.set_limit(data, Fraction(1, 10**400))
+    assert book.account(data).limit_record_rho == Fraction(1, 10**400)
+
+
+DEMANDS_OF_NOBODY = {
+    "garbage": ("approvals", {"n": 1, "allowed_signers": "garbage"}),
+    "no list": ("approvals", {"n": 1, "allowed_signers": ""}),
+    "a short list": ("approvals", {"n": 7, "allowed_signers": DEMAND.allowed_signers}),
+    "a long list": ("approvals", {"n": 1, "allowed_signers": "#" * 2_000_000}),
+    "a bound": ("bound", {"n": 1, "allowed_signers": "garbage", "record_rho": None}),
+}
+
+
+@pytest.mark.parametrize("how", DEMANDS_OF_NOBODY)
+def test_a_demand_that_nobody_can_meet_leaves_the_ledger_readable(
+    how, ledger, owned, data, postgres, tmp_path, no_noise
+):
+    """It binds, for its records alone, until another one is set for them."""
+    kind, demand = DEMANDS_OF_NOBODY[how]
+    content = {"names": [*owned._names(FileSource(data))], "noted": "", "user": "ledger_owner"}
+    said_by(postgres, "ledger_owner", call(kind, {**content, **demand}, "set_limits"))
+    with pytest.raises(ApprovalError, match="of a list that cannot be read or has not so many"):
+        rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name)
+    other = tmp_path / "other" / "records.csv"
+    other.parent.mkdir()
+    other.write_text("a\n0\n")
+    ledger.book(other, PLAN, "out")
+    assert len(ledger.accounts()) == 2
+    owned.set_limit(data, Fraction(1))  # which notes beside the records what is demanded
+    (noted,) = Ledger.beside(data).account(data).elsewhere
+    assert [one.n for one in noted.known.demands] == [demand["n"]]
+    if kind == "approvals":
+        owned.require_approvals(data, None)
+        ledger.book(data, PLAN, "out")
 
 
 def test_texts_that_other_readers_take_for_something_else_are_refused(ledger, data, postgres):
@@ -496,6 +575,67 @@ FOREIGN = {
 }
 
 
+CHANGED = [
+    "ALTER FUNCTION {}book SET search_path = public, pg_catalog",
+    "ALTER FUNCTION {}book RESET standard_conforming_strings",
+    "ALTER FUNCTION {}set_limits SECURITY INVOKER",
+    "ALTER FUNCTION {}spent SET search_path = public",
+    "ALTER FUNCTION {}append OWNER TO booker",
+    "ALTER FUNCTION {}is_sound STRICT",
+    "ALTER TABLE {}last SET UNLOGGED",
+    "ALTER TABLE {}version OWNER TO booker",
+    "ALTER TABLE {}events ADD CHECK (kind <> 'closed')",
+    "ALTER TABLE {}events DISABLE TRIGGER kept",
+    "ALTER TABLE {}events ENABLE ROW LEVEL SECURITY",
+    "ALTER TABLE {}events ADD more text DEFAULT ''",
+    "GRANT INSERT ON {}events TO booker",
+    "GRANT UPDATE (digest) ON {}last TO booker",
+    "GRANT EXECUTE ON FUNCTION {}append TO PUBLIC",
+    "GRANT CREATE ON SCHEMA rpexplore_ledger TO booker",
+    "CREATE OPERATOR {}<> (FUNCTION = textne, LEFTARG = text, RIGHTARG = text)",
+    "CREATE DOMAIN {}text AS int",
+    "CREATE TABLE public.heir () INHERITS ({}events)",
+]
+
+
+@pytest.mark.parametrize("statement", CHANGED)
+def test_what_its_owner_changes_in_a_ledger_is_noticed(statement, ledger, owned, data, postgres):
+    owned.set_limit(data, Fraction(1))
+    postgres.run(statement.format("rpexplore_ledger."))
+    try:
+        for refused in (ledger.accounts, lambda: ledger.book(data, PLAN, "out")):
+            with pytest.raises(LedgerError, match=r"holds a .* this program has not made"):
+                refused()
+    finally:
+        postgres.run("DROP TABLE IF EXISTS public.heir")
+
+
+@pytest.mark.parametrize(
+    "setting", ["quote_all_identifiers = on", "standard_conforming_strings = off"]
+)
+def test_how_a_role_has_texts_written_and_read_makes_no_difference(
+    setting, ledger, owned, data, postgres
+):
+    postgres.run("SET client_min_messages = error", f"ALTER ROLE booker SET {setting}")
+    try:
+        owned.set_limit(data.parent, Fraction(1, 3))
+        ledger.book(data, PLAN, "out")
+        with pytest.raises(psycopg.Error, match="beyond the limit"):
+            said_by(postgres, "booker", call("run", run_of(ledger, data)))
+    finally:
+        postgres.run(f"ALTER ROLE booker RESET {setting.split()[0]}")
+    assert len(ledger.account(data).entries) == 1
+
+
+def test_a_role_that_was_given_one_function_by_hand_is_refused_before_records_are_counted(
+    ledger, owned, data, postgres, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(charged_run.ChargedRun, "count", lambda *_: pytest.fail("counted"))
+    postgres.run("REVOKE EXECUTE ON FUNCTION rpexplore_ledger.hold_off_others FROM booker")
+    with pytest.raises(LedgerError, match=r"may not do that.*--grant ROLE"):
+        rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name)
+
+
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_a_server_with_what_this_program_does_not_make_there_is_no_ledger(
     kind, ledger, owned, data, postgres, tmp_path, no_noise
@@ -599,18 +739,23 @@ def test_a_ledger_of_version_1_is_read_and_renewed_by_its_owner(ledger, data, po
         made.create()
 
 
-def test_a_ledger_of_version_2_is_renewed_and_its_roles_keep_their_rights(ledger, data, postgres):
-    """There the server saw no paths, and other functions were in place of the present ones."""
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_ledger_of_an_earlier_version_is_renewed_and_its_roles_keep_their_rights(
+    version, ledger, data, postgres
+):
+    """There other functions were in place of the present ones; in version 2 the server saw no
+    paths."""
     ledger.book(data, PLAN, "out")
     postgres.run(
         "SET client_min_messages = error",
         "CREATE OR REPLACE FUNCTION rpexplore_ledger.connected(given text[]) RETURNS text[] "
         "LANGUAGE sql AS 'SELECT given'",
         "DROP FUNCTION rpexplore_ledger.places_of, rpexplore_ledger.around",
-        "UPDATE rpexplore_ledger.version SET version = 2",
+        "ALTER FUNCTION rpexplore_ledger.book RESET standard_conforming_strings",
+        f"UPDATE rpexplore_ledger.version SET version = {version}",
     )
     assert len(ledger.account(data).entries) == 1
-    with pytest.raises(LedgerError, match=r"has version 2.*have its owner renew it"):
+    with pytest.raises(LedgerError, match=rf"has version {version}.*have its owner renew it"):
         ledger.book(data, PLAN, "out")
     assert LedgerDatabase(OWNER).create() == "renewed"
     ledger.book(data, PLAN, "out")

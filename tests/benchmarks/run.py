@@ -24,6 +24,7 @@ from tests.benchmarks import (
     counting,
     engines,
     floors,
+    forecasts,
     formats,
     generalised,
     load,
@@ -59,6 +60,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *generalised.CASES,
         *targets.CASES,
         *usefulness.CASES,
+        *forecasts.CASES,
         *convex.CASES,
         *queries.CASES,
         *engines.CASES,
@@ -79,6 +81,7 @@ NEED_ADULT = (
     *("adult_release", "nonnegative_adult", "nonnegative_eight"),
     *("smooth_adult", "smooth_eight", "smooth_coverage", "smooth_rehearsed", "synthetic_adult"),
     *("smooth_second_plan", "adaptive_adult", "adaptive_eight"),
+    *("forecasts_of_calibrated", "forecast_of_adult"),
 )
 HOLDS = {
     "<=": lambda measured, limit: measured <= limit,

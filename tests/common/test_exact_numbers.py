@@ -174,6 +174,8 @@ def test_exact_text(value):
         (Fraction(1200), "1200"),
         (Fraction(1, 10**20), "0." + "0" * 19 + "1"),
         (Fraction(3, 20), "0.15"),
+        (Fraction(1, 10**5000), "0." + "0" * 4999 + "1"),
+        (Fraction(10**5000, 3), "1" + "0" * 5000 + "/3"),
     ],
 )
 def test_exact_text_examples(value, text):

@@ -30,6 +30,7 @@ WHOLE: dict[str, Any] = {
 LISTED = {"name": "x", "type": "string", "constraints": {"enum": ["a", "b"]}}
 YES = {"name": "x", "type": "boolean"}
 BINS = {"name": "x", "type": "number", "bins": [0, 10, 20]}
+AMOUNTS = {"name": "x", "type": "number", "bounds": [0, 20]}
 # Of each property that is read, a field without and what it becomes with it.
 DAYS: dict[str, Any] = {
     "name": "x",
@@ -46,6 +47,9 @@ HONOURED = {
     "trueValues": (YES, ["yes", "y"]),
     "falseValues": (YES, ["no"]),
     "bins": (LISTED, [0, 1]),
+    "bounds": ({"name": "x", "type": "number"}, [0, 1]),
+    "unit": (AMOUNTS, "EUR"),
+    "decimals": (AMOUNTS, 2),
     "groups": (LISTED, [["g"], []]),
     "levels": (WHOLE, {"pairs": 2}),
     "areas": (LISTED, {"path": "areas.csv"}),

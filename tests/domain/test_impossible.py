@@ -9,10 +9,12 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain import values
+from rpexplore.domain.levels import Level
 from rpexplore.domain.values import combination_from_text, describe_combinations
 from rpexplore.errors import DomainError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.results.synthetic.impossible import Impossible, conditions_of_records
 from rpexplore.scenarios.codebook_import import domain_with_lines, lines_of
 from rpexplore.scenarios.scenario import Scenario
 from tests.support.processor_time import at_most
@@ -116,6 +118,53 @@ def test_cells_without_a_possible_record_against_all_records():
             possible = zeros.possible(table)
             assert np.all(counts > 0 if possible is None else possible == (counts > 0))
             np.testing.assert_allclose(zeros.even_shares(table), counts / counts.sum())
+
+
+def test_cells_at_levels_are_impossible_where_each_value_of_their_group_is():
+    """Also where each is by another combination; the levels come in another order than columns."""
+    stated = [
+        {"a": "0", "b": "1"},
+        {"a": "1", "b": "1", "c": "0"},
+        {"d": "0,1", "c": "1"},
+        {"d": "3", "a": "2"},
+    ]
+    full = np.ones((3, 2, 2, 4))
+    full[0, 1] = 0
+    full[1, 1, 0] = 0
+    full[:, :, 1, :2] = 0
+    full[2, :, :, 3] = 0
+    groups = {"d": ["x", "x", "y", "z"], "a": ["x", "x", "y"]}
+    attributes = [
+        replace(one, levels=(Level("l", tuple(groups[one.name])),)) if one.name in groups else one
+        for one in rp.Domain.from_sizes({"a": 3, "b": 2, "c": 2, "d": 4})
+    ]
+    domain = rp.Domain((attributes[3], *attributes[:3]), stated).with_levels
+    by_name = {"a": 0, "b": 1, "c": 2, "d": 3}
+    for order in range(5):
+        for table in combinations(range(len(domain)), order):
+            columns = [by_name[domain.names[domain.columns[index]]] for index in table]
+            if len({*columns}) < len(columns):
+                continue
+            counts = full.sum(axis=tuple(axis for axis in range(4) if axis not in columns))
+            counts = counts.transpose(np.argsort(np.argsort(columns)))
+            for axis, index in enumerate(table):
+                if (attribute := domain.attributes[index]).of:
+                    members = np.eye(attribute.size)[:, list(attribute.index_of_values)]
+                    counts = np.moveaxis(np.tensordot(members, counts, (1, axis)), 0, axis)
+            possible = domain.structural_zeros.possible(table)
+            assert np.all(counts > 0 if possible is None else possible == (counts > 0))
+            np.testing.assert_allclose(domain.structural_zeros.even_shares(table) > 0, counts > 0)
+            # Records at levels: the same cells, as conditions.
+            conditions, left_out = conditions_of_records(domain, table, [], ignore_codebook=False)
+            met = np.zeros([domain.attributes[index].size for index in table], dtype=bool)
+            for condition in Impossible.of(domain, table, conditions).conditions:
+                masks = [
+                    condition.get(axis, np.ones(size, dtype=bool))
+                    for axis, size in enumerate(met.shape)
+                ]
+                met[np.ix_(*masks)] = True
+            if not left_out:
+                np.testing.assert_array_equal(met, counts == 0)
 
 
 def test_combinations_that_hang_together_in_too_many_ways(monkeypatch):

@@ -7,6 +7,7 @@ from rpexplore.domain.categories import Categories
 from rpexplore.domain.levels import groups_of
 from rpexplore.domain.ordered_values import Bins, Dates, Integers
 from rpexplore.errors import DomainError, WorkloadError
+from rpexplore.scenarios.codebook_grid import domain_with_level_lines
 
 AGES = {"name": "age", "type": "integer", "constraints": {"minimum": 3, "maximum": 19}}
 COUNTRIES = {"name": "country", "type": "string", "constraints": {"enum": ["DE", "FR", "BR"]}}
@@ -22,6 +23,11 @@ def domain_of(field: dict, **levels) -> rp.Domain:
         (5, Integers(3, 11), ["3 to 4"] * 2 + ["5 to 9"] * 5 + ["10 to 11"] * 2),
         ("0-1, 2+", Integers(0, 3), ["0-1", "0-1", "2+", "2+"]),
         ("0-20, 20-30", Bins((0, 10, 20, 30)), ["0-20", "0-20", "20-30"]),
+        ("0..4, 5+", Integers(4, 5), ["0..4", "5+"]),
+        ("5, 0 to 4, 6-9.5", Integers(4, 6), ["0 to 4", "5", "6-9.5"]),
+        (10, Bins((0, 5, 10, 15, 20)), ["0 to 10"] * 2 + ["10 to 20"] * 2),
+        (2.0, Integers(0, 2), ["0 to 1", "0 to 1", "2"]),
+        (2, Integers(10**6, 10**6 + 2), ["1000000 to 1000001"] * 2 + ["1000002"]),
         (2, Integers(0, 2, missing=(("-9", "refused"),)), ["0 to 1", "0 to 1", "2", "refused"]),
         ("quarter", Dates("2026-01", "2026-04", "month", missing=(("", "open"),)),
          ["2026-Q1"] * 3 + ["2026-04-01 to 2026-04-30", "open"]),
@@ -38,6 +44,8 @@ def test_the_forms_of_a_level(stated, values, groups):
     [
         (AGES, "0-9, 11-19", "has 10 in no band"),
         (AGES, "0-10, 10-19", "has 10 in two bands, 0-10 and 10-19"),
+        (AGES, "0-12, 11-19", "has bands that overlap, 0-12 and 11-19"),
+        (AGES, "0-9..5, 10+", "must be bands such as"),
         (AGES, "young, old", "must be bands such as 0-17, 18-64, 65., got 'young'"),
         (AGES, 1, "width of level 'x' must be a whole number of at least 2"),
         (AGES, 50, "has one group of all values"),
@@ -47,6 +55,17 @@ def test_the_forms_of_a_level(stated, values, groups):
         (COUNTRIES, {"a": ["DE", "FR"], "b": ["FR", "BR"]}, "'FR' in two groups, 'a' and 'b'"),
         (COUNTRIES, {"a": ["DE", "US"], "b": ["FR", "BR"]}, "'US' in the group 'a', which is no"),
         (COUNTRIES, ["a", "b", "c"], "a group for every value"),
+        (
+            COUNTRIES,
+            {"a": ["DE"], "a ": ["FR"], "b": ["BR"]},
+            "two groups that are both called 'a'",
+        ),
+        (COUNTRIES, ["\u00e9", "e\u0301", "b"], "two groups that are both called '\u00e9'"),
+        (
+            {**AGES, "missingValues": [{"value": "-9", "label": "0–9"}]},
+            "0–9, 10+",
+            "has a group that is called '0–9', as a cell for missing values is",
+        ),
         (COUNTRIES, "0-3", "states numbers, and the values are none"),
         (
             {
@@ -62,6 +81,24 @@ def test_the_forms_of_a_level(stated, values, groups):
 def test_a_level_that_cannot_be_made_is_refused_by_name(field, stated, message):
     with pytest.raises(DomainError, match=message):
         domain_of(field, x=stated)
+
+
+MANY = {"name": "many", "type": "integer", "constraints": {"minimum": 0, "maximum": 99_999}}
+
+
+def test_levels_are_counted_before_they_are_made(monkeypatch):
+    """A codebook of a few lines can state levels that take minutes and gigabytes."""
+    of_one = {f"level {number}": number + 2 for number in range(6)}
+    two = {"fields": [{**MANY, "name": name, "levels": of_one} for name in ("one", "two")]}
+    with pytest.raises(DomainError, match="levels of a codebook can group 1,000,000 values"):
+        rp.Domain.from_schema(two)
+    monkeypatch.setattr("rpexplore.domain.levels.groups_of", lambda *_: pytest.fail("made"))
+    with pytest.raises(DomainError, match="can have 100 levels, got 101"):
+        domain_of(AGES, **{f"level {number}": 2 for number in range(101)})
+    with pytest.raises(DomainError, match=r"group 1,000,000 values.*got 11 levels of 100,000"):
+        domain_of(MANY, **{f"level {number}": 2 for number in range(11)})
+    with pytest.raises(DomainError, match="can have 100 levels, got 101"):
+        domain_with_level_lines(domain_of(AGES), "age", "\n".join(["x: 5"] * 101))
 
 
 def test_a_codebook_with_levels_is_written_and_read_again(tmp_path):

@@ -23,3 +23,21 @@ def test_a_table_at_a_level_is_picked_and_planned_on_every_page(app):
     for page in session.pages():
         assert not session.exception, page
         assert not session.error, (page, session.error)
+
+
+def test_levels_are_typed_on_the_codebook_page_and_tables_of_a_level_that_goes_are_told(app):
+    domain = rp.Domain.from_schema({"fields": [{**AGES, "levels": {}}, SEXES]})
+    session = app("codebook", Scenario(domain))
+    typed = next(box for box in session.text_area if box.label.startswith("Levels"))
+    typed.set_value("five: 5\nadult: 0-17, 18+").run()
+    session.press("Use these levels")
+    levels = session.scenario.domain["age"].levels
+    assert [level.name for level in levels] == ["five", "adult"]
+
+    listed = WorkloadRequest("listed", listed=(("sex", "age@five"), ("sex", "age@adult")))
+    session = app("codebook", Scenario(session.scenario.domain, listed))
+    typed = next(box for box in session.text_area if box.label.startswith("Levels"))
+    typed.set_value("adult: 0-17, 18+").run()
+    session.press("Use these levels")
+    assert session.scenario.workload.tables == [("sex", "age@adult")]
+    assert any("Dropped" in one.value and "five" in one.value for one in session.warning)

@@ -9,6 +9,7 @@ from rpexplore.analysis import accuracy
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.explanation import explanation
 from rpexplore.analysis.usefulness import Usefulness
+from rpexplore.common.text import describe_share
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.scenarios.workload_changes import for_smooth_tables
 from tests.pages.conftest import check_charts, plain
@@ -29,23 +30,31 @@ def test_the_plan_is_there_at_once(app):
     assert len(session.dataframe[-1].value) == 67
 
 
+def metric_of_even(session):
+    return next(one for one in session.metric if "if counts were even" in one.label)
+
+
 def test_expected_counts_tell_what_is_publishable_and_what_a_change_does(app, small):
     session = app("plan", small)
-    assert "Publishable share of the cells" not in session.metrics()
+    assert "Publishable cells, if counts were even" not in session.metrics()
     session.text_input(key="expected total").set_value("900").run()
     cells = ExpectedCells.of(session.scenario.expected, small.workload)
     share = Usefulness.of_plan(session.planned, cells, 0.2).share_text
-    assert session.metrics()["Publishable share of the cells"] == share
-    assert not session.metric[0].delta
+    assert session.metrics()["Publishable cells, if counts were even"] == share
+    made = rp.Forecast(session.planned, expected=900)
+    assert session.metrics()["People in good cells"] == describe_share(made.people.median)
+    assert "Forecast from 900 records" in plain(session.texts("caption"))
+    session.selectbox(key="forecast by group").set_value("sex").run()
+    assert not metric_of_even(session).delta
     session.text_input(key="wanted coefficient").set_value("5").run()
     stricter = Usefulness.of_plan(session.planned, cells, 0.05)
-    assert session.metrics()["Publishable share of the cells"] == stricter.share_text
-    assert session.metric[0].delta.startswith("-")
+    assert session.metrics()["Publishable cells, if counts were even"] == stricter.share_text
+    assert metric_of_even(session).delta.startswith("-")
     assert "Margin of error" not in plain(session.texts("caption"))  # a change of the limit alone
     session.button(key="budget for 0.95").click().run()
     assert "Margin of error ±" in plain(session.texts("caption"))
     assert Usefulness.of_plan(session.planned, cells, 0.05).share >= 0.95
-    assert "points" in session.metric[0].delta
+    assert "points" in metric_of_even(session).delta
     assert not session.error
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.common.numbers import exact_text
+from rpexplore.domain.levels import Level
 from rpexplore.errors import ContradictionError, PlanError, WorkloadError
 from rpexplore.planning.counts import QueryPlan, query_plan
 from rpexplore.planning.plan import load_plan
@@ -160,6 +161,18 @@ def test_parts_that_do_not_agree_about_an_attribute_are_refused():
     )
     with pytest.raises(PlanError, match=r"do not agree about the values of 'age'; plan them from"):
         rp.plan(other)
+
+
+def test_parts_that_do_not_agree_about_a_level_are_refused():
+    first, other = (
+        rp.Domain((replace(AGE, levels=(Level("half", tuple(groups)),)), SEX))
+        for groups in ("aabbb", "aaabb")
+    )
+    queries = replace(COUNTS, domain=rp.Domain((SEX, other.attributes[0])))
+    asked = {"tables": rp.Workload.of(first, ["age@half"]), "budget": rp.Budget(rho=1)}
+    with pytest.raises(PlanError, match=r"do not agree about the levels of 'age'; plan them from"):
+        rp.plan(rp.Request(counts=queries, **asked))
+    rp.plan(rp.Request(counts=COUNTS, **asked))  # from a codebook without levels
 
 
 TAMPERED = [

@@ -10,11 +10,12 @@ from scipy import stats
 
 import rpexplore as rp
 from rpexplore.data.source import PersonRule
+from rpexplore.domain.levels import Level
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.results.combination import combine
+from rpexplore.results.combination import combine, load_combined, write_combined
 from rpexplore.results.measurement_source import MeasurementSource
 from rpexplore.results.noisy_marginal import NoisyMarginal
 from rpexplore.results.unbiased import Estimates
@@ -245,6 +246,72 @@ def test_categories_in_another_order_are_refused_and_other_labels_are_not():
     assert combine(one, labelled).domain == one.domain
 
 
+X, Y = ["lo", "lo", "hi"], ["lo", "hi", "hi"]
+
+
+def with_levels(**levels: dict[str, list[str]]) -> rp.Domain:
+    """Three attributes, by their name the levels of each and their groups."""
+    return rp.Domain(
+        tuple(
+            rp.Attribute(
+                name,
+                rp.Integers(0, size - 1),
+                levels=tuple(Level(*one) for one in levels.get(name, {}).items()),
+            )
+            for name, size in {"a": 3, "b": 3, "c": 2}.items()
+        )
+    ).with_levels
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (1, 3, 0, 2), (2, 0, 3, 1)])
+def test_levels_are_those_of_any_release_whichever_comes_first(order, tmp_path):
+    """Their places differ from codebook to codebook, and all of them have two groups."""
+    known = [{}, {"a": {"x": X}}, {"a": {"y": Y, "x": X}}, {"b": {"y": Y}}]
+    tables = ["c"], ["a@x", "c"], ["a@x"], ["b@y", "c"]
+    parts = []
+    for number, (levels, names) in enumerate(zip(known, tables, strict=True)):
+        domain = with_levels(**levels)
+        parts.append(estimates(domain, name="r" * (number + 1), tables=[domain.positions(names)]))
+    combined = combine(*(parts[number] for number in order))
+    assert {*map(frozenset, combined.table_names)} == {*map(frozenset, tables)}
+
+    def centred(part, names):
+        return part.marginal(names) - part.marginal(names).mean()
+
+    # The total was measured four times, a@x twice, and b@y once, each time equally well.
+    total = np.mean([part.marginal([]) for part in parts])
+    np.testing.assert_allclose(combined.marginal([]), total)
+    both = sum(centred(part, ["a@x"]) for part in parts[1:3]) / 2
+    np.testing.assert_allclose(centred(combined, ["a@x"]), both)
+    np.testing.assert_allclose(centred(combined, ["b@y"]), centred(parts[3], ["b@y"]))
+    write_combined(combined, tmp_path / "out")
+    again = load_combined(tmp_path / "out")
+    for names in tables:
+        np.testing.assert_allclose(again.marginal(names), combined.marginal(names))
+
+
+def test_an_attribute_at_several_levels_is_not_combined():
+    """Their figures would not agree, and nothing that is made of them."""
+    domain = with_levels(a={"x": X, "y": Y})
+    for name, other in (("a", "a@x"), ("a@y", "a@x")):
+        parts = [
+            estimates(domain, name=one, tables=[domain.positions([one])]) for one in (name, other)
+        ]
+        with pytest.raises(ReleaseError, match="'a' is in tables at several levels"):
+            combine(*parts)
+
+
+def test_levels_of_one_name_must_have_the_same_groups():
+    one, other = with_levels(a={"x": X}), with_levels(a={"x": Y})
+    parts = [
+        estimates(domain, name=name, tables=[domain.positions(["a@x"])])
+        for domain, name in ((one, "one"), (other, "two"))
+    ]
+    with pytest.raises(ReleaseError, match=r"'a@x' has other groups for 'two'.*same levels"):
+        combine(*parts)
+    combine(parts[0], estimates(other, name="two", tables=[(1,)]))  # which has no table at it
+
+
 def test_what_any_part_states_to_be_impossible_stays_so():
     attributes = rp.Domain.from_sizes({"x": 3, "y": 3}).attributes
     stated = ([{"x": "0"}, {"y": "0"}], [{"y": "0"}, {"x": "1", "y": "1"}])
@@ -319,6 +386,12 @@ def test_what_a_release_says_already_is_not_taken_for_news(tmp_path):
     own = part.marginal(["a"])
     with pytest.raises(ReleaseError, match="would count twice"):
         combine(part, noisy=[NoisyMarginal.of(DOMAIN, "a", own, 2)])
+    known = with_levels(x=X)
+    at_level = estimates(known, name="one", tables=[known.positions(["a", "a@x"][:1])])
+    with pytest.raises(ReleaseError, match="would count twice"):
+        combine(
+            at_level, noisy=[NoisyMarginal.of(known.of_records, "a", at_level.marginal("a"), 2)]
+        )
     other_marginal = NoisyMarginal.of(DOMAIN, "a", own + 1, 2)
     assert combine(part, noisy=[other_marginal])
     with pytest.raises(ReleaseError, match=r"same measurements|twice"):

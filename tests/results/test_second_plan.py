@@ -1,9 +1,12 @@
 """Weights of a second plan from a first release: by hand, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain.levels import Level
 from rpexplore.errors import WorkloadError
 from rpexplore.estimation.table_map import TableMap
 from rpexplore.results.measurement_source import MeasurementSource
@@ -40,6 +43,23 @@ def test_distances_are_those_from_the_product_of_margins():
     assert [pair[:2] for pair in weights.pairs.pairs] == [(0, 1), (0, 3), (1, 3)]
     distances = [distance for *_, distance in weights.pairs.pairs]
     assert distances == pytest.approx([0.6, 0, 0], abs=1e-3)
+
+
+def test_pairs_of_levels_are_left_out():
+    """A second plan knows the attributes of its codebook by their places there."""
+    a, *others = rp.Domain.from_sizes({"a": 3, "b": 2}).attributes
+    known = rp.Domain((replace(a, levels=(Level("half", ("x", "x", "y")),)), *others)).with_levels
+    tables = ((0, 1), (1, 2))
+    contributions = {
+        subset: np.zeros([known.attributes[index].size for index in subset])
+        for subset in ((), (0,), (1,), (2,), (0, 1), (1, 2))
+    }
+    contributions[()] = np.array(100.0)
+    variances = dict.fromkeys(contributions, 1e-6)
+    source = MeasurementSource("first", "1a2b", rho=1, plan_sha256="f")
+    first = Estimates(known, tables, contributions, variances, {}, (source,))
+    pairs = weights_from_release(first, known.of_records, rp.Budget(rho=1)).pairs
+    assert [pair[:2] for pair in pairs.pairs] == [(0, 1)]
 
 
 @pytest.mark.parametrize(

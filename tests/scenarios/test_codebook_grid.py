@@ -378,3 +378,31 @@ def test_levels_keep_the_groups_of_values_that_stay():
         grids.domain_with_values(domain, "country", Categories(("DE", "BR")))["country"].levels
         == ()
     )
+
+
+def test_levels_are_lines_that_people_type():
+    fields = [
+        {"name": "age", "constraints": {"minimum": 0, "maximum": 29}},
+        {"name": "land", "constraints": {"enum": ["DE", "FR", "US"]}},
+        {"name": "day", "type": "date", "step": "month"}
+        | {"constraints": {"minimum": "2020-01-01", "maximum": "2021-12-31"}},
+    ]
+    domain = rp.Domain.from_schema({"fields": fields})
+    typed = {
+        "age": "five: 5\n\nadult: 0-17, 18+",
+        "land": 'continent: Europe = DE, FR; America = US\nodd: {"a=b": ["DE", "US"], "c": ["FR"]}',
+        "day": "year: year",
+    }
+    for name, text in typed.items():
+        domain = grids.domain_with_level_lines(domain, name, text)
+    found = {one.name: {level.name: level.labels for level in one.levels} for one in domain}
+    assert found["age"]["five"][:2] == ("0 to 4", "5 to 9")
+    assert found["age"]["adult"] == ("0-17", "18+")
+    assert found["land"] == {"continent": ("Europe", "America"), "odd": ("a=b", "c")}
+    assert found["day"] == {"year": ("2020", "2021")}
+    for one in domain:
+        text = grids.lines_of_levels(one)
+        assert grids.domain_with_level_lines(domain, one.name, text) == domain
+    for text in ("adult", "adult: 0-17", "adult: A = 1; A = 2", "adult: {", "a@b: 5"):
+        with pytest.raises(DomainError, match="level"):
+            grids.domain_with_level_lines(domain, "age", text)

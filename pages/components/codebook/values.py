@@ -10,6 +10,9 @@ import streamlit as st
 from pages.components.codebook.attributes import change_codebook
 from pages.components.shared.inputs import apply_cells, number_field, revision
 from pages.components.shared.session import attempt, change_domain, current, escaped, show_messages
+from rpexplore.common.numbers import shown_few
+from rpexplore.common.text import plural
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import UNITS
@@ -21,7 +24,9 @@ from rpexplore.scenarios.codebook_grid import (
     MAX_LISTED,
     categories_from_text,
     domain_with_labels,
+    domain_with_level_lines,
     domain_with_values,
+    lines_of_levels,
     lines_of_missing,
     values_of,
     with_missing_lines,
@@ -109,8 +114,16 @@ def values_and_labels() -> None:
         st.caption(f"The first {len(values):,} of {attribute.size:,} values.")
     if isinstance(attribute.values, Categories):
         _editor(attribute, values)
+        level_editor(attribute)
         return
     left, right = st.columns([1, 2], gap="large")
+    if isinstance(attribute.values, Amounts):
+        with left:
+            st.markdown("Tables have the sum, the number of records and the mean of its amounts.")
+            st.caption(escaped(f"{attribute.values.clamping_sentence} Edit the limits above."))
+        with right:
+            missing_editor(name, attribute.values)
+        return
     with left:
         _editor(
             attribute,
@@ -122,6 +135,7 @@ def values_and_labels() -> None:
         else:
             bin_editor(name)
         missing_editor(name, attribute.values)
+    level_editor(attribute)
 
 
 def _editor(attribute: Attribute, frame: pd.DataFrame) -> None:
@@ -321,6 +335,47 @@ def _days_by_edges(name: str, present: Dates | None, form: str) -> Dates | None:
         placeholder="2026-01-01, 2026-03-15, 2026-12-31",
     )
     return bins.dates_from_text(text, form) if text.strip() else None
+
+
+# ---- Levels: groups that tables have in place of the values.
+
+
+LEVELS_HERE = "levels"
+LEVEL_HELP = (
+    "Tables can have the groups of a level in place of the values, and have less noise then: pick "
+    "age@adult on the Tables page. Every value lies in one group. Numbers: a width (five-year: 5) "
+    "or bands (adult: 0-17, 18+); dates: a longer step (year: year); any values: lists, such as "
+    "continent: Europe = DE, FR; America = US."
+)
+
+
+def level_editor(attribute: Attribute) -> None:
+    """The levels of an attribute, one a line, and the groups that each has."""
+    key = f"levels of {attribute.name} {hash(attribute)}"
+
+    def use_levels() -> None:
+        text = st.session_state[key]
+        change_codebook(
+            LEVELS_HERE, lambda: domain_with_level_lines(current().domain, attribute.name, text)
+        )
+
+    with st.expander("Levels: groups that tables can have in place of the values"):
+        show_messages(LEVELS_HERE)
+        st.text_area(
+            "Levels, one a line: name: groups",
+            value=lines_of_levels(attribute),
+            key=key,
+            height=100,
+            placeholder="adult: 0-17, 18+\nfive-year: 5",
+            help=LEVEL_HELP,
+        )
+        st.button("Use these levels", on_click=use_levels)
+        for level in attribute.all_levels:
+            st.caption(
+                f"{escaped(attribute.name)}@{escaped(level.name)}: "
+                f"{escaped(plural(len(level.labels), 'group'))}, "
+                f"{escaped(shown_few(level.labels))}"
+            )
 
 
 # ---- Cells for missing values, behind numbers and dates.

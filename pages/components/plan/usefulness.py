@@ -29,6 +29,8 @@ from rpexplore.figures.queries import share_rows
 from rpexplore.planning.table_plan import TablePlan
 
 HERE = "usefulness"
+EVENLY = "Publishable cells, if counts were even"
+"""What is not public is spread evenly over the cells: the forecast above draws it instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,7 @@ def _headline(now: Answer, before: Answer | None) -> None:
             points = None if former is None else points_since(now.useful, former)
             with st.container(key="publishable"):
                 st.metric(
-                    "Publishable share of the cells",
+                    EVENLY,
                     now.useful.share_text,
                     f"{rounded(points, 2)} points" if points else None,
                     delta_description=since if points else None,
@@ -116,7 +118,8 @@ def _headline(now: Answer, before: Answer | None) -> None:
                 delta_description=since if less else None,
                 border=True,
             )
-    useful = "" if now.useful is None else f"Publishable: {now.useful.tables_text}. "
+    even = "Publishable if counts were even"
+    useful = "" if now.useful is None else f"{even}: {now.useful.tables_text}. "
     smooth = ""
     if current().request.smooth_weights is not None:
         smooth = (

@@ -12,6 +12,7 @@ from pages.components.shared.inputs import number_field
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import released_cells
 from rpexplore.analysis.glossary import meaning
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
@@ -90,6 +91,7 @@ def browse_table(
         else:
             _say_what_is_publishable(results, attributes, record_noun, publication)
             draw(results, attributes, record_noun, publication)
+            _means(results, attributes)
             gain = SmoothingGain.of_table(kept(results.table, attributes))
             if gain is not None and not gain.is_gain:
                 st.info(gain.describe(), icon=":material/balance:")
@@ -110,6 +112,21 @@ def browse_table(
     except OSError as error:
         st.error(escaped(f"The tables cannot be read any more ({error.strerror or error})."))
     return publication
+
+
+def _means(results: ShownTables, attributes: tuple[str, ...]) -> None:
+    """The means of a table with amounts, and what is done to amounts beyond their limits."""
+    if clamping := results.clamping_of(attributes):
+        st.caption(escaped(clamping))
+    means = kept(results.means_of, attributes)
+    if means is None:
+        return
+    st.subheader("Means")
+    st.markdown(
+        "The sum over the number of records, with Fieller's 95 % interval. Empty where the "
+        "interval of the number holds 0."
+    )
+    st.dataframe(means.rename(columns={"value": "mean"}), hide_index=True)
 
 
 def _say_what_is_publishable(
@@ -199,6 +216,9 @@ def _values(attribute: Attribute) -> Sequence[int]:
     """The chosen values' indices: a range of numbers, or any categories; (): all."""
     # Options are labels: a browser keeps what it shows, and results may number others alike.
     name, labels = escaped(attribute.name), attribute.labels()
+    if isinstance(attribute.values, Amounts):
+        rows = released_cells.rows_of_amounts(attribute.values)
+        return [rows.index(st.selectbox(name, rows, key=f"summed {attribute.name}"))]
     if isinstance(attribute.values, Categories):
         key = f"summed {attribute.name}"
         chosen = st.multiselect(name, labels, key=key, placeholder="all together")

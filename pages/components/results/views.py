@@ -90,6 +90,11 @@ def list_view(
             "processed count is biased: no error of it is known, and it may lie outside the "
             "interval."
         )
+    elif results.clamping_of(attributes):
+        st.markdown(
+            "Sums and counts are unbiased, not rounded, and may be negative. Each row has an "
+            "interval of its own, which holds the true figure 95 % of the time."
+        )
     else:
         st.markdown(
             f"A count is within {margin} of the true one, 95 % of the time. Counts are unbiased, "
@@ -107,7 +112,9 @@ def bar_view(
     cells = _cells(results, attributes)
     left, right = st.columns([1, 3], gap="large")
     with left:
-        along = st.selectbox("Along the axis", _by_size(cells), key=f"bars along {attributes}")
+        along = st.selectbox(
+            "Along the axis", _by_size(results, cells), key=f"bars along {attributes}"
+        )
         others = [name for name in attributes if name != along]
         beside, groups = _groups(cells, along, others) if others else (None, ())
         axes = [along] if beside is None else [along, beside]
@@ -217,7 +224,10 @@ def _part(
         if axis.name in axes:
             continue
         label = TOGETHER
-        if len(axis.labels) <= MOST_OPTIONS:
+        if axis.name in _amounts(results):
+            key = f"results value of {axis.name}"
+            label = st.selectbox(escaped(axis.name), axis.labels, key=key)
+        elif len(axis.labels) <= MOST_OPTIONS:
             label = st.selectbox(
                 escaped(axis.name),
                 [TOGETHER, *axis.labels],
@@ -260,14 +270,21 @@ def _as_released(results: ShownTables, attributes: tuple[str, ...]) -> ReleasedC
 
 def _down_and_across(results: ShownTables, cells: ReleasedCells) -> list[str]:
     """The attributes by size; areas that stand side by side come first, one row each."""
-    names = _by_size(cells)
+    names = _by_size(results, cells)
     axis = results.axis if isinstance(results, AreaTables) else ""
     return sorted(names, key=lambda name: name != axis) if axis else names
 
 
-def _by_size(cells: ReleasedCells) -> list[str]:
-    """The attributes, those with the most values first."""
-    return [axis.name for axis in sorted(cells.axes, key=lambda axis: -len(axis.labels))]
+def _by_size(results: ShownTables, cells: ReleasedCells) -> list[str]:
+    """The attributes, those with the most values first; amounts last, of which one row is shown."""
+    sizes = {axis.name: len(axis.labels) for axis in cells.axes}
+    return sorted(sizes, key=lambda name: (name in _amounts(results), -sizes[name]))
+
+
+def _amounts(results: ShownTables) -> list[str]:
+    """The attributes of amounts."""
+    domain = results.domain
+    return [] if domain is None else [domain.names[index] for index in domain.amounts]
 
 
 def _chart(

@@ -32,7 +32,11 @@ def basis_choices() -> None:
     with st.container(key="inputs"), st.container(gap="small"):
         st.selectbox(
             "Change the aggregation of",
-            [name for name in current().domain.names if name not in listed],
+            [
+                name
+                for index, name in enumerate(current().domain.names)
+                if name not in listed and index not in current().domain.amounts
+            ],
             index=None,
             placeholder="Choose an attribute",
             help=meaning("Aggregation"),
@@ -43,7 +47,7 @@ def basis_choices() -> None:
         for name in listed:
             _attribute(current().domain[name])
         if not listed:
-            kinds = [capitalised(basis.title) for basis in BASES.values()]
+            kinds = [capitalised(one.title) for one in BASES.values() if not one.of_amounts]
             st.markdown("All tables count single values now. The kinds of aggregation:")
             st.markdown("\n".join(f"- **{kind}**: {meaning(kind)}" for kind in kinds))
 

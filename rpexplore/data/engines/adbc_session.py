@@ -35,7 +35,7 @@ from rpexplore.data.engines.session import (
     parts_of,
     quoted,
 )
-from rpexplore.data.engines.source import coded, count_streamed
+from rpexplore.data.engines.source import coded, count_streamed, plain_type, with_plain_types
 from rpexplore.data.persons import kept_records
 from rpexplore.data.source import Counts
 from rpexplore.errors import DataError
@@ -98,13 +98,7 @@ class ADBCSession(Session):
                 cursor.execute(statement)
                 with cursor.fetch_record_batch() as reader:
                     for batch in reader:
-                        columns = [
-                            (
-                                column.storage if isinstance(column, pa.ExtensionArray) else column
-                            ).cast(_plain_type(column.type))
-                            for column in batch.columns
-                        ]
-                        yield pa.record_batch(columns, names=batch.schema.names)
+                        yield with_plain_types(batch)
 
         def without_persons(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in rows:
@@ -138,7 +132,7 @@ class ADBCSession(Session):
         """Raise `DataError` for a column that cannot be counted."""
         schema = self._schema(name)
         for column in columns:
-            kind = _plain_type(schema.field(column).type)
+            kind = plain_type(schema.field(column).type)
             if not any(is_of(kind) for is_of in _KINDS):
                 raise DataError(
                     f"The column {column!r} is of a kind ({kind}) that cannot be counted; make a "
@@ -289,11 +283,3 @@ def _asked(backend: Any, statement: str, *parameters: str) -> str:
     with backend.cursor() as cursor:
         cursor.execute(statement, parameters or None)
         return cursor.fetchone()[0]
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """The storage type of a type; of texts the one type that is computed with."""
-    if isinstance(kind, pa.BaseExtensionType):  # numeric of PostgreSQL is a text, say
-        kind = kind.storage_type
-    is_text = pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    return pa.string() if is_text else kind

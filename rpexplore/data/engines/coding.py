@@ -8,6 +8,7 @@ Trailing blanks of PostgreSQL's char(n) are no part of a value, as everywhere in
 """
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
@@ -20,6 +21,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.data.amounts import SPLIT
 from rpexplore.data.coding import (
     EXACT,
     EXACT_TEXT,
@@ -41,6 +43,7 @@ from rpexplore.data.persons import (
     UUID_LENGTH,
 )
 from rpexplore.data.source import PersonRule
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import NUMBER_STEPS, WHOLE_TEXT, Categories
 from rpexplore.domain.dates import BLANKS
@@ -111,19 +114,29 @@ def code_columns(
     engine: str,
     more: Mapping[str, Value],
 ) -> ir.Table:
-    """Columns c0, c3, … of int32 codes of these attributes, and `more`.
+    """Columns c0, c3, … of codes of these attributes, int32 (of amounts int64), and `more`.
 
-    `UNKNOWN` and `MISSING` are codes, too. Raises `DataError` for a column of a kind that cannot be
-    an attribute, or for more bins than a statement can hold.
+    `UNKNOWN` and `MISSING` are codes, too. Amounts of DuckDB come as they are, v4: its decimals
+    hold no more than 38 digits, so that they are read here. Raises `DataError` for a column of a
+    kind that cannot be an attribute, or for more bins than a statement can hold.
     """
     given: dict[str, Value] = dict(more)
     joined: dict[int, Categories] = {}
+    amounts: dict[int, Amounts] = {}
     for index in attribute_indices:
         attribute = domain.attributes[index]
         column = table[attribute.name]
         given[f"m{index}"] = _is_missing(column)
         values = attribute.values
-        if isinstance(values, Categories):
+        if isinstance(values, Amounts):
+            if engine == "duckdb":
+                if not column.type().is_floating():
+                    plain_text(column)  # refuses kinds that cannot be counted
+                given[f"v{index}"] = column
+            else:
+                amounts[index] = values
+                given |= _amount_columns(column, index, values, engine)
+        elif isinstance(values, Categories):
             digits = hex_digits(_category_text(column, values, engine), engine)
             if len(values.readings) > _MOST_CASES:
                 joined[index] = values
@@ -139,13 +152,21 @@ def code_columns(
             given[f"f{index}"] = _of_number(column, attribute, engine)
     # A table needs a column, also where all are counted together; COPY needs a whole number.
     records = table.select(**(given or {"any": ibis.literal(0, "int8")}))
+    if amounts:
+        records = _made_once(records, engine)
+        codes = {f"f{index}": _of_amount(records, index, of) for index, of in amounts.items()}
+        records = records.mutate(**codes)
     for index, values in joined.items():
         records = _join_codes(records, index, values)
     codes = {}
     for index in attribute_indices:
+        if f"v{index}" in records.columns:
+            codes[f"v{index}"] = records[f"v{index}"]
+            continue
         values = domain.attributes[index].values
         empty = MISSING if isinstance(values, Categories) else values.missing_codes.get("", MISSING)
-        codes[f"c{index}"] = _code(records, index, empty)
+        code = _code(records, index, empty)
+        codes[f"c{index}"] = code.cast("int64" if index in amounts else "int32")
     kept = {name: records[name] for name in (more if attribute_indices else records.columns)}
     return records.select(**kept, **codes)
 
@@ -279,7 +300,7 @@ def _time_text(column: Value) -> Value:
     return ibis.ifelse(is_all, column.strftime("%Y-%m-%d %H:%M:%S"), "")
 
 
-def _plain_text(column: Value) -> Value:
+def plain_text(column: Value) -> Value:
     """As `as_text`, also of times."""
     return _time_text(column) if column.type().is_timestamp() else as_text(column)
 
@@ -288,7 +309,7 @@ def _category_text(column: Value, values: Categories, engine: str) -> Value:
     """Each value as text; of a float that is no whole number, only if it is in the codebook."""
     kind = column.type()
     if not kind.is_floating():
-        text: Value = _plain_text(column)
+        text: Value = plain_text(column)
         if not values.numbers or kind.is_integer():
             return text
         text = _sql_text(text) if engine == "postgresql" else text
@@ -347,14 +368,14 @@ def _numbers(column: Value, engine: str) -> Value:
         return column.cast("float64")
     if kind.is_boolean():
         return ibis.null("float64")
-    text: Value = _plain_text(column)
+    text: Value = plain_text(column)
     if engine == "postgresql":
         text = _sql_text(text)
     is_number = text.re_search(f"^[{BLANKS}]*{_NUMBER}[{BLANKS}]*$")
     digits = text.re_replace(f"[{BLANKS}]", "")
     if engine != "postgresql":
         return ibis.ifelse(is_number, digits, ibis.null("string")).try_cast("float64")
-    short = (digits.length() <= 1000) & ~digits.re_search("[eE][+-]?0*[1-9][0-9]{4}")
+    short = _is_short(digits)
     nothing = (digits.length() <= 1000) & digits.re_search("[eE]-0*[1-9][0-9]{4}")
     shortened: Value = ibis.ifelse(short, digits, ibis.literal("0"))
     value = shortened.cast("decimal").abs()
@@ -377,10 +398,33 @@ def _numbers(column: Value, engine: str) -> Value:
     )
 
 
+def _is_short(digits: Value) -> Value:
+    """Whether PostgreSQL's decimals hold a number that is written so."""
+    return (digits.length() <= 1000) & ~digits.re_search("[eE][+-]?0*[1-9][0-9]{4}")
+
+
+def _exact_numbers(column: Value, numbers: Value) -> Iterator[tuple[Value, Value]]:
+    """Whether texts or decimals of PostgreSQL are numbers, and which, in cases one after another.
+
+    numbers: of `_numbers`
+    """
+    if column.type().is_decimal():
+        yield column.abs() <= _decimal(repr(sys.float_info.max)), column  # not a number is beyond
+        return
+    text: Value = _sql_text(plain_text(column))
+    # Most are written so, and are looked at once.
+    is_plain = (text.length() <= 99) & text.re_search("^-?[0-9]+([.][0-9]+)?$")
+    yield is_plain, _decimal(text)
+    digits = text.re_replace(f"[{BLANKS}]", "")
+    # Others are nearly 0, or have more decimals than PostgreSQL has.
+    yield ~numbers.isnull() & _is_short(digits), _decimal(digits)
+    yield ~numbers.isnull(), _decimal("0")
+
+
 def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
     """The index of the range that a number lies in, or of its missing values; null outside."""
     values, kind = attribute.values, column.type()
-    assert not isinstance(values, Categories | Dates)
+    assert not isinstance(values, Categories | Dates | Amounts)
     numbers = _numbers(column, engine)
     missing = list(_missing_cases(column, numbers, values.missing_codes, engine))
     # Whole numbers are compared as such: floats tell too few of them apart.
@@ -428,6 +472,70 @@ def _check_number_of_bins(attribute: Attribute) -> None:
             f"in a database, got {attribute.n_ordered:,}; use fewer, or count an export of the "
             "records."
         )
+
+
+# ---- Amounts, as `data.amounts` reads them: the products that are rounded, then codes of these.
+
+
+def _amount_columns(column: Value, index: int, values: Amounts, engine: str) -> dict[str, Value]:
+    """Columns of numbers in steps before they are rounded, y<index>; null for what is none.
+
+    And n<index>, the code of a missing one. Of floats y<index> is without the sign, p<index> says
+    whether they are positive, and e<index>, unless it is 0, by how much a product was rounded.
+    """
+    numbers, kind = _numbers(column, engine), column.type()
+    missing = list(_missing_cases(column, numbers, values.missing_codes, engine))
+    columns = {f"n{index}": ibis.cases(*missing) if missing else ibis.null("int32")}
+    power = 10**values.decimals
+    if kind.is_integer():
+        near = _within(column.cast("int64"), _whole(floor(values.minimum)), ceil(values.maximum))
+        columns[f"y{index}"] = ibis.ifelse(column.isnull(), ibis.null("int64"), near * power)
+        return columns
+    if kind.is_floating():
+        ends = (values.lowest - 1) / power, (values.highest + 1) / power
+        near = _within(numbers, *map(_float, ends)).abs()  # of which rests are exact
+        product = near * _float(power)
+        is_amount = ibis.coalesce(numbers.abs() <= _float(sys.float_info.max), ibis.literal(False))
+        columns[f"y{index}"] = ibis.ifelse(is_amount, product, ibis.null("float64"))
+        columns[f"p{index}"] = numbers > 0
+        if values.decimals:
+            upper = _float(SPLIT) * near
+            upper = upper - (upper - near)
+            error = (upper * _float(power) - product) + (near - upper) * _float(power)
+            columns[f"e{index}"] = ibis.ifelse(is_amount, error, ibis.null("float64"))
+        return columns
+    low, high = (_decimal(str(end)) for end in (values.minimum, values.maximum))
+    columns[f"y{index}"] = ibis.cases(
+        *(
+            (is_one, _within(exact, low, high) * power)
+            for is_one, exact in _exact_numbers(column, numbers)
+        )
+    )
+    return columns
+
+
+def _within(number: Value, low: Value, high: Value) -> Value:
+    return ibis.least(ibis.greatest(number, low), high)
+
+
+def _of_amount(records: ir.Table, index: int, values: Amounts) -> Value:
+    """The code of an amount or of a missing one, of `_amount_columns`; null for what is neither."""
+    number: Value = records[f"y{index}"]
+    steps = number
+    if not number.type().is_integer():
+        whole: Value = number.floor()
+        twice = (number - whole) * 2
+        is_odd = whole.cast("int64") % 2 != 0
+        is_up = is_odd
+        if f"e{index}" in records.columns:
+            error: Value = records[f"e{index}"]
+            is_up = (error > 0) | ((error == 0) & is_odd)
+        steps = whole.cast("int64") + ibis.ifelse((twice > 1) | ((twice == 1) & is_up), 1, 0)
+    if f"p{index}" in records.columns:
+        steps = ibis.ifelse(records[f"p{index}"], steps, -steps)
+    steps = _within(steps, _whole(values.lowest), _whole(values.highest))
+    code = ibis.ifelse(number.isnull(), ibis.null("int64"), steps + (values.size - values.lowest))
+    return ibis.coalesce(records[f"n{index}"].cast("int64"), code)
 
 
 def _quotient(number: Value, divisor: int) -> Value:
@@ -538,7 +646,7 @@ def _missing_cases(
             is_value: Value = number == _float(float(at_width(missing, width)))
             if abs(missing) >= EXACT and not kind.is_floating() and not kind.is_boolean():
                 # Whole numbers that floats cannot tell from this one are compared by their digits.
-                written: Value = _plain_text(column)
+                written: Value = plain_text(column)
                 written = _sql_text(written) if engine == "postgresql" else written
                 written = written.re_replace(f"^[{BLANKS}]+|[{BLANKS}]+$", "")
                 is_whole = written.re_search(f"^{WHOLE_TEXT}$")
@@ -546,7 +654,7 @@ def _missing_cases(
             yield is_value, literal
         elif is_text:
             if digits is None:
-                text: Value = _plain_text(column)
+                text: Value = plain_text(column)
                 text = _sql_text(text) if engine == "postgresql" else text
                 trimmed = text.re_replace(f"^[{BLANKS}]+|[{BLANKS}]+$", "")
                 digits = hex_digits(trimmed, engine)
@@ -586,7 +694,7 @@ def _code(records: ir.Table, index: int, empty: int) -> Value:
     nothing, unknown = ibis.literal(empty, "int32"), ibis.literal(UNKNOWN, "int32")
     # Not a number is missing, unless it is a category.
     other: Value = ibis.ifelse(records[f"m{index}"], nothing, unknown)
-    return ibis.coalesce(records[f"f{index}"], other).cast("int32")
+    return ibis.coalesce(records[f"f{index}"], other)
 
 
 def _whole(value: int) -> Value:
@@ -596,3 +704,9 @@ def _whole(value: int) -> Value:
 def _float(value: float) -> Value:
     """A number as text that the engine parses: exact whatever it takes literals for."""
     return ibis.literal(repr(float(value))).cast("float64")
+
+
+def _decimal(text: Value) -> Value:
+    """A text that writes a number as a decimal of PostgreSQL, of any length."""
+    written: Value = ibis.literal(text) if isinstance(text, str) else text
+    return written.cast("decimal")

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.data.coding import MISSING, UNKNOWN, code_type
-from rpexplore.data.counting import Block, blocks
+from rpexplore.data.counting import Block, amount_in, blocks_by_amount
 from rpexplore.data.engines.coding import (
     IS_UNFIT,
     ORDER,
@@ -28,6 +28,7 @@ from rpexplore.data.engines.coding import (
     code_columns,
     hex_digits,
     person_columns,
+    plain_text,
 )
 from rpexplore.data.engines.packing import Word
 from rpexplore.data.engines.session import STATE, STATES, Request, agree
@@ -44,6 +45,7 @@ _CHECK = -1  # the part that is no table
 _BLOCK_CELLS = 1 << 14
 _MOST_RUNS = 200  # of values that lie in one group, in a statement
 _NARROW = np.iinfo(np.uint32).max
+_LARGEST = 2**63 - 1
 
 
 def coded_records(table: ir.Table, request: Request, engine: str) -> ir.Table:
@@ -66,7 +68,7 @@ def coded_records(table: ir.Table, request: Request, engine: str) -> ir.Table:
         return records
     order = None
     if rule.excess == "keep first":
-        codes = [records[f"c{index}"] for index in indices]
+        codes = [_tie_breaker(records, index, engine) for index in indices]
         # By their bytes: there are collations that take two codes for one.
         digits = [hex_digits(records[area], engine) for area in request.area_columns]
         order = [records[ORDER], *codes, *digits]
@@ -81,6 +83,15 @@ def coded_records(table: ir.Table, request: Request, engine: str) -> ir.Table:
     return records.mutate(**{RANK: ibis.row_number().over(window), IS_UNCLEAR: is_unclear})
 
 
+def _tie_breaker(records: ir.Table, index: int, engine: str) -> Value:
+    """A column that is equal only for records that count alike."""
+    if f"v{index}" not in records.columns:
+        return records[f"c{index}"]
+    column: Value = records[f"v{index}"]
+    # By their bytes, as areas are.
+    return column if column.type().is_numeric() else hex_digits(plain_text(column), engine)
+
+
 def kept_records(records: ir.Table, rule: PersonRule | None) -> ir.Table:
     """Those that are counted, and those of nobody."""
     if rule is None or rule.excess != "keep first":
@@ -92,13 +103,18 @@ def kept_records(records: ir.Table, rule: PersonRule | None) -> ir.Table:
 def streamed(records: ir.Table, request: Request) -> ir.Table:
     """One row a counted record: its codes, in as few bytes as there are, areas, and its STATE.
 
+    Of amounts in DuckDB v<index>, as they are.
+
     STATE: where there is a rule.
     """
     kept, rule = kept_records(records, request.rule), request.rule
     columns: dict[str, Value] = {}
     for index in request.attribute_indices:
+        if f"v{index}" in kept.columns:
+            columns[f"v{index}"] = kept[f"v{index}"]
+            continue
         code: Value = kept[f"c{index}"]
-        columns[f"c{index}"] = code.cast(str(code_type(request.sizes[index])))
+        columns[f"c{index}"] = code.cast(str(code_type(request.code_sizes[index])))
     columns |= {area: kept[area] for area in request.area_columns}
     if rule is not None:
         columns[STATE] = _state(kept, rule)
@@ -131,7 +147,7 @@ def packed(records: ir.Table, request: Request, words: Sequence[Word]) -> ir.Tab
 
 def blocks_of(request: Request) -> list[Block]:
     """The groups that `statement` counts by; each takes about as long."""
-    return blocks(request.tables, request.sizes, _BLOCK_CELLS)
+    return blocks_by_amount(request.tables, request.sizes, _BLOCK_CELLS, request.ranges)
 
 
 def statement(
@@ -143,6 +159,8 @@ def statement(
 ) -> ir.Table:
     """One expression whose rows are (part, cell, n): tables by their position, and checks.
 
+    Of a table with an amount a second part, behind all tables, has the sums of steps.
+
     Args:
         records: Of `coded_records`.
         share: Those of `blocks_of` whose tables are counted; None: all.
@@ -151,24 +169,34 @@ def statement(
     tables, sizes = request.tables, request.sizes
     kept = kept_records(records, request.rule)
     parts = [_checks(kept, request)] if has_checks else []
-    kept = _taken(kept, request)
+    kept = _with_steps(_taken(kept, request), request)
     if request.atoms is not None:
         kept = kept.mutate(**{f"c{len(request.domain)}": AtomKeys(request.atoms).of_rows(kept)})
     positions = {table: position for position, table in enumerate(tables)}
     for block in blocks_of(request) if share is None else share:
-        counted = kept.group_by(*(f"c{index}" for index in block.attribute_indices)).aggregate(
-            n=lambda rows: rows.count()
-        )
+        amount = amount_in(block.attribute_indices, request.ranges)
+        of_block: dict[str, Value] = {"n": kept.count()}
+        if amount is not None:
+            steps: Value = kept[f"s{amount}"]
+            of_block["steps"] = steps.sum()
+        columns = (f"c{index}" for index in block.attribute_indices)
+        counted = kept.group_by(*columns).aggregate(**of_block)
         for table in block.tables:
-            summed = counted.group_by(*(f"c{index}" for index in table)).aggregate(
-                n=lambda rows: rows.n.sum()
-            )
+            sums: dict[str, Value] = {}
+            for name in of_block:
+                column: Value = counted[name]
+                sums[name] = column.sum()
+            summed = counted.group_by(*(f"c{index}" for index in table)).aggregate(**sums)
             cell: Value = summed[f"c{table[0]}"].cast("int64")
             for index in table[1:]:
                 cell = cell * ibis.literal(sizes[index], "int64") + summed[f"c{index}"].cast(
                     "int64"
                 )
             parts.append(_rows(summed, positions[table], cell, summed.n))
+            if amount is not None:
+                # What is too large for 64 bits is refused for the number of records.
+                steps = ibis.least(summed.steps, ibis.literal(_LARGEST, "int64"))
+                parts.append(_rows(summed, len(tables) + positions[table], cell, steps))
     return _union(parts)
 
 
@@ -238,6 +266,17 @@ class AtomKeys:
         return self._atoms.of_groups(groups[::-1])
 
 
+def _with_steps(kept: ir.Table, request: Request) -> ir.Table:
+    """With the steps of amounts, s<index>, and their codes as those of cells."""
+    columns: dict[str, Value] = {}
+    for index in request.ranges:
+        code: Value = kept[f"c{index}"]
+        size, nothing = (ibis.literal(number, "int64") for number in (request.sizes[index], 0))
+        columns[f"s{index}"] = ibis.ifelse(code >= size, code - size, nothing)
+        columns[f"c{index}"] = ibis.ifelse(code >= size, nothing, code)
+    return kept.mutate(**columns) if columns else kept
+
+
 def _checks(kept: ir.Table, request: Request) -> ir.Table:
     """How many records there are, and then what `Request.refuse` takes; of one pass."""
     sums: list[Value] = [kept.count()]
@@ -284,6 +323,11 @@ class Tally:
             np.zeros([request.sizes[index] for index in table], dtype=np.uint32)
             for table in request.tables
         ]
+        self._sums: dict[int, np.ndarray] = {
+            position: np.zeros(self._counts[position].shape, dtype=np.int64)
+            for position, table in enumerate(request.tables)
+            if amount_in(table, request.ranges) is not None
+        }
         self._checks = np.full(1 + request.n_checks, -1, dtype=np.int64)
         self._keys = None if request.atoms is None else AtomKeys(request.atoms)
         self._is_corrupt = False  # rows that no statement of ours gives
@@ -302,19 +346,24 @@ class Tally:
                 self._add_cells(int(part[start]), cell[start:end], n[start:end])
 
     def _add_cells(self, table: int, cells: np.ndarray, n: np.ndarray) -> None:
-        counts = self._counts[table]
-        if self._keys is not None and self._request.tables[table][-1] == len(self._request.domain):
+        is_of_steps = table >= len(self._counts)
+        if (
+            self._keys is not None
+            and not is_of_steps
+            and self._request.tables[table][-1] == len(self._request.domain)
+        ):
             atoms = self._keys.atoms(cells)
             if atoms is None:
                 self._is_corrupt = True
                 return
-            counts = self._counts[table] = counts.astype(np.int64)
+            counts = self._counts[table] = self._counts[table].astype(np.int64)
             np.add.at(counts, atoms, n)
             return
+        counts = self._sums[table - len(self._counts)] if is_of_steps else self._counts[table]
         if np.any(cells < 0) or np.any(cells >= counts.size):
             self._is_corrupt = True
             return
-        if np.any(n > _NARROW) and counts.dtype == np.uint32:
+        if not is_of_steps and np.any(n > _NARROW) and counts.dtype == np.uint32:
             counts = self._counts[table] = counts.astype(np.int64)
         counts.reshape(-1)[cells] = n
 
@@ -323,9 +372,22 @@ class Tally:
         n_records, *checks = self._checks.tolist()
         if n_records < 0:
             raise self._request.changed_error()
-        self._request.refuse(checks)
+        self._request.refuse(checks, n_records)
+        ranges = self._request.ranges
         tables = dict(zip(self._request.tables, self._counts, strict=True))
-        counts = Counts(tables, n_records, self._request.faults(checks).taken())
+        for position, sums in self._sums.items():
+            table = self._request.tables[position]
+            amount = amount_in(table, ranges)
+            assert amount is not None
+            multiplied = tables[table].astype(np.int64) * ranges[amount]
+            # Whoever has an amount is counted as `low`.
+            by_value, of_amounts = (
+                np.moveaxis(cells, table.index(amount), 0) for cells in (multiplied, sums)
+            )
+            by_value[:1] -= of_amounts[:1]
+            by_value[1:2] += of_amounts[:1]
+            tables[table] = multiplied
+        counts = Counts(tables, n_records, self._request.faults(checks).taken(), ranges)
         if self._is_corrupt or not agree(counts):
             raise self._request.changed_error()
         return counts

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.common.processes import Progress
@@ -29,7 +30,7 @@ from rpexplore.data.engines.session import (
     parts_of,
     quoted,
 )
-from rpexplore.data.engines.source import count_streamed
+from rpexplore.data.engines.source import coded, count_streamed, with_plain_types
 from rpexplore.data.source import Counts
 from rpexplore.errors import DataError
 
@@ -102,7 +103,7 @@ class DuckDBSession(SQLSession):
         )
 
     def count(self, name: str, request: Request, on_progress: Progress) -> Counts:
-        """Of coded records, which stream into the counter of files.
+        """Of coded records, and amounts as they are, which stream into the counter of files.
 
         DuckDB is in this process, and so are the records: counting them here tells nobody more, and
         takes a twentieth of the time of its own grouping.
@@ -115,7 +116,10 @@ class DuckDBSession(SQLSession):
             lambda: self.backend.con.sql(text).to_arrow_reader(ROWS_AT_ONCE), name, on_progress
         )
         with closing(rows):
-            return count_streamed(rows, request, on_progress)
+            records: Iterator[pa.RecordBatch] = rows
+            if request.ranges:
+                records = coded(map(with_plain_types, rows), request)
+            return count_streamed(records, request, on_progress)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ def words_of(request: Request, attribute_indices: Sequence[int] | None = None) -
     """
     is_of_all = attribute_indices is None
     n_bits = {
-        f"c{index}": (request.sizes[index] - 1 - _LOWEST).bit_length()
+        f"c{index}": (request.code_sizes[index] - 1 - _LOWEST).bit_length()
         for index in (request.attribute_indices if is_of_all else attribute_indices)
     }
     if is_of_all and request.rule is not None:

@@ -349,7 +349,7 @@ class GroupTally:
         """The counts; raises `DataError` if they are not all of the same records."""
         # Every set has all records, so that each attribute is as faulty in any set that has it.
         checks = np.max([one.checks for one in self._inspections.values()], axis=0).tolist()
-        self._request.refuse(checks)
+        self._request.refuse(checks, self._n_records[self.sets[0]])
         taken = self._request.faults(checks).taken()
         counts = Counts(self._tables, self._n_records[self.sets[0]], taken)
         # Tables of one set are sums of the same rows.

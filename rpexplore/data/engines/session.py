@@ -1,7 +1,7 @@
 """A session with an engine: opened to read only, what is counted in it, and how it is stopped."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ import numpy as np
 from rpexplore.common.files import laid_beside
 from rpexplore.common.installation import require
 from rpexplore.common.processes import Progress
+from rpexplore.data.amounts import amount_ranges, code_size, refuse_too_many
 from rpexplore.data.areas import AreaCoder
 from rpexplore.data.coding import Faults, Takers
 from rpexplore.data.engines.connections import ENGINES, UNREACHABLE, Connection
@@ -68,6 +69,16 @@ class Request:
         return self.domain.sizes.tolist() + of_areas + of_atoms
 
     @cached_property
+    def ranges(self) -> Mapping[int, int]:
+        """Of the attributes of amounts that any of the tables has, as `Counts` has them."""
+        return amount_ranges(self.domain, self.tables)
+
+    @cached_property
+    def code_sizes(self) -> list[int]:
+        """How many codes there are of all attributes of the domain: of amounts more than sizes."""
+        return list(map(code_size, self.domain))
+
+    @cached_property
     def area_columns(self) -> dict[str, str]:
         """The columns of coded records that hold the codes of areas, as texts: name -> column."""
         names = [] if self.area_coder is None else self.area_coder.names
@@ -96,8 +107,8 @@ class Request:
         of_areas = 0 if self.area_coder is None else len(self.area_coder.refusals)
         return 2 * len(self.attribute_indices) + len(STATES) + of_areas
 
-    def refuse(self, checks: Sequence[int]) -> None:
-        """Raise `DataError` for what is wrong with records.
+    def refuse(self, checks: Sequence[int], n_records: int) -> None:
+        """Raise `DataError` for what is wrong with records, of which there are so many.
 
         checks: how many are unknown, and missing, in each attribute; then how many have each of
             the STATES; then, of areas, how many have each of the `AreaCoder.refusals`
@@ -109,6 +120,7 @@ class Request:
             if self.rule is not None and n_of_state:
                 raise self.rule.error(state)
         self.faults(checks).refuse()
+        refuse_too_many(self.domain, self.ranges, n_records)
         if self.area_coder is not None:
             for refusal, n_refused in zip(self.area_coder.refusals, of_areas, strict=True):
                 if n_refused:
@@ -134,14 +146,17 @@ def agree(counts: Counts) -> bool:
     """Whether tables have the same total, and the same marginals on what they share."""
     seen: dict[AttributeIndices, bytes] = {}
     for table, cells in counts.tables.items():
-        if cells.sum(dtype=np.int64) != counts.n_records:
+        in_steps = prod(counts.ranges.get(index, 1) for index in table)
+        if cells.sum(dtype=np.int64) != counts.n_records * in_steps:
             return False
         some = range(1, len(table)) if len(table) <= _MOST_SUBSETS else range(1, 2)
         for kept in (kept for size in some for kept in combinations(range(len(table)), size)):
             left = tuple(axis for axis in range(len(table)) if axis not in kept)
             shared = tuple(table[axis] for axis in kept)
-            marginal = cells.sum(axis=left, dtype=np.int64).tobytes()
-            digest = blake2b(marginal, digest_size=16).digest()
+            marginal = cells.sum(axis=left, dtype=np.int64)
+            if in_steps > 1 and counts.ranges.keys().isdisjoint(shared):
+                marginal //= in_steps
+            digest = blake2b(marginal.tobytes(), digest_size=16).digest()
             if seen.setdefault(shared, digest) != digest:
                 return False
     return True

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import joined
+from rpexplore.data.amounts import amount_ranges
 from rpexplore.data.areas import AreaCoder, AreaCuts, AreaShares, Work
 from rpexplore.data.coding import MISSING, UNKNOWN, Coder, Takers, code_type
 from rpexplore.data.counting import Codes, counts_of, maximal
@@ -234,6 +235,8 @@ class DatabaseSource:
         with self._session() as session:
             assert isinstance(session, ClusterSession)
             takers = Takers.of(domain, unknown_values, missing_values)
+            for share in shares.shares:
+                amount_ranges(domain, share.tables)  # refuses
             request = self._request(session, domain, tables, takers, person_rule, areas)
             yield from session.worked_on(self.table, request, shares, work, check, on_progress)
 
@@ -264,6 +267,7 @@ class DatabaseSource:
                 "a column; name one whose smallest values come first."
             )
         request.refuse_too_many()
+        _ = request.ranges  # which refuses
         needed = [domain.names[index] for index in request.attribute_indices]
         for name in needed + ([] if rule is None else rule.columns):
             check_column(self.name, name, there)
@@ -335,9 +339,9 @@ class Inspection:
             if len(column) and column.min() < 0:
                 self.checks[2 * position] += count(column == UNKNOWN)
                 self.checks[2 * position + 1] += count(column == MISSING)
-                wide = column.astype(code_type(self._request.sizes[index]), copy=False)
+                wide = column.astype(code_type(self._request.code_sizes[index]), copy=False)
                 column = np.maximum(self._request.takers.taken(index, wide), 0)
-            codes[index] = column.astype(np.min_scalar_type(self._request.sizes[index] - 1))
+            codes[index] = column.astype(np.min_scalar_type(self._request.code_sizes[index] - 1))
         if state is not None:
             for place, refused in enumerate(STATES, start=2 * len(columns)):
                 self.checks[place] += count(state == refused)
@@ -378,9 +382,15 @@ def count_streamed(
             codes = inspection.codes(columns, state)
             yield {**codes, **area_codes(batch, request)}, batch.num_rows, 0.0
 
-    counts = counts_of(inspected(), request.tables, request.sizes, on_progress=on_progress)
+    counts = counts_of(
+        inspected(),
+        request.tables,
+        request.sizes,
+        ranges=request.ranges,
+        on_progress=on_progress,
+    )
     checks = inspection.checks.tolist()
-    request.refuse(checks)
+    request.refuse(checks, counts.n_records)
     return replace(counts, taken=request.faults(checks).taken())
 
 
@@ -400,19 +410,35 @@ def in_areas(batch: pa.RecordBatch, request: Request) -> pa.RecordBatch:
 
 
 def coded(batches: Iterable[pa.RecordBatch], request: Request) -> Iterator[pa.RecordBatch]:
-    """Batches as `count_streamed` has them, without STATE.
-
-    batches: v<index> of records as they are, for every attribute of the request, and its
-        `area_columns`
-    """
+    """Batches with c<index> in place of the columns v<index> of records as they are."""
     coders = coders_of(request, request.attribute_indices)
     for batch in batches:
-        columns: dict[str, Any] = {
-            f"c{i}": codes for i, codes in signed_codes(batch, coders).items()
+        given = dict(zip(batch.schema.names, batch.columns, strict=True))
+        raw = {i: coder for i, coder in coders.items() if f"v{i}" in given}
+        kept: dict[str, Any] = {
+            name: column for name, column in given.items() if not name.startswith("v")
         }
-        columns |= {area: batch.column(area) for area in request.area_columns}
-        # A batch without a column would have no length.
-        yield pa.record_batch(columns or {"any": batch.column(0)})
+        codes = {f"c{i}": codes for i, codes in signed_codes(batch, raw).items()}
+        yield pa.record_batch(kept | codes)
+
+
+def with_plain_types(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same records in columns of `plain_type`."""
+    columns = [
+        (column.storage if isinstance(column, pa.ExtensionArray) else column).cast(
+            plain_type(column.type)
+        )
+        for column in batch.columns
+    ]
+    return pa.record_batch(columns, names=batch.schema.names)
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The storage type of a type; of texts the one type that is computed with."""
+    if isinstance(kind, pa.BaseExtensionType):  # numeric of PostgreSQL is a text, say
+        kind = kind.storage_type
+    is_text = pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return pa.string() if is_text else kind
 
 
 def coders_of(request: Request, attribute_indices: Sequence[int]) -> dict[int, Coder]:

@@ -126,7 +126,7 @@ class Tasks:
     @property
     def _columns(self) -> dict[int, np.dtype]:
         """The packed columns of records, and their types."""
-        sizes, indices = self.request.sizes, self.request.attribute_indices
+        sizes, indices = self.request.code_sizes, self.request.attribute_indices
         kinds = {index: np.min_scalar_type(sizes[index] - 1) for index in indices}
         return {worker.AREAS: np.dtype(np.int32), **kinds}
 

@@ -190,7 +190,7 @@ def _with_states(frame: Any, request: Request) -> Any:
     kinds.append(f"{STATE} tinyint")
     if is_ordered:
         kinds.append(f"{worker.ORDER} {records.schema[worker.ORDER].dataType.simpleString()}")
-    sizes = (request.sizes[index] for index in request.attribute_indices)
+    sizes = (request.code_sizes[index] for index in request.attribute_indices)
     kinds += [f"{code} {_whole_type(size)}" for code, size in zip(codes, sizes, strict=True)]
     if request.area_columns:
         codes.append(worker.AREA)

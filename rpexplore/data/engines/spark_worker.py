@@ -18,7 +18,14 @@ import pyarrow as pa
 
 from rpexplore.common.processes import no_progress
 from rpexplore.data.coding import UNKNOWN
-from rpexplore.data.counting import Codes, counts_of, gather
+from rpexplore.data.counting import (
+    Codes,
+    amount_in,
+    counts_of,
+    counts_with_amounts,
+    gather,
+    split_codes,
+)
 from rpexplore.data.engines.packing import Layout, UnlistedError, listed_codes
 from rpexplore.data.engines.session import STATE, Request, agree
 from rpexplore.data.engines.source import (
@@ -129,16 +136,21 @@ def counts_of_part(
     starts, sizes = _starts(request), request.sizes
     groups = _groups(request, most_kept)
     if len(groups) == 1 and more is None:
-        yield from _chunks(counts_of(coded(), groups[0], sizes, on_progress=no_progress), starts)
+        counts = counts_of(
+            coded(), groups[0], sizes, ranges=request.ranges, on_progress=no_progress
+        )
+        yield from _chunks(counts, starts)
     else:
         # Some records at a time, and all tables of these: no worker holds the counts of all tables.
         for codes, n_gathered, _ in gather(coded()):
             for group in groups:
                 if _n_cells(group[0], sizes) > most_kept:
-                    yield from _chunks_of_large(group[0], codes, sizes, starts[group[0]])
+                    yield from _chunks_of_large(group[0], codes, request, starts[group[0]])
                 else:
                     piece = [(codes, n_gathered, 0.0)]
-                    counts = counts_of(piece, group, sizes, on_progress=no_progress)
+                    counts = counts_of(
+                        piece, group, sizes, ranges=request.ranges, on_progress=no_progress
+                    )
                     yield from _chunks(counts, starts)
             if more is not None:
                 yield from more(codes)
@@ -191,14 +203,14 @@ def counts_of_chunks(rows: Iterable[Mapping[str, Any]], request: Request) -> Cou
     if np.any(n_unlisted):
         indices = request.attribute_indices
         raise UnlistedError([indices[place] for place in np.flatnonzero(n_unlisted)])
-    request.refuse(found)
+    request.refuse(found, n_records)
     tables = {
         table: line[start : start + _n_cells(table, request.sizes)].reshape(
             [request.sizes[index] for index in table]
         )
         for table, start in starts.items()
     }
-    counts = Counts(tables, n_records, request.faults(found).taken())
+    counts = Counts(tables, n_records, request.faults(found).taken(), request.ranges)
     if not agree(counts):
         raise request.changed_error()
     return counts
@@ -282,13 +294,19 @@ def _chunks(counts: Counts, starts: Mapping[AttributeIndices, int]) -> Iterator[
 
 
 def _chunks_of_large(
-    table: AttributeIndices, codes: Codes, sizes: Sequence[int], start: int
+    table: AttributeIndices, codes: Codes, request: Request, start: int
 ) -> Iterator[pa.RecordBatch]:
     """The counts of a table that has far more cells than there are records."""
-    flat = np.ravel_multi_index(
-        [codes[index] for index in table], [sizes[index] for index in table]
-    )
-    places, counts = np.unique(flat + start, return_counts=True)
+    shape, amount = [request.sizes[index] for index in table], amount_in(table, request.ranges)
+    cells, steps = split_codes(codes, request.sizes, request.ranges)
+    flat = np.ravel_multi_index([cells[index] for index in table], shape) + start
+    if amount is None:
+        places, counts = np.unique(flat, return_counts=True)
+    else:
+        high_from_low = prod(shape[table.index(amount) + 1 :])
+        places, counts = counts_with_amounts(
+            flat, steps[amount], request.ranges[amount], high_from_low
+        )
     chunks, firsts = np.unique(places // CHUNK_CELLS, return_index=True)
     for chunk, first, end in zip(chunks, firsts, [*firsts[1:], len(places)], strict=True):
         yield row_batch(int(chunk), counts[first:end], places[first:end] % CHUNK_CELLS)

@@ -58,6 +58,11 @@ class AreaWorkload:
                     f"{', '.join(self.domain.names)} and {', '.join(workload.domain.names)}."
                 )
         for workload in self.workloads:
+            if amounts := [index for index in workload.used if index in self.domain.amounts]:
+                raise WorkloadError(
+                    f"Tables in areas cannot have {self.domain.names[amounts[0]]!r}, which has "
+                    "amounts; ask for it in a table without areas."
+                )
             if levels := [index for index in workload.used if index >= self.domain.n_columns]:
                 raise WorkloadError(
                     f"Tables in areas have {self.domain.names[levels[0]]!r}, which is a level of "

@@ -33,7 +33,7 @@ class WithinTargets(Loss):
                 "another objective."
             )
         with np.errstate(over="ignore"):  # the planner refuses what is out of its range
-            return np.where(workload.required, workload.targets**2, np.inf)
+            return np.where(workload.required, workload.planned_targets**2, np.inf)
 
     def counted_tables(self, workload: Workload) -> np.ndarray:
         """The tables that the loss counts: those without a required target, bool[n_tables]."""

@@ -323,7 +323,7 @@ def weights_to_targets(workload: Workload, tables: np.ndarray, remedy: str) -> n
             f"table one, or {remedy}."
         )
     with np.errstate(over="ignore"):  # the planner refuses what is out of its range
-        return np.where(tables, workload.targets**-2.0, 0.0)
+        return np.where(tables, workload.planned_targets**-2.0, 0.0)
 
 
 # ---- p-norm of the weighted variances: a loss between their sum and the largest of them.

@@ -21,9 +21,10 @@ import numpy as np
 from scipy import sparse
 
 from rpexplore.common.numbers import read_only
+from rpexplore.domain.amounts import Amounts
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.levels import Block, LevelTree, level_trees
-from rpexplore.planning.mechanism.strategy import Moments, Strategy, moments
+from rpexplore.planning.mechanism.strategy import Moments, Strategy, measured_attributes, moments
 from rpexplore.workload.workload import Workload
 
 MAX_INCIDENCES = 60_000_000  # of residuals in tables
@@ -127,13 +128,21 @@ class Closure:
             blocks=blocks,
             trees=trees,
         )
-        return closure.with_strategies(workload, {})
+        # Where attributes need strategies, these are looked for first.
+        return closure if measured_attributes(workload) else closure.with_strategies(workload, {})
 
     def with_strategies(self, workload: Workload, strategies: Mapping[int, Strategy]) -> "Closure":
         """This closure of the workload, when attributes are measured through these strategies.
 
         strategies: by attribute index, of all that some table has in other than single values
         """
+        attributes = workload.domain.attributes
+        strategies = {
+            index: replace(strategy, range_in_steps=values.range_in_steps)
+            if index < len(attributes) and isinstance(values := attributes[index].values, Amounts)
+            else strategy
+            for index, strategy in strategies.items()
+        }
         if self.trees:
             return self._with_strategies_of_levels(workload, strategies)
         if workload.is_marginals:

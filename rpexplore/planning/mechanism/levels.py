@@ -24,6 +24,9 @@ from rpexplore.workload.workload import Workload
 COST_STEPS = 256
 """What a record costs in a block is rounded up to this part of what the dearest one does."""
 
+# Shares of noise in a value: below the first they are rounding, and stated as the second.
+_ROUNDING, _NEXT_TO_NOTHING = 1e-14, 1e-16
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -166,8 +169,12 @@ class LevelTree:
             )
             weights = sparse.csr_array(weights @ spread)
         squares[0] = weights.toarray()[:, 0] ** 2
-        # Where a value takes all groups of a block alike, nothing is left but rounding.
-        return np.where(squares < 1e-14, 0.0, squares)
+        # Where a value takes all groups of a block alike, nothing is left but rounding. Something
+        # stands for it where the table needs the block: noise that nothing depends on would have no
+        # limit.
+        needed = np.isin(self.numbers, self.within(attribute))
+        least = np.append(0.0, np.where(needed, _NEXT_TO_NOTHING, 0.0))
+        return np.where(squares < _ROUNDING, least[:, None], squares)
 
     def of_query(
         self, attribute: int, vector: np.ndarray, strategies: Mapping[int, Strategy]

@@ -15,6 +15,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.levels import LevelTree
 from rpexplore.planning.mechanism.strategy import Moments, Strategy
+from rpexplore.workload.bases.sums import default_basis
 from rpexplore.workload.table_text import QueryMatrix, query_matrix
 from rpexplore.workload.workload import Workload
 
@@ -42,7 +43,7 @@ def contribution(
             values /= values.shape[axis]
             values -= values.mean(axis=axis, keepdims=True)
         else:
-            decoded = strategy.decoding / float(2**strategy.bits)
+            decoded = strategy.decoding / float(strategy.scale)
             values = matrix_along(decoded, values, axis)
     return values
 
@@ -174,6 +175,14 @@ def impossible_answers(
     return none if np.any(none) else None
 
 
+def sums_of(domain: Domain, attribute: int) -> QueryMatrix | None:
+    """The sums and counts of an attribute of amounts; None of others."""
+    if attribute not in domain.amounts:
+        return None
+    amounts = domain.attributes[attribute]
+    return query_matrix(default_basis(amounts), amounts)
+
+
 def query_matrices(workload: Workload) -> list[QueryMatrix | None]:
     """The queries of each of `workload.attribute_bases`; None: single values. To be made once."""
     attributes = workload.domain.attributes
@@ -244,7 +253,7 @@ class MarginalNoise:
 
     @cached_property
     def variances(self) -> np.ndarray:
-        """The variance of every cell, one axis an attribute."""
+        """The variance of every cell, one axis an attribute; of amounts of each of their sums."""
         sizes = self.domain.sizes
         several = [attribute for attribute in self.attributes if sizes[attribute] > 1]
         numbers = [self._numbers(attribute) for attribute in several]
@@ -260,6 +269,10 @@ class MarginalNoise:
             size = int(sizes[attribute])
             if (tree := self._tree(attribute)) is not None:
                 factors = tree.squares(attribute, self.strategies)
+            elif strategy is not None and (sums := sums_of(self.domain, attribute)) is not None:
+                moments = strategy.moments(sums)
+                squares = sums.basis.row_units(sums.attribute) ** 2
+                factors = np.stack([moments.total, moments.spread]) * squares
             else:
                 moments = strategy.value_moments if strategy else Moments.of_single_values(size)
                 factors = np.stack([moments.total, moments.spread])

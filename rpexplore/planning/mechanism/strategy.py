@@ -33,11 +33,15 @@ _AT_ONCE = 1 << 22  # numbers worked on together
 class Strategy:
     """R = integers / 2^bits, int64[n − 1, n].
 
+    range_in_steps  what the counts of tables with the attribute are multiplied by: of amounts the
+                    range in their smallest steps, else 1
+
     Raises `PlanError` unless [1ᵀ; R] is invertible, and well enough to compute with.
     """
 
     integers: np.ndarray
     bits: int
+    range_in_steps: int = 1
 
     def __post_init__(self) -> None:
         given = np.asarray(self.integers)
@@ -63,6 +67,11 @@ class Strategy:
     def size(self) -> int:
         """Number of values of the attribute, n."""
         return self.integers.shape[1]
+
+    @property
+    def scale(self) -> int:
+        """What the measured integers are larger by than R x."""
+        return 2**self.bits * self.range_in_steps
 
     @cached_property
     def squared_sensitivity(self) -> int:

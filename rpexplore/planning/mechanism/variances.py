@@ -13,6 +13,7 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Moments, moments
+from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
 
 # ---- Table variances: how accurate the cells of each table are, on the whole and at the extremes.
@@ -57,6 +58,10 @@ class TableVariances:
         # Rounding must not put a mean outside its extremes where all cells are alike.
         return cls(mean, np.maximum(largest, mean), np.minimum(smallest, mean))
 
+    def in_units(self, units: np.ndarray) -> "TableVariances":
+        """Those of tables whose standard errors are so many times as large, float64[n_tables]."""
+        return TableVariances(*(self.at(cell) * units**2 for cell in CELLS))
+
     def at(self, cell: str) -> np.ndarray:
         """The variances of one of `CELLS`."""
         return getattr(self, cell)
@@ -92,6 +97,7 @@ def cells_differ(variances: TableVariances) -> bool:
 
 
 _AT_ONCE = 1 << 15  # numbers worked on together: they and what is made of them stay in cache
+_MOST_DISTINCT = 20_000  # cells that a program is told of at once
 _MOST_COMBINED = 5_000_000  # combinations of rows that may hold the extreme cell of one table
 
 
@@ -161,12 +167,47 @@ class CellVariances:
 
     def variances_of(self, table: int, sigma_squared: np.ndarray) -> np.ndarray:
         """The variance of every cell of one table, one axis an attribute; read-only."""
+        bases = self.workload.attribute_basis_index[table].tolist()
+        return self._second_moments(
+            table, sigma_squared, [self.moments[basis] for basis in bases if basis >= 0]
+        )
+
+    def sum_covariances_of(self, table: int, sigma_squared: np.ndarray) -> np.ndarray:
+        """The covariance of the sum and the count of each group of a table with amounts.
+
+        One axis an attribute, in the unit of the amounts; that of amounts has one entry.
+        """
+        attributes, of_axes, unit = self.workload.domain.attributes, [], 1.0
+        bases = self.workload.attribute_basis_index[table].tolist()
+        for basis in (basis for basis in bases if basis >= 0):
+            index, of_basis = self.workload.attribute_bases[basis]
+            moments_of_axis = self.moments[basis]
+            if of_basis.of_amounts:
+                # As variances, with products of the two rows in the place of squares.
+                strategy = self.closure.strategies[index]
+                queries = query_matrix(of_basis, attributes[index])
+                spread = queries.of(strategy.decoding, 0)
+                total = queries.of(strategy.reference, 0)
+                products = np.array([spread[0] @ spread[1]]), np.array([total[0] * total[1]])
+                moments_of_axis = Moments.of(*products)
+                unit = float(of_basis.row_units(attributes[index])[0])
+            of_axes.append(moments_of_axis)
+        return self._second_moments(table, sigma_squared, of_axes) * unit
+
+    def _second_moments(
+        self, table: int, sigma_squared: np.ndarray, of_axes: Sequence[Moments]
+    ) -> np.ndarray:
         if self.closure.trees:
-            variances, axes = self._of_levels(table, sigma_squared)
+            axes = self._axes(table)
+            for axis, (moments_of_axis, index) in enumerate(
+                zip(of_axes, self.workload.attribute_indices(table), strict=True)
+            ):
+                if index in self.workload.domain.amounts:
+                    factors = np.stack([moments_of_axis.total, moments_of_axis.spread])
+                    axes[axis] = _Axis.of((index,), factors)
+            variances = self._of_axes(table, sigma_squared, axes)
             return variances[np.ix_(*(axis.of_rows for axis in axes))]
         (_, columns, axes) = next(self.closure.by_order(self.workload, np.array([table])))
-        bases = self.workload.attribute_basis_index[table].tolist()
-        of_axes = [self.moments[basis] for basis in bases if basis >= 0]
         variances = sigma_squared[columns[0]].reshape((2,) * axes.shape[1])
         for axis, of_axis in enumerate(of_axes):
             total, spread = _distinct(of_axis)  # until the end
@@ -176,7 +217,45 @@ class CellVariances:
                 variances = np.multiply.outer(variances, total)
         return np.broadcast_to(variances, [len(of_axis.total) for of_axis in of_axes])
 
+    def standard_errors_of(self, table: int, sigma_squared: np.ndarray) -> np.ndarray:
+        """The standard error of every cell of one table, in the unit of the cell."""
+        return np.sqrt(self.variances_of(table, sigma_squared)) * self.units_of(table)
+
+    def units_of(self, table: int) -> np.ndarray:
+        """What the planner's answers of a table are multiplied by; broadcasts to its cells.
+
+        M where a row is a sum of amounts, 1 elsewhere (docs/mathematics-strategies.md §5.6).
+        """
+        units = np.ones(())
+        attributes = self.workload.domain.attributes
+        for index in self.workload.attribute_indices(table):
+            units = units[..., None]
+            if index in self.workload.domain.amounts:
+                basis = self.workload.basis_of(table, index)
+                units = units * basis.row_units(attributes[index])
+        return units
+
     # ---- where attributes are in tables at several levels
+
+    def distinct_cells(self, tables: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """(tables, rows) of one cell of all that noise gets into alike, as `map` takes them.
+
+        Of tables with an attribute at several levels. None if these are very many.
+        """
+        of_tables, rows, n_cells = [], [], 0
+        for table in tables.tolist():
+            axes = self._axes(table)
+            shape = [len(axis.first_rows) for axis in axes]
+            n_cells += math.prod(shape)
+            if n_cells > _MOST_DISTINCT:
+                return None
+            of_table = np.zeros((math.prod(shape), self.workload.members.shape[1]), dtype=np.int64)
+            places = np.unravel_index(np.arange(len(of_table)), shape) if axes else ()
+            for number, (axis, at) in enumerate(zip(axes, places, strict=True)):
+                of_table[:, number] = axis.first_rows[at]
+            rows.append(of_table)
+            of_tables.append(np.full(len(of_table), table))
+        return np.concatenate(of_tables), np.concatenate(rows)
 
     def _axes(self, table: int) -> "list[_Axis]":
         """How noise gets in along each axis of a table."""
@@ -210,6 +289,11 @@ class CellVariances:
     def _of_levels(self, table: int, sigma_squared: np.ndarray) -> "tuple[np.ndarray, list[_Axis]]":
         """The variances of a table at the distinct rows of each axis, and these axes."""
         axes = self._axes(table)
+        return self._of_axes(table, sigma_squared, axes), axes
+
+    def _of_axes(
+        self, table: int, sigma_squared: np.ndarray, axes: "Sequence[_Axis]"
+    ) -> np.ndarray:
         if math.prod(axis.factors.shape[1] for axis in axes) > _MOST_COMBINED:
             raise PlanError(
                 f"The table {self.workload.describe(table)} has so many groups on different levels "
@@ -224,7 +308,7 @@ class CellVariances:
         )
         for axis in axes:
             variances = np.tensordot(variances, axis.factors, axes=(0, 0))
-        return variances, axes
+        return variances
 
     def _extremes_of_levels(self, sigma_squared: np.ndarray, *, largest: bool) -> ExtremeCells:
         found = np.empty(len(self.workload))

@@ -254,7 +254,7 @@ class _Problem:
 
     def tries(self) -> Iterator[tuple[Classes, int]]:
         """Merged, where the loss was not seen to tell tables apart; then single; with a number."""
-        apart = (self.workload.weights, self.workload.targets)
+        apart = (self.workload.weights, self.workload.planned_targets)
         merged = symmetric_classes(self.closure, self.weights, apart)
         variances = self.closure.variances(self.average)
         value = self.loss.function(len(variances))

@@ -1,5 +1,6 @@
 """Account: what a ledger's chain of events says of a dataset, and what its limit allows."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
@@ -13,7 +14,7 @@ from rpexplore.data.source import own_names, place_in_name
 from rpexplore.errors import LedgerError
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
-from rpexplore.releases.approvals import ApprovalDemand
+from rpexplore.releases.approvals import ApprovalDemand, demand_as_noted
 
 # ---- Events of a ledger: their kinds, and what the content of each kind holds.
 
@@ -60,6 +61,8 @@ _OPTIONAL = {
     "elsewhere": {"ledger_id": str, "record_rho": str | None, "limit": str | None, "demands": list}
 }
 _MOST_KEPT = 1 << 14  # events that were read, for the next look
+FINEST, MOST_AMOUNT = 10**400, 10**100
+"""Amounts that texts hold: `exact_fraction` reads 1e-400, and a ρ is below 5e99."""
 IN_APPROVAL = ("sha256", "name", "key", "approved")
 
 
@@ -110,12 +113,13 @@ def checked(event: Event) -> Event:
             raise ValueError(key)
         if key == "names" and not (value and all(isinstance(name, str) for name in value)):
             raise ValueError(key)
-        if key == "allowed_signers" and event.content["n"] != 0:
-            ApprovalDemand(event.content["n"], value)
         if key == "demands":
             for demand in value:
                 check_keys(demand, ("n", "allowed_signers"), "a demand")
-                ApprovalDemand(**demand)
+                if not (type(demand["n"]) is int and demand["n"] > 0):
+                    raise ValueError(key)
+                if not isinstance(demand["allowed_signers"], str):
+                    raise ValueError(key)
         if key == "n" and value < 0:
             raise ValueError(key)
         if key == "approvals":
@@ -138,6 +142,28 @@ def checked_content(kind: str, text: str) -> Mapping[str, Any]:
 def amount_of(text: str) -> Fraction:
     """An amount in an event; raises `BudgetError` for a text that is none."""
     return exact_fraction(text, "the amount in the ledger")
+
+
+def total_of(amounts: Iterable[Fraction]) -> Fraction:
+    """The sum; exact, but rounded up to 400 decimals where it would be of longer numbers.
+
+    No plan costs such amounts, but whoever books on a server may enter them, and sums of a few
+    would have more digits than Python reads.
+    """
+    total = Fraction(0)
+    for amount in amounts:
+        total += amount
+        if total.denominator > FINEST:
+            total = Fraction(math.ceil(total * FINEST), FINEST)
+    return total
+
+
+def noted_amount(amount: Fraction | None) -> str | None:
+    """An amount as an event holds it, which holds none for nothing.
+
+    Rounded as `total_of` does, a limit too: no plan costs as little as that may add to one.
+    """
+    return exact_text(total_of([amount])) if amount else None
 
 
 # ---- Account: what a ledger holds on a dataset, read from its events; and what its limit allows.
@@ -207,9 +233,9 @@ class KnownBounds:
 
     def noted(self, before: "KnownBounds") -> dict[str, Any]:
         """What a note of them holds behind one of `before`: no unchanged list once more."""
-        content: dict[str, Any] = {"record_rho": _text_of(self.spent_record_rho)}
+        content: dict[str, Any] = {"record_rho": noted_amount(self.spent_record_rho)}
         if self.limit_record_rho != before.limit_record_rho:
-            content["limit"] = _text_of(self.limit_record_rho)
+            content["limit"] = noted_amount(self.limit_record_rho)
         if self.demands != before.demands:
             content["demands"] = [asdict(demand) for demand in self.demands]
         return content
@@ -224,17 +250,12 @@ class KnownBounds:
 
         demands = before.demands
         if "demands" in content:
-            demands = tuple(ApprovalDemand(**demand) for demand in content["demands"])
+            demands = tuple(demand_as_noted(**demand) for demand in content["demands"])
         return cls(
             amount("record_rho", before.spent_record_rho),
             amount("limit", before.limit_record_rho),
             demands,
         )
-
-
-def _text_of(amount: Fraction | None) -> str | None:
-    """An amount as an event holds it, which holds none for nothing."""
-    return exact_text(amount) if amount else None
 
 
 @dataclass(frozen=True)
@@ -280,8 +301,7 @@ class Account:
 
     @property
     def spent_record_rho(self) -> Fraction:
-        charged = (entry.record_rho for entry in (*self.entries, *self.forgotten))
-        return sum(charged, Fraction(0))
+        return total_of(entry.record_rho for entry in (*self.entries, *self.forgotten))
 
     @property
     def limit_record_rho(self) -> Fraction | None:
@@ -368,7 +388,9 @@ def account_of_names(
     into, held = closed_into(events), {"limits": tuple(limits), "demands": tuple(demands)}
     account = replace(account, entries=tuple(entries.values()), **held)
     if into is not None and account.is_used:
-        account = replace(account, elsewhere=(*account.elsewhere, into), is_closed=True)
+        is_lost = any(lost.is_noted_as(into) for lost in account.forgotten)
+        elsewhere = account.elsewhere if is_lost else (*account.elsewhere, into)
+        account = replace(account, elsewhere=elsewhere, is_closed=True)
     return account
 
 
@@ -426,7 +448,7 @@ def bounds_of(
         names, text = event.content["names"], event.content.get("record_rho")
         limit = None if text is None else amount_of(text)
         n = event.content.get("n", 0)
-        demand = ApprovalDemand(n, event.content["allowed_signers"]) if n else None
+        demand = demand_as_noted(n, event.content["allowed_signers"]) if n else None
         if event.kind == "limit":
             _set(limits, names, limit)
         elif event.kind == "approvals":

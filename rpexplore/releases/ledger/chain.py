@@ -145,12 +145,14 @@ class LedgerTransaction(ABC):
     def add(self, kind: str, content: Mapping[str, Any]) -> int:
         """Add an event, and return its number; raises `LedgerError` if the ledger is closed."""
         into = closed_into(self.events)
-        if into is not None and kind != "elsewhere":
+        if into is not None and kind not in ("elsewhere", "forgotten"):  # where to look instead
             raise LedgerError(
                 f"Nothing is booked in this ledger any more, because it was merged into "
                 f"{into.name!r}; use that one (--ledger)."
             )
         text = dumps(content)
+        with refusing(LedgerError, "The entry cannot be added to the ledger"):
+            checked_content(kind, text)  # nobody could read the ledger with it
         self._digest = digest_of(self._digest, kind, text)
         event = Event(len(self.events) + 1, kind, content, self._digest)
         self.added.append((event.id, kind, text, self._digest))

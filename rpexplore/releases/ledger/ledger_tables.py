@@ -24,12 +24,13 @@ from rpexplore.data.engines.postgres_servers import CONNECT_DEFAULTS, OWN_NAMES
 from rpexplore.data.source import AT_MACHINE, HOLDS, LIES_IN
 from rpexplore.errors import DataError
 from rpexplore.releases.approvals import MOST
-from rpexplore.releases.ledger.account import IN_APPROVAL, KINDS
+from rpexplore.releases.ledger.account import FINEST, IN_APPROVAL, KINDS, MOST_AMOUNT
 from rpexplore.releases.ledger.chain import START, Row
 
-SCHEMA, VERSION = "rpexplore_ledger", 3
-READABLE = (1, 2, 3)
-"""In version 1, whoever booked wrote to the tables directly; 2 took over no other ledger."""
+SCHEMA, VERSION = "rpexplore_ledger", 4
+READABLE = (1, 2, 3, 4)
+"""In version 1, whoever booked wrote to the tables directly; 2 took over no other ledger, and 3
+took amounts of thousands of digits."""
 BOOKED = ("run", "finished", "approved")
 """The kinds of entries that `book` adds; `set_limits` adds all others."""
 _LONGEST = 8_000_000  # bytes of an entry: a list of allowed signers has up to a million characters
@@ -78,8 +79,9 @@ _HELD = dumps(
     }
 )
 # Functions that run with the rights of the owner. Every name is written with its schema, and no
-# schema of anybody else is looked into. What is wrong with an entry is told by a code of five
-# signs.
+# schema of anybody else is looked into; texts in them mean the same in every session. What is
+# wrong with an entry is told by a code of five signs.
+_SET = "SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on"
 _FUNCTIONS = f"""
 CREATE FUNCTION {SCHEMA}.names_of(content text) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
     SELECT ARRAY(SELECT json_array_elements_text(content::json -> 'names'))
@@ -180,11 +182,13 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The sum of what runs of an account have cost, exactly: numerator and denominator.
+-- The sum of what runs of an account have cost: numerator and denominator. Exactly; rounded up to
+-- 400 decimals where it is of longer numbers, as no plan costs.
 CREATE FUNCTION {SCHEMA}.spent(known text[]) RETURNS numeric[] LANGUAGE plpgsql AS $$
 DECLARE
     total numeric[] := ARRAY[0, 1];
     one numeric[];
+    finest CONSTANT numeric := {FINEST};
     common numeric;
     other numeric;
     rest numeric;
@@ -195,6 +199,14 @@ BEGIN
             WHERE kind IN ('run', 'forgotten') AND {SCHEMA}.names_of(content) && known
         ) AS costs WHERE cost IS NOT NULL GROUP BY cost[2]
     LOOP
+        IF length(total[2]::text) + length(one[2]::text) > length(finest::text) THEN
+            total := ARRAY[
+                div(total[1] * finest + total[2] - 1, total[2])
+                    + div(one[1] * finest + one[2] - 1, one[2]),
+                finest
+            ];
+            CONTINUE;
+        END IF;
         -- Euclid's algorithm: over the least common denominator, numbers stay short.
         common := total[2];
         other := one[2];
@@ -233,8 +245,9 @@ BEGIN
         AND (given -> 'names' IS NULL OR (
             SELECT count(*) > 0 AND bool_and(jsonb_typeof(name) = 'string')
             FROM jsonb_array_elements(given -> 'names') AS name))
-        AND (given ->> 'record_rho' IS NULL
-            OR {SCHEMA}.ratio(given ->> 'record_rho') IS NOT NULL)
+        AND (given ->> 'record_rho' IS NULL OR (
+            SELECT amount[1] <= amount[2] * {MOST_AMOUNT} AND amount[2] <= {FINEST}
+            FROM {SCHEMA}.ratio(given ->> 'record_rho') AS amount))
         AND (of_kind NOT IN ('approvals', 'bound') OR (given ->> 'n')::bigint <= {MOST})
         AND (of_kind <> 'approved' OR NOT EXISTS (
             SELECT FROM json_array_elements(as_written -> 'approvals') AS approval
@@ -321,20 +334,20 @@ BEGIN
 END $$;
 
 CREATE FUNCTION {SCHEMA}.book(kinds text[], contents text[]) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER {_SET} AS $$
 BEGIN
     PERFORM {SCHEMA}.append(kinds, contents, '{{{",".join(BOOKED)}}}');
 END $$;
 
 CREATE FUNCTION {SCHEMA}.set_limits(kinds text[], contents text[]) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER {_SET} AS $$
 BEGIN
     PERFORM {SCHEMA}.append(kinds, contents,
         '{{{",".join(kind for kind in KINDS if kind not in BOOKED)}}}');
 END $$;
 
 CREATE FUNCTION {SCHEMA}.hold_off_others() RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER {_SET} AS $$
 BEGIN
     LOCK TABLE {SCHEMA}.last IN EXCLUSIVE MODE;
 END $$;
@@ -364,14 +377,21 @@ SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit
     set_config('statement_timeout', :for_statement, true),
     set_config('idle_in_transaction_session_timeout', :for_statement, true)
 """)
+# What the server says its objects are is written, and what is said to it is read, in one way.
+_OWN_WRITING = (
+    "SET LOCAL quote_all_identifiers = off",
+    "SET LOCAL standard_conforming_strings = on",
+)
 _SERVER = sa.text("""
 SELECT pg_is_in_recovery(), current_setting('fsync') = 'off',
     current_setting('server_encoding') <> 'UTF8'
 """)
 _MAY = sa.text(f"""
 SELECT session_user, has_function_privilege('{SCHEMA}.book{_OF_ENTRIES}', 'EXECUTE')
+    AND has_function_privilege('{SCHEMA}.hold_off_others()', 'EXECUTE')
     AND current_setting('default_transaction_read_only') = 'off',
-    has_function_privilege('{SCHEMA}.set_limits{_OF_ENTRIES}', 'EXECUTE'),
+    has_function_privilege('{SCHEMA}.set_limits{_OF_ENTRIES}', 'EXECUTE')
+    AND has_function_privilege('{SCHEMA}.hold_off_others()', 'EXECUTE'),
     has_function_privilege('{SCHEMA}.append(text[], text[], text[])', 'EXECUTE')
 """)
 
@@ -381,27 +401,88 @@ SELECT oid, pg_get_userbyid(nspowner) = current_user FROM pg_namespace WHERE nsp
 """)
 # What `create` makes: kind, name, and what it does.
 _OBJECTS = (
-    *(("table", f"{SCHEMA}.{table}", "r") for table in ("events", "last", "version")),
-    ("index", f"{SCHEMA}.events_pkey", "i"),
+    ("table", f"{SCHEMA}.events", "p id bigint!, kind text!, content text!, digest text!"),
+    ("table", f"{SCHEMA}.last", "p n_events bigint!, digest text!"),
+    ("table", f"{SCHEMA}.version", "p version integer!"),
+    (
+        "index",
+        f"{SCHEMA}.events_pkey",
+        f"CREATE UNIQUE INDEX events_pkey ON {SCHEMA}.events USING btree (id)",
+    ),
     *(("trigger", "kept", f"BEFORE {does}") for does in _KEPT),
 )
-_FUNCTION = re.compile(rf"CREATE FUNCTION {SCHEMA}\.(\w+)\(.*?AS \$\$(.*?)\$\$;", re.DOTALL)
+_FUNCTION = re.compile(
+    rf"CREATE FUNCTION {SCHEMA}\.(\w+)\(([^)]*)\) RETURNS (.*?)\s+LANGUAGE (.*?) AS \$\$(.*?)\$\$;",
+    re.DOTALL,
+)
+# Whatever is in the schema or at its tables, in the same form. Of a table that is whether it is
+# logged, its columns (! may not be null, = has a default) and whether a policy can hide its rows.
 _OBJECTS_THERE = sa.text(f"""
-WITH relations AS (SELECT * FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace)
+WITH schema AS (SELECT oid, nspowner AS owner FROM pg_namespace WHERE nspname = '{SCHEMA}'),
+    relations AS (SELECT pg_class.* FROM pg_class JOIN schema ON relnamespace = schema.oid)
 SELECT CASE relkind WHEN 'r' THEN 'table' WHEN 'i' THEN 'index' WHEN 'v' THEN 'view'
         WHEN 'S' THEN 'sequence' ELSE 'relation' END,
-    oid::regclass::text, relkind::text
-FROM relations WHERE relkind <> 't'
+    relations.oid::regclass::text,
+    CASE relkind WHEN 'i' THEN pg_get_indexdef(relations.oid) ELSE relpersistence::text || ' ' || (
+        SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod)
+            || CASE WHEN attnotnull THEN '!' ELSE '' END
+            || CASE WHEN atthasdef THEN '=' ELSE '' END, ', ' ORDER BY attnum)
+        FROM pg_attribute WHERE attrelid = relations.oid AND attnum > 0 AND NOT attisdropped) END
+    || CASE WHEN relrowsecurity OR relforcerowsecurity THEN ' ROW SECURITY' ELSE '' END
+    || CASE WHEN relowner <> owner THEN ' OWNER' ELSE '' END
+FROM relations, schema WHERE relkind <> 't'
 UNION ALL
 SELECT 'trigger', tgname, regexp_replace(
     pg_get_triggerdef(pg_trigger.oid), '^CREATE (CONSTRAINT )?TRIGGER [^ ]+ ', '\\1')
+    || CASE tgenabled WHEN 'O' THEN '' ELSE ' ENABLED ' || tgenabled::text END
 FROM pg_trigger JOIN relations ON tgrelid = relations.oid WHERE NOT tgisinternal
 UNION ALL
 SELECT 'rule', rulename, '' FROM pg_rewrite JOIN relations ON ev_class = relations.oid
 UNION ALL
 SELECT 'policy', polname, '' FROM pg_policy JOIN relations ON polrelid = relations.oid
 UNION ALL
-SELECT 'function', proname, prosrc FROM pg_proc WHERE pronamespace = '{SCHEMA}'::regnamespace
+SELECT 'constraint', conname, '' FROM pg_constraint JOIN relations ON conrelid = relations.oid
+WHERE contype NOT IN ('n', 'p', 't')  -- for columns, the index and triggers, which are above
+UNION ALL
+SELECT 'table', inhrelid::regclass::text, 'inherits' FROM pg_inherits JOIN relations
+    ON relations.oid IN (inhparent, inhrelid)
+UNION ALL
+SELECT 'function', proname, pg_get_function_arguments(pg_proc.oid)
+    || ' RETURNS ' || pg_get_function_result(pg_proc.oid) || ' LANGUAGE ' || lanname
+    || CASE provolatile WHEN 'i' THEN ' IMMUTABLE' WHEN 's' THEN ' STABLE' ELSE '' END
+    || CASE WHEN proisstrict THEN ' STRICT' ELSE '' END
+    || CASE WHEN prosecdef THEN ' SECURITY DEFINER' ELSE '' END
+    || (SELECT coalesce(string_agg(' SET ' || replace(replace(setting, '"', ''), '=', ' = '), ''
+        ORDER BY place), '') FROM unnest(proconfig) WITH ORDINALITY AS one (setting, place))
+    || ' AS ' || prosrc || CASE WHEN proowner <> owner THEN ' OWNER' ELSE '' END
+FROM pg_proc JOIN schema ON pronamespace = schema.oid JOIN pg_language ON prolang = pg_language.oid
+UNION ALL
+SELECT object.type, object.identity, ''
+FROM schema JOIN pg_depend ON refclassid = 'pg_namespace'::regclass AND refobjid = schema.oid,
+    pg_identify_object(classid, objid, objsubid) AS object
+WHERE deptype = 'n' AND classid NOT IN ('pg_class'::regclass, 'pg_proc'::regclass)
+""")
+# Who may do what with them, other than to read the tables and to call the functions for that.
+_GRANTS_THERE = sa.text(f"""
+WITH schema AS (SELECT * FROM pg_namespace WHERE nspname = '{SCHEMA}'),
+    relations AS (SELECT pg_class.* FROM pg_class JOIN schema ON relnamespace = schema.oid),
+    granted AS (
+        SELECT nspname::text AS whose, nspowner AS owner, one.*
+        FROM schema, aclexplode(nspacl) AS one WHERE privilege_type <> 'USAGE'
+        UNION ALL
+        SELECT relations.oid::regclass::text, relowner, one.*
+        FROM relations, aclexplode(relacl) AS one WHERE privilege_type <> 'SELECT'
+        UNION ALL
+        SELECT relations.oid::regclass::text, relowner, one.*
+        FROM relations JOIN pg_attribute ON attrelid = relations.oid, aclexplode(attacl) AS one
+        WHERE privilege_type <> 'SELECT'
+        UNION ALL
+        SELECT pg_proc.oid::regproc::text, proowner, one.*
+        FROM pg_proc JOIN schema ON pronamespace = schema.oid, aclexplode(proacl) AS one
+        WHERE proname NOT IN ('book', 'set_limits', 'hold_off_others'))
+SELECT privilege_type || ' on ' || whose || ' to '
+    || CASE grantee WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(grantee)::text END
+FROM granted WHERE grantee <> owner LIMIT 1
 """)
 _N_RELATIONS = sa.text("SELECT count(*) FROM pg_class WHERE relnamespace = :number")
 _N_ROLES = sa.text("SELECT count(*) FROM pg_roles WHERE rolname = :role")
@@ -466,7 +547,8 @@ def hold_off_others(server: sa.Connection) -> None:
 
 def _set(server: sa.Connection, seconds_for_lock: float) -> None:
     times = {"for_lock": round(1000 * seconds_for_lock), "for_statement": 1000 * _SECONDS}
-    server.exec_driver_sql(OWN_NAMES)
+    for setting in (OWN_NAMES, *_OWN_WRITING):
+        server.exec_driver_sql(setting)
     server.execute(_SETTINGS, {name: f"{number}ms" for name, number in times.items()})
 
 
@@ -483,8 +565,7 @@ def problem_with_version(server: sa.Connection, *, to_write: bool = False) -> st
     if to_write and versions[0] != VERSION:
         return (
             f"it has version {versions[0]}, which can be read, and to which nothing is added, "
-            "because those who book could lift its limits; have its owner renew it: "
-            "rpexplore ledger --create"
+            "because its server checks less; have its owner renew it: rpexplore ledger --create"
         )
     return ""
 
@@ -525,19 +606,20 @@ def rights(server: sa.Connection) -> tuple[str, bool, bool, bool]:
 def foreign_object(server: sa.Connection) -> str:
     """Something in the ledger's schema, or at its tables, that `create` has not made; "" if none.
 
-    Tables and functions, triggers and rules, with what they do. Those of version 1 had no functions
-    but for the trigger's, and those of version 2 others.
+    Tables and functions, triggers and rules, with what they do and whose they are, and rights that
+    somebody has. Those of version 1 had no functions but for the trigger's, and those of versions
+    2 and 3 others.
     """
+    is_present = list(server.scalars(sa.select(_VERSION.c.version))) == [VERSION]
     own = set(_OBJECTS)
-    if list(server.scalars(sa.select(_VERSION.c.version))) == [VERSION]:
-        own |= {("function", name, text) for name, text in _FUNCTION.findall(_GUARD + _FUNCTIONS)}
-        found = server.execute(_OBJECTS_THERE)
-    else:
-        found = (row for row in server.execute(_OBJECTS_THERE) if row[0] != "function")
-    for kind, name, text in found:
-        if (kind, name, text) not in own:
+    for name, arguments, returned, how, text in _FUNCTION.findall(_GUARD + _FUNCTIONS):
+        does = f"{arguments} RETURNS {returned} LANGUAGE {how} AS {text}"
+        own.add(("function", name, does))
+    for kind, name, does in server.execute(_OBJECTS_THERE):
+        if (kind, name, does) not in own and (is_present or kind != "function"):
             return f"{kind} {name!r}"
-    return ""
+    right = server.scalar(_GRANTS_THERE) if is_present else None
+    return "" if right is None else f"right {right!r}"
 
 
 def create(server: sa.Connection) -> bool:

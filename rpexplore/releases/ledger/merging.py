@@ -12,7 +12,6 @@ from pathlib import Path
 
 from rpexplore.common.files import FILE_PREFIX, machine_names
 from rpexplore.common.json_fields import dumps
-from rpexplore.common.numbers import exact_text
 from rpexplore.common.text import joined, text_of_path
 from rpexplore.data.source import (
     AT_MACHINE,
@@ -23,7 +22,7 @@ from rpexplore.data.source import (
     path_name,
 )
 from rpexplore.errors import LedgerError
-from rpexplore.releases.approvals import ApprovalDemand
+from rpexplore.releases.approvals import demand_as_noted
 from rpexplore.releases.ledger.account import (
     Account,
     Event,
@@ -34,6 +33,8 @@ from rpexplore.releases.ledger.account import (
     ledger_id,
     ledger_ids,
     merged_ids,
+    noted_amount,
+    total_of,
 )
 from rpexplore.releases.ledger.chain import (
     LedgerTransaction,
@@ -62,6 +63,12 @@ def forget(ledger: Ledger, source: Source, lost: str | Path) -> Account:
             ledger.store.read_events()
     except LostEntriesError:
         return _forget_lost_entries(ledger, source)
+    into = closed_into(ledger.store.read_events())
+    if into is not None:
+        raise LedgerError(
+            f"The ledger {ledger.name!r} was merged into {into.name!r}, so that nothing is booked "
+            "in it any more; name another one, in which the account goes on (--ledger)."
+        )
     looked = search(source, ledger)
     notes = [one for one in (*looked.noted, *looked.of_these) if one.name == lost_name]
     accounts = [found.account for found in looked.found.values() if found.account]
@@ -89,6 +96,20 @@ def forget(ledger: Ledger, source: Source, lost: str | Path) -> Account:
         )
     known_ledger(source, ledger.name, given_up=notes)  # refuses what is charged in a third one
     known = [one.known for one in looked.noted if one.name == lost_name]
+    # What was merged into the lost ledger is known, and was spent there.
+    merged = [
+        found.account
+        for found in looked.found.values()
+        if found.account and found.into is not None and found.into.name == lost_name
+    ]
+    known += [
+        KnownBounds(
+            total_of(account.spent_record_rho for account in merged),
+            account.limit_record_rho,
+            account.approval_demands,
+        )
+        for account in merged
+    ]
     lost_id = next((one.ledger_id for one in notes if one.ledger_id), "")
     names = source.names(ledger.store.folder)
     about = {"ledger": lost_name, "ledger_id": lost_id}
@@ -142,7 +163,7 @@ def _note_known(
     """
     spent = max((one.spent_record_rho or Fraction(0) for one in known), default=Fraction(0))
     limits = [one.limit_record_rho for one in known if one.limit_record_rho is not None]
-    amount = exact_text(spent - left) if spent > left else None
+    amount = noted_amount(max(spent - left, Fraction(0)))
     events.add("forgotten", note_of(names, **about, record_rho=amount))
     _bind(events, names, min(limits, default=None))
     for demand in dict.fromkeys(demand for one in known for demand in one.demands):
@@ -160,9 +181,9 @@ def _bind(
     if limit is None and not n:
         return
     limits, demands = bounds_of(events.events)
-    own, demand = own_names(names), ApprovalDemand(n, allowed_signers) if n else None
+    own, demand = own_names(names), demand_as_noted(n, allowed_signers) if n else None
     if (own, limit) not in limits and (own, demand) not in demands:
-        amount = None if limit is None else exact_text(limit)
+        amount = noted_amount(limit)
         bound = {"record_rho": amount, "n": n, "allowed_signers": allowed_signers}
         events.add("bound", note_of(names, **bound))
 

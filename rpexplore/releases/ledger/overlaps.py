@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -182,13 +182,12 @@ def known_ledger(
         for one in (there.account.forgotten if there.account else ())
         if one.ledger.ledger_id not in there.ids
     ]
+
+    def is_given_up(one: Elsewhere) -> bool:
+        return one in given_up or any(other.is_noted_as(one) for other in lost)
+
     noted, of_these = (
-        [
-            one
-            for one in notes
-            if one not in given_up and not any(other.is_noted_as(one) for other in lost)
-        ]
-        for notes in (looked.noted, looked.of_these)
+        [one for one in notes if not is_given_up(one)] for notes in (looked.noted, looked.of_these)
     )
     used = [ledger for ledger, one in found.items() if one.account and one.account.is_used]
     used.sort(key=lambda ledger: (ledger.name not in needed, ledger == named))
@@ -201,13 +200,15 @@ def known_ledger(
             if other != ledger and not _are_one(ledger, other, found)
         )
     ]
-    holders += [_ledger_meant(source, one, found, named, "") for one in noted]
+    meant = [_ledger_meant(source, one, found, named, is_given_up, "") for one in noted]
+    holders += [ledger for ledger in meant if ledger is not None]
     for one in of_these:
-        _ledger_meant(source, one, found, named, other_name or _forgetting(one.name))
+        remedy = other_name or _forgetting(one.name)
+        _ledger_meant(source, one, found, named, is_given_up, remedy)
     for one in remembered:
-        is_lost = one in given_up or any(other.is_noted_as(one) for other in lost)
-        if named is not None and one.name == named.name and one.ledger_id and not is_lost:
-            _ledger_meant(source, one, found, named, _forgetting(one.name))
+        is_this = named is not None and one.name == named.name
+        if is_this and one.ledger_id and not is_given_up(one):
+            _ledger_meant(source, one, found, named, is_given_up, _forgetting(one.name))
     charged: list[Ledger] = []
     for ledger in sorted(holders, key=lambda ledger: ledger != named):
         if not any(_are_one(ledger, other, found) for other in charged):
@@ -330,9 +331,13 @@ def _ledger_meant(
     noted: Elsewhere,
     found: Mapping[Ledger, _Found],
     named: Ledger | None,
+    is_given_up: Callable[[Elsewhere], bool],
     remedy: str,
-) -> Ledger:
-    """The ledger that a note means, wherever it is now. Raises `LedgerError` if it is gone."""
+) -> Ledger | None:
+    """The ledger that a note means, wherever it is now; None if that was merged into a lost one.
+
+    Raises `LedgerError` if it is gone. is_given_up: whether a ledger is not missed
+    """
     ledger = _ledger_named(noted.name)
     there = found.get(ledger, _Found()) if ledger is not None else _Found()
     is_new = noted.ledger_id == ""  # when it was noted
@@ -346,7 +351,9 @@ def _ledger_meant(
         there = _look(ledger, source)
     if ledger is not None and there.problem is None and is_meant(there):
         if there.into is not None:
-            return _ledger_meant(source, there.into, found, named, remedy)
+            if is_given_up(there.into):
+                return None
+            return _ledger_meant(source, there.into, found, named, is_given_up, remedy)
         return ledger
     state = "is another one than it was" if there.id else "is gone, or empty"
     if noted.ledger_id:

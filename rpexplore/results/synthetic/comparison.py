@@ -20,7 +20,7 @@ from rpexplore.domain.domain import AttributeIndices
 from rpexplore.domain.result_schema import INTERVAL_ROLES, Schema
 from rpexplore.planning.mechanism.reconstruction import answers
 from rpexplore.releases.table_release import TableRelease
-from rpexplore.results.unbiased import Estimates
+from rpexplore.results.unbiased import Estimates, positions_of_counts
 from rpexplore.workload.table_text import QueryMatrix
 
 TABLES_COLUMNS = {
@@ -100,7 +100,7 @@ def compare(
         codes: The records' values, int16[n, d].
         total: What the records' counts are scaled to: the total of what they were fitted to.
     """
-    queries, names = source.queries, source.table_names
+    queries, names, positions = source.queries, source.table_names, positions_of_counts(source)
     columns = {index: codes[:, i] for i, index in enumerate(attributes)}
     scale = total / len(codes)
 
@@ -118,12 +118,12 @@ def compare(
         return _compared(row, counts, queries[position], rows)
 
     tables, worst = [], []
-    with closing(in_order(compared, range(len(names)))) as results:
-        for position, (table, cells) in enumerate(results):
+    with closing(in_order(compared, positions)) as results:
+        for done, (table, cells) in enumerate(results):
             tables.append(table)
             worst.append(cells)
-            if position % 16 == 0:
-                on_progress("Comparing their tables with the released ones", position / len(names))
+            if done % 16 == 0:
+                on_progress("Comparing their tables with the released ones", done / len(positions))
     by_table = pd.DataFrame(tables, columns=list(TABLES_COLUMNS))
     by_table = by_table.sort_values(["ratio", "table"], ascending=[False, True])
     if source.is_adaptive:

@@ -20,8 +20,8 @@ import numpy as np
 
 from rpexplore.common.installation import require
 from rpexplore.common.processes import Progress, in_other_process, no_progress
+from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.errors import ReleaseError
-from rpexplore.estimation.standard_errors import SeededNumbers
 from rpexplore.results.synthetic.impossible import Impossible
 from rpexplore.results.synthetic.population import draw_systematically, spanning_tree
 from rpexplore.results.synthetic.targets import PairTargets

@@ -1,12 +1,13 @@
 """Combinations of values that no record may have, and records as rows of zeros and ones."""
 
+import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from rpexplore.domain.domain import Domain
+from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.values import (
     ImpossibleCombination,
     Selection,
@@ -20,6 +21,8 @@ from rpexplore.errors import DomainError, ReleaseError
 # ---- Combinations of values that no record may have, as a codebook or common knowledge states
 # them.
 
+
+_MOST_CELLS = 10_000  # of a table that is searched for impossible cells, each a condition
 
 Never = Mapping[str, Selection]
 """A product condition, as the `where` of an answer: {"age": "0..14", "sex": "F"}."""
@@ -43,13 +46,58 @@ def conditions_of_records(
     """
     stated = () if ignore_codebook else domain.impossible
     names = {domain.names[index] for index in attributes}
-    held, left_out = of_names(stated, names)
+    held, others = of_names(stated, names)
     conditions: list[Never] = [dict(combination.selections) for combination in held]
+    at_levels, left_out = _at_levels(domain, attributes, others)
+    conditions += at_levels
     for one in never:
         condition = combination_from_text(domain, one) if isinstance(one, str) else one
         if condition not in conditions:
             conditions.append(condition)
     return conditions, [dict(combination.selections) for combination in left_out]
+
+
+def _at_levels(
+    domain: Domain, attributes: Sequence[int], combinations: Sequence[ImpossibleCombination]
+) -> tuple[list[Never], list[ImpossibleCombination]]:
+    """What combinations rule out of records that have a level of an attribute in its place.
+
+    That is groups of which no value is possible, also by several combinations together. Returns
+    conditions for them, and the combinations that the records tell nothing of.
+    """
+    own = {int(domain.columns[index]): index for index in attributes}
+    tables: dict[AttributeIndices, None] = {}
+    left_out: list[ImpossibleCombination] = []
+    for one in combinations:
+        columns = domain.positions(one.names)
+        cells = math.prod(int(domain.sizes[own.get(column, column)]) for column in columns)
+        if all(column in own for column in columns) and cells <= _MOST_CELLS:
+            tables[tuple(sorted(own[column] for column in columns))] = None
+        else:
+            left_out.append(one)
+    together = tuple(sorted({index for table in tables for index in table}))
+    if math.prod(domain.sizes[list(together)].tolist()) <= _MOST_CELLS:
+        tables = {together: None} if together else {}
+    conditions: list[Never] = []
+    for table in tables:
+        possible = domain.structural_zeros.possible(table)
+        if possible is None:
+            continue
+        values = [domain.attributes[index].stored_values() for index in table]
+        names = [domain.names[index] for index in table]
+        # One condition for all cells that differ by the last attribute alone.
+        for cell in np.ndindex(possible.shape[:-1]):
+            if len(ruled_out := np.flatnonzero(~possible[cell])):
+                chosen = [[own[place]] for own, place in zip(values, cell, strict=False)]
+                chosen.append([values[-1][place] for place in ruled_out])
+                conditions.append(
+                    {
+                        name: listed
+                        for name, listed, own in zip(names, chosen, values, strict=True)
+                        if len(listed) < len(own)
+                    }
+                )
+    return conditions, left_out
 
 
 def condition_texts(condition: Never) -> dict[str, str]:

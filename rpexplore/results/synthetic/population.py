@@ -6,8 +6,8 @@ from itertools import combinations
 import numpy as np
 
 from rpexplore.common.processes import Progress, no_progress, one_thread, part_of_progress
+from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.common.text import describe_share
-from rpexplore.estimation.standard_errors import SeededNumbers
 from rpexplore.results.synthetic.impossible import Impossible, Indicators
 from rpexplore.results.synthetic.targets import PairTargets
 

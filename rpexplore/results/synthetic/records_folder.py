@@ -25,12 +25,12 @@ import pyarrow.parquet
 
 from rpexplore.common.numbers import whole_number
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
+from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.common.text import FORMULAS_ESCAPED
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.result_schema import Column, apart_from
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.smooth_tables import SmoothTables
-from rpexplore.estimation.standard_errors import SeededNumbers
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import file_entry, now, save_manifest

@@ -1,7 +1,8 @@
 """Query bases: which sums of an attribute's values a table has (docs/mathematics.md §4.1).
 
 In reading order: `base` (what a basis tells about itself, and its matrix W, computed with); the
-bases `runs` (single values, prefixes, ranges, windows), `hierarchy`, `custom`. A new one is a class
+bases `runs` (single values, prefixes, ranges, windows), `hierarchy`, `custom`, and `sums`, which
+attributes of amounts have. A new one is a class
 here and an entry in BASES below, which all rooms go by; a test asks for its name in `rpexplore` and
 for its fields in the schema of plan files.
 
@@ -15,10 +16,11 @@ from rpexplore.workload.bases.base import Basis
 from rpexplore.workload.bases.custom import CustomBasis
 from rpexplore.workload.bases.hierarchy import Hierarchy
 from rpexplore.workload.bases.runs import Identity, Prefix, Ranges, Windows
+from rpexplore.workload.bases.sums import Sums
 
 # In the order in which they are offered.
 BASES: dict[str, type[Basis]] = {
-    basis.kind: basis for basis in (Identity, Prefix, Ranges, Windows, Hierarchy, CustomBasis)
+    basis.kind: basis for basis in (Identity, Prefix, Ranges, Windows, Hierarchy, CustomBasis, Sums)
 }
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from rpexplore.common.json_fields import check_keys
 from rpexplore.common.numbers import read_only
 from rpexplore.common.text import plural
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
 
@@ -153,6 +154,7 @@ class Basis(ABC):
     follows_order: ClassVar[bool] = True  # rows lie in the order of the values
     counts_records: ClassVar[bool] = True  # every answer is a number of records
     sums_neighbours: ClassVar[bool] = False  # queries are sums of consecutive values
+    of_amounts: ClassVar[bool] = False  # has sums of amounts, and is what their attributes have
     is_triangle: ClassVar[bool] = False  # rows run over all pairs of a first and a last value
 
     @property
@@ -169,6 +171,17 @@ class Basis(ABC):
 
     def check(self, attribute: Attribute) -> None:
         """Raise `WorkloadError` if the basis cannot be that of the attribute."""
+        has_amounts = isinstance(attribute.values, Amounts)
+        if has_amounts and not self.of_amounts:
+            raise WorkloadError(
+                f"The attribute {attribute.name!r} has amounts, and tables have its sums and counts"
+                f", got the basis {self.kind}; leave the basis out, or give the attribute bins."
+            )
+        if self.of_amounts and not has_amounts:
+            raise WorkloadError(
+                f"The basis {self.kind} is for amounts, and the values of {attribute.name!r} are "
+                'none; give it "bounds" in the codebook, or another basis.'
+            )
         if attribute.size > self.max_values:
             raise WorkloadError(
                 f"Attribute {attribute.name!r} must have at most {self.max_values:,} values for "
@@ -186,6 +199,10 @@ class Basis(ABC):
         If it `depends_on_order`, also on how many of the values are missing ones, which stand by
         themselves.
         """
+
+    def row_units(self, attribute: Attribute) -> np.ndarray:
+        """What each answer is multiplied by, to be in the unit of results: float64[n_rows]."""
+        return np.ones(self.n_rows(attribute))
 
     @abstractmethod
     def row_label(self, attribute: Attribute) -> Callable[[int], str]:
@@ -226,6 +243,8 @@ class Basis(ABC):
     @classmethod
     def unavailable_reason(cls, attribute: Attribute) -> str:
         """Why the attribute is not offered this basis; "" if it is."""
+        if isinstance(attribute.values, Amounts) != cls.of_amounts:
+            return "for amounts" if cls.of_amounts else "amounts are summed"
         if attribute.n_ordered < cls.min_values_of(attribute):
             return f"at least {plural(cls.min_values_of(attribute), 'value')} needed"
         if attribute.size > cls.max_values:

@@ -27,6 +27,7 @@ SQL_TYPES = {
     pa.timestamp("us"): "timestamp",
     pa.timestamp("us", "UTC"): "timestamptz",
     pa.decimal128(10, 2): "numeric(10, 2)",
+    pa.decimal128(38, 9): "numeric",
 }
 
 

@@ -1,0 +1,339 @@
+"""Populations: what records may be like, drawn so that they agree with what is public of them.
+
+What no public table says is not assumed, but drawn again and again (docs/mathematics.md §19): how
+skewed an attribute is, and how attributes depend on each other. A population is a mixture of
+latent classes: within a class attributes are independent, classes differ in their shares of values,
+and all classes together have the shares of the public tables.
+
+Of a table it tells how many people are in a cell as large as theirs. Small tables are gone through
+cell by cell, of others people are drawn. The draws follow from a seed, so that the same plan has
+the same forecast, and a slider moves standard errors alone.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import gammaincinv, ndtri
+
+from rpexplore.common.processes import Progress, no_progress
+from rpexplore.common.seeded_numbers import SeededNumbers
+from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.public_tables import Connected, PublicTables, cells_of
+
+N_POPULATIONS = 48
+_FEWEST_POPULATIONS = 12  # for very many tables
+MOST_PEOPLE, _FEWEST_PEOPLE = 800, 24  # drawn of a population
+_MOST_NUMBERS = 40_000_000  # kept of all tables, populations and people
+
+# What populations differ in, calibrated on Adult and the household sample, and tried on other data
+# (docs/mathematics.md §19): how many classes, how much these differ (the standard deviation of the
+# logarithm of a share), how skewed attributes are of which nothing is known (the shape of a gamma
+# law: of the population, and how much it differs between attributes).
+_CLASSES = (3, 6, 12, 24)
+_DIFFERENCES = (0.05, 6.0)
+_SHAPES, _SHAPES_DIFFER = (0.1, 5.0), 0.7
+_LEAST_SHARE = 1e-7  # of the largest, of a value of which nothing is known
+_RAKED = 30  # rounds
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """One population: latent classes over what public tables connect.
+
+    weights  float64[k], sum 1: of the classes
+    parts    columns that public tables connect, or single ones, with the shares of their cells in
+             each class, float64[k, n_cells]
+    people   the cell of each person in each part, int64[n_parts, n_people]
+    """
+
+    domain: Domain
+    weights: np.ndarray
+    parts: tuple[tuple[Connected, np.ndarray], ...]
+    people: np.ndarray
+
+    @classmethod
+    def drawn(cls, public: PublicTables, n_people: int, seed: bytes) -> "Population":
+        """A population that agrees with all public tables."""
+        domain, numbers = public.domain.with_levels, SeededNumbers(seed)
+        own = [numbers.uniforms(1).item() for _ in range(3)]
+        k = _CLASSES[int(own[0] * len(_CLASSES))]
+        difference = _DIFFERENCES[0] + own[1] * (_DIFFERENCES[1] - _DIFFERENCES[0])
+        shape = _SHAPES[0] * (_SHAPES[1] / _SHAPES[0]) ** own[2]
+        weights = -np.log1p(-numbers.uniforms(k).astype(float))
+        weights /= np.sum(weights)
+        connected = {column: of for of in public.connected for column in of.columns}
+        single = [
+            Connected((column,), (int(domain.sizes[column]),), ())
+            for column in range(domain.n_columns)
+            if column not in connected
+        ]
+        parts = []
+        for of in (*public.connected, *single):
+            start = np.ones(1)
+            tilts = np.zeros((k, 1))
+            for size in of.sizes:
+                start = np.multiply.outer(start, _skewed(size, shape, numbers)).ravel()
+                tilts = (tilts[:, :, None] + _tilts(k, size, numbers)[:, None, :]).reshape(k, -1)
+            shares = of.fitted(np.maximum(start, np.max(start) * _LEAST_SHARE))
+            parts.append((of, _raked(shares, difference * tilts, weights)))
+        people = np.empty((len(parts), n_people), dtype=np.int64)
+        classes = np.searchsorted(np.cumsum(weights)[:-1], numbers.systematic(n_people))
+        for number, (_, of_classes) in enumerate(parts):
+            at = numbers.uniforms(n_people).astype(float)
+            for one in range(k):
+                inside = np.flatnonzero(classes == one)
+                ends = np.cumsum(of_classes[one])[:-1]
+                people[number, inside] = np.searchsorted(ends, at[inside], side="right")
+        return cls(domain, weights, tuple(parts), people)
+
+    @cached_property
+    def _part_of(self) -> dict[int, int]:
+        return {
+            column: number for number, (of, _) in enumerate(self.parts) for column in of.columns
+        }
+
+    def by_part(self, attributes: AttributeIndices) -> dict[int, AttributeIndices]:
+        """These attributes by the part that their columns are in."""
+        found: dict[int, AttributeIndices] = {}
+        for index in attributes:
+            part = self._part_of[int(self.domain.columns[index])]
+            found[part] = (*found.get(part, ()), index)
+        return found
+
+    def cells(self, part: int, attributes: AttributeIndices) -> tuple[np.ndarray, int]:
+        """The cell of a table by these attributes that each cell of a part is in; how many."""
+        of, _ = self.parts[part]
+        n_cells = math.prod(int(self.domain.sizes[index]) for index in attributes)
+        return cells_of(self.domain, attributes, of.columns, of.sizes), n_cells
+
+    def shares(self, attributes: AttributeIndices) -> np.ndarray:
+        """The share of all in each cell of a table, one axis an attribute."""
+        product, order = self.weights[:, None], []
+        for part, own in self.by_part(attributes).items():
+            product = product[:, :, None] * self._of_part(part, own)[:, None, :]
+            product = product.reshape(len(self.weights), -1)
+            order += own
+        shares = product.sum(axis=0).reshape([int(self.domain.sizes[i]) for i in order])
+        return np.transpose(shares, [order.index(index) for index in attributes])
+
+    def _of_part(self, part: int, attributes: AttributeIndices) -> np.ndarray:
+        """In each class the shares of the cells of a table within a part: float64[k, n_cells]."""
+        cells, n_cells = self.cells(part, attributes)
+        of_classes = self.parts[part][1]
+        if np.array_equal(cells, np.arange(of_classes.shape[1])):
+            return of_classes
+        return np.stack([np.bincount(cells, row, n_cells) for row in of_classes])
+
+    def people_by_class(self, attributes: AttributeIndices) -> np.ndarray:
+        """In each class the share of the cell of a table that each person is in: [k, n_people]."""
+        product = self.weights[:, None] * np.ones(self.people.shape[1])
+        for part, own in self.by_part(attributes).items():
+            cells, _ = self.cells(part, own)
+            product = product * self._of_part(part, own)[:, cells[self.people[part]]]
+        return product
+
+    def values_of_people(self, attribute: int) -> np.ndarray:
+        """Which value of an attribute each person has: int64[n_people]."""
+        ((part, own),) = self.by_part((attribute,)).items()
+        return self.cells(part, own)[0][self.people[part]]
+
+
+def _skewed(size: int, shape: float, numbers: SeededNumbers) -> np.ndarray:
+    """Shares of values of which nothing is known: float64[size], sum 1."""
+    own = shape * np.exp(_SHAPES_DIFFER * numbers.normals(1).item())
+    sizes = gammaincinv(own, np.clip(numbers.uniforms(size).astype(float), 1e-7, 1 - 1e-7))
+    sizes = np.maximum(sizes, max(float(np.max(sizes)), 1e-300) * _LEAST_SHARE)
+    return sizes / np.sum(sizes)
+
+
+def _tilts(k: int, size: int, numbers: SeededNumbers) -> np.ndarray:
+    """How classes differ in the logarithm of each value, of deviation about 1: float64[k, size].
+
+    Half of the attributes in a way that is smooth in the order of their values.
+    """
+    is_smooth = numbers.uniforms(1).item() < 0.5 and size > 2
+    if not is_smooth:
+        return numbers.normals(k * size).reshape(k, size)
+    x, normals = np.linspace(-1, 1, size), numbers.normals(3 * k).reshape(3, k, 1)
+    bends = normals[0] * 1.2 * x + normals[1] * (1.5 * x * x - 0.5) + normals[2] * np.sin(np.pi * x)
+    return bends / math.sqrt(1.5)
+
+
+def _raked(shares: np.ndarray, tilts: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Shares in each class that are these together: float64[k, n]."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(shares) + tilts
+    of_classes = np.exp(logs - np.max(logs, axis=1, keepdims=True))
+    of_classes /= np.sum(of_classes, axis=1, keepdims=True)
+    for _ in range(_RAKED):
+        together = weights @ of_classes
+        of_classes = of_classes * (shares / np.where(together > 0, together, 1.0))
+        of_classes /= np.sum(of_classes, axis=1, keepdims=True)
+    return of_classes
+
+
+# ---- How many people are in cells as large as theirs, table by table.
+
+
+@dataclass(frozen=True, eq=False)
+class CountsOfTables:
+    """The counts in some tables of as many cells or people each, in every population.
+
+    tables   int64[n]: their places
+    counts   float32[n, n_populations, m]: of cells, or of the cells that people are in
+    of_cells whether they are those of all cells of the tables
+    """
+
+    tables: np.ndarray
+    counts: np.ndarray
+    of_cells: bool
+
+    def good(
+        self, least: np.ndarray, n_records: float, n_cells: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Shares of people, and of cells, with a count of at least so much.
+
+        least: float64[n], or [n, m] where the cells of a table differ in it; n_cells: float64[n].
+        Returns float64[n, n_populations] each.
+        """
+        limits = least[:, None, None] if least.ndim == 1 else least[:, None, :]
+        good = self.counts >= limits.astype(np.float32)
+        if self.of_cells:
+            totals = np.maximum(self.counts.sum(axis=2), 1e-30)
+            people = np.einsum("abc,abc->ab", self.counts, good, dtype=float) / totals
+            return people, good.mean(axis=2)
+        # Of m people in a cell of a count, one stands for n_records / m / count cells.
+        cells = np.where(good, 1 / self.counts, 0.0).mean(axis=2, dtype=float) * n_records
+        return good.mean(axis=2), np.minimum(cells / n_cells[:, None], 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Populations:
+    """Populations that agree with public tables, and the counts that tables have in them.
+
+    tables  the attributes of each, indices in the public tables' domain with its levels
+    counts  of all tables, in groups
+    """
+
+    public: PublicTables
+    tables: tuple[AttributeIndices, ...]
+    counts: tuple[CountsOfTables, ...]
+    drawn: tuple[Population, ...]
+
+    @classmethod
+    def of(
+        cls,
+        public: PublicTables,
+        tables: Sequence[AttributeIndices],
+        by_cell: Sequence[int] = (),
+        on_progress: Progress = no_progress,
+    ) -> "Populations":
+        """Populations, and the counts of these tables.
+
+        by_cell: places of tables that are gone through cell by cell, however large
+        """
+        domain = public.domain.with_levels
+        sizes = np.array([math.prod(int(domain.sizes[i]) for i in table) for table in tables])
+        n_populations = N_POPULATIONS
+        if len(tables) * n_populations * 4 * _FEWEST_PEOPLE > _MOST_NUMBERS:
+            n_populations = _FEWEST_POPULATIONS
+        n_people = _MOST_NUMBERS // max(len(tables) * n_populations, 1)
+        n_people = min(max(n_people, _FEWEST_PEOPLE), MOST_PEOPLE)
+        whole = sizes <= n_people
+        whole[list(by_cell)] = True
+        groups = [np.flatnonzero(~whole)] if not np.all(whole) else []
+        groups += [np.flatnonzero(whole & (sizes == n)) for n in np.unique(sizes[whole]).tolist()]
+        counts = [
+            np.empty(
+                (len(of), n_populations, int(sizes[of[0]]) if whole[of[0]] else n_people),
+                dtype=np.float32,
+            )
+            for of in groups
+        ]
+        drawn = []
+        for number in range(n_populations):
+            on_progress("Drawing populations", number / n_populations)
+            population = Population.drawn(public, n_people, b"population %d" % number)
+            noise = SeededNumbers(b"counts %d" % number)
+            for of, into in zip(groups, counts, strict=True):
+                chosen = [tables[place] for place in of.tolist()]
+                if whole[of[0]]:
+                    _fill_cells(population, chosen, into[:, number], public, noise)
+                else:
+                    _fill_people(population, chosen, into[:, number], public.n_records, noise)
+            drawn.append(population)
+        on_progress("Drawing populations", 1.0)
+        return cls(
+            public,
+            tuple(tables),
+            tuple(
+                CountsOfTables(of, into, bool(whole[of[0]]))
+                for of, into in zip(groups, counts, strict=True)
+            ),
+            tuple(drawn),
+        )
+
+    @property
+    def n_populations(self) -> int:
+        return len(self.drawn)
+
+
+def _fill_cells(
+    population: Population,
+    tables: Sequence[AttributeIndices],
+    into: np.ndarray,
+    public: PublicTables,
+    noise: SeededNumbers,
+) -> None:
+    """The counts of all cells of tables of one size; those that are public as they are."""
+    for place, table in enumerate(tables):
+        known = None
+        parts = population.by_part(table)
+        if len(parts) == 1:
+            ((part, own),) = parts.items()
+            cells, n_cells = population.cells(part, own)
+            known = population.parts[part][0].holds((n_cells,), cells)
+        if known is not None or not table:
+            into[place] = public.n_records * (1.0 if known is None else known)
+            continue
+        expected = public.n_records * population.shares(table).ravel()
+        into[place] = _counts(expected, noise)
+
+
+def _fill_people(
+    population: Population,
+    tables: Sequence[AttributeIndices],
+    into: np.ndarray,
+    n_records: float,
+    noise: SeededNumbers,
+) -> None:
+    """The counts of the cells that people are in, themselves among them."""
+    factors: dict[int, np.ndarray] = {}
+
+    def of_attribute(index: int) -> np.ndarray:
+        if index not in factors:
+            ((part, own),) = population.by_part((index,)).items()
+            cells, _ = population.cells(part, own)
+            of_part = population._of_part(part, own)
+            factors[index] = of_part[:, cells[population.people[part]]].astype(np.float32)
+        return factors[index]
+
+    weights = population.weights.astype(np.float32)
+    for place, table in enumerate(tables):
+        if len(population.by_part(table)) < len(table):
+            shares = population.people_by_class(table).sum(axis=0)
+        else:
+            product = of_attribute(table[0])
+            for index in table[1:]:
+                product = product * of_attribute(index)
+            shares = weights @ product
+        into[place] = 1 + _counts((n_records - 1) * shares, noise)
+
+
+def _counts(expected: np.ndarray, noise: SeededNumbers) -> np.ndarray:
+    """Whole numbers about as Poisson's law has them, float64."""
+    normals = ndtri(np.clip(noise.uniforms(len(expected)).astype(float), 1e-7, 1 - 1e-7))
+    return np.maximum(np.rint(expected + np.sqrt(expected) * normals), 0.0)

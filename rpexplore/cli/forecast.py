@@ -1,0 +1,77 @@
+"""The verb that forecasts how good the tables of a plan will be, from what is public."""
+
+from typing import TYPE_CHECKING
+
+from rpexplore.analysis.count_forecast import range_columns
+from rpexplore.cli import options
+from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
+from rpexplore.cli.facts import row_facts
+from rpexplore.cli.look import load_verified
+from rpexplore.common.text import csv_of_frame
+from rpexplore.domain.expected_counts import checked_count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_LISTED = 10  # tables, unless more are asked for
+
+
+def forecast(
+    plan_file: options.PlanFile,
+    public: options.PublicFiles = None,
+    expected_count: options.ForecastCount = None,
+    limit: options.ForecastLimit = 0.2,
+    share: options.ForecastShare = 0.9,
+    by_group: options.ByGroup = None,
+    tables: options.HowMany = None,
+    csv: options.CsvOut = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Forecast how many people will be in good cells, with its range, before any record is read.
+
+    A cell is good if the standard error of its noise is at most --limit of its count. What no
+    public table says of the counts is drawn again and again: figures are medians, with the range
+    that 90 % of the draws are in.
+    """
+    from rpexplore.analysis.count_forecast import Forecast
+
+    if csv is not None:
+        refuse_existing(csv, force)
+    with progress("Reading the plan"):
+        plan = load_verified(plan_file)
+    with progress("Drawing populations") as on_progress:
+        made = Forecast(
+            plan,
+            public=public or (),
+            expected=None if expected_count is None else checked_count(expected_count),
+            limit=limit,
+            share=share,
+            on_progress=on_progress,
+        )
+        listed = made.tables()
+        groups = {name: made.by_group(name) for name in by_group or ()}
+        if csv is not None:
+            write_new(csv, csv_of_frame(listed), force)
+    if as_json:
+        facts = made.to_json()
+        if by_group:
+            facts["by_group"] = {name: row_facts(frame) for name, frame in groups.items()}
+        first = listed if tables is None else listed.head(tables)
+        say_json({**facts, "list": row_facts(first), "csv": csv and str(csv)})
+        return
+    parts = [str(made), _text(made.by_order(), "attributes", "meeting")]
+    parts.append(
+        "Tables with the fewest people in good cells\n"
+        + _text(listed.head(_MOST_LISTED if tables is None else tables), "table", "meets")
+    )
+    for name, frame in groups.items():
+        parts.append(f"People by {name}\n{_text(frame, 'value', 'count')}")
+    say("\n\n".join(parts))
+    if csv is not None:
+        say(f"All {len(listed):,} tables are in {csv}.")
+
+
+def _text(frame: "pd.DataFrame", title: str, last: str) -> str:
+    columns = range_columns(frame, title, last)
+    return text_table({str(name): column.tolist() for name, column in columns.items()})

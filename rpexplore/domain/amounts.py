@@ -1,0 +1,148 @@
+"""Amounts: numbers that tables sum, such as incomes, between public limits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from rpexplore.common.text import is_text
+from rpexplore.domain.ordered_values import Numbers, number_of
+from rpexplore.errors import DomainError
+
+MAX_DECIMALS = 6
+_MOST_SIGNS = 60  # of a limit
+MAX_RANGE = 2**40
+"""The limits may be so many of the smallest steps apart; sums are then exact in 64 bits."""
+
+
+@dataclass(frozen=True)
+class Amounts(Numbers):
+    """Numbers from a minimum to a maximum, both public, of which tables have the sums.
+
+    A record with the amount y is counted in two values, `low` and `high`, by the shares (maximum −
+    y) and (y − minimum) of the range: all that holds of an attribute of two values holds of it, as
+    what a record costs is largest at one of the two (docs/mathematics-strategies.md §5.6). Amounts
+    beyond the limits count as the nearer limit. Records without an amount are in cells of their own
+    behind these, and in no sum.
+
+    minimum, maximum  numbers, or texts of decimals
+    decimals          to how many places amounts are rounded, half to even
+    unit              of the amounts: "EUR"
+    missing           as of all numbers
+
+    Example:
+        >>> Amounts(0, 200_000, unit="EUR").range_in_steps
+        200000
+    """
+
+    minimum: Decimal
+    maximum: Decimal
+    decimals: int = 0
+    unit: str = ""
+    missing: tuple[tuple[str, str], ...] = ()
+
+    if TYPE_CHECKING:  # they are decimals from then on
+
+        def __init__(
+            self,
+            minimum: Decimal | float | str,
+            maximum: Decimal | float | str,
+            decimals: int = 0,
+            unit: str = "",
+            missing: Sequence[tuple[str, str]] = (),
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if type(self.decimals) is not int or not 0 <= self.decimals <= MAX_DECIMALS:
+            raise DomainError(
+                f"The decimals of amounts must be 0 to {MAX_DECIMALS}, got {self.decimals!r}."
+            )
+        if not is_text(self.unit):
+            raise DomainError(f"The unit of amounts must be a text, got {self.unit!r}.")
+        object.__setattr__(self, "unit", self.unit.strip())
+        for name in ("minimum", "maximum"):
+            object.__setattr__(self, name, self._limit(name))
+        if self.maximum <= self.minimum:
+            raise DomainError(
+                f"The maximum of amounts must be above the minimum, got {self.minimum} … "
+                f"{self.maximum}."
+            )
+        if self.range_in_steps > MAX_RANGE or self.largest_in_steps > MAX_RANGE:
+            raise DomainError(
+                f"Amounts of {self.decimals} decimals must lie within {MAX_RANGE:,} of their "
+                f"smallest steps, got {self.minimum} … {self.maximum}; use fewer decimals."
+            )
+        self._check_missing()
+
+    def _limit(self, name: str) -> Decimal:
+        given = getattr(self, name)
+        text = str(given).strip()
+        # No digits of other scripts, marks between digits or endless texts, which Decimal takes.
+        is_plain = len(text) <= _MOST_SIGNS and number_of(text) is not None
+        number = Decimal(text) if is_plain else Decimal("nan")
+        if isinstance(given, bool) or not number.is_finite() or abs(number) > MAX_RANGE:
+            raise DomainError(
+                f"The {name} of amounts must be a number within ±{MAX_RANGE:,}, got {given!r}."
+            )
+        rounded = number.quantize(Decimal(1).scaleb(-self.decimals), ROUND_HALF_EVEN)
+        if rounded != number:
+            raise DomainError(
+                f"The {name} of amounts of {self.decimals} decimals must have no more of them, got "
+                f"{given}."
+            )
+        return rounded + 0  # no −0
+
+    @property
+    def n_ordered(self) -> int:
+        return 2
+
+    @cached_property
+    def lowest(self) -> int:
+        """The minimum in the smallest steps, 10^−decimals."""
+        return int(self.minimum.scaleb(self.decimals))
+
+    @cached_property
+    def highest(self) -> int:
+        """The maximum in the smallest steps."""
+        return int(self.maximum.scaleb(self.decimals))
+
+    @property
+    def range_in_steps(self) -> int:
+        """What all counts of a table with amounts are multiplied by, to be whole numbers."""
+        return self.highest - self.lowest
+
+    @property
+    def largest_in_steps(self) -> int:
+        """The largest size of an amount, in the smallest steps."""
+        return max(abs(self.lowest), abs(self.highest))
+
+    @property
+    def largest(self) -> Decimal:
+        """The largest size of an amount: what a record can add to a sum."""
+        return max(abs(self.minimum), abs(self.maximum))
+
+    @property
+    def sum_label(self) -> str:
+        """What a sum is called in tables: "sum (EUR)"."""
+        return f"sum ({self.unit})" if self.unit else "sum"
+
+    @property
+    def clamping(self) -> str:
+        """What is done to amounts beyond the limits, for a sentence."""
+        low, high = (f"{limit:,}" for limit in (self.minimum, self.maximum))
+        unit = f" {self.unit}" if self.unit else ""
+        return f"amounts below {low}{unit} count as {low}, those above {high}{unit} as {high}"
+
+    @property
+    def clamping_sentence(self) -> str:
+        return f"{self.clamping[0].upper()}{self.clamping[1:]}."
+
+    def holds(self, text: str) -> bool:
+        return number_of(text.strip()) is not None
+
+    def _numbers_label(self, first: int, last: int) -> str:
+        return ("low", "high")[first] if first == last else "low or high"
+
+    def _up_to_label(self, last: int) -> str:
+        return self._numbers_label(0, last)

@@ -1,0 +1,230 @@
+"""Public tables: counts published elsewhere, several at once, that say what records are like.
+
+Each has counts by some attributes, or by levels of them. Together they say how many records there
+are, and what share of them is where; what no table says is left to whoever reads them. Tables that
+share attributes must agree there: where they do not, the newer one is followed, and said.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rpexplore.common.text import describe_share, joined, plural, rounded
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.expected_counts import ExpectedCounts, title_of
+from rpexplore.errors import WorkloadError
+
+MAX_TOGETHER = 300_000  # cells of attributes that public tables connect
+_MOST_TOTALS = 1.1  # that one table's total may be above another's
+_SAME_SHARE = 1e-6  # of all records: less is rounding
+_MOST_NAMED = 3
+_MOST_ROUNDS, _FITTED = 300, 1e-9
+
+
+@dataclass(frozen=True)
+class PublicTable:
+    """A published table: its counts, and where they are from.
+
+    name    of the file, or as people call it
+    date    of what it describes, as 2026 or 2026-01-31; "" if nobody says
+    source  who published it; "" if nobody says
+    """
+
+    counts: ExpectedCounts
+    name: str = ""
+    date: str = ""
+    source: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name, or what it is by; with its date."""
+        by = title_of(self.counts.attributes) if self.counts.attributes else "the total"
+        name = self.name or f"the counts by {by}"
+        return f"{name} ({self.date})" if self.date else name
+
+
+@dataclass(frozen=True, eq=False)
+class Connected:
+    """Columns of the records that public tables connect, and what these say of them together.
+
+    columns  indices of attributes of the records, ascending
+    sizes    of these
+    tables   (cells, shares) of each table, the one to follow last: for each cell of the columns
+             together, row-major, which cell of the table it is in, int64[n]; and its shares
+    """
+
+    columns: tuple[int, ...]
+    sizes: tuple[int, ...]
+    tables: tuple[tuple[np.ndarray, np.ndarray], ...]
+
+    def fitted(self, start: np.ndarray) -> np.ndarray:
+        """The shares nearest to these that all tables have, float64[n], by proportional fitting.
+
+        start: float64[n], above 0. Tables that contradict each other are followed in turn.
+        """
+        shares = start / np.sum(start)
+        for _ in range(_MOST_ROUNDS):
+            before = shares
+            for cells, wanted in self.tables:
+                there = np.bincount(cells, shares, len(wanted))
+                shares = shares * (wanted / np.where(there > 0, there, 1.0))[cells]
+            if len(self.tables) < 2 or np.max(np.abs(shares - before)) < _FITTED:
+                break
+        return shares / np.sum(shares)
+
+    def holds(self, shape: Sequence[int], cells: np.ndarray) -> np.ndarray | None:
+        """The shares of these cells, if a public table says them; None if it does not.
+
+        cells: which of them each cell of the columns together is in, int64[n]
+        """
+        for of_table, wanted in reversed(self.tables):
+            first = np.full(len(wanted), -1)
+            first[of_table] = cells
+            if np.array_equal(first[of_table], cells):  # each of the table's cells is in one
+                return np.bincount(first, wanted, math.prod(shape))
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class PublicTables:
+    """Public tables over a codebook, and the number of records.
+
+    tables    oldest first: of two that contradict each other the later one is followed
+    expected  how many records there will be; None: as many as the newest table counts
+
+    Raises `WorkloadError` for a table that does not fit the codebook, for totals that differ by
+    more than 10 %, and if nothing says how many records there are.
+    """
+
+    domain: Domain
+    tables: tuple[PublicTable, ...] = ()
+    expected: float | None = None
+
+    def __post_init__(self) -> None:
+        known = self.domain.with_levels
+        fitted = [
+            PublicTable(table.counts.fitted(known), table.name, table.date, table.source)
+            for table in self.tables
+        ]
+        # Those without a date stay where they are named.
+        fitted.sort(key=lambda table: table.date or "9999")
+        object.__setattr__(self, "tables", tuple(fitted))
+        if self.expected is None and not fitted:
+            raise WorkloadError(
+                "A forecast needs the number of records, or a public table; give one of them."
+            )
+        for table in fitted:
+            ratio = table.counts.total / self.n_records
+            if not 1 / _MOST_TOTALS <= ratio <= _MOST_TOTALS:
+                raise WorkloadError(
+                    f"{table.title[0].upper()}{table.title[1:]} counts "
+                    f"{rounded(table.counts.total, 6)} in all, and {rounded(self.n_records, 6)} "
+                    "are expected: more than 10 % apart. Leave it out, or expect another number."
+                )
+
+    @property
+    def n_records(self) -> float:
+        """How many records there will be."""
+        if self.expected is not None:
+            return self.expected
+        return self.tables[-1].counts.total
+
+    @cached_property
+    def connected(self) -> tuple[Connected, ...]:
+        """What public tables say of the columns that they are about; others are in none."""
+        known = self.domain.with_levels
+        indices = [
+            tuple(known.position(name) for name in table.counts.attributes) for table in self.tables
+        ]
+        groups: list[set[int]] = []
+        for of_table in indices:
+            own = {int(known.columns[index]) for index in of_table}
+            apart = [group for group in groups if not group & own]
+            groups = [*apart, own.union(*(group for group in groups if group & own))]
+        return tuple(self._connected(tuple(sorted(group)), indices) for group in groups if group)
+
+    def _connected(self, columns: tuple[int, ...], indices: list[tuple[int, ...]]) -> Connected:
+        known = self.domain.with_levels
+        sizes = tuple(int(known.sizes[column]) for column in columns)
+        if math.prod(sizes) > MAX_TOGETHER:
+            names = joined([known.names[column] for column in columns])
+            raise WorkloadError(
+                f"The public tables connect {names}, which have {math.prod(sizes):,} cells "
+                f"together; at most {MAX_TOGETHER:,} can be fitted. Leave a table out."
+            )
+        tables = []
+        for table, of_table in zip(self.tables, indices, strict=True):
+            if of_table and int(known.columns[of_table[0]]) in columns:
+                cells = cells_of(known, of_table, columns, sizes)
+                margin = table.counts.margin.ravel()
+                tables.append((cells, margin / np.sum(margin)))
+        return Connected(columns, sizes, tuple(tables))
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """A sentence for every two tables that say different things of the same attributes."""
+        return tuple(self._contradictions())
+
+    def _contradictions(self) -> Iterator[str]:
+        for number, newer in enumerate(self.tables):
+            for older in self.tables[:number]:
+                shared = [
+                    name for name in newer.counts.attributes if name in older.counts.attributes
+                ]
+                if not shared:
+                    continue
+                left, right = (_shares_by(table.counts, shared) for table in (older, newer))
+                difference = np.abs(left - right)
+                if np.max(difference) <= _SAME_SHARE:
+                    continue
+                place = np.unravel_index(int(np.argmax(difference)), difference.shape)
+                known = self.domain.with_levels
+                cell = joined(
+                    [
+                        known[name].labels()[int(index)]
+                        for name, index in zip(shared, place, strict=True)
+                    ]
+                )
+                yield (
+                    f"{older.title} and {newer.title} contradict each other by "
+                    f"{title_of(shared)}: of {cell} there are {describe_share(float(left[place]))} "
+                    f"and {describe_share(float(right[place]))}. The latter is followed."
+                )
+
+    @property
+    def text(self) -> str:
+        """What a forecast rests on, for a sentence."""
+        number = f"{rounded(self.n_records, 6)} records"
+        if not self.tables:
+            return f"{number}, of which nothing else is known"
+        titles = [table.title for table in self.tables]
+        if len(titles) > _MOST_NAMED:
+            titles = [*titles[:_MOST_NAMED], f"{len(titles) - _MOST_NAMED:,} more"]
+        return f"{number}, and {plural(len(self.tables), 'public table')}: {joined(titles)}"
+
+
+def cells_of(
+    known: Domain, attributes: Sequence[int], columns: Sequence[int], sizes: Sequence[int]
+) -> np.ndarray:
+    """For each cell of the columns together, row-major, its cell in a table: int64[∏ sizes].
+
+    attributes: of the table, levels of these columns or the columns themselves
+    """
+    cells = np.zeros(tuple(sizes), dtype=np.int64)
+    for index in attributes:
+        attribute, axis = known.attributes[index], list(columns).index(int(known.columns[index]))
+        own = np.array(attribute.index_of_values or range(attribute.size))
+        shape = [-1 if place == axis else 1 for place in range(len(sizes))]
+        cells = cells * attribute.size + own.reshape(shape)
+    return cells.ravel()
+
+
+def _shares_by(counts: ExpectedCounts, names: Sequence[str]) -> np.ndarray:
+    """Shares by some of the table's attributes, in this order."""
+    others = tuple(axis for axis, name in enumerate(counts.attributes) if name not in names)
+    kept = [name for name in counts.attributes if name in names]
+    margin = counts.margin.sum(axis=others) / counts.total
+    return np.transpose(margin, [kept.index(name) for name in names])

@@ -1,0 +1,71 @@
+"""Means of tables with amounts: a noisy sum over a noisy count, and its interval by Fieller.
+
+Sum and count come from the same residuals, so their errors go together; the covariance is exact
+(docs/mathematics-strategies.md §5.6).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from rpexplore.common.numbers import normal_quantile
+from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.result_schema import RELEASED, SUMS_MEANING, Column
+from rpexplore.releases.manifest import CONFIDENCE
+from rpexplore.workload.workload import Workload
+
+
+def ratio_columns(
+    sums: np.ndarray,
+    counts: np.ndarray,
+    variances_of_sums: np.ndarray,
+    variances_of_counts: np.ndarray,
+    covariances: np.ndarray,
+) -> list[np.ndarray]:
+    """Mean, standard error and interval of each group, of one shape; NaN where there is no mean.
+
+    The standard error is that of the delta method, √(v_S − 2 m c + m² v_N) / N with m = S / N. The
+    interval holds the ratios r for which S − r N, whose variance is v_S − 2 r c + r² v_N, is within
+    1.96 of its standard errors of 0 (Fieller 1954): exact for normal errors. It is bounded where
+    the interval of the count does not hold 0; elsewhere, and below 0, no mean is told.
+    """
+    quantile = normal_quantile(CONFIDENCE)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = sums / counts
+        # How much of the squared count its noise may be: below 1, the ends are those of a parabola.
+        share = quantile**2 * variances_of_counts / counts**2
+        is_clear = (counts > 0) & (share < 1)
+        variances = variances_of_sums - 2 * means * covariances + means**2 * variances_of_counts
+        errors = np.sqrt(np.maximum(variances, 0.0)) / counts
+        rest = variances_of_sums - covariances**2 / variances_of_counts
+        middles = (means - share * covariances / variances_of_counts) / (1 - share)
+        halves = quantile / counts * np.sqrt(np.maximum(variances - share * rest, 0.0))
+        halves = halves / (1 - share)
+    return [
+        np.where(is_clear, column, np.nan)
+        for column in (means, errors, middles - halves, middles + halves)
+    ]
+
+
+def amounts_of(workload: Workload, position: int) -> tuple[int, Amounts]:
+    """Which axis of a table has amounts, and these."""
+    for axis, index in enumerate(workload.attribute_indices(position)):
+        values = workload.domain.attributes[index].values
+        if isinstance(values, Amounts):
+            return axis, values
+    raise ValueError(f"table {position} has no amounts")
+
+
+def n_groups(workload: Workload, position: int) -> int:
+    """How many groups a table with amounts has sums and means of."""
+    axis, _ = amounts_of(workload, position)
+    index = workload.attribute_indices(position)[axis]
+    rows = workload.bases[index][0].n_rows(workload.domain.attributes[index])
+    return int(workload.exact_cells[position]) // rows
+
+
+def figures_of_sums(amounts: Amounts) -> tuple[Column, ...]:
+    """The columns `RELEASED` of a table with amounts: of sums and of counts, as rows say."""
+    clamped = f"{SUMS_MEANING}{amounts.clamping_sentence}"
+    value, *others = (replace(column, unit="") for column in RELEASED)
+    return (replace(value, meaning=clamped), *others)

@@ -1,0 +1,201 @@
+"""Attacks on accounts by the merging of ledgers: nothing is lost, and nothing counts twice."""
+
+import re
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from rpexplore.data.files.source import source_of
+from rpexplore.errors import LedgerError
+from rpexplore.releases.ledger import chain
+from rpexplore.releases.ledger.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger.ledger_database import LedgerDatabase
+from rpexplore.releases.ledger.overlaps import remember
+from rpexplore.releases.release import release, resume
+from tests.attacks.books import (
+    DEMAND,
+    PLAN,
+    a_file_that_was_written_anew,
+    in_command,
+    renamed,
+    stop,
+)
+from tests.support.ledgers import OWNER, database_ledger
+
+KINDS_OF_MERGES = ["file into file", "file into database", "database into database"]
+
+
+@pytest.fixture(params=KINDS_OF_MERGES)
+def two_ledgers(request, folder, tmp_path, postgres, monkeypatch) -> tuple[Ledger, Ledger]:
+    """The one that goes on, as its owner uses it, and the one that is merged."""
+    kinds = request.param.split(" into ")
+    books = []
+    for number, kind in enumerate(reversed(kinds)):
+        if kind == "file":
+            books.append(Ledger(tmp_path / f"share {number}" / "ledger.sqlite"))
+            books[-1].path.parent.mkdir()
+        elif number == 0:
+            database_ledger(postgres, monkeypatch)
+            books.append(Ledger(f"postgresql:{OWNER}"))
+        else:
+            postgres.run("DROP DATABASE IF EXISTS other", "CREATE DATABASE other")
+            monkeypatch.setenv("OTHER", postgres.url.replace("/postgres?", "/other?"))
+            LedgerDatabase("OTHER").create(limiters=("booker",))
+            books.append(Ledger("postgresql:OTHER"))
+    return books[0], books[1]
+
+
+def test_of_merged_ledgers_one_has_all_once_with_the_strictest_limits(
+    two_ledgers, folder, tmp_path
+):
+    into, other = two_ledgers
+    one, two = folder / "one.csv", folder / "two.csv"
+    into.set_limit(folder / "two.csv", Fraction(2))
+    release(PLAN, one, tmp_path / "out", ledger=other.name)
+    other.set_limit(one, Fraction(1))
+    # Behind the program's back, as a colleague on another machine would: two.csv is in both.
+    with other.store.transaction() as events:
+        about = {"names": [*other._names(source_of(two))], "noted": "", "user": ""}
+        events.add("limit", about | {"record_rho": "5"})
+        events.add("approvals", about | {"n": 1, "allowed_signers": DEMAND.allowed_signers})
+    with pytest.raises(LedgerError, match=r"in two ledgers|has its account in"):
+        release(PLAN, two, tmp_path / "no")
+    assert into.merge(other) == 1
+    assert into.merge(other) == 0  # nothing twice
+    account = into.account(one)
+    assert [run.state for run in account.entries] == ["finished"]
+    assert account.limit_record_rho == 1
+    assert into.account(two).limit_record_rho == 2
+    assert into.account(two).approval_demands == (DEMAND,)
+    # The notes lead on, whether or not the closed ledger is still there.
+    with pytest.raises(LedgerError, match=r"has its account in the ledger"):
+        release(PLAN, one, tmp_path / "no", ledger=other.name)
+    with pytest.raises(LedgerError, match="merged into"):
+        other.finish(other.account(one).entries[0].id)
+    release(PLAN, one, tmp_path / "again")
+    if other.path is not None:
+        other.path.unlink()
+    assert into.account(one).spent_record_rho == 2 * PLAN.record_rho
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, one, tmp_path / "no")
+
+
+def test_what_a_merged_ledger_knows_of_folders_binds_where_they_are_renamed(
+    two_ledgers, folder, tmp_path
+):
+    into, other = two_ledgers
+    release(PLAN, folder / "one.csv", tmp_path / "out", ledger=other.name, limit_rho="1/2")
+    into.merge(other)
+    a_file_that_was_written_anew(folder)
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, renamed(folder), tmp_path / "again", ledger=into.name)
+
+
+def test_a_ledger_beside_the_records_is_merged_by_a_command_and_leads_to_the_team_s(
+    folder, tmp_path, postgres, monkeypatch
+):
+    data = folder / "one.csv"
+    database_ledger(postgres, monkeypatch)
+    Ledger.beside(data).set_limit(data, Fraction(1))
+    with pytest.raises(KeyboardInterrupt):
+        release(PLAN, data, tmp_path / "out", on_progress=stop)
+    beside, owner = str(folder / FILENAME), f"postgresql:{OWNER}"
+    assert "1 run taken over" in in_command("--merge", beside, "--ledger", owner)
+    monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "another"))
+    resume(tmp_path / "out")  # of the run that was booked before
+    release(PLAN, data, tmp_path / "again")
+    release_of_new = folder / "new.csv"
+    release_of_new.write_text("a\n1\n")
+    release(PLAN, release_of_new, tmp_path / "new")  # in the folder of the closed ledger
+    team = Ledger(owner)
+    assert [run.state for run in team.account(data).entries] == ["finished", "finished"]
+    assert len(team.account(release_of_new).entries) == 1
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, data, tmp_path / "no")
+    for arguments, problem in (
+        (["--merge", beside], "needs --ledger"),
+        ([str(data), "--merge", beside, "--ledger", owner], "no DATA"),
+        (["--merge", owner, "--ledger", str(tmp_path / "file.sqlite")], "merge the file"),
+        (["--merge", str(tmp_path / "no.sqlite"), "--ledger", owner], "There is no ledger"),
+        (["--merge", beside, "--ledger", "postgresql:LEDGER"], "only its owner"),
+    ):
+        assert problem in in_command(*arguments)
+
+
+def test_copies_of_a_ledger_that_went_on_apart_are_merged_once(folder, tmp_path):
+    data, named, copy = folder / "one.csv", tmp_path / "named.sqlite", tmp_path / "copy.sqlite"
+    Ledger(named).book(data, PLAN, "first")
+    shutil.copy(named, copy)
+    Ledger(named).book(data, PLAN, "second")
+    Ledger(copy).book(data, PLAN, "third")
+    assert Ledger(named).merge(Ledger(copy)) == 1
+    outputs = [Path(run.output).name for run in Ledger(named).account(data).entries]
+    assert outputs == ["first", "second", "third"]
+    # Nobody misses what was booked in the copy when that is removed.
+    remember(Ledger(copy), Ledger(copy).id, frozenset(source_of(data).names(Path("/"))))
+    copy.unlink()
+    release(PLAN, data, tmp_path / "fourth")
+    assert len(Ledger(named).account(data).entries) == 4
+
+
+def test_a_merge_that_was_stopped_is_made_again(folder, tmp_path, monkeypatch):
+    data, other = folder / "one.csv", tmp_path / "other.sqlite"
+    named = tmp_path / "share" / "named.sqlite"
+    named.parent.mkdir()
+    release(PLAN, data, tmp_path / "out", ledger=other)
+    with monkeypatch.context() as patch:
+        add = chain.LedgerTransaction.add
+
+        def stopped(events, kind, content):
+            if kind == "closed":
+                raise KeyboardInterrupt
+            return add(events, kind, content)
+
+        patch.setattr(chain.LedgerTransaction, "add", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            Ledger(named).merge(Ledger(other))
+    for ledger in (named, other):
+        with pytest.raises(LedgerError, match=r"in two ledgers|has its account in"):
+            release(PLAN, data, tmp_path / "no", ledger=ledger)
+    assert Ledger(named).merge(Ledger(other)) == 0
+    release(PLAN, data, tmp_path / "again")
+    assert Ledger(named).account(data).spent_record_rho == 2 * PLAN.record_rho
+
+
+@pytest.mark.parametrize("went_on", [True, False], ids=["used since", "not used since"])
+@pytest.mark.parametrize("knows", ["the note", "the user"])
+def test_a_lost_ledger_into_which_one_was_merged_is_given_up_with_what_both_had(
+    went_on, knows, folder, tmp_path, monkeypatch
+):
+    data, lost, new = folder / "one.csv", tmp_path / "lost.sqlite", tmp_path / "new.sqlite"
+    limit = PLAN.record_rho * 5 / 2
+    release(PLAN, data, tmp_path / "out", limit_rho=limit)
+    Ledger(lost).merge(Ledger.beside(data))
+    if went_on:
+        release(PLAN, data, tmp_path / "again")
+    lost.unlink()
+    if knows == "the note":
+        monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "another"))
+    for arguments, problem in (
+        ([], "is gone, or empty"),
+        (["--forget", lost], "merged into .*name another one, in which the account goes on"),
+        (["--forget", tmp_path / "other.sqlite", "--ledger", new], "nothing to forget"),
+    ):
+        assert re.search(problem, in_command(data, *arguments))
+    said = in_command(data, "--forget", lost, "--ledger", new)
+    spent = PLAN.record_rho * (2 if went_on else 1)
+    for account in (Ledger(new).account(data), Ledger.of(data).account(data)):
+        assert (account.spent_record_rho, account.limit_record_rho) == (spent, limit)
+    assert f"{lost}, given up" in said
+    if went_on:
+        with pytest.raises(LedgerError, match="left of its budget limit"):
+            release(PLAN, data, tmp_path / "third")
+    else:
+        release(PLAN, data, tmp_path / "third")
+        assert Ledger(new).account(data).spent_record_rho == 2 * PLAN.record_rho
+    with pytest.raises(
+        LedgerError, match=r"merged into|is gone"
+    ):  # it stays closed for other records
+        Ledger.beside(data).set_limit(folder / "two.csv", Fraction(1))

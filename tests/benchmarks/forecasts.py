@@ -1,0 +1,113 @@
+"""Forecasts against the truth, by data set and by what is known; and their speed: cases of `run`.
+
+Adult and the household sample were used to choose what populations differ in; the others were not.
+"""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+import rpexplore as rp
+from tests.benchmarks.measure import Row, best_of_three
+from tests.benchmarks.planning import DATA
+from tests.support.samples import coded
+
+CALIBRATED = ("adult", "household")
+OTHERS = ("hospital-stays", "labour-force", "redistricting")
+
+
+@cache
+def _records(name: str) -> tuple[rp.Domain, np.ndarray]:
+    if name != "adult":
+        return coded(name)
+    frame = pd.read_csv(DATA / "adult.csv")
+    sizes = pd.read_json(DATA / "adult-domain.json", typ="series")
+    domain = rp.Domain.from_sizes({str(name): int(size) for name, size in sizes.items()})
+    return domain, frame[list(domain.names)].to_numpy(np.int64)
+
+
+def _margins(domain: rp.Domain, codes: np.ndarray) -> tuple[rp.ExpectedCounts, ...]:
+    return tuple(
+        rp.ExpectedCounts(
+            (attribute.name,),
+            (tuple(attribute.stored_values()),),
+            tuple(np.bincount(codes[:, index], minlength=attribute.size).tolist()),
+        )
+        for index, attribute in enumerate(domain)
+    )
+
+
+def truth(plan: rp.Plan, codes: np.ndarray, limit: float) -> pd.DataFrame:
+    """By number of attributes: shares of people and of cells that are good, tables meeting."""
+    part = plan.part("tables")
+    rows = []
+    for place in range(len(part.workload)):
+        attributes = part.workload.attribute_indices(place)
+        sizes = [int(part.workload.domain.sizes[index]) for index in attributes]
+        counts = np.array([len(codes)])
+        if attributes:
+            counts = np.bincount(np.ravel_multi_index(codes[:, attributes].T, sizes))
+        good = counts >= np.sqrt(part.mean_variances[place]) / limit
+        people = counts[good].sum() / len(codes)
+        rows.append((len(sizes), people, good.sum(), np.prod(sizes, dtype=float), people >= 0.9))
+    frame = pd.DataFrame(rows, columns=["order", "people", "good", "size", "meeting"])
+    by_order = frame.groupby("order").agg(
+        {"people": "mean", "good": "sum", "size": "sum", "meeting": "sum"}
+    )
+    return by_order.assign(cells=by_order["good"] / by_order["size"])
+
+
+def figures(names: tuple[str, ...], *, margins: bool) -> pd.DataFrame:
+    """One row a figure: name, epsilon, order, what, truth, low, median, high, inside."""
+    rows = []
+    for name in names:
+        domain, codes = _records(name)
+        tables = rp.Workload.all_up_to(domain, 3)
+        for epsilon in (3, 1, 0.2):
+            budget = rp.Budget(epsilon=epsilon, delta=1e-6)
+            plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=budget)
+            public = _margins(domain, codes) if margins else ()
+            found = rp.Forecast(plan, public=public, expected=len(codes)).by_order()
+            for order, true in truth(plan, codes, 0.2).iterrows():
+                for what in ("people", "cells", "meeting"):
+                    ends = [
+                        float(found[f"{what}_{end}"][order]) for end in ("low", "median", "high")
+                    ]
+                    inside = ends[0] - 1e-6 <= true[what] <= ends[2] + 1e-6
+                    rows.append((name, epsilon, order, what, true[what], *ends, inside))
+    columns = ["name", "epsilon", "order", "what", "truth", "low", "median", "high", "inside"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _rows(names: tuple[str, ...], which: str) -> list[Row]:
+    rows: list[Row] = []
+    for known, margins, widest in (("number", False, 0.25), ("one-way margins", True, 0.10)):
+        found = figures(names, margins=margins)
+        people = found[(found["what"] == "people") & (found["order"] > 0)]
+        width = float((people["high"] - people["low"]).median())
+        rows += [
+            (f"{which}, {known} known: figures in range", found["inside"].mean(), ">=", 0.9),
+            ("  median width of people", width, "<=", widest),
+        ]
+    return rows
+
+
+def forecasts_of_calibrated() -> list[Row]:
+    return _rows(CALIBRATED, "calibrated on")
+
+
+def forecasts_of_others() -> list[Row]:
+    return _rows(OTHERS, "others")
+
+
+def forecast_of_adult() -> list[Row]:
+    domain, codes = _records("adult")
+    tables = rp.Workload.all_up_to(domain, 3)
+    plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(epsilon=1, delta=1e-6))
+    margins = _margins(domain, codes)
+    seconds, _ = best_of_three(lambda _: rp.Forecast(plan, public=margins).people)
+    return [("forecast of Adult up to 3-way, populations drawn, s", seconds, "<=", 5.0)]
+
+
+CASES = (forecasts_of_calibrated, forecasts_of_others, forecast_of_adult)

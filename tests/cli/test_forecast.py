@@ -1,0 +1,27 @@
+"""The verb that forecasts: figures with ranges for people and for programs."""
+
+import csv
+
+from tests.cli.program import Program
+
+
+def test_a_forecast_is_printed_as_json_and_written_as_csv(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "codebook.csv").write_text("attribute,value\nsex,f\nsex,m\njob,a\njob,b\njob,c\n")
+    (tmp_path / "sex.csv").write_text("sex,count\nf,900\nm,100\n")
+    program = Program(tmp_path)
+    program.done("plan", "codebook.csv", "--up-to", "2", "--rho", "0.01", "--out", "plan.json")
+    asked = ("forecast", "plan.json", "--public", "sex.csv", "--by-group", "sex")
+    facts = program.json(*asked, "--csv", "tables.csv")
+    assert facts["people"]["low"] <= facts["people"]["median"] <= facts["people"]["high"]
+    assert facts["tables"]["of"] == 4
+    assert facts["by_order"]["0"]["people"] == {"low": 1.0, "median": 1.0, "high": 1.0}
+    assert [round(row["count_median"]) for row in facts["by_group"]["sex"]] == [900, 100]
+    with (tmp_path / "tables.csv").open(newline="") as file:
+        assert [row["table"] for row in csv.DictReader(file)] == [
+            row["table"] for row in facts["list"]
+        ]
+    text = program.done(*asked)
+    assert "Tables that meet" in text
+    assert "1,000 records, and 1 public table: sex.csv" in text
+    assert "needs the number of records" in program.refused("forecast", "plan.json")

@@ -1,0 +1,104 @@
+"""Sums and means of amounts on the command line: planned, released, answered, left aside."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import rpexplore as rp
+from rpexplore.cli.main import cli
+
+FIELDS = [
+    {"name": "region", "constraints": {"enum": ["N", "S"]}},
+    {"name": "sex", "constraints": {"enum": ["F", "M"]}},
+    {"name": "income", "type": "number", "bounds": [0, 1000], "unit": "EUR"},
+    {"name": "wealth", "type": "number", "bounds": [-10, 10], "decimals": 1},
+]
+RECORDS = "region,sex,income,wealth\n" + "N,F,500,1.25\nS,M,2000,-99\n" * 200
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sums")
+    (folder / "codebook.json").write_text(json.dumps({"fields": FIELDS}))
+    (folder / "records.csv").write_text(RECORDS)
+    return folder
+
+
+@pytest.fixture
+def run(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+    def run(*arguments, fails=False):
+        result = CliRunner().invoke(cli, list(arguments))
+        assert (result.exit_code != 0) == fails, result.output
+        return result.output
+
+    return run
+
+
+def plan(run, *asked, out="plan.json", **more):
+    return run("plan", "codebook.json", *asked, "--rho", "10", "--out", out, "--force", **more)
+
+
+def test_sums_and_means_ask_for_the_same_tables(run, folder):
+    asked = ["--sum", "income", "--mean", "income", "--mean", "wealth"]
+    plan(run, *asked, "--by", "region,sex", "--by", "total", "--up-to", "1")
+    tables = rp.Plan.load(folder / "plan.json").part("tables").workload.tables
+    assert set(tables) == {
+        (), ("region",), ("sex",), ("income",), ("wealth",),
+        ("region", "sex", "income"), ("region", "sex", "wealth"),
+    }  # fmt: skip
+    (folder / "request.toml").write_text(
+        'codebook = "codebook.json"\nsum = ["income", "wealth"]\nby = ["region,sex", "total"]\n'
+        "up-to = 1\nrho = 10\n"
+    )
+    run("plan", "--request", "request.toml", "--out", "again.json", "--force")
+    assert rp.Plan.load(folder / "again.json").sha256 == rp.Plan.load(folder / "plan.json").sha256
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (["--sum", "sex"], "must name an attribute of amounts; the attributes of amounts are"),
+        (["--by", "region", "--up-to", "1"], "--by goes with --sum"),
+        (["--table", "income", "--basis", "income=prefix"], "has amounts, and tables have its"),
+        (["--table", "income", "--basis", "income=sums"], "leave it out"),
+        (["--count", "rich: income > 500 ± 5"], "Own counts cannot be about 'income'"),
+        (["--sum", "income", "--up-to", "1", "--smooth-weights", "--expected-count", "9"], "has a"),
+    ],
+)
+def test_what_sums_cannot_be_is_refused_in_a_sentence(run, asked, words):
+    output = plan(run, *asked, fails=True)
+    assert words in output
+    assert "bug" not in output
+
+
+def test_sums_are_released_answered_and_left_aside_by_estimates(run, folder):
+    said = plan(run, "--sum", "income", "--by", "region", "--up-to", "1")
+    assert "sum of income in EUR by region: " in said
+    assert "amounts below 0 EUR count as 0" in run("show", "plan.json")
+    assert "privacy cost" in run("verify", "plan.json")
+    run("release", "plan.json", "records.csv", "--out", "released")
+    answer = json.loads(run("answer", "released", "income=sum", "--json"))
+    # 200 · 500 + 200 · 1,000, where 2,000 counts as 1,000; at ρ = 10 the noise is small.
+    assert answer["value"] == pytest.approx(300_000, abs=7 * answer["standard_error"])
+    assert 0 < answer["standard_error"] < 1000
+    means = rp.Release.load(folder / "released").part("tables").means("region", "income")
+    assert means["value"].tolist() == pytest.approx([500, 1000], abs=20)
+    # All that is made of counts leaves the sums aside, and says so.
+    for verb in (["postprocess", "--nonnegative"], ["synthesize"]):
+        output = run(verb[0], "released", *verb[1:], "--out", f"of-{verb[0]}")
+        assert "also holds tables of sums of amounts; they are not part of this" in output
+    assert not list((folder / "of-postprocess" / "tables").glob("*income*"))
+    output = run("combine", "released", "--out", "combined")
+    assert "The sums of amounts of 'released' are left aside" in output
+    about = ["--agency", "A", "--period", "2026", "--title", "T", "--publisher", "P"]
+    about += ["--license", "https://a.b/c"]
+    for name in ("excel", "sdmx", "croissant", "csvw", "dcat", "r", "frictionless"):
+        run("publish", "released", "--out", f"as-{name}", "--format", name, *about)
+    plan(run, "--sum", "income", out="sums.json")
+    run("release", "sums.json", "records.csv", "--out", "sums")
+    output = run("postprocess", "sums", "--nonnegative", "--out", "none", fails=True)
+    assert "All tables of 'sums' are sums of amounts" in output
+    assert not (folder / "none").exists()

@@ -1,0 +1,81 @@
+"""Public tables: fitted together, ordered, and refused where they do not fit."""
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.domain.public_tables import MAX_TOGETHER, PublicTables
+from rpexplore.errors import WorkloadError
+
+FIELDS = [
+    {"name": "age", "constraints": {"minimum": 0, "maximum": 5}, "levels": {"two": 3}},
+    {"name": "sex", "constraints": {"enum": ["f", "m"]}},
+    {"name": "job", "constraints": {"enum": ["a", "b", "c"]}},
+]
+DOMAIN = rp.Domain.from_schema({"fields": FIELDS})
+
+
+def table(names: str, counts, **more) -> rp.PublicTable:
+    attributes = tuple(names.split(","))
+    known = DOMAIN.with_levels
+    values = tuple(tuple(known[name].stored_values()) for name in attributes)
+    flat = tuple(np.asarray(counts, dtype=float).ravel().tolist())
+    return rp.PublicTable(rp.ExpectedCounts(attributes, values, flat), **more)
+
+
+def test_tables_that_share_an_attribute_make_the_others_independent_given_it():
+    random = np.random.default_rng(1)
+    joint = random.integers(1, 50, (6, 2, 3)).astype(float)
+    by_age_sex, by_sex_job = table("age,sex", joint.sum(2)), table("sex,job", joint.sum(0))
+    ((of),) = PublicTables(DOMAIN, (by_age_sex, by_sex_job)).connected
+    fitted = of.fitted(np.ones(36)).reshape(6, 2, 3) * joint.sum()
+    wanted = joint.sum(2)[:, :, None] * joint.sum(0)[None] / joint.sum((0, 2))[None, :, None]
+    assert of.columns == (0, 1, 2)
+    assert np.allclose(fitted, wanted, rtol=1e-7)
+
+
+def test_a_table_at_a_level_says_what_its_groups_have():
+    of_level, of_sex = table("age@two", [30, 70]), table("sex", [25, 75])
+    public = PublicTables(DOMAIN, (of_level, of_sex), 100)
+    by_age = next(of for of in public.connected if of.columns == (0,))
+    start = np.arange(1.0, 7.0)
+    fitted = by_age.fitted(start)
+    assert np.allclose(fitted, [0.05, 0.1, 0.15, 0.7 * 4 / 15, 0.7 * 5 / 15, 0.7 * 6 / 15])
+    assert np.allclose(by_age.holds((2,), np.arange(6) // 3), [0.3, 0.7])
+    assert by_age.holds((6,), np.arange(6)) is None
+
+
+def test_of_tables_that_contradict_each_other_the_newer_is_followed_and_it_is_said():
+    newer = table("sex,job", [[10, 10, 10], [30, 20, 20]], name="census", date="2021")
+    older = table("sex", [50, 50], name="register", date="2011")
+    public = PublicTables(DOMAIN, (newer, older))
+    (of,) = public.connected
+    assert np.allclose(of.fitted(np.ones(6)).reshape(2, 3).sum(1), [0.3, 0.7])
+    (sentence,) = public.contradictions
+    assert "register (2011) and census (2021) contradict each other by sex" in sentence
+    assert "50 % and 30 %" in sentence
+    assert public.n_records == 100
+
+
+@pytest.mark.parametrize(
+    ("tables", "expected", "message"),
+    [
+        ((), None, "needs the number of records"),
+        ((table("sex", [60, 60]),), 100, "more than 10 % apart"),
+        ((table("sex", [50, 50]), table("job", [90, 20, 20])), None, "more than 10 % apart"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tables, expected, message):
+    with pytest.raises(WorkloadError, match=message):
+        PublicTables(DOMAIN, tables, expected)
+
+
+def test_tables_that_connect_too_many_cells_are_refused():
+    domain = rp.Domain.from_sizes({"a": 100, "b": 100, "c": 100})
+    values = tuple(map(str, range(100)))
+    pairs = [("a", "b"), ("b", "c")]
+    tables = tuple(
+        rp.PublicTable(rp.ExpectedCounts(pair, (values, values), (1.0,) * 10_000)) for pair in pairs
+    )
+    with pytest.raises(WorkloadError, match=f"at most {MAX_TOGETHER:,}"):
+        _ = PublicTables(domain, tables).connected

@@ -1,0 +1,62 @@
+"""Amounts through the pages: chosen for a table, planned, and shown beside counts."""
+
+import pandas as pd
+
+import rpexplore as rp
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_request import WorkloadRequest
+from tests.pages.conftest import plain
+
+INCOME = {"name": "income", "type": "number", "bounds": [0, 200000], "unit": "EUR"}
+SEXES = {"name": "sex", "constraints": {"enum": ["F", "M"]}}
+
+
+def test_an_amount_is_chosen_for_a_table_and_planned_on_every_page(app):
+    domain = rp.Domain.from_schema({"fields": [INCOME, SEXES]})
+    listed = WorkloadRequest("listed", listed=(("sex",),))
+    session = app("workload", Scenario(domain, listed))
+    session.multiselect(key="picked").set_value(["income", "sex"]).run()
+    session.press("Add this table")
+    assert session.scenario.workload.tables == [("sex",), ("income", "sex")]
+    assert session.planned.workload.has_amounts.tolist() == [False, True]
+    titles = session.planned.accuracy()["item"].tolist()
+    assert titles == ["sex", "sum of income in EUR by sex"]
+    for page in session.pages():
+        assert not session.exception, page
+        assert not session.error, (page, session.error)
+
+
+def test_sums_and_means_of_a_release_are_shown(app, tmp_path):
+    domain = rp.Domain.from_schema({"fields": [INCOME, SEXES]})
+    records = pd.DataFrame({"income": [100.0, 300.0] * 500, "sex": ["F", "M"] * 500})
+    workload = rp.Workload.of(domain, [("income", "sex"), ("sex",)])
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=50))
+    done = rp.release(plan, records, tmp_path / "out", name="made up", ledger=tmp_path / "ledger")
+    session = app("results")
+    session.text_input(key="results folder").set_value(str(done.folder)).run()
+    for _ in range(40):
+        if session.multiselect or session.error:
+            break
+        session.run()
+    for view in ("List", "Grid", "Bars", "Heat map"):
+        session.multiselect(key="looked at").set_value(["income", "sex"]).run()
+        session.radio(key="results view").set_value(view).run()
+        assert not session.exception
+        assert not session.error, (view, [one.value for one in session.error])
+        assert "Amounts below 0 EUR count as 0" in plain(session.texts("caption"))
+        shown = [frame.value for frame in session.dataframe]
+        means = next(frame for frame in shown if "mean" in frame)
+        assert means["mean"].tolist() == done.means("income", "sex")["value"].tolist()
+
+
+def test_an_attribute_becomes_one_of_amounts_in_the_grid(app, small):
+    session = app("codebook", small)
+    session.type_in_grid("codebook grid", 2, "kind", "amounts")
+    session.type_in_grid("codebook grid", 2, "maximum", "500")
+    assert session.scenario.domain["region"].values == rp.Amounts(0, 500)
+    # All tables up to 2-way leave it out.
+    assert not session.scenario.workload.has_amounts.any()
+    assert not session.error
+    session.selectbox(key="attribute shown").set_value("region").run()
+    assert not session.exception
+    assert "those above 500 as 500" in plain(session.texts("caption"))
