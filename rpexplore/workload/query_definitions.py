@@ -26,9 +26,9 @@ from rpexplore.workload.counts_by import counts_by
 from rpexplore.workload.query_list import (
     MAX_CELLS,
     QueryList,
+    check_attributes,
     check_list_size,
     checked_n_cells,
-    refuse_no_attribute,
     row_from_terms,
     terms_from_row,
 )
@@ -161,7 +161,7 @@ def stated_from_lines(
 
     default: the target of queries that have none of their own
     """
-    refuse_no_attribute(domain)
+    check_attributes(domain)
     if math.prod(domain.sizes.tolist()) > MAX_CELLS:
         return _stated_by_atoms(domain, lines, default)
     n_cells = checked_n_cells(domain)

@@ -30,10 +30,10 @@ from rpexplore.workload.query_definitions import (
 from rpexplore.workload.query_list import (
     MAX_CELLS,
     QueryList,
+    check_attributes,
     check_list_size,
     checked_n_cells,
     free_name,
-    refuse_no_attribute,
 )
 
 
@@ -44,7 +44,7 @@ def chosen_domain(domain: Domain, names: Iterable[str]) -> Domain:
     named twice.
     """
     chosen = Domain(tuple(domain.attributes[index] for index in domain.positions(names)))
-    refuse_no_attribute(chosen)
+    check_attributes(chosen)
     return chosen
 
 
@@ -219,7 +219,7 @@ def differences_from_codebook(domain: Domain, codebook: Domain) -> list[str]:
 
 def example_text(domain: Domain) -> str:
     """Two lines that could be typed, to show how they are written."""
-    refuse_no_attribute(domain)
+    check_attributes(domain)
     lines = {"everybody: {} ± 50": TOTAL if TOTAL not in domain else ""}
     first = domain.attributes[0]
     if first.size > 1:

@@ -108,6 +108,7 @@ class QueryList:
         """How many cells, or atoms, there must be coefficients for."""
         if self.atoms is None:
             return checked_n_cells(self.domain)
+        check_attributes(self.domain)
         if self.atoms.domain != self.domain:
             raise WorkloadError("The atoms must be of the attributes that the counts are about.")
         if len(self.atoms) > MAX_ATOMS:
@@ -184,8 +185,8 @@ def cell_labels(domain: Domain) -> tuple[str, ...]:
     return tuple(", ".join(values) for values in product(*labels))
 
 
-def refuse_no_attribute(domain: Domain) -> None:
-    """Raise `WorkloadError` for a domain without attributes."""
+def check_attributes(domain: Domain) -> None:
+    """Raise `WorkloadError` for a domain without attributes, or with amounts."""
     if not isinstance(domain, Domain) or not len(domain):
         raise WorkloadError("Own counts need a domain of at least one attribute; choose some.")
     if domain.amounts:
@@ -197,7 +198,7 @@ def refuse_no_attribute(domain: Domain) -> None:
 
 def checked_n_cells(domain: Domain) -> int:
     """Number of cells of a domain; `WorkloadError` if it has too many, or no attribute."""
-    refuse_no_attribute(domain)
+    check_attributes(domain)
     n_cells = math.prod(domain.sizes.tolist())
     if n_cells > MAX_CELLS:
         few = [f"{each.name} ({each.size:,})" for each in domain.attributes[:_MOST_LISTED]]

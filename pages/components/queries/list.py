@@ -185,7 +185,8 @@ def _example() -> str:
     """Lines that could be typed, about what is chosen or the first attribute that can be."""
     domain, codebook = query_domain(), current().domain
     if domain is None:
-        domain = chosen_domain(codebook, codebook.names[:1]) if len(codebook) else None
+        first = _choosable(codebook)[:1]
+        domain = chosen_domain(codebook, first) if first else None
     return "" if domain is None else example_text(domain)
 
 
@@ -206,6 +207,11 @@ def query_attributes() -> None:
         _codebook_attributes(codebook)
     else:
         _own_attributes(stated, codebook)
+
+
+def _choosable(codebook: Domain) -> list[str]:
+    """The attributes that counts can be about: all but amounts."""
+    return [name for index, name in enumerate(codebook.names) if index not in codebook.amounts]
 
 
 def _codebook_attributes(codebook: Domain) -> None:
@@ -229,7 +235,7 @@ def _codebook_attributes(codebook: Domain) -> None:
 
     st.multiselect(
         "Attributes of your counts",
-        codebook.names,
+        _choosable(codebook),
         placeholder="choose attributes of the codebook",
         **bound("chosen query attributes", names, choose),
     )
