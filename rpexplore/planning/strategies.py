@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,10 @@ _ALIKE = 1e-6  # attributes whose problems agree so far (relative) are solved on
 # query, relative), so that a search for z does not end where noise on the total has no limit.
 _ASKED_OF_TOTAL = 1e-6
 _NO_TOTAL = 1e-9  # relative: a smaller zᵀGz is none
+# The search where queries leave directions open and there are more values than this: many end
+# without weight there, which takes thousands of steps. It ends sooner, at a cost of some per cent.
+_MANY_OPEN = 200
+_OPEN: dict[str, Any] = {"tolerance": 2e-4, "limit": 150}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +111,13 @@ def _without_total(grams: Sequence[np.ndarray]) -> np.ndarray | None:
     return z / total if total > len(z) * _NO_TOTAL else None
 
 
+def _leave_much_open(grams: Sequence[np.ndarray]) -> bool:
+    if len(grams[0]) <= _MANY_OPEN:
+        return False
+    squares = np.linalg.eigvalsh(np.sum(grams, axis=0))
+    return bool(squares[0] <= _NO_TOTAL * squares[-1])
+
+
 @dataclass(eq=False)
 class StrategySearch:
     """What is measured of each attribute, and what follows from it.
@@ -147,6 +159,13 @@ class StrategySearch:
             for attribute, bases in self.bases_of.items()
             if not any(basis.determines_values for basis in workload.bases[attribute])
             and (z := _without_total([self.grams[basis] for basis in bases])) is not None
+        }
+        # Attributes of many values with directions that no query asks about.
+        self.open = {
+            attribute
+            for attribute, bases in self.bases_of.items()
+            if not any(basis.determines_values for basis in workload.bases[attribute])
+            and _leave_much_open([self.grams[basis] for basis in bases])
         }
         costs = (closure.sizes - 1) / closure.sizes
         costs[self.attributes] = 1.0  # β of a `StrategySolution`
@@ -228,7 +247,11 @@ class StrategySearch:
                 one = np.ones(1)
                 solution = StrategySolution(np.empty((0, 1)), one, one, 0.0, 0.0)
             elif reference is not None:
-                solution = best_matrix(gram, reference, on_share=on_part)
+                solution = best_matrix(
+                    gram, reference, **self._exactness(attribute), on_share=on_part
+                )
+            elif attribute in self.open:
+                solution = best_matrix(gram, **_OPEN, on_share=on_part)
             elif (key := gram.tobytes()) in uniform:
                 solution = uniform[key]
             else:
@@ -252,6 +275,9 @@ class StrategySearch:
                 alike = alike[:1]
             for attribute in alike:
                 del waiting[attribute]
+
+    def _exactness(self, attribute: int) -> dict[str, Any]:
+        return _OPEN if attribute in self.open else {}
 
     def _part(self, on_share: Share, done: int, then: int) -> Share:
         """Where to report the share of what leads from so many attributes done to so many."""
@@ -283,15 +309,26 @@ class StrategySearch:
         if self.keep_references:
             weights = start.value_weights
             return best_matrix(
-                problem.gram, start.reference, value_weights=weights, on_share=on_share
+                problem.gram,
+                start.reference,
+                value_weights=weights,
+                **self._exactness(attribute),
+                on_share=on_share,
             )
         solution = best_reference(
-            problem.gram, problem.grams, problem.total, start=start, on_share=on_share
+            problem.gram,
+            problem.grams,
+            problem.total,
+            start=start,
+            **self._exactness(attribute),
+            on_share=on_share,
         )
         if attribute not in self.unasked_totals:
             return solution
         # Where no query needs the total, the search meets a kink: what is best there is known.
-        without = best_matrix(problem.gram, self.unasked_totals[attribute])
+        without = best_matrix(
+            problem.gram, self.unasked_totals[attribute], **self._exactness(attribute)
+        )
         return min((solution, without), key=lambda one: problem.worth(one.root, one.reference)[0])
 
     def _signatures(self) -> dict[int, tuple]:
@@ -387,7 +424,11 @@ class StrategySearch:
                 # Without the least that moments are taken to be: a bound has to hold.
                 gram = self.grams[basis]
                 self.total[basis] = float(z @ gram @ z)
-                bound = best_matrix(gram, z).lower_bound if len(gram) > 1 else 0.0
+                bound = (
+                    best_matrix(gram, z, **self._exactness(attribute)).lower_bound
+                    if len(gram) > 1
+                    else 0.0
+                )
                 self.spread[basis] = bound**2
         self._known_terms = None
         return self.value()

@@ -366,7 +366,9 @@ class _Search:
 BOUND_TOLERANCE = 1e-6  # relative, by which rounding may put an error below its bound
 _IRRATIONAL = tuple(np.sqrt((2.0, 3.0, 5.0)))
 _MOST_STEPS = 200
-_LARGEST_SUM = 1e4  # number in Θ: beyond, digits cancel until errors come out negative
+# Number in Θ of a search that starts again: of larger ones digits had cancelled until the error
+# came out below what there can be.
+_LARGEST_SUM = 1e4
 _FEW_VALUES = 128  # for which all starts are tried
 _MOST_VALUES = 256
 
@@ -384,17 +386,20 @@ def p_identity(size: int, gram: np.ndarray) -> AttributeStrategy:
     for irrational in _IRRATIONAL[: None if size <= _FEW_VALUES else 1]:
         # Spread evenly over 0 to 1, and without a pattern that the search could keep.
         given = (np.arange(1, n_rows * size + 1) * irrational) % 1.0
-        found = minimize(
-            _error, given, args=(gram,), jac=True, method="L-BFGS-B",
-            bounds=[(0.0, _LARGEST_SUM)] * given.size, options={"maxiter": _MOST_STEPS},
-        )  # fmt: skip
-        sums = found.x.reshape(n_rows, size)
-        scale = 1 + np.sum(sums, axis=0)
-        inner = np.linalg.inv(np.eye(n_rows) + sums @ sums.T)
-        inverse = (np.eye(size) - sums.T @ inner @ sums) * np.outer(scale, scale)
-        error = float(np.sum(gram * inverse))
-        if least * (1 - BOUND_TOLERANCE) <= error < smallest:
-            best, smallest = inverse, error
+        for most in (None, _LARGEST_SUM):
+            found = minimize(
+                _error, given, args=(gram,), jac=True, method="L-BFGS-B",
+                bounds=[(0.0, most)] * given.size, options={"maxiter": _MOST_STEPS},
+            )  # fmt: skip
+            sums = found.x.reshape(n_rows, size)
+            scale = 1 + np.sum(sums, axis=0)
+            inner = np.linalg.inv(np.eye(n_rows) + sums @ sums.T)
+            inverse = (np.eye(size) - sums.T @ inner @ sums) * np.outer(scale, scale)
+            error = float(np.sum(gram * inverse))
+            if error >= least * (1 - BOUND_TOLERANCE):
+                if error < smallest:
+                    best, smallest = inverse, error
+                break
     if best is None:
         raise UnsuitableError("only where its errors can be computed.")
     return AttributeStrategy(best, (1.0, float("nan")))

@@ -246,13 +246,14 @@ def best_matrix(
     *,
     value_weights: np.ndarray | None = None,
     tolerance: float = 1e-7,
+    limit: int = 1000,
     on_share: Share = no_share,
 ) -> StrategySolution:
     """The R with the smallest root for a gram, float64[n, n], n ≥ 2, at a reference distribution.
 
     reference: z, 1/n each if None. value_weights: λ to begin with, 1/n each if None. The gap comes
-    out below about `tolerance` where rounding allows. on_share: called with the share that is done;
-    what it raises ends the search.
+    out below about `tolerance` where rounding and `limit`, of steps, allow. on_share: called with
+    the share that is done; what it raises ends the search.
     """
     uniform = np.full(len(gram), 1 / len(gram))
     reference = uniform if reference is None else reference
@@ -276,7 +277,9 @@ def best_matrix(
     def searched(
         state: np.ndarray, goal: float, times: int, on_share: Share
     ) -> tuple[MatrixRoot, np.ndarray, float]:
-        solution = anderson_acceleration(step, state, tolerance=goal, on_share=on_share)
+        solution = anderson_acceleration(
+            step, state, tolerance=goal, limit=limit, on_share=on_share
+        )
         # R = (S / T)^½ Λ^{−½} in the coordinates of S's eigenvectors; RᵀR has `ratios` as its
         # diagonal.
         shares = np.sqrt(solution.roots / solution.root)
@@ -314,6 +317,7 @@ def best_reference(
     *,
     start: StrategySolution | None = None,
     tolerance: float = 1e-7,
+    limit: int = 1000,
     on_share: Share = no_share,
 ) -> StrategySolution:
     """The R and z with the smallest root + total(η), where η_j = zᵀ total_grams[j] z.
@@ -344,6 +348,7 @@ def best_reference(
         state,
         tolerance=tolerance,
         leeway=LEEWAY,
+        limit=limit,
         on_share=lambda share: on_share(_BEFORE_MATRIX * share),
     )
     value_weights, reference = joint.value_weights, joint.reference
@@ -358,6 +363,7 @@ def best_reference(
         reference,
         value_weights=value_weights,
         tolerance=tolerance,
+        limit=limit,
         on_share=lambda share: on_share(_BEFORE_MATRIX + (1 - _BEFORE_MATRIX) * share),
     )
 
