@@ -10,6 +10,7 @@ import rpexplore as rp
 from rpexplore.errors import ApprovalError, LedgerError, ReleaseError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.part_plan import PartPlan
+from rpexplore.releases.ledger import chain
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.table_release import TableRelease
@@ -212,18 +213,26 @@ def test_the_demand_is_shown_changed_and_lifted_and_each_time_noted(keys, demand
     "content",
     [
         {"n": -1, "allowed_signers": ""},
-        {"n": 1, "allowed_signers": "nobody"},
+        {"n": 1, "allowed_signers": 1},
         {"n": True, "allowed_signers": ""},
         {"n": 1},
     ],
 )
-def test_a_ledger_with_a_demand_that_cannot_be_is_refused(content, tmp_path):
+def test_a_demand_that_cannot_be_is_neither_entered_nor_read(content, tmp_path, monkeypatch):
     data = tmp_path / "records.csv"
     data.write_text(CSV)
     ledger = Ledger.beside(data)
     names = list(account(data).names)
-    with ledger.store.transaction() as book:
-        book.add("approvals", {"names": names, "noted": "", "user": "", **content})
+
+    def add() -> None:
+        with ledger.store.transaction() as book:
+            book.add("approvals", {"names": names, "noted": "", "user": "", **content})
+
+    with pytest.raises(LedgerError, match="The entry cannot be added to the ledger"):
+        add()
+    with monkeypatch.context() as patch:  # a program that adds it all the same
+        patch.setattr(chain, "checked_content", lambda *_: {})
+        add()
     with pytest.raises(LedgerError, match=r"Entry 1 of the ledger .* cannot be read"):
         account(data)
 

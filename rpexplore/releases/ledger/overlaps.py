@@ -25,6 +25,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.releases.ledger.account import (
     Account,
     Elsewhere,
+    Event,
     Places,
     account_of_names,
     closed_into,
@@ -401,11 +402,23 @@ def note_account(ledger: Ledger, source: Source, coming: Fraction | None = None)
         if other != ledger and not _is_laid_by_a_stranger(other, source)
     ]:
         folder = ledger.store.folder
-        known = account_of_names(events, source.names(folder), folder).known
-        if coming:
-            known = replace(known, spent_record_rho=(known.spent_record_rho or 0) + coming)
-        for other in others:
+        names = source.names(folder)
+
+        def note(other: Ledger, events: Sequence[Event]) -> None:
+            known = account_of_names(events, names, folder).known
+            if coming:
+                known = replace(known, spent_record_rho=(known.spent_record_rho or 0) + coming)
             other.note_elsewhere(source, ledger, events, known)
+
+        for other in others:
+            try:
+                note(other, events)
+            except LedgerError:
+                # Another run may have begun the ledger, and noted it, since it was read.
+                there = ledger.store.read_events()
+                if ledger_id(there) == own_id:
+                    raise
+                note(other, there)
     return bool(others) or not own_id
 
 

@@ -120,3 +120,21 @@ def test_a_view_of_duckdb_that_reads_a_new_file_in_a_folder_that_was_renamed(fol
         database.execute(f"CREATE VIEW parts AS FROM '{folder}/new.csv'")
     with pytest.raises(LedgerError, match="left of its budget limit"):
         release(PLAN, DatabaseSource(made.connection, "parts"), tmp_path / "second")
+
+
+def test_a_run_that_another_one_overtakes_is_not_sent_elsewhere(folder, tmp_path, monkeypatch):
+    """The other one begins the ledger and notes it beside the records when this one has read it."""
+    data, named = folder / "one.csv", tmp_path / "elsewhere.sqlite"
+    note, overtaken = Ledger.note_elsewhere, []
+
+    def note_behind(beside: Ledger, *facts) -> None:
+        if not overtaken:
+            overtaken.append(True)
+            release(PLAN, data, tmp_path / "first", ledger=named)
+        note(beside, *facts)
+
+    monkeypatch.setattr(Ledger, "note_elsewhere", note_behind)
+    release(PLAN, data, tmp_path / "second", ledger=named)
+    assert len(Ledger(named).account(data).entries) == 2
+    (noted,) = Ledger.beside(data).account(data).elsewhere
+    assert noted.known.spent_record_rho == 2 * PLAN.record_rho
