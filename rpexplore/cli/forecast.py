@@ -28,9 +28,9 @@ def forecast(
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Forecast how many people will be in good cells, with its range, before any record is read.
+    """Forecast how many cells and tables will be good enough.
 
-    A cell is good if the standard error of its noise is at most --limit of its count. What no
+    Before any record is read, and with ranges; for how many people, too. A cell is good if the standard error of its noise is at most --limit of its count. What no
     public table says of the counts is drawn again and again: figures are medians, with the range
     that 90 % of the draws are in.
     """

@@ -26,6 +26,7 @@ DONE = [
     ("schema", "codebook.csv"),
     ("plan", "codebook.csv", "--up-to", "2", *BUDGET, "--out", "plan.json"),
     ("show", "plan.json"),
+    ("forecast", "plan.json", "--expected-count", "100"),
     ("verify", "plan.json"),
     ("rewrite", "plan.json", "--out", "again.json"),
     ("compare", "plan.json"),

@@ -66,7 +66,7 @@ def bases(draw, attribute: rp.Attribute):
     n = attribute.size
     kinds = ["identity", "prefix", "ranges", "windows", "custom"]
     kinds += ["groups"] if attribute.groups or n == 1 else []
-    kinds += ["hierarchy"] if n > 2 else []
+    kinds += ["hierarchy"] if attribute.n_ordered > 2 else []
     match draw(st.sampled_from(kinds)):
         case "prefix":
             return rp.Prefix()
@@ -77,8 +77,9 @@ def bases(draw, attribute: rp.Attribute):
         case "groups":
             return rp.Hierarchy()
         case "hierarchy":
-            width = draw(st.integers(2, n - 1))
-            return rp.Hierarchy((width, 2 * width) if 2 * width < n else (width,))
+            widest = attribute.n_ordered - 1
+            width = draw(st.integers(2, widest))
+            return rp.Hierarchy((width, 2 * width) if 2 * width <= widest else (width,))
         case "custom":
             number = st.integers(-3, 3) | st.sampled_from([0.5, 0.1, 1e-12])
             row = st.lists(number, min_size=n, max_size=n).filter(any)

@@ -13,7 +13,7 @@ from rpexplore.data.engines.postgres_servers import Snapshot
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError
-from tests.data.engines.people import DOMAIN, TABLES, check, people
+from tests.data.engines.people import DOMAIN, TABLES, check_tables, people
 from tests.data.engines.test_stopped_counting import Cancel, runs, stopping
 from tests.support.processor_time import PATIENCE
 
@@ -67,7 +67,7 @@ def test_all_see_the_records_of_one_moment(watch, postgres):
     source = postgres.source(records, "people")
     # Each would see other records on a snapshot of its own.
     watch.before = watch.after = lambda: postgres.run("INSERT INTO people SELECT * FROM people")
-    check(source, records)
+    check_tables(source, records)
     assert watch.numbers == [2]
     assert postgres.run("SELECT count(*) FROM people") == [(4 * N_RECORDS,)]
 
@@ -94,7 +94,7 @@ def test_one_counts_alone_where_there_can_be_no_other(
         monkeypatch.setattr(postgres_servers, "_EXPORT", "SELECT 1 / 0")
     else:  # as by a pooler, which gives a number of its own for the server's process
         monkeypatch.setattr(postgres_servers, "_EXPORT", "SELECT pg_export_snapshot(), -1")
-    check(DatabaseSource(reader, "people"), people(N_RECORDS))
+    check_tables(DatabaseSource(reader, "people"), people(N_RECORDS))
     assert watch.numbers == [0]
 
 
