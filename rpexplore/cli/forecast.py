@@ -30,9 +30,10 @@ def forecast(
 ) -> None:
     """Forecast how many cells and tables will be good enough.
 
-    Before any record is read, and with ranges; for how many people, too. A cell is good if the standard error of its noise is at most --limit of its count. What no
-    public table says of the counts is drawn again and again: figures are medians, with the range
-    that 90 % of the draws are in.
+    And how many people: all before any record is read, and with ranges. A cell is good if the
+    standard error of its noise is at most --limit of its count. What no public table says of the
+    counts is drawn again and again: figures are medians, with the range that 90 % of the draws are
+    in.
     """
     from rpexplore.analysis.count_forecast import Forecast
 
