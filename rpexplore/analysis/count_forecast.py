@@ -5,6 +5,7 @@ coefficient of variation. Counts are those of populations that agree with what i
 (`populations`); every figure is their median with the range from the 5th to the 95th per cent.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,6 +40,7 @@ MOST_UNEVEN = 200_000
 """Cells of all tables whose cells are not equally accurate that are gone through one by one."""
 
 _RANGE = (0.05, 0.5, 0.95)
+_ROUNDING = 1e-9  # of shares
 
 
 class Range(NamedTuple):
@@ -60,6 +62,8 @@ class Range(NamedTuple):
     def text(self, stated: Callable[[float], str]) -> str:
         """ "66 % (62 % to 69 %)", or one figure where the ends are alike."""
         low, median, high = self.texts(stated)
+        if self.median != self.median:
+            return "nobody drawn"
         return median if low == high else f"{median} ({low} to {high})"
 
 
@@ -144,8 +148,8 @@ class Forecast:
     Args:
         plan: Its tables are looked at; those of areas and own counts are not.
         public: Public tables: CSV files with some attributes as columns and `count`, `PublicTable`s
-            or `ExpectedCounts`. Of two that contradict each other the newer is followed; without
-            dates the later one.
+            or `ExpectedCounts`. Of two that contradict each other the newer is followed, with one
+            without a date as the newest.
         expected: How many records there will be; by default as many as the newest public table
             counts.
         limit: The largest coefficient of variation of a good cell: 0.2 is 20 %.
@@ -297,8 +301,8 @@ class Forecast:
         ]
         if not places:
             raise WorkloadError(
-                f"No table with {attribute!r} has cells that are equally accurate; name an "
-                "attribute of other tables."
+                f"No table that is forecast has {attribute!r} and cells that are equally accurate; "
+                "name an attribute, or a level such as age@five-year, of other tables."
             )
         known = self.public_tables.domain.with_levels
         own, size = known.position(attribute), int(domain.sizes[index])
@@ -315,7 +319,9 @@ class Forecast:
                 of_values += np.bincount(values, enough, size) / np.maximum(n_people, 1)
             good.append(np.where(n_people > 0, of_values / len(places), np.nan))
         counts = np.quantile(n_records * np.array(shares), _RANGE, axis=0)
-        people = np.nanquantile(np.array(good), _RANGE, axis=0)
+        with warnings.catch_warnings():  # nobody may have been drawn of a value
+            warnings.simplefilter("ignore", RuntimeWarning)
+            people = np.nanquantile(np.array(good), _RANGE, axis=0)
         return pd.DataFrame(
             {
                 "value": domain.attributes[index].labels(),
@@ -409,7 +415,7 @@ class Forecast:
 
     @property
     def _meet(self) -> np.ndarray:
-        return self._people >= self.share - 1e-9
+        return self._people >= self.share - _ROUNDING
 
     def _share_of_cells(self, chosen: np.ndarray) -> np.ndarray:
         """Of all cells of these tables, those that are good: float64[n_populations]."""

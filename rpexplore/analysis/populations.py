@@ -202,7 +202,7 @@ class CountsOfTables:
         limits = least[:, None, None] if least.ndim == 1 else least[:, None, :]
         good = self.counts >= limits.astype(np.float32)
         if self.of_cells:
-            totals = np.maximum(self.counts.sum(axis=2), 1e-30)
+            totals = np.maximum(self.counts.sum(axis=2, dtype=float), 1e-30)
             people = np.einsum("abc,abc->ab", self.counts, good, dtype=float) / totals
             return people, good.mean(axis=2)
         # Of m people in a cell of a count, one stands for n_records / m / count cells.

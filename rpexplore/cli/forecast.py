@@ -2,13 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from rpexplore.analysis.count_forecast import range_columns
 from rpexplore.cli import options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
 from rpexplore.cli.facts import row_facts
 from rpexplore.cli.look import load_verified
 from rpexplore.common.text import csv_of_frame
-from rpexplore.domain.expected_counts import checked_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +43,7 @@ def forecast(
         made = Forecast(
             plan,
             public=public or (),
-            expected=None if expected_count is None else checked_count(expected_count),
+            expected=expected_count,
             limit=limit,
             share=share,
             on_progress=on_progress,
@@ -74,5 +72,7 @@ def forecast(
 
 
 def _text(frame: "pd.DataFrame", title: str, last: str) -> str:
+    from rpexplore.analysis.count_forecast import range_columns
+
     columns = range_columns(frame, title, last)
     return text_table({str(name): column.tolist() for name, column in columns.items()})

@@ -14,13 +14,14 @@ import numpy as np
 
 from rpexplore.common.text import describe_share, joined, plural, rounded
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.expected_counts import ExpectedCounts, title_of
+from rpexplore.domain.expected_counts import ExpectedCounts, checked_count, title_of
 from rpexplore.errors import WorkloadError
 
 MAX_TOGETHER = 300_000  # cells of attributes that public tables connect
 _MOST_TOTALS = 1.1  # that one table's total may be above another's
 _SAME_SHARE = 1e-6  # of all records: less is rounding
 _MOST_NAMED = 3
+_LEAST_SHARE = 1e-12  # of a cell that an older table says is empty
 _MOST_ROUNDS, _FITTED = 300, 1e-9
 
 
@@ -66,9 +67,12 @@ class Connected:
         start: float64[n], above 0. Tables that contradict each other are followed in turn.
         """
         shares = start / np.sum(start)
+        # A zero of an older table must not keep the newest one from being followed.
+        older = [(cells, np.maximum(wanted, _LEAST_SHARE)) for cells, wanted in self.tables[:-1]]
+        tables = [*older, *self.tables[-1:]]
         for _ in range(_MOST_ROUNDS):
             before = shares
-            for cells, wanted in self.tables:
+            for cells, wanted in tables:
                 there = np.bincount(cells, shares, len(wanted))
                 shares = shares * (wanted / np.where(there > 0, there, 1.0))[cells]
             if len(self.tables) < 2 or np.max(np.abs(shares - before)) < _FITTED:
@@ -109,18 +113,28 @@ class PublicTables:
             PublicTable(table.counts.fitted(known), table.name, table.date, table.source)
             for table in self.tables
         ]
-        # Those without a date stay where they are named.
+        # Those without a date come last, in the order in which they are named.
         fitted.sort(key=lambda table: table.date or "9999")
         object.__setattr__(self, "tables", tuple(fitted))
         if self.expected is None and not fitted:
             raise WorkloadError(
                 "A forecast needs the number of records, or a public table; give one of them."
             )
+        if self.expected is not None and checked_count(self.expected) < 1:
+            raise WorkloadError(
+                f"The number of expected records must be at least 1, got {self.expected:g}."
+            )
         for table in fitted:
+            columns = [int(known.columns[known.position(name)]) for name in table.counts.attributes]
+            if len(set(columns)) < len(columns):
+                raise WorkloadError(
+                    f"The public table {table.title} has an attribute at two levels; keep the "
+                    "finer one."
+                )
             ratio = table.counts.total / self.n_records
             if not 1 / _MOST_TOTALS <= ratio <= _MOST_TOTALS:
                 raise WorkloadError(
-                    f"{table.title[0].upper()}{table.title[1:]} counts "
+                    f"The public table {table.title} counts "
                     f"{rounded(table.counts.total, 6)} in all, and {rounded(self.n_records, 6)} "
                     "are expected: more than 10 % apart. Leave it out, or expect another number."
                 )

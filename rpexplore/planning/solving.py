@@ -141,7 +141,7 @@ def _with_needless(problem: Problem, solution: Solution) -> Solution:
     if not np.any(needless):
         return solution
     share = _NEEDLESS_SHARE * problem.privacy_cost / np.count_nonzero(needless)
-    most = np.where(needless, problem.closure.privacy_cost_factor / share, np.inf)
+    most = np.where(needless, problem.closure.full_cost_factor / share, np.inf)
     return replace(solution, sigma_squared=np.minimum(solution.sigma_squared, most))
 
 

@@ -1,5 +1,6 @@
 """The codebook as a grid that people edit: to a DataFrame, and back from what was typed."""
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -429,7 +430,9 @@ def domain_with_level_lines(domain: Domain, name: str, text: str) -> Domain:
                 f"A level must be a name, a colon and its groups, such as adult: 0-17, 18+, got "
                 f"{line.strip()!r}."
             )
-        said: Any = int(stated) if stated.isdecimal() else stated
+        said: Any = stated
+        if re.fullmatch(r"[0-9]{1,9}(\.0+)?", stated):
+            said = int(float(stated))
         if stated.startswith("{"):
             with refusing(DomainError, f"The groups of level {level!r} must be a JSON object"):
                 said = loads(stated)
@@ -458,6 +461,9 @@ def _text_of_level(level: Level, values: Values) -> str:
     members: dict[str, list[str]] = {}
     for group, value in zip(level.groups, texts, strict=True):
         members.setdefault(group, []).append(value)
-    if any(sign in text for text in (*members, *texts) for sign in "=,;{"):
+    all_texts = (*members, *texts)
+    if any(sign in text for text in all_texts for sign in "=,;{\n") or any(
+        text != text.strip() for text in all_texts
+    ):
         return dumps(members)
     return "; ".join(f"{group} = {', '.join(listed)}" for group, listed in members.items())

@@ -57,9 +57,17 @@ def test_of_tables_that_contradict_each_other_the_newer_is_followed_and_it_is_sa
     assert public.n_records == 100
 
 
+def test_what_an_older_table_calls_empty_does_not_keep_the_newer_from_being_followed():
+    older = table("job", [50, 50, 0], date="2011")
+    newer = table("job", [50, 0, 50], date="2021")
+    (of,) = PublicTables(DOMAIN, (newer, older)).connected
+    assert np.allclose(of.fitted(np.ones(3)), [0.5, 0, 0.5])
+
+
 @pytest.mark.parametrize(
     ("tables", "expected", "message"),
     [
+        ((table("age@two", [50, 50]),), 0, "at least 1"),
         ((), None, "needs the number of records"),
         ((table("sex", [60, 60]),), 100, "more than 10 % apart"),
         ((table("sex", [50, 50]), table("job", [90, 20, 20])), None, "more than 10 % apart"),

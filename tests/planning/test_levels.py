@@ -210,6 +210,18 @@ def test_levels_of_one_attribute_stand_beside_sums_of_another():
     assert plan.certificate.lower_bound <= plan.loss_value <= 1.1 * least
 
 
+def test_residuals_that_no_table_depends_on_have_noise_whatever_the_prices():
+    """Kinds of records may have the price 0, and what only these pay for costs something still."""
+    groups = ["g0"] * 2 + ["g1"] * 10
+    region = {"name": "region", "constraints": {"minimum": 0, "maximum": 11}}
+    fields = [region | {"levels": {"two": groups}}]
+    fields += [{"name": "x", "constraints": {"minimum": 0, "maximum": 2}}]
+    workload = workload_of(fields, [("region@two", "x"), ("region", "x")])
+    workload = workload.with_bases({"x": rp.CustomBasis(((1, -1, 0), (0, 1, -1)))})
+    plan = rp.plan(workload, loss=rp.MaxVariance(), budget=ONE)
+    assert rp.verify(plan).holds
+
+
 def with_targets(workload: rp.Workload, share: float, *, all_required: bool) -> rp.Workload:
     """Targets that are this share of the errors of the least accurate cells at the smallest sum."""
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=ONE).part("tables")
@@ -237,6 +249,21 @@ def test_what_looks_at_single_cells_is_proven_and_verified(loss, make):
     if loss.meets_required_targets:
         errors = np.sqrt(plan.table_variances.largest)
         assert np.all(errors <= np.where(workload.required, workload.targets, np.inf))
+
+
+def test_what_needs_the_conic_solver_says_so_where_it_is_not_installed(monkeypatch):
+    monkeypatch.setattr("rpexplore.common.installation.find_spec", lambda name: None)
+    with pytest.raises(rp.RpexploreError, match="rpexplore\\[custom\\]"):
+        rp.plan(crossing(), loss=rp.MaxVariance(), budget=ONE)
+
+
+@pytest.mark.parametrize("share", [0.5, 2.0, 5.0])
+def test_targets_far_from_the_errors_are_planned_as_well(share):
+    workload = with_targets(crossing(), share, all_required=False)
+    budget = rp.Budget(privacy_cost=5)
+    plan = rp.plan(workload, loss=rp.SumWithinTargets(), budget=budget).part("tables")
+    assert plan.certificate.gap < 3e-6
+    assert rp.verify(plan).holds
 
 
 def test_the_smallest_budget_for_targets_is_enough_and_no_smaller_one_is():

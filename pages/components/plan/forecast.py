@@ -6,7 +6,7 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.session import attempt, current, escaped, kept
 from rpexplore.analysis.count_forecast import DrawnCounts, Forecast, range_columns
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.text import describe_share, plural, rounded
+from rpexplore.common.text import capitalised, describe_share, plural, rounded
 from rpexplore.domain.public_tables import PublicTable, PublicTables
 from rpexplore.planning.table_plan import TablePlan
 
@@ -31,7 +31,7 @@ def forecast(planned: TablePlan) -> None:
     n_held = int(drawn.held.sum())
     noun = escaped(scenario.record_noun)
     figures = {
-        f"{noun.capitalize()} in good cells": made.people.texts(describe_share),
+        f"{capitalised(noun)} in good cells": made.people.texts(describe_share),
         "Good cells": made.cells.texts(describe_share),
         f"Of {plural(n_held, 'table')}, good enough": made.meeting.texts(
             lambda value: rounded(round(value), 6)
@@ -70,7 +70,7 @@ def _details(planned: TablePlan, made: Forecast) -> None:
         height=260,
         alt="Forecast of every table, that with fewest people in good cells first",
     )
-    names = [_NOT_BY_GROUP, *planned.domain.of_records.names]
+    names = [_NOT_BY_GROUP, *(planned.domain.names[index] for index in planned.workload.used)]
     chosen = st.selectbox("Who loses most: by the values of", names, key="forecast by group")
     if chosen != _NOT_BY_GROUP:
         frame = attempt(lambda: kept(made.by_group, chosen))

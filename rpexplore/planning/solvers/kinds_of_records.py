@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from rpexplore.common.installation import require
 from rpexplore.common.numbers import smallest_value
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.errors import PlanError
@@ -38,7 +39,7 @@ _PASSES = 20  # in which cells are taken in
 _BROKEN = 1e-7  # by how much, relative, cells may be above the largest variance that was found
 _LARGEST = 5_000_000  # numbers of kinds of records by residuals
 _LEAST_WANTED = 1e-3  # of what counts most, for what does not count
-_FARTHEST = 30.0  # that σ² may be from where they begin, as a factor
+_FARTHEST, _FARTHEST_WITHIN_CAPS = 30.0, 1e5  # that σ² may be from where they begin, as a factor
 _ACCURACY = 1e-7  # of the conic solver, at least; what it gives is judged by its bound
 _NOTHING = 1e-10  # of the prices: less is noise of the solver
 _ROOMS = (1e-7, 1e-6, 1e-5)  # by how much caps are lowered, so that they are kept at the budget
@@ -69,8 +70,10 @@ def minimise_with_kinds(
 
     Returns the closure with the prices of kinds of records, and the solution. Its bound is that of
     a largest variance without caps, else infinite, and to be found from the dual weights.
-    Raises `PlanError` if there are too many kinds of records, or the solver fails.
+    Raises `PlanError` if there are too many kinds of records, or the solver fails, and
+    `MissingExtraError` without CVXPY.
     """
+    require("cvxpy", "custom", "targets and largest errors of tables at several levels")
     closure = cells.closure
     if closure.n_kinds * len(closure) > _LARGEST:
         raise PlanError(
@@ -134,6 +137,7 @@ def _minimised(
     tables = np.flatnonzero(inverse > 0)
     # All cells that differ, if they are few; or those that turn out to be the least accurate ones.
     at, rows = cells.distinct_cells(tables) or (tables, cells.least_accurate(unit).rows[tables])
+    farthest = _FARTHEST_WITHIN_CAPS if np.any(caps) else _FARTHEST
     passes = 0
     while True:
         passes += 1
@@ -145,7 +149,7 @@ def _minimised(
         kept: Any = reached <= (1 - is_capped) * largest + is_capped
         within: Any = costs @ cvxpy.inv_pos(noise) <= 1
         loss = (held * unit / size) @ noise + largest
-        problem = cvxpy.Problem(cvxpy.Minimize(loss), [within, kept, noise <= _FARTHEST])
+        problem = cvxpy.Problem(cvxpy.Minimize(loss), [within, kept, noise <= farthest])
         if smallest_value(problem, within=_ACCURACY) is None:
             return None
         sigma_squared = np.asarray(noise.value) * unit
@@ -174,8 +178,8 @@ def _minimised(
         bound = dual_bound(closure.privacy_cost_factor, of_residuals, privacy_cost)
         bound *= 1 - rounding_allowance(len(none))
         report_gap(on_progress, float(np.max(relative, initial=0.0)) / bound - 1)
-    prices = of_cells / np.where(inverse[at] > 0, inverse[at], 1.0)
-    prices /= np.sum(prices)
+    prices = of_cells / inverse[at]
+    prices /= np.sum(prices) or 1.0  # no cap may be reached
     has_price = prices > 0
     return closure, Solution(
         sigma_squared=sigma_squared,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rpexplore.common.files import FILE_PREFIX, machine_names
 from rpexplore.common.json_fields import dumps
+from rpexplore.common.numbers import exact_text
 from rpexplore.common.text import joined, text_of_path
 from rpexplore.data.source import (
     AT_MACHINE,
@@ -183,7 +184,8 @@ def _bind(
     limits, demands = bounds_of(events.events)
     own, demand = own_names(names), demand_as_noted(n, allowed_signers) if n else None
     if (own, limit) not in limits and (own, demand) not in demands:
-        amount = noted_amount(limit)
+        # A limit of 0, which a server takes from whoever sets limits, binds as well.
+        amount = None if limit is None else exact_text(total_of([limit]))
         bound = {"record_rho": amount, "n": n, "allowed_signers": allowed_signers}
         events.add("bound", note_of(names, **bound))
 
