@@ -7,16 +7,16 @@ Views are in `components/fairness`; their charts in `rpexplore.figures` (`accura
 import streamlit as st
 
 from pages.components.fairness import accuracy
-from pages.components.fairness.accuracy import choose_forecast, forecasts, headline, seen_as_chosen
+from pages.components.fairness.accuracy import accuracies, choose_accuracy, headline, seen_as_chosen
 from pages.components.fairness.cells import CELLS_VIEW, cells_view, relative_errors_view
 from pages.components.shared.session import current
 from pages.components.shared.texts import explained_title, next_page
 
 explained_title("Fairness")
-compared = forecasts(current())
+compared = accuracies(current())
 if compared:
     with st.container(horizontal=True, gap="medium"):
-        chosen = choose_forecast(compared)
+        chosen = choose_accuracy(compared)
         compared, chosen = seen_as_chosen(compared, chosen)
     headline(chosen)
     views = {

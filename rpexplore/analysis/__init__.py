@@ -1,6 +1,6 @@
 """Plans as tidy DataFrames, and the sentences that page, report and command line share.
 
-Accuracy: `forecast`, `accuracy`, `cell_accuracy`, `distributions`, `fairness`, `explanation`.
+Accuracy: `measures`, `accuracy`, `cell_accuracy`, `distributions`, `fairness`, `explanation`.
 Budgets and targets: `budget_units`, `budget_curves`, `sufficient_budgets`, `targets_met`,
 `binding_targets`. Choices: `workload_grid`, `what_if`, `frontier`, `baselines`,
 `scenario_comparison`, `shared_tables`. Public counts: `expected_cells`, `usefulness`. Own counts:

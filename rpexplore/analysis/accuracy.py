@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecast import STANDARD_ERROR, Measure
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.text import csv_of_frame, plural, rounded
 from rpexplore.planning.mechanism.variances import cells_differ, is_negligible_difference
 from rpexplore.planning.part_plan import Z_95, PartPlan, for_reading, worst_first

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecast import Forecast, group_name, order_groups
+from rpexplore.analysis.measures import Accuracy, group_name, order_groups
 from rpexplore.analysis.sufficient_budgets import (
     ROOM_FOR_OTHERS,
     TARGET_LOSS,
@@ -273,62 +273,62 @@ _MOST_OF_IT = 0.8
 FEW = 10  # tables; that many can be dealt with one by one
 
 
-def binding_tables(forecast: Forecast) -> np.ndarray:
+def binding_tables(accuracy: Accuracy) -> np.ndarray:
     """Indices of the fewest tables that have most of the loss, the first the most, int64[n]."""
-    tables = np.argsort(-forecast.shadow_prices, kind="stable")
-    shares = np.cumsum(forecast.shadow_prices[tables])
+    tables = np.argsort(-accuracy.shadow_prices, kind="stable")
+    shares = np.cumsum(accuracy.shadow_prices[tables])
     count = int(np.searchsorted(shares, _MOST_OF_IT * shares[-1] * (1 - 1e-12))) + 1
     return tables[:count]
 
 
-def by_table(forecast: Forecast, most: int | None = 10) -> pd.DataFrame:
+def by_table(accuracy: Accuracy, most: int | None = 10) -> pd.DataFrame:
     """The tables with the largest shares: table, order, cells, share, the measure, standard_error.
 
     Where cells differ, also smallest_standard_error and largest_standard_error.
     """
-    workload = forecast.workload
-    tables = np.argsort(-forecast.shadow_prices, kind="stable")[:most]
+    workload = accuracy.workload
+    tables = np.argsort(-accuracy.shadow_prices, kind="stable")[:most]
     return pd.DataFrame(
         {
             "table": titles(workload, tables),
             "order": workload.orders[tables],
             "cells": workload.cells[tables],
-            "share": forecast.shadow_prices[tables],
-            **forecast.columns(tables),
+            "share": accuracy.shadow_prices[tables],
+            **accuracy.columns(tables),
         }
-        | forecast.variances.extreme_columns(tables)
+        | accuracy.variances.extreme_columns(tables)
     )
 
 
-def by_attribute(forecast: Forecast) -> pd.DataFrame:
+def by_attribute(accuracy: Accuracy) -> pd.DataFrame:
     """One row an attribute, the largest share first: attribute, tables, share, share_of_tables.
 
     share: of the tables that contain the attribute, together. A table of several attributes
     counts with each of them.
     """
-    rows, columns = np.nonzero(forecast.workload.members >= 0)
-    attributes = forecast.workload.members[rows, columns]
-    names = forecast.workload.domain.names
-    frame = _summed({"attribute": names}, attributes, rows, forecast)
+    rows, columns = np.nonzero(accuracy.workload.members >= 0)
+    attributes = accuracy.workload.members[rows, columns]
+    names = accuracy.workload.domain.names
+    frame = _summed({"attribute": names}, attributes, rows, accuracy)
     return frame.sort_values("share", ascending=False, kind="stable", ignore_index=True)
 
 
-def by_order(forecast: Forecast) -> pd.DataFrame:
+def by_order(accuracy: Accuracy) -> pd.DataFrame:
     """One row a group of orders: attributes, tables, share, share_of_tables."""
-    groups = order_groups(forecast.workload)
+    groups = order_groups(accuracy.workload)
     used, group_of_table = np.unique(groups, return_inverse=True)
-    names = [group_name(group, forecast.workload) for group in used.tolist()]
-    return _summed({"attributes": names}, group_of_table, np.arange(len(groups)), forecast)
+    names = [group_name(group, accuracy.workload) for group in used.tolist()]
+    return _summed({"attributes": names}, group_of_table, np.arange(len(groups)), accuracy)
 
 
 def _summed(
-    names: dict[str, Sequence[str]], row_of: np.ndarray, tables: np.ndarray, forecast: Forecast
+    names: dict[str, Sequence[str]], row_of: np.ndarray, tables: np.ndarray, accuracy: Accuracy
 ) -> pd.DataFrame:
     """Tables and their shares summed by row; row_of: of each of these tables, which may repeat."""
     (labels,) = names.values()
     count = np.bincount(row_of, minlength=len(labels))
-    share = np.bincount(row_of, forecast.shadow_prices[tables], minlength=len(labels))
-    columns = {"tables": count, "share": share, "share_of_tables": count / len(forecast.workload)}
+    share = np.bincount(row_of, accuracy.shadow_prices[tables], minlength=len(labels))
+    columns = {"tables": count, "share": share, "share_of_tables": count / len(accuracy.workload)}
     return pd.DataFrame(names | columns)
 
 
@@ -360,16 +360,16 @@ def describe_first(frame: pd.DataFrame, kind: str, loss_text: str) -> str:
     return f"{text}, with {describe_share(row['share_of_tables'])} of the tables."
 
 
-def describe_shadow_prices(forecast: Forecast, loss: Loss) -> str:
+def describe_shadow_prices(accuracy: Accuracy, loss: Loss) -> str:
     """Which tables are binding for a loss, and what would help."""
-    loss_text = describe_loss(loss, forecast.workload)
-    if len(forecast.workload) == 1:
+    loss_text = describe_loss(loss, accuracy.workload)
+    if len(accuracy.workload) == 1:
         return f"The only table has all of {loss_text}."
-    binding = binding_tables(forecast)
-    shares, count = np.cumsum(forecast.shadow_prices[binding]), len(binding)
-    first_share, names = float(shares[0]), titles(forecast.workload, binding[:FEW])
+    binding = binding_tables(accuracy)
+    shares, count = np.cumsum(accuracy.shadow_prices[binding]), len(binding)
+    first_share, names = float(shares[0]), titles(accuracy.workload, binding[:FEW])
     start = (
-        f"{count:,} of {plural(len(forecast.workload), 'table')} {'is' if count == 1 else 'are'} "
+        f"{count:,} of {plural(len(accuracy.workload), 'table')} {'is' if count == 1 else 'are'} "
         f"binding, with {describe_share(float(shares[-1]))} of {loss_text}"
     )
     if count > FEW:

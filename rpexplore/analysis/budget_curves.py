@@ -23,9 +23,9 @@ from rpexplore.analysis.budget_units import (
     with_value,
 )
 from rpexplore.analysis.expected_cells import ExpectedCells, in_measure
-from rpexplore.analysis.forecast import STANDARD_ERROR, Forecast, Measure, group_name, order_groups
+from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure, group_name, order_groups
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
-from rpexplore.analysis.usefulness import Usefulness, forecast_at_cost_1
+from rpexplore.analysis.usefulness import Usefulness, accuracy_at_cost_1
 from rpexplore.common.text import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.variances import (
@@ -77,7 +77,7 @@ def variances_in(
     """
     if not measure.is_share:
         return optimum.table_variances.in_units(optimum.workload.units)
-    squares = in_measure(forecast_at_cost_1(optimum), measure, cells).values ** 2
+    squares = in_measure(accuracy_at_cost_1(optimum), measure, cells).values ** 2
     return TableVariances(squares, squares, squares)
 
 
@@ -250,7 +250,7 @@ def publishable_by_budget(optimum: Optimum, now: Usefulness) -> pd.DataFrame:
     Columns: budget (in that unit, ascending), share. optimum: what `now` is of, with an objective
     whose best noise at one budget is that of another, scaled.
     """
-    share = _share_curve(now.cells, forecast_at_cost_1(optimum))
+    share = _share_curve(now.cells, accuracy_at_cost_1(optimum))
     unit, delta = stated_unit(now.budget), stated_delta(now.budget)
     stops = slider_stops(unit, text_in_unit(now.budget, unit, delta))
     costs = [record_cost(with_value(now.budget, unit, stop, delta)) for stop in stops]
@@ -264,8 +264,8 @@ def publishable_by_budget(optimum: Optimum, now: Usefulness) -> pd.DataFrame:
 
 # Where the slider goes, most of its stops are those of before.
 @lru_cache(maxsize=2)
-def _share_curve(cells: ExpectedCells, forecast: Forecast) -> Callable[[float], float]:
-    return lru_cache(maxsize=200)(cells.share_curve(forecast))
+def _share_curve(cells: ExpectedCells, accuracy: Accuracy) -> Callable[[float], float]:
+    return lru_cache(maxsize=200)(cells.share_curve(accuracy))
 
 
 def publishable_at(useful: Usefulness, like: Budget) -> tuple[float, float]:

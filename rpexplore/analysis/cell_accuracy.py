@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecast import STANDARD_ERROR, Forecast, Measure
+from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.strategy import Moments, hull
 from rpexplore.planning.mechanism.variances import is_negligible_difference
@@ -80,14 +80,14 @@ class TableNoise:
     moments: list[Moments]
 
     @classmethod
-    def of(cls, forecast: Forecast, table: int) -> "TableNoise":
-        cells, workload = forecast.cells, forecast.workload
+    def of(cls, accuracy: Accuracy, table: int) -> "TableNoise":
+        cells, workload = accuracy.cells, accuracy.workload
         order = int(workload.orders[table])
         _, columns, axes = next(cells.closure.by_order(workload, np.array([table])))
         # Attributes with a single value have no residual.
         within = np.zeros((2,) * order)
         where = tuple(slice(None) if axis in axes[0] else 0 for axis in range(order))
-        within[where] = forecast.sigma_squared[columns[0]].reshape((2,) * axes.shape[1])
+        within[where] = accuracy.sigma_squared[columns[0]].reshape((2,) * axes.shape[1])
         bases = workload.attribute_basis_index[table, :order]
         return cls(within, [cells.moments[basis] for basis in bases])
 
@@ -286,7 +286,7 @@ class CellAccuracy:
 
 
 def accuracy_of_cells(
-    forecast: Forecast,
+    accuracy: Accuracy,
     table: int,
     axes: Sequence[int],
     fixed: Mapping[int, int] | None = None,
@@ -294,7 +294,7 @@ def accuracy_of_cells(
     """Accuracy over the cells of a table.
 
     Args:
-        forecast: Made of a plan or an optimum.
+        accuracy: Made of a plan or an optimum.
         table: Its index in the workload.
         axes: One or two of its attributes (0 is its first): across, or down and across. One whose
             basis is all ranges makes a triangle: from down, to across.
@@ -304,7 +304,7 @@ def accuracy_of_cells(
     Raises:
         WorkloadError: If the table does not have these axes.
     """
-    fixed, matrices = dict(fixed or {}), query_matrices(forecast, table)
+    fixed, matrices = dict(fixed or {}), query_matrices(accuracy, table)
     count = len(matrices)
     for axis, matrix in enumerate(matrices):
         if matrix.basis.of_amounts and axis not in axes:
@@ -314,7 +314,7 @@ def accuracy_of_cells(
             f"One or two of the {count} attributes of a table can be spread out, got {[*axes]}; "
             "choose others."
         )
-    noise, spread_out = TableNoise.of(forecast, table), [matrices[axis] for axis in axes]
+    noise, spread_out = TableNoise.of(accuracy, table), [matrices[axis] for axis in axes]
     is_triangle = len(axes) == 1 and _is_triangle(spread_out[0])
     if is_triangle:
         lengths = [spread_out[0].n_values] * 2
@@ -349,7 +349,7 @@ def accuracy_of_cells(
     if [len(axis.labels) for axis in shown] != lengths:
         remarks.append("Of neighbouring cells together the least accurate one is shown.")
     return CellAccuracy(
-        table=title_of(forecast.workload, table),
+        table=title_of(accuracy.workload, table),
         axes=shown,
         errors=np.sqrt(variances),
         is_even=matrices[axes[-1]].basis.follows_order,
@@ -358,24 +358,24 @@ def accuracy_of_cells(
     )
 
 
-def query_matrices(forecast: Forecast, table: int) -> list[QueryMatrix]:
+def query_matrices(accuracy: Accuracy, table: int) -> list[QueryMatrix]:
     """The queries of each attribute of a table."""
-    workload = forecast.workload
+    workload = accuracy.workload
     return [
         query_matrix(workload.basis_of(table, attribute), workload.domain.attributes[attribute])
         for attribute in workload.attribute_indices(table)
     ]
 
 
-def usual_axes(forecast: Forecast, table: int) -> tuple[int, ...]:
+def usual_axes(accuracy: Accuracy, table: int) -> tuple[int, ...]:
     """Which of a table's attributes to spread out first: those whose queries differ most.
 
     One alone where its basis is all ranges, two of several otherwise.
     """
-    matrices = query_matrices(forecast, table)
+    matrices = query_matrices(accuracy, table)
     if len(matrices) < 2:
         return tuple(range(len(matrices)))
-    noise = TableNoise.of(forecast, table)
+    noise = TableNoise.of(accuracy, table)
     lines = [noise.along(axis) for axis in range(len(matrices))]
     ratios = np.array([line.max() / line.min() for line in lines])
     first, second, *_ = np.argsort(-ratios, kind="stable").tolist()
@@ -394,9 +394,9 @@ def tables_with_cells(workload: Workload) -> dict[int, str]:
     return dict(zip(tables.tolist(), titles(workload, tables), strict=True))
 
 
-def least_even_table(forecast: Forecast) -> int:
+def least_even_table(accuracy: Accuracy) -> int:
     """The table whose least accurate cell is the farthest from its most accurate one."""
-    return int(np.argmax(forecast.variances.largest / forecast.variances.smallest))
+    return int(np.argmax(accuracy.variances.largest / accuracy.variances.smallest))
 
 
 def table_to_see(workload: Workload) -> int:

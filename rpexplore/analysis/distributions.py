@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import describe_medians
-from rpexplore.analysis.forecast import STANDARD_ERROR, Forecast, Measure, group_name, order_groups
+from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure, group_name, order_groups
 from rpexplore.planning.mechanism.variances import is_negligible_difference
 from rpexplore.workload.table_text import titles
 
@@ -31,21 +31,21 @@ _QUANTILES = {
 Groups: TypeAlias = Mapping[int, tuple[str, np.ndarray]]  # {group: (name, values)}
 
 
-def errors_by_order(forecast: Forecast) -> Groups:
+def errors_by_order(accuracy: Accuracy) -> Groups:
     """The tables of one plan by group of orders, ascending."""
-    groups = order_groups(forecast.workload)[forecast.having]
-    values = forecast.values[forecast.having]
+    groups = order_groups(accuracy.workload)[accuracy.having]
+    values = accuracy.values[accuracy.having]
     return {
-        group: (group_name(group, forecast.workload), values[groups == group])
+        group: (group_name(group, accuracy.workload), values[groups == group])
         for group in np.unique(groups).tolist()
     }
 
 
-def errors_by_plan(forecasts: Sequence[Forecast]) -> Groups:
+def errors_by_plan(accuracies: Sequence[Accuracy]) -> Groups:
     """All tables under each plan, by the number of the plan."""
     return {
-        number: (forecast.name, forecast.values[forecast.having])
-        for number, forecast in enumerate(forecasts)
+        number: (accuracy.name, accuracy.values[accuracy.having])
+        for number, accuracy in enumerate(accuracies)
     }
 
 
@@ -111,7 +111,7 @@ def steps(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 # ---- Accuracy of a cell against the number of cells of its table (RP+ Figures 1 to 3).
 #
-# The forecasts of one call are over the same tables, in the same measure.
+# The accuracies of one call are over the same tables, in the same measure.
 
 
 # Up to so many tables each is a point of its own; more are counted in bins.
@@ -124,46 +124,46 @@ _TREND = 0.5
 _FLAT = 0.1
 
 
-def points(forecasts: Sequence[Forecast], tables: np.ndarray | None = None) -> pd.DataFrame:
+def points(accuracies: Sequence[Accuracy], tables: np.ndarray | None = None) -> pd.DataFrame:
     """One row for each plan and table: plan, group, attributes, table, cells, the measure,
     standard_error, variance; where cells differ also smallest_standard_error and
     largest_standard_error. Tables without a value in the measure are left out.
 
     tables: indices of the tables wanted; without it all of them.
     """
-    workload, having = forecasts[0].workload, _having(forecasts)
+    workload, having = accuracies[0].workload, _having(accuracies)
     tables = having if tables is None else np.intersect1d(tables, having)
     groups = order_groups(workload)[tables]
     shared = {
         "group": groups,
-        "attributes": _names(groups, forecasts[0]),
+        "attributes": _names(groups, accuracies[0]),
         "table": titles(workload, tables),
         "cells": workload.cells[tables],
     }
     parts = []
-    for forecast in forecasts:
-        own = forecast.columns(tables)
-        own |= {"variance": forecast.standard_errors[tables] ** 2}
-        own |= forecast.variances.extreme_columns(tables)
-        parts.append(pd.DataFrame({"plan": forecast.name, **shared, **own}))
+    for accuracy in accuracies:
+        own = accuracy.columns(tables)
+        own |= {"variance": accuracy.standard_errors[tables] ** 2}
+        own |= accuracy.variances.extreme_columns(tables)
+        parts.append(pd.DataFrame({"plan": accuracy.name, **shared, **own}))
     return pd.concat(parts, ignore_index=True)
 
 
-def bins(forecasts: Sequence[Forecast]) -> pd.DataFrame:
+def bins(accuracies: Sequence[Accuracy]) -> pd.DataFrame:
     """The tables counted in bins of equal width on log axes, by group of orders.
 
     One row for each plan, group and bin that holds a table: plan, group, attributes, cells, the
     measure, standard_error, variance (of the bin's tables, geometric means) and tables. Tables
     without a value in the measure are left out.
     """
-    workload, having = forecasts[0].workload, _having(forecasts)
+    workload, having = accuracies[0].workload, _having(accuracies)
     groups = order_groups(workload)[having]
     log_cells = np.log(workload.cells[having])
-    logs = [np.log(forecast.values[having]) for forecast in forecasts]
+    logs = [np.log(accuracy.values[having]) for accuracy in accuracies]
     across = _bin_of(log_cells, log_cells.min(), log_cells.max())
     low, high = np.min(logs), np.max(logs)
     parts = []
-    for forecast, log_values in zip(forecasts, logs, strict=True):
+    for accuracy, log_values in zip(accuracies, logs, strict=True):
         keys = (groups * _BINS + across) * _BINS + _bin_of(log_values, low, high)
         counts = np.bincount(keys)
         held = np.flatnonzero(counts)
@@ -173,37 +173,37 @@ def bins(forecasts: Sequence[Forecast]) -> pd.DataFrame:
             """Geometric means of the bins."""
             return np.exp(np.bincount(keys, logarithms)[held] / tables)
 
-        errors = mean(np.log(forecast.standard_errors[having]))
+        errors = mean(np.log(accuracy.standard_errors[having]))
         columns = {
             "group": held // _BINS**2,
-            "attributes": _names(held // _BINS**2, forecast),
+            "attributes": _names(held // _BINS**2, accuracy),
             "cells": mean(log_cells),
-            forecast.measure.column: mean(log_values),
+            accuracy.measure.column: mean(log_values),
             "standard_error": errors,
             "variance": errors**2,
             "tables": tables,
         }
-        parts.append(pd.DataFrame({"plan": forecast.name, **columns}))
+        parts.append(pd.DataFrame({"plan": accuracy.name, **columns}))
     return pd.concat(parts, ignore_index=True)
 
 
-def describe(forecasts: Sequence[Forecast], record_noun: str) -> str:
+def describe(accuracies: Sequence[Accuracy], record_noun: str) -> str:
     """How the accuracy of a cell goes with the number of cells under each plan.
 
     Judged within the tables of one number of attributes, where these differ in size.
     """
-    return " ".join(_trend(forecast, record_noun) for forecast in forecasts)
+    return " ".join(_trend(accuracy, record_noun) for accuracy in accuracies)
 
 
-def _trend(forecast: Forecast, record_noun: str) -> str:
-    having, measure = forecast.having, forecast.measure
-    values, orders = forecast.values[having], forecast.workload.orders[having]
+def _trend(accuracy: Accuracy, record_noun: str) -> str:
+    having, measure = accuracy.having, accuracy.measure
+    values, orders = accuracy.values[having], accuracy.workload.orders[having]
     low, high = float(values.min()), float(values.max())
-    subject = f"“{forecast.name}”: {measure.symbol}"
+    subject = f"“{accuracy.name}”: {measure.symbol}"
     if is_negligible_difference(low, high):
         median = measure.stated(float(np.median(values)), record_noun)
         return f"{subject} is {median} for every table, whatever its size."
-    log_cells, log_errors = np.log(forecast.workload.cells[having]), np.log(values)
+    log_cells, log_errors = np.log(accuracy.workload.cells[having]), np.log(values)
     # Mean correlation within each order, weighted by its number of tables.
     flat = _FLAT * np.ptp(log_errors)
     total = tables = 0.0
@@ -229,9 +229,9 @@ def _correlation(left: np.ndarray, right: np.ndarray) -> float:
     return float(np.dot(left, right)) / scale if scale > 0 else 0.0
 
 
-def _having(forecasts: Sequence[Forecast]) -> np.ndarray:
+def _having(accuracies: Sequence[Accuracy]) -> np.ndarray:
     """Indices of the tables that have a value under every plan, int64[n]."""
-    return np.flatnonzero(np.all([~np.isnan(plan.values) for plan in forecasts], axis=0))
+    return np.flatnonzero(np.all([~np.isnan(plan.values) for plan in accuracies], axis=0))
 
 
 def _bin_of(values: np.ndarray, low: float, high: float) -> np.ndarray:
@@ -240,6 +240,6 @@ def _bin_of(values: np.ndarray, low: float, high: float) -> np.ndarray:
     return np.clip((values - low) / width, 0, _BINS - 1).astype(np.int64)
 
 
-def _names(groups: np.ndarray, forecast: Forecast) -> list[str]:
-    names = {group: group_name(group, forecast.workload) for group in set(groups.tolist())}
+def _names(groups: np.ndarray, accuracy: Accuracy) -> list[str]:
+    names = {group: group_name(group, accuracy.workload) for group in set(groups.tolist())}
     return [names[group] for group in groups.tolist()]

@@ -10,9 +10,9 @@ import pandas as pd
 
 from rpexplore.analysis.cell_accuracy import Axis, label_columns, query_matrices
 from rpexplore.analysis.fairness import all_titles
-from rpexplore.analysis.forecast import (
+from rpexplore.analysis.measures import (
     COEFFICIENT_OF_VARIATION,
-    Forecast,
+    Accuracy,
     Measure,
     group_name,
     order_groups,
@@ -175,17 +175,17 @@ class ExpectedCells:
             low, high = (low, middle) if at_most(math.exp(middle)) >= half else (middle, high)
         return math.exp(high)
 
-    def median_relative_errors(self, forecast: Forecast) -> np.ndarray:
+    def median_relative_errors(self, accuracy: Accuracy) -> np.ndarray:
         """Median relative error of the cells of each table, float64[n_tables]."""
         with np.errstate(divide="ignore"):
-            relative = forecast.standard_errors / self.medians()
-        for table, ratios in zip(self.unequal, _ratios(self, forecast), strict=True):
+            relative = accuracy.standard_errors / self.medians()
+        for table, ratios in zip(self.unequal, _ratios(self, accuracy), strict=True):
             relative[table] = np.median(ratios)
         return relative
 
-    def share_curve(self, forecast: Forecast) -> "ShareCurve":
+    def share_curve(self, accuracy: Accuracy) -> "ShareCurve":
         """The publishable share of all cells that are looked at, by the wanted coefficient."""
-        errors = forecast.standard_errors
+        errors = accuracy.standard_errors
         total = float(np.sum(self.workload.cells[self.held])) or 1.0
         parts = []
         for group in self.groups:
@@ -193,21 +193,21 @@ class ExpectedCells:
             order = np.argsort(spread_errors)
             weights = self.workload.cells[group.tables[order]] / (len(group.counts) * total)
             parts.append((group.counts, spread_errors[order], weights))
-        ratios = np.concatenate([np.empty(0), *_ratios(self, forecast)])
+        ratios = np.concatenate([np.empty(0), *_ratios(self, accuracy)])
         return ShareCurve(tuple(parts), np.sort(ratios[np.isfinite(ratios)]), total)
 
-    def shares(self, forecast: Forecast, coefficient: float) -> np.ndarray:
+    def shares(self, accuracy: Accuracy, coefficient: float) -> np.ndarray:
         """Share of each table's cells that are publishable, float64[n_tables].
 
         NaN for tables that are left out.
         """
-        errors, shares = forecast.standard_errors, np.full(len(self.workload), np.nan)
+        errors, shares = accuracy.standard_errors, np.full(len(self.workload), np.nan)
         for group in self.groups:
             # The smallest count of the margin whose cells are publishable.
             least = errors[group.tables] * group.spread / coefficient
             below = np.searchsorted(group.counts, least)
             shares[group.tables] = 1 - below / len(group.counts)
-        for table, ratios in zip(self.unequal, _ratios(self, forecast), strict=True):
+        for table, ratios in zip(self.unequal, _ratios(self, accuracy), strict=True):
             shares[table] = np.searchsorted(ratios, coefficient, side="right") / len(ratios)
         return shares
 
@@ -257,13 +257,13 @@ class ShareCurve:
         return (min(ends) / 2, max(ends) * 2) if ends else (1.0, 1.0)
 
 
-def in_measure(forecast: Forecast, measure: Measure, cells: ExpectedCells | None) -> Forecast:
+def in_measure(accuracy: Accuracy, measure: Measure, cells: ExpectedCells | None) -> Accuracy:
     """The same tables in another measure; cells: theirs, where it needs them."""
     coefficients = None
     if measure == COEFFICIENT_OF_VARIATION:
         assert cells is not None
-        coefficients = cells.median_relative_errors(forecast)
-    return replace(forecast, measure=measure, coefficients=coefficients)
+        coefficients = cells.median_relative_errors(accuracy)
+    return replace(accuracy, measure=measure, coefficients=coefficients)
 
 
 def split_by_accuracy(workload: Workload, most: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -290,11 +290,11 @@ def split_by_accuracy(workload: Workload, most: int) -> tuple[tuple[int, ...], t
 
 
 @lru_cache(maxsize=6)
-def _ratios(cells: ExpectedCells, forecast: Forecast) -> list[np.ndarray]:
+def _ratios(cells: ExpectedCells, accuracy: Accuracy) -> list[np.ndarray]:
     """Of each of `cells.unequal`, the relative errors of its cells, ascending."""
     return [
         np.sort(
-            coefficients_of_variation(forecast.cell_standard_errors(table), cells.answers(table)),
+            coefficients_of_variation(accuracy.cell_standard_errors(table), cells.answers(table)),
             axis=None,
         )
         for table in cells.unequal
@@ -314,15 +314,15 @@ MOST_LISTED = 100_000  # cells of one table
 OF_CELLS = ("expected", "standard_error", "relative_error", "accurate")
 
 
-def of_tables(forecast: Forecast, cells: ExpectedCells, coefficient: float) -> pd.DataFrame:
+def of_tables(accuracy: Accuracy, cells: ExpectedCells, coefficient: float) -> pd.DataFrame:
     """One row a table, the largest share of publishable cells first, then the smallest error.
 
     Columns, indexed by the table's index in the workload: table, order, cells, publishable (cells),
     share, median_count (expected), median_relative_error and standard_error.
     """
-    workload, errors = forecast.workload, forecast.standard_errors
-    shares, medians = cells.shares(forecast, coefficient), cells.medians()
-    relative = cells.median_relative_errors(forecast)
+    workload, errors = accuracy.workload, accuracy.standard_errors
+    shares, medians = cells.shares(accuracy, coefficient), cells.medians()
+    relative = cells.median_relative_errors(accuracy)
     tables = np.lexsort((relative, -shares))
     tables = tables[cells.held[tables]]
     return pd.DataFrame(
@@ -340,11 +340,11 @@ def of_tables(forecast: Forecast, cells: ExpectedCells, coefficient: float) -> p
     )
 
 
-def by_order(forecast: Forecast, cells: ExpectedCells, coefficient: float) -> pd.DataFrame:
+def by_order(accuracy: Accuracy, cells: ExpectedCells, coefficient: float) -> pd.DataFrame:
     """One row a group of orders, and one for all: attributes, tables, whole (tables with every
     cell publishable), none (tables without one), cells, publishable, share (of the cells)."""
-    workload = forecast.workload
-    shares, held = cells.shares(forecast, coefficient), cells.held
+    workload = accuracy.workload
+    shares, held = cells.shares(accuracy, coefficient), cells.held
     groups = order_groups(workload)
     kinds = {
         group_name(group, workload): held & (groups == group)
@@ -369,28 +369,28 @@ def by_order(forecast: Forecast, cells: ExpectedCells, coefficient: float) -> pd
 
 
 def by_plan(
-    forecasts: Sequence[Forecast], cells: ExpectedCells, coefficient: float
+    accuracies: Sequence[Accuracy], cells: ExpectedCells, coefficient: float
 ) -> pd.DataFrame:
     """One row a plan: plan, and what `by_order` has for all tables."""
     parts = []
-    for forecast in forecasts:
-        row = by_order(forecast, cells, coefficient).iloc[[-1]].drop(columns="attributes")
-        parts.append(row.assign(plan=forecast.name))
+    for accuracy in accuracies:
+        row = by_order(accuracy, cells, coefficient).iloc[[-1]].drop(columns="attributes")
+        parts.append(row.assign(plan=accuracy.name))
     return pd.concat(parts, ignore_index=True)
 
 
-def curves(forecast: Forecast, cells: ExpectedCells) -> pd.DataFrame:
+def curves(accuracy: Accuracy, cells: ExpectedCells) -> pd.DataFrame:
     """Share of publishable cells against the wanted coefficient of variation, by group of orders.
 
     Columns: series, group, coefficient, share.
     """
-    workload, held = forecast.workload, cells.held
+    workload, held = accuracy.workload, cells.held
     groups, counts = order_groups(workload)[held], workload.cells[held]
     used = np.unique(groups)
     names = [group_name(group, workload) for group in used.tolist()]
     publishable = np.array(
         [
-            np.bincount(groups, cells.shares(forecast, coefficient)[held] * counts)[used]
+            np.bincount(groups, cells.shares(accuracy, coefficient)[held] * counts)[used]
             for coefficient in CURVE.tolist()
         ]
     )
@@ -405,14 +405,14 @@ def curves(forecast: Forecast, cells: ExpectedCells) -> pd.DataFrame:
 
 
 def of_cells(
-    forecast: Forecast, cells: ExpectedCells, table: int, coefficient: float
+    accuracy: Accuracy, cells: ExpectedCells, table: int, coefficient: float
 ) -> pd.DataFrame:
     """One row a cell of one table, row-major: a column for each attribute (its label), expected,
     standard_error, relative_error, accurate ("yes" or "no": whether it is publishable).
 
     table: its index in the workload. Raises `WorkloadError` for a table of too many cells.
     """
-    workload = forecast.workload
+    workload = accuracy.workload
     if workload.cells[table] > MOST_LISTED:
         raise WorkloadError(
             f"The table {workload.describe(table)} has "
@@ -420,15 +420,15 @@ def of_cells(
             "are listed."
         )
     answers = cells.answers(table)
-    errors = np.full(answers.shape, forecast.standard_errors[table])
+    errors = np.full(answers.shape, accuracy.standard_errors[table])
     if table in cells.unequal or table in cells.left_out:
-        errors = forecast.cell_standard_errors(table)
+        errors = accuracy.cell_standard_errors(table)
     expected, errors = answers.ravel(), errors.ravel()
     relative = coefficients_of_variation(errors, expected)
     indices = np.indices(answers.shape).reshape(answers.ndim, answers.size)
     axes = [
         Axis(matrix.attribute.name, tuple(matrix.labels()))
-        for matrix in query_matrices(forecast, table)
+        for matrix in query_matrices(accuracy, table)
     ]
     columns = label_columns(axes, indices, OF_CELLS)
     accurate = np.where(relative <= coefficient, "yes", "no")

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecast import STANDARD_ERROR, Forecast, Measure
+from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.planning.mechanism.variances import is_negligible_difference
 from rpexplore.planning.part_plan import Z_95
@@ -15,7 +15,7 @@ from rpexplore.workload.workload import Workload
 
 # ---- How evenly accuracy is spread over the tables of a workload, by plan, in a few measures.
 #
-# All are of one measure of accuracy (`Forecast.measure`). None depends on the budget, but for the
+# All are of one measure of accuracy (`Accuracy.measure`). None depends on the budget, but for the
 # values themselves, which a larger budget divides by one number. What the charts of the Fairness
 # page show is here, in `distributions` and in `binding_targets`.
 
@@ -38,9 +38,9 @@ MEASURES = {
 _OF_ACCURACY = ("smallest", "lower_tenth", "median", "upper_tenth", "largest")
 
 
-def measures_of(forecast: Forecast) -> dict[str, float]:
+def measures_of(accuracy: Accuracy) -> dict[str, float]:
     """The `MEASURES` of a plan."""
-    values = forecast.values[forecast.having]
+    values = accuracy.values[accuracy.having]
     low, lower, median, upper, high = np.quantile(values, [0, 0.1, 0.5, 0.9, 1]).tolist()
     return {
         "smallest": low,
@@ -55,10 +55,10 @@ def measures_of(forecast: Forecast) -> dict[str, float]:
     }
 
 
-def measures(forecasts: Sequence[Forecast]) -> pd.DataFrame:
+def measures(accuracies: Sequence[Accuracy]) -> pd.DataFrame:
     """One row a plan: plan, and the `MEASURES`."""
     return pd.DataFrame(
-        [{"plan": forecast.name, **measures_of(forecast)} for forecast in forecasts]
+        [{"plan": accuracy.name, **measures_of(accuracy)} for accuracy in accuracies]
     )
 
 
@@ -86,26 +86,26 @@ def gini(values: np.ndarray) -> float:
     return float(np.dot(ranks, np.sort(values)) / (count * np.sum(values)))
 
 
-def is_even(forecast: Forecast) -> bool:
+def is_even(accuracy: Accuracy) -> bool:
     """Whether all tables are equally accurate, as far as anybody would notice."""
-    values = forecast.values[forecast.having]
+    values = accuracy.values[accuracy.having]
     return is_negligible_difference(float(values.min()), float(values.max()))
 
 
 def least_and_most_accurate(
-    forecast: Forecast, most: int = 10
+    accuracy: Accuracy, most: int = 10
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The least accurate tables, the least accurate first, and the most accurate ones.
 
     Columns as those of `ranking`. Where there are few, none is in both.
     """
-    ascending = forecast.having[np.argsort(forecast.values[forecast.having], kind="stable")]
+    ascending = accuracy.having[np.argsort(accuracy.values[accuracy.having], kind="stable")]
     count = len(ascending)
     few = min(most, count - count // 2)
     least_accurate, most_accurate = ascending[::-1][:few], ascending[: min(most, count - few)]
     return (
-        _ranked_rows(forecast, least_accurate, titles(forecast.workload, least_accurate)),
-        _ranked_rows(forecast, most_accurate, titles(forecast.workload, most_accurate)),
+        _ranked_rows(accuracy, least_accurate, titles(accuracy.workload, least_accurate)),
+        _ranked_rows(accuracy, most_accurate, titles(accuracy.workload, most_accurate)),
     )
 
 
@@ -115,47 +115,47 @@ def all_titles(workload: Workload) -> np.ndarray:
     return np.array(titles(workload, np.arange(len(workload))), dtype=object)
 
 
-def ranking(forecast: Forecast) -> pd.DataFrame:
+def ranking(accuracy: Accuracy) -> pd.DataFrame:
     """All tables, the least accurate first: table, order, cells, the measure (in a column of its
     name), standard_error, margin_95 and times_median, how many times the median of the measure that
     is; where cells differ also smallest_standard_error and largest_standard_error, of the table's
     most and least accurate cell. Tables that have no value in the measure stand last.
     """
-    rows = np.argsort(-forecast.values, kind="stable")
-    return _ranked_rows(forecast, rows, all_titles(forecast.workload)[rows])
+    rows = np.argsort(-accuracy.values, kind="stable")
+    return _ranked_rows(accuracy, rows, all_titles(accuracy.workload)[rows])
 
 
 def _ranked_rows(
-    forecast: Forecast, rows: np.ndarray, names: Sequence[str] | np.ndarray
+    accuracy: Accuracy, rows: np.ndarray, names: Sequence[str] | np.ndarray
 ) -> pd.DataFrame:
-    workload, values = forecast.workload, forecast.values
+    workload, values = accuracy.workload, accuracy.values
     return pd.DataFrame(
         {
             "table": names,
             "order": workload.orders[rows],
             "cells": workload.cells[rows],
-            **forecast.columns(rows),
-            "margin_95": forecast.standard_errors[rows] * Z_95,
-            "times_median": values[rows] / np.median(values[forecast.having]),
+            **accuracy.columns(rows),
+            "margin_95": accuracy.standard_errors[rows] * Z_95,
+            "times_median": values[rows] / np.median(values[accuracy.having]),
         }
-        | forecast.variances.extreme_columns(rows)
+        | accuracy.variances.extreme_columns(rows)
     )
 
 
-def describe_unevenness(forecast: Forecast, record_noun: str) -> str:
+def describe_unevenness(accuracy: Accuracy, record_noun: str) -> str:
     """The least accurate table, and by how much, in a sentence or two."""
-    values, measure = forecast.values, forecast.measure
+    values, measure = accuracy.values, accuracy.measure
     extremes = np.array([np.nanargmin(values), np.nanargmax(values)])
-    most, least = titles(forecast.workload, extremes)
-    found = measures_of(forecast)
+    most, least = titles(accuracy.workload, extremes)
+    found = measures_of(accuracy)
     median = measure.stated(found["median"], record_noun)
-    if len(forecast.having) == 1:
+    if len(accuracy.having) == 1:
         return f"There is one table, {least}: the {measure.noun} of a cell is {median}."
-    if is_even(forecast):
+    if is_even(accuracy):
         relative = "; small counts still have the larger relative errors"
         relative = "" if measure.is_share else relative
         return (
-            f"All {len(forecast.having):,} tables are equally accurate: the {measure.noun} of a "
+            f"All {len(accuracy.having):,} tables are equally accurate: the {measure.noun} of a "
             f"cell is {median}{relative}."
         )
     return (
@@ -203,15 +203,15 @@ def _measure_text(field: str, value: float, measure: Measure) -> str:
 _MOST_LISTED = 5  # attributes without a table
 
 
-def by_attribute(forecast: Forecast) -> pd.DataFrame:
+def by_attribute(accuracy: Accuracy) -> pd.DataFrame:
     """One row an attribute that some table has, the largest median of the measure first.
 
     Columns: attribute, values (how many it has), tables (that contain it), smallest,
     lower_quartile, median, upper_quartile, largest, most_accurate_table, least_accurate_table.
     Quantiles are values of tables, without interpolation, but for the median of an even number.
     """
-    workload, values = forecast.workload, forecast.values
-    ranks = forecast.having[np.argsort(values[forecast.having], kind="stable")]
+    workload, values = accuracy.workload, accuracy.values
+    ranks = accuracy.having[np.argsort(values[accuracy.having], kind="stable")]
     # Tables by attribute, and for each attribute the most accurate first.
     members = workload.members[ranks]
     rows, columns = np.nonzero(members >= 0)
@@ -250,11 +250,11 @@ def first_and_last(frame: pd.DataFrame, most: int) -> tuple[pd.DataFrame, int]:
     return pd.concat([frame.head(most - most // 2), frame.tail(most // 2)]), len(frame) - most
 
 
-def describe(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> str:
+def describe(frame: pd.DataFrame, accuracy: Accuracy, record_noun: str) -> str:
     """Which attribute's tables are least accurate, which most, and which are in no table."""
     if frame.empty:
         return "No table has an attribute: there is only the total."
-    least, most, measure = frame.iloc[0], frame.iloc[-1], forecast.measure
+    least, most, measure = frame.iloc[0], frame.iloc[-1], accuracy.measure
     high = measure.stated(least["median"], record_noun, zeros=True)
     low = measure.text(most["median"], zeros=True)
     if len(frame) == 1:
@@ -270,7 +270,7 @@ def describe(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> str:
             f"{measure.noun} {high}), those that contain {most['attribute']} the most ({low})."
         )
     covered = set(frame["attribute"])
-    missing = [name for name in forecast.workload.domain.of_records.names if name not in covered]
+    missing = [name for name in accuracy.workload.domain.of_records.names if name not in covered]
     if not missing:
         return text
     more = len(missing) - _MOST_LISTED

@@ -1,270 +1,447 @@
-"""Forecast: how accurate each table of a workload would be, by one plan; measures of accuracy."""
+"""Forecast: how many people, cells and tables will be good enough, with its range.
 
-from dataclasses import dataclass, replace
+A cell is good if the standard error of its noise is at most a share of its count, the limit of the
+coefficient of variation. Counts are those of populations that agree with what is public
+(`populations`); every figure is their median with the range from the 5th to the 95th per cent.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from rpexplore.common.text import plural, rounded
-from rpexplore.planning.losses.losses import WEIGHTINGS, Loss, MaxVariance, SumOfVariances
-from rpexplore.planning.mechanism.variances import (
-    CELLS,
-    CellVariances,
-    TableVariances,
-    cells_differ,
-)
-from rpexplore.planning.planner import Optimum, record_cost
+from rpexplore.analysis.expected_cells import split_by_accuracy
+from rpexplore.analysis.fairness import all_titles
+from rpexplore.analysis.measures import Accuracy, group_name, order_groups
+from rpexplore.analysis.populations import CountsOfTables, Populations
+from rpexplore.common.files import file_bytes
+from rpexplore.common.processes import Progress, no_progress
+from rpexplore.common.text import describe_share, plural, rounded
+from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
+from rpexplore.domain.expected_counts_file import expected_counts_from_csv
+from rpexplore.domain.public_tables import PublicTable, PublicTables
+from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.privacy.budget import Budget
-from rpexplore.workload.table_text import title_of
+from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
 
-# ---- Measures of accuracy: the standard error, the coefficient of variation and the variance.
+GOOD_SHARE = 0.9
+"""Of the people of a table who are to be in good cells, so that the table meets the rule."""
+
+MOST_UNEVEN = 200_000
+"""Cells of all tables whose cells are not equally accurate that are gone through one by one."""
+
+_RANGE = (0.05, 0.5, 0.95)
+_ROUNDING = 1e-9  # of shares
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A measure of the accuracy of a cell, larger where that is less accurate.
+class Range(NamedTuple):
+    """A figure of a forecast: the median over populations, and where 90 % of them lie."""
 
-    title     of a choice
-    noun      in a sentence; nouns: several of them
-    symbol    in a heading
-    column    of a frame
-    power     of the standard error that it goes with
-    is_share  whether it is a share of a count, written in per cent, and not a number of records
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> "Range":
+        """Over the populations, float64[n_populations]."""
+        return cls(*np.quantile(values, _RANGE).tolist())
+
+    def texts(self, stated: Callable[[float], str]) -> tuple[str, str, str]:
+        """The three figures as texts."""
+        return stated(self.low), stated(self.median), stated(self.high)
+
+    def text(self, stated: Callable[[float], str]) -> str:
+        """ "66 % (62 % to 69 %)", or one figure where the ends are alike."""
+        low, median, high = self.texts(stated)
+        if self.median != self.median:
+            return "nobody drawn"
+        return median if low == high else f"{median} ({low} to {high})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DrawnCounts:
+    """The counts of the cells of tables in populations: whatever the noise, and drawn once.
+
+    public       what populations agree with
+    populations  of the tables that are looked at
+    groups       their counts, with the tables' places in the workload; of other bases than single
+                 values those of their rows
+    is_even      whether all cells of a table are equally accurate, bool[n_tables]
+    held         which tables are looked at, bool[n_tables]
+    tables       the attributes of each table, as indices in the public tables' domain of all levels
     """
 
-    title: str
-    noun: str
-    nouns: str
-    symbol: str
-    column: str
-    power: int = 1
-    is_share: bool = False
+    workload: Workload
+    public: PublicTables
+    populations: Populations
+    groups: tuple[tuple[CountsOfTables, np.ndarray], ...]
+    is_even: np.ndarray
+    held: np.ndarray
+    tables: tuple[AttributeIndices, ...]
 
-    def text(self, value: float, digits: int = 3, *, zeros: bool = False) -> str:
-        """A value without its unit, but for the sign of per cent: "12.3", "4.1 %"."""
-        if self.is_share:
-            return f"{rounded(100 * value, digits, zeros=zeros)} %"
-        return rounded(value, digits, zeros=zeros)
-
-    def unit(self, record_noun: str) -> str:
-        """ "people", "people²"; "" of shares."""
-        if self.is_share:
-            return ""
-        return record_noun if self.power == 1 else f"{record_noun}²"
-
-    def stated(
-        self, value: float, record_noun: str, digits: int = 3, *, zeros: bool = False
-    ) -> str:
-        """A value with its unit: "12.3 people", "4.1 %", "151 people²"."""
-        return f"{self.text(value, digits, zeros=zeros)} {self.unit(record_noun)}".rstrip()
-
-    def from_typed(self, number: float) -> float:
-        """The value that is typed as this number: shares are typed in per cent."""
-        return number / 100 if self.is_share else number
-
-    def to_type(self, value: float) -> float:
-        """The number to type for a value, of four digits, rounded up."""
-        number = 100 * value if self.is_share else value
-        return float(rounded(number, 4, "up").replace(",", ""))
-
-    def label(self, record_noun: str, remark: str = "") -> str:
-        """Of an axis: "standard error of a cell (people, log scale)"."""
-        remarks = ", ".join(filter(None, [self.unit(record_noun), remark]))
-        return f"{self.noun} of a cell" + (f" ({remarks})" if remarks else "")
-
-    @property
-    def hover(self) -> str:
-        """How Plotly writes a value."""
-        return ".3~p" if self.is_share else ",.3~g"
-
-
-STANDARD_ERROR = Measure(
-    "Standard error", "standard error", "standard errors", "σ", "standard_error"
-)
-COEFFICIENT_OF_VARIATION = Measure(
-    "CV",
-    "coefficient of variation",
-    "coefficients of variation",
-    "CV",
-    "coefficient_of_variation",
-    is_share=True,
-)
-VARIANCE = Measure("Variance", "variance", "variances", "σ²", "variance", power=2)
-
-# ---- Forecast: how accurate each table of a workload would be, by one plan, under one name.
-#
-# Analyses take forecasts, so that plans, schemes and scenarios are compared by the same code.
+    @classmethod
+    def of(
+        cls, workload: Workload, public: PublicTables, on_progress: Progress = no_progress
+    ) -> "DrawnCounts":
+        """Populations, and the counts of the workload's tables in them."""
+        uneven, left_out = split_by_accuracy(workload, MOST_UNEVEN)
+        is_even, held = np.ones(len(workload), dtype=bool), np.ones(len(workload), dtype=bool)
+        is_even[[*uneven, *left_out]] = False
+        held[list(left_out)] = False
+        if not np.any(held):
+            raise WorkloadError(
+                "None of the tables can be forecast: they are sums of amounts, or have too many "
+                "cells that are not equally accurate."
+            )
+        known = public.domain.with_levels
+        to_known = [known.position(name) for name in workload.domain.names]
+        tables = tuple(
+            tuple(to_known[index] for index in workload.attribute_indices(place))
+            for place in range(len(workload))
+        )
+        places = np.flatnonzero(held)
+        by_cell = np.flatnonzero(~is_even[places]).tolist()
+        chosen = [tables[place] for place in places.tolist()]
+        populations = Populations.of(public, chosen, by_cell, on_progress)
+        groups: list[tuple[CountsOfTables, np.ndarray]] = []
+        for group in populations.counts:
+            of_group = places[group.tables]
+            even = is_even[of_group]
+            if np.any(even):
+                counts = group.counts if np.all(even) else group.counts[even]
+                own = CountsOfTables(group.tables[even], counts, group.of_cells)
+                groups.append((own, of_group[even]))
+            for number in np.flatnonzero(~even).tolist():
+                rows = _rows_of(workload, int(of_group[number]), group.counts[number])
+                own = CountsOfTables(group.tables[[number]], rows, True)
+                groups.append((own, of_group[[number]]))
+        return cls(workload, public, populations, tuple(groups), is_even, held, tables)
 
 
-MOST = 5  # attributes; tables of more are grouped with these
+def _rows_of(workload: Workload, place: int, counts: np.ndarray) -> np.ndarray:
+    """What a table asks of counts of its single values: float32[1, n_populations, n_rows].
 
-# The ways of weighing tables that RP+ compares in its Figures 1 to 3, by what they give.
-SCHEMES: dict[str, Loss] = {
-    **{WEIGHTINGS[name].capitalize(): SumOfVariances(name) for name in ("equal", "sqrt", "cells")},
-    MaxVariance().title.capitalize(): MaxVariance(),
-}
-
-
-def unweighted(workload: Workload) -> Workload:
-    """The tables that schemes are compared on: they weigh them by nothing but their own rule.
-
-    All are of equal weight, and none has a target; the workload itself if all weights are 1.
+    counts: float[n_populations, n_cells]
     """
-    if np.all(workload.weights == 1):
-        return workload  # no scheme looks at targets
-    count = len(workload)
-    none = np.zeros(count, dtype=bool)
-    return replace(workload, weights=np.ones(count), targets=np.full(count, np.nan), required=none)
+    indices = workload.attribute_indices(place)
+    sizes = [int(workload.domain.sizes[index]) for index in indices]
+    counts = counts.reshape(-1, *sizes).astype(float)
+    for axis, index in enumerate(indices, start=1):
+        attribute = workload.domain.attributes[index]
+        counts = query_matrix(workload.basis_of(place, index), attribute).of(counts, axis)
+    return np.abs(counts).reshape(1, len(counts), -1).astype(np.float32)
 
 
-def scheme_of(loss: Loss, workload: Workload) -> str:
-    """The scheme that a plan with this loss is, "" if it is none of them."""
-    if np.any(workload.weights != 1):
-        return ""
-    return next((name for name, scheme in SCHEMES.items() if scheme == loss), "")
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Forecast:
-    """Accuracy of the tables of a workload, in one measure of one cell of each.
+    """How good the tables of a plan will be, before any record is read.
 
-    cells          of the workload, as measured
-    sigma_squared  float64[n_residuals]
-    variances      of each table: of its mean, its least and its most accurate cell, in the units of
-                   its cells
-    shadow_prices  float64[n_tables], sum 1: the share of the loss that each table has
-    cell           whose standard error is looked at, of `table_variances.CELLS`
-    measure        what is looked at of it
-    coefficients   float64[n_tables]: the coefficient of variation of the median cell of each
-                   table, not finite where it has none; looked at in that measure only
+    Args:
+        plan: Its tables are looked at; those of areas and own counts are not.
+        public: Public tables: CSV files with some attributes as columns and `count`, `PublicTable`s
+            or `ExpectedCounts`. Of two that contradict each other the newer is followed, with one
+            without a date as the newest.
+        expected: How many records there will be; by default as many as the newest public table
+            counts.
+        limit: The largest coefficient of variation of a good cell: 0.2 is 20 %.
+        share: Share of a table's people who are to be in good cells, so that it meets the rule.
+        on_progress: Called with what is being done and the share that is done.
+        drawn: Counts that were drawn for the same tables already.
+
+    Raises:
+        WorkloadError: If public tables do not fit the codebook or each other's totals, or nothing
+            says how many records there will be.
+        PlanError: If the plan has no tables.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 100, "sex": 2}), 2)
+        >>> plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+        >>> forecast = rp.Forecast(plan, expected=10_000)
+        >>> forecast.people.low <= forecast.people.median <= forecast.people.high
+        True
     """
 
-    name: str
-    cells: CellVariances
-    sigma_squared: np.ndarray
-    variances: TableVariances
-    shadow_prices: np.ndarray
-    cell: str = "mean"
-    measure: Measure = STANDARD_ERROR
-    coefficients: np.ndarray | None = None
+    plan: Plan | TablePlan
+    public: Sequence[str | Path | PublicTable | ExpectedCounts] = ()
+    expected: float | None = None
+    limit: float = CV_LIMIT
+    share: float = GOOD_SHARE
+    on_progress: Progress = no_progress
+    drawn: DrawnCounts | None = None
 
-    @classmethod
-    def of_plan(cls, name: str, plan: TablePlan) -> "Forecast":
-        """The errors of a plan, seen at the root mean square of its cells."""
-        cells, prices = CellVariances(plan.workload, plan.closure), plan.certificate.shadow_prices
-        return cls(name, cells, plan.sigma_squared.floats, plan.variances_in_units, prices)
-
-    @classmethod
-    def of_optimum(cls, name: str, optimum: Optimum, budget: Budget) -> "Forecast":
-        """The errors of the plan at this budget, without making it."""
-        cost = record_cost(budget)
-        at_cost_1 = optimum.table_variances.in_units(optimum.workload.units)
-        variances = TableVariances(*(at_cost_1.at(cell) / cost for cell in CELLS))
-        cells, solution = CellVariances(optimum.workload, optimum.closure), optimum.solution
-        return cls(name, cells, solution.sigma_squared / cost, variances, solution.shadow_prices)
-
-    @property
-    def workload(self) -> Workload:
-        """The tables."""
-        return self.cells.workload
+    def __post_init__(self) -> None:
+        part = self.plan.part("tables") if isinstance(self.plan, Plan) else self.plan
+        if not isinstance(part, TablePlan):
+            raise PlanError(
+                "A forecast is made of tables, and this plan has none; those of areas, own counts "
+                "and adaptive tables are not forecast yet."
+            )
+        if not 0 < self.share <= 1:
+            raise WorkloadError(
+                f"The share of people who are to be in good cells must be above 0 and at most 1, "
+                f"got {self.share!r}; 0.9 is 90 %."
+            )
+        checked_cv_limit(self.limit)
+        _ = self._drawn  # so that what is wrong is said here
 
     @cached_property
-    def standard_errors(self) -> np.ndarray:
-        """The standard error of each table that is looked at, float64[n_tables]."""
-        return self.variances.standard_errors(self.cell)
+    def tables_of_plan(self) -> TablePlan:
+        """The part of the plan that is looked at."""
+        part = self.plan.part("tables") if isinstance(self.plan, Plan) else self.plan
+        assert isinstance(part, TablePlan)
+        return part
 
     @cached_property
-    def values(self) -> np.ndarray:
-        """Each table in the measure, float64[n_tables]; NaN where it has none.
+    def public_tables(self) -> PublicTables:
+        """What is public, in the order of the codebook."""
+        if self.drawn is not None:
+            return self.drawn.public
+        domain = self.tables_of_plan.domain.of_records
+        tables = []
+        for given in self.public:
+            if isinstance(given, PublicTable):
+                tables.append(given)
+            elif isinstance(given, ExpectedCounts):
+                tables.append(PublicTable(given))
+            else:
+                content = file_bytes(given, f"The public table {str(given)!r}", WorkloadError)
+                name = Path(given).name
+                counts = expected_counts_from_csv(domain.with_levels, content, name)
+                tables.append(PublicTable(counts, name))
+        return PublicTables(domain, tuple(tables), self.expected)
 
-        Tables with amounts have none beside tables of counts: they are of other units.
+    # ---- the figures
+
+    @cached_property
+    def people(self) -> Range:
+        """Share of people in good cells, the mean over tables."""
+        return Range.of(self._people[self._held].mean(axis=0))
+
+    @cached_property
+    def cells(self) -> Range:
+        """Share of the cells of all tables that are good."""
+        return Range.of(self._share_of_cells(self._held))
+
+    @cached_property
+    def meeting(self) -> Range:
+        """How many tables meet the rule: at least `share` of their people are in good cells."""
+        return Range.of(self._meet[self._held].sum(axis=0).astype(float))
+
+    def by_order(self) -> pd.DataFrame:
+        """One row for each number of attributes.
+
+        Columns: attributes ("2 attributes"), tables, people_low, people_median, people_high,
+        cells_low, cells_median, cells_high, meeting_low, meeting_median, meeting_high (tables).
         """
-        if self.measure != COEFFICIENT_OF_VARIATION:
-            values = self.standard_errors**self.measure.power
-            return np.where(self.workload.comparable, values, np.nan)
-        assert self.coefficients is not None
-        return np.where(np.isfinite(self.coefficients), self.coefficients, np.nan)
+        workload = self._accuracy.workload
+        groups, rows = order_groups(workload), []
+        for group in np.unique(groups[self._held]).tolist():
+            chosen = self._held & (groups == group)
+            rows.append(
+                {"attributes": group_name(group, workload), "tables": int(np.sum(chosen))}
+                | _columns("people", self._people[chosen].mean(axis=0))
+                | _columns("cells", self._share_of_cells(chosen))
+                | _columns("meeting", self._meet[chosen].sum(axis=0).astype(float))
+            )
+        return pd.DataFrame(rows)
+
+    def tables(self) -> pd.DataFrame:
+        """One row a table, that with fewest people in good cells first; index: its place.
+
+        Columns: table, order, cells, standard_error, people_low, people_median, people_high,
+        cells_low, cells_median, cells_high, meets ("yes", "no", or "open": the median meets the
+        rule, and the lower end does not).
+        """
+        workload = self._accuracy.workload
+        held = np.flatnonzero(self._held)
+        people = np.quantile(self._people[held], _RANGE, axis=1)
+        cells = np.quantile(self._cells[held], _RANGE, axis=1)
+        meets = np.where(
+            people[0] >= self.share, "yes", np.where(people[1] >= self.share, "open", "no")
+        )
+        frame = pd.DataFrame(
+            {
+                "table": all_titles(workload)[held],
+                "order": workload.orders[held],
+                "cells": workload.cells[held],
+                "standard_error": self._accuracy.standard_errors[held],
+                **dict(zip(("people_low", "people_median", "people_high"), people, strict=True)),
+                **dict(zip(("cells_low", "cells_median", "cells_high"), cells, strict=True)),
+                "meets": meets,
+            },
+            index=pd.Index(held, name="table_index"),
+        )
+        return frame.sort_values(["people_median", "people_low"], kind="stable")
+
+    def by_group(self, attribute: str) -> pd.DataFrame:
+        """For each value of an attribute how good the cells of its people are: who loses most.
+
+        Over all tables with the attribute whose cells are equally accurate. Columns: value (its
+        label), count_low, count_median, count_high (people of the value), people_low,
+        people_median, people_high (share of them in good cells, mean over these tables).
+
+        Raises `WorkloadError` if no such table has the attribute.
+        """
+        domain, workload = self.tables_of_plan.domain, self._accuracy.workload
+        index = domain.position(attribute)
+        places = [
+            place
+            for place in np.flatnonzero(self._held & self._drawn.is_even).tolist()
+            if index in workload.attribute_indices(place)
+        ]
+        if not places:
+            raise WorkloadError(
+                f"No table that is forecast has {attribute!r} and cells that are equally accurate; "
+                "name an attribute, or a level such as age@five-year, of other tables."
+            )
+        known = self.public_tables.domain.with_levels
+        own, size = known.position(attribute), int(domain.sizes[index])
+        n_records, shares, good = self.public_tables.n_records, [], []
+        for population in self._drawn.populations.drawn:
+            values = population.values_of_people(own)
+            n_people = np.bincount(values, minlength=size)
+            shares.append(population.shares((own,)))
+            of_values = np.zeros(size)
+            for place in places:
+                table = self._drawn.tables[place]
+                counts = n_records * population.people_by_class(table).sum(axis=0)
+                enough = counts >= self._accuracy.standard_errors[place] / self.limit
+                of_values += np.bincount(values, enough, size) / np.maximum(n_people, 1)
+            good.append(np.where(n_people > 0, of_values / len(places), np.nan))
+        counts = np.quantile(n_records * np.array(shares), _RANGE, axis=0)
+        with warnings.catch_warnings():  # nobody may have been drawn of a value
+            warnings.simplefilter("ignore", RuntimeWarning)
+            people = np.nanquantile(np.array(good), _RANGE, axis=0)
+        return pd.DataFrame(
+            {
+                "value": domain.attributes[index].labels(),
+                **dict(zip(("count_low", "count_median", "count_high"), counts, strict=True)),
+                **dict(zip(("people_low", "people_median", "people_high"), people, strict=True)),
+            }
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as plain values: people, cells, by_order, tables, and what they rest on."""
+        by_order = {
+            str(group): {
+                "people": Range.of(self._people[chosen].mean(axis=0))._asdict(),
+                "cells": Range.of(self._share_of_cells(chosen))._asdict(),
+                "tables": int(np.sum(chosen)),
+            }
+            for group in np.unique(order_groups(self._accuracy.workload)[self._held]).tolist()
+            for chosen in [self._held & (order_groups(self._accuracy.workload) == group)]
+        }
+        return {
+            "limit": self.limit,
+            "share": self.share,
+            "people": self.people._asdict(),
+            "cells": self.cells._asdict(),
+            "by_order": by_order,
+            "tables": {"meeting": self.meeting._asdict(), "of": int(np.sum(self._held))},
+            "rests_on": self.public_tables.text,
+            "contradictions": list(self.public_tables.contradictions),
+            "left_out": int(np.sum(~self._held)),
+        }
+
+    def __str__(self) -> str:
+        """The forecast in a few lines, for a terminal."""
+        of = int(np.sum(self._held))
+        lines = [
+            f"Forecast for {plural(of, 'table')} from {self.public_tables.text}",
+            f"  People in good cells  {self.people.text(describe_share)}  (CV of at most "
+            f"{100 * self.limit:g} %; mean over tables)",
+            f"  Good cells            {self.cells.text(describe_share)}",
+            f"  Tables that meet      {self.meeting.text(lambda value: f'{value:.0f}')} of {of:,}  "
+            f"(at least {describe_share(self.share)} of their people in good cells)",
+        ]
+        lines += [f"  {sentence}" for sentence in self.public_tables.contradictions]
+        if of < len(self._held):
+            lines.append(
+                f"  {plural(len(self._held) - of, 'table')} left out: sums of amounts, and tables "
+                "of too many cells that are not equally accurate."
+            )
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Forecast: people in good cells {self.people.text(describe_share)}>"
+
+    # ---- inside
 
     @cached_property
-    def having(self) -> np.ndarray:
-        """Indices of the tables that have a value in the measure, int64[n]."""
-        return np.flatnonzero(~np.isnan(self.values))
-
-    def columns(self, tables: np.ndarray) -> dict[str, np.ndarray]:
-        """Columns for these tables: the measure, and the standard error."""
-        errors = {STANDARD_ERROR.column: self.standard_errors[tables]}
-        return {self.measure.column: self.values[tables]} | errors
-
-    def cell_standard_errors(self, table: int) -> np.ndarray:
-        """Standard error of every cell of a table, one axis an attribute."""
-        return self.cells.standard_errors_of(table, self.sigma_squared)
-
-    def at_cell(self, cell: str) -> "Forecast":
-        """The same tables seen at another cell of each: one of `table_variances.CELLS`."""
-        return replace(self, cell=cell)
+    def _accuracy(self) -> Accuracy:
+        return Accuracy.of_plan("", self.tables_of_plan)
 
     @cached_property
-    def cells_differ(self) -> bool:
-        """Whether some table's cells differ noticeably in accuracy."""
-        return cells_differ(self.variances)
+    def _drawn(self) -> DrawnCounts:
+        if self.drawn is not None:
+            return self.drawn
+        return DrawnCounts.of(self._accuracy.workload, self.public_tables, self.on_progress)
 
     @property
-    def cell_title(self) -> str:
-        """Which cell of a table is looked at; "" where all cells are alike."""
-        if self.measure == COEFFICIENT_OF_VARIATION:
-            return "its median cell"
-        return CELLS[self.cell] if self.cells_differ else ""
+    def _held(self) -> np.ndarray:
+        return self._drawn.held
+
+    @cached_property
+    def _shares(self) -> tuple[np.ndarray, np.ndarray]:
+        """Shares of people and of cells that are good, float64[n_tables, n_populations] each."""
+        accuracy, workload = self._accuracy, self._accuracy.workload
+        shape = (len(workload), self._drawn.populations.n_populations)
+        people, cells = np.full(shape, np.nan), np.full(shape, np.nan)
+        for counts, places in self._drawn.groups:
+            least = accuracy.standard_errors[places] / self.limit
+            if not self._drawn.is_even[places[0]]:
+                least = accuracy.cell_standard_errors(int(places[0])).reshape(1, -1) / self.limit
+            found = counts.good(least, self.public_tables.n_records, workload.cells[places])
+            people[places], cells[places] = found
+        return people, cells
 
     @property
-    def cell_text(self) -> str:
-        """Which cell is looked at, in a sentence or two; "" where all cells are alike."""
-        if not self.cell_title:
-            return ""
-        text = f"Of each table, {self.cell_title} is shown."
-        n_amounts = int(np.count_nonzero(~self.workload.comparable))
-        missing = len(self.workload) - len(self.having) - n_amounts
-        for count, which in (
-            (missing, "whose median cell has no expected count"),
-            (n_amounts, "with amounts"),
-        ):
-            if count:
-                are = "is" if count == 1 else "are"
-                text += f" {plural(count, 'table')} {which} {are} left out."
-        return text
+    def _people(self) -> np.ndarray:
+        return self._shares[0]
+
+    @property
+    def _cells(self) -> np.ndarray:
+        return self._shares[1]
+
+    @property
+    def _meet(self) -> np.ndarray:
+        return self._people >= self.share - _ROUNDING
+
+    def _share_of_cells(self, chosen: np.ndarray) -> np.ndarray:
+        """Of all cells of these tables, those that are good: float64[n_populations]."""
+        n_cells = self._accuracy.workload.cells[chosen]
+        return (self._cells[chosen] * n_cells[:, None]).sum(axis=0) / np.sum(n_cells)
 
 
-def order_groups(workload: Workload) -> np.ndarray:
-    """Number of attributes of each table, at most `MOST`, int64[n_tables]."""
-    return np.minimum(workload.orders, MOST)
+def _columns(name: str, values: np.ndarray) -> dict[str, float]:
+    return {f"{name}_{end}": value for end, value in Range.of(values)._asdict().items()}
 
 
-def group_name(group: int, workload: Workload) -> str:
-    """ "total", "1 attribute", "5 attributes or more"."""
-    if group == 0:
-        return "total"
-    more = " or more" if group == MOST and int(workload.orders.max()) > MOST else ""
-    return f"{plural(group, 'attribute')}{more}"
+def range_columns(frame: pd.DataFrame, title: str, last: str) -> pd.DataFrame:
+    """The rows of a forecast's frame for reading: each figure with its range, as text.
 
+    title: the column that says what a row is; last: another column, or a figure with its range
+    """
 
-@dataclass(frozen=True)
-class WorkloadTotals:
-    """The size of a workload: tables, cells over all tables, and its largest table."""
+    def ranges(name: str, stated: Callable[[float], str]) -> list[str]:
+        ends = (frame[f"{name}_{end}"] for end in ("low", "median", "high"))
+        return [Range(*row).text(stated) for row in zip(*ends, strict=True)]
 
-    tables: int
-    cells: int
-    largest_table: str
-    largest_cells: int
-
-
-def totals(workload: Workload) -> WorkloadTotals:
-    """The size of a workload, exact however large."""
-    cells = workload.exact_cells
-    largest = int(np.argmax(workload.cells))
-    return WorkloadTotals(
-        tables=len(workload),
-        cells=int(cells.sum()),
-        largest_table=title_of(workload, largest),
-        largest_cells=int(cells[largest]),
-    )
+    columns = {title: frame[title].astype(str).tolist()}
+    for name, heading in (("people", "people in good cells"), ("cells", "good cells")):
+        if f"{name}_low" in frame:
+            columns[heading] = ranges(name, describe_share)
+    if last in frame:
+        columns[last] = frame[last].tolist()
+    else:
+        columns[last] = ranges(last, lambda value: rounded(round(value), 6))
+    return pd.DataFrame(columns)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecast import STANDARD_ERROR, Measure
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import rounded
 from rpexplore.planning.losses.losses import MaxVariance, SumOfVariances

@@ -10,7 +10,7 @@ import pandas as pd
 from rpexplore.analysis.accuracy import describe_order
 from rpexplore.analysis.budget_units import stated_delta, stated_text, stated_unit
 from rpexplore.analysis.expected_cells import ExpectedCells, in_measure
-from rpexplore.analysis.forecast import STANDARD_ERROR, Forecast, Measure
+from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure
 from rpexplore.analysis.targets_met import targets_frame
 from rpexplore.common.text import describe_share, joined, plural, rounded
 from rpexplore.planning.mechanism.variances import SAME, cells_differ
@@ -36,17 +36,17 @@ class Contender:
     cells: ExpectedCells | None = None
 
     @cached_property
-    def forecast(self) -> Forecast:
-        return Forecast.of_plan(self.scenario.name, self.plan)
+    def accuracy(self) -> Accuracy:
+        return Accuracy.of_plan(self.scenario.name, self.plan)
 
     @cached_property
     def shares(self) -> np.ndarray | None:
         """Share of each table's cells that are publishable; NaN where that is not known."""
-        return self.cells and self.cells.shares(self.forecast, self.scenario.cv_limit)
+        return self.cells and self.cells.shares(self.accuracy, self.scenario.cv_limit)
 
-    def seen_in(self, measure: Measure) -> Forecast:
+    def seen_in(self, measure: Measure) -> Accuracy:
         """Its accuracy in a measure."""
-        return in_measure(self.forecast, measure, self.cells)
+        return in_measure(self.accuracy, measure, self.cells)
 
 
 def shared_rows(contenders: Sequence[Contender]) -> list[np.ndarray]:

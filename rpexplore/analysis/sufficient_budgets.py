@@ -20,7 +20,7 @@ from rpexplore.analysis.budget_units import (
     with_value,
 )
 from rpexplore.analysis.expected_cells import ExpectedCells
-from rpexplore.analysis.usefulness import forecast_at_cost_1
+from rpexplore.analysis.usefulness import accuracy_at_cost_1
 from rpexplore.common.text import rounded
 from rpexplore.errors import BudgetError, PlanError, WorkloadError
 from rpexplore.planning.counts import QueryOptimum
@@ -181,7 +181,7 @@ def _coefficients_at_cost_1(
 
     The least one, at most `_PRECISION` above it; infinite where too many cells are expected empty.
     """
-    curve = cells.share_curve(forecast_at_cost_1(optimum))
+    curve = cells.share_curve(accuracy_at_cost_1(optimum))
     low, most = (math.log(coefficient) for coefficient in curve.range)
     coefficients = {}
     for share in shares:

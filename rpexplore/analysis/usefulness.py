@@ -15,7 +15,7 @@ import pandas as pd
 from rpexplore.analysis import expected_cells
 from rpexplore.analysis.budget_units import stated_text
 from rpexplore.analysis.expected_cells import ExpectedCells
-from rpexplore.analysis.forecast import Forecast, group_name, order_groups
+from rpexplore.analysis.measures import Accuracy, group_name, order_groups
 from rpexplore.common.text import describe_count, describe_share, plural, rounded
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.domain.readings import coefficients_of_variation
@@ -34,12 +34,12 @@ _LEAST_POINTS = 0.05  # a change of the share by less counts as none
 class Usefulness:
     """Which cells of a plan are publishable.
 
-    forecast  standard errors of the tables, at some budget
+    accuracy  standard errors of the tables, at some budget
     scale     by which they are multiplied to be those at `budget`
     cv_limit  the largest coefficient of variation of a publishable cell
     """
 
-    forecast: Forecast
+    accuracy: Accuracy
     cells: ExpectedCells
     cv_limit: float
     budget: Budget
@@ -48,7 +48,7 @@ class Usefulness:
     @classmethod
     def of_plan(cls, plan: TablePlan, cells: ExpectedCells, cv_limit: float) -> "Usefulness":
         """The usefulness of a plan; cells: of its workload."""
-        return cls(Forecast.of_plan("", plan), cells, cv_limit, plan.budget)
+        return cls(Accuracy.of_plan("", plan), cells, cv_limit, plan.budget)
 
     @classmethod
     def of_optimum(
@@ -56,12 +56,12 @@ class Usefulness:
     ) -> "Usefulness":
         """The usefulness of the plan at this budget; fast where only the budget moves."""
         scale = float(1 / np.sqrt(record_cost(budget)))
-        return cls(forecast_at_cost_1(optimum), cells, cv_limit, budget, scale)
+        return cls(accuracy_at_cost_1(optimum), cells, cv_limit, budget, scale)
 
     @cached_property
     def shares(self) -> np.ndarray:
         """Share of each table's cells that are publishable, float64[n_tables]; NaN: left out."""
-        return self.cells.shares(self.forecast, self._limit)
+        return self.cells.shares(self.accuracy, self._limit)
 
     @property
     def n_cells(self) -> float:
@@ -108,7 +108,7 @@ class Usefulness:
         for group, median_count in _median_counts_by_order(self.cells).items():
             chosen = held & (groups == group)
             cells, shares = workload.cells[chosen], self.shares[chosen]
-            error = float(np.median(self.forecast.standard_errors[chosen])) * self.scale
+            error = float(np.median(self.accuracy.standard_errors[chosen])) * self.scale
             share = _share_of_all(shares, cells)
             rows.append(
                 {
@@ -132,7 +132,7 @@ class Usefulness:
         publishable (cells), share. No rows where no table that is looked at has a hierarchy.
         """
         rows = []
-        for level in _levels(self.cells, self.forecast):
+        for level in _levels(self.cells, self.accuracy):
             publishable = int(np.searchsorted(level.ratios, self._limit, side="right"))
             rows.append(
                 {
@@ -155,7 +155,7 @@ class Usefulness:
         share, median_count, median_relative_error (the median CV), standard_error, margin_95. Where
         the cells of a table differ, the last two are those of the root mean square.
         """
-        frame = expected_cells.of_tables(self.forecast, self.cells, self._limit)
+        frame = expected_cells.of_tables(self.accuracy, self.cells, self._limit)
         error = frame["standard_error"] * self.scale
         return frame.assign(
             median_relative_error=frame["median_relative_error"] * self.scale,
@@ -195,7 +195,7 @@ class Usefulness:
 
     @property
     def _limit(self) -> float:
-        """The limit of coefficients of variation at the budget of the forecast."""
+        """The limit of coefficients of variation at the budget of the accuracy."""
         return self.cv_limit / self.scale
 
     @cached_property
@@ -245,11 +245,11 @@ def describe_change(now: Usefulness, before: Usefulness) -> str:
 
 
 # Solved once, optima serve every budget; titles, medians and what is gone through cell by cell are
-# kept by the forecast that this returns.
+# kept by the accuracy that this returns.
 @lru_cache(maxsize=6)
-def forecast_at_cost_1(optimum: Optimum) -> Forecast:
+def accuracy_at_cost_1(optimum: Optimum) -> Accuracy:
     """What an optimum gives at privacy cost 1 of one record; the same object every time."""
-    return Forecast.of_optimum("", optimum, Budget(privacy_cost=1))
+    return Accuracy.of_optimum("", optimum, Budget(privacy_cost=1))
 
 
 def _share_of_all(shares: np.ndarray, cells: np.ndarray) -> float:
@@ -281,7 +281,7 @@ _LEVEL_COLUMNS = (
 class _Level:
     """The cells of a level of an attribute, in all tables that have it in this hierarchy.
 
-    ratios  float64[n]: their coefficients of variation at the budget of a forecast, ascending
+    ratios  float64[n]: their coefficients of variation at the budget of a accuracy, ascending
     """
 
     attribute: str
@@ -293,7 +293,7 @@ class _Level:
 
 
 @lru_cache(maxsize=6)
-def _levels(cells: ExpectedCells, forecast: Forecast) -> list[_Level]:
+def _levels(cells: ExpectedCells, accuracy: Accuracy) -> list[_Level]:
     workload = cells.workload
     parts: dict[tuple[int, str], list[tuple[np.ndarray, np.ndarray]]] = {}
     for table in cells.unequal:
@@ -305,7 +305,7 @@ def _levels(cells: ExpectedCells, forecast: Forecast) -> list[_Level]:
         ]
         if not having:
             continue
-        answers, errors = np.abs(cells.answers(table)), forecast.cell_standard_errors(table)
+        answers, errors = np.abs(cells.answers(table)), accuracy.cell_standard_errors(table)
         for axis, index in having:
             attribute, basis = workload.attribute_bases[index]
             for name, rows in basis.levels(workload.domain.attributes[attribute]).items():

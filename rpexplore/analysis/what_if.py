@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecast import STANDARD_ERROR, Measure, group_name, order_groups
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure, group_name, order_groups
 from rpexplore.common.text import rounded
 from rpexplore.planning.planner import Optimum
 from rpexplore.privacy.budget import Budget

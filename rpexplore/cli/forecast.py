@@ -33,7 +33,7 @@ def forecast(
     counts is drawn again and again: figures are medians, with the range that 90 % of the draws are
     in.
     """
-    from rpexplore.analysis.count_forecast import Forecast
+    from rpexplore.analysis.forecast import Forecast
 
     if csv is not None:
         refuse_existing(csv, force)
@@ -72,7 +72,7 @@ def forecast(
 
 
 def _text(frame: "pd.DataFrame", title: str, last: str) -> str:
-    from rpexplore.analysis.count_forecast import range_columns
+    from rpexplore.analysis.forecast import range_columns
 
     columns = range_columns(frame, title, last)
     return text_table({str(name): column.tolist() for name, column in columns.items()})

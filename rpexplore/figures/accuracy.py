@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis import accuracy, distributions, expected_cells, fairness
-from rpexplore.analysis.forecast import STANDARD_ERROR, Forecast, Measure
+from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure
 from rpexplore.common.text import capitalised, plural, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.axes import go
@@ -120,7 +120,7 @@ def _order_label(row: dict) -> str:
 _MOST_LINES = 40  # of attributes, before only the ends are drawn
 
 
-def accuracy_by_attribute_chart(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> Chart:
+def accuracy_by_attribute_chart(frame: pd.DataFrame, accuracy: Accuracy, record_noun: str) -> Chart:
     """How accurate the tables are that contain each attribute.
 
     frame: of `analysis.accuracy_by_attribute.by_attribute`, with a row at least
@@ -132,11 +132,11 @@ def accuracy_by_attribute_chart(frame: pd.DataFrame, forecast: Forecast, record_
     )
     if left_out:
         remark += f" {plural(left_out, 'attribute')} in between left out; the numbers have all."
-    median, measure = float(np.median(forecast.values[forecast.having])), forecast.measure
+    median, measure = float(np.median(accuracy.values[accuracy.having])), accuracy.measure
     return Chart(
         standard_errors_by_attribute(drawn, median, record_noun, measure),
         subject=f"{capitalised(measure.nouns)} of the tables that contain each attribute",
-        sentence=fairness.describe(frame, forecast, record_noun),
+        sentence=fairness.describe(frame, accuracy, record_noun),
         frame=frame,
         columns=columns_of(frame, measure),
         file=f"{measure.column}_by_attribute.csv",
@@ -193,11 +193,11 @@ def standard_errors_by_attribute(
 # ---- Curves of a share between 0 and 1: how many tables, or cells, reach what.
 
 
-def distribution_by_order_chart(forecast: Forecast, record_noun: str) -> Chart:
+def distribution_by_order_chart(accuracy: Accuracy, record_noun: str) -> Chart:
     """How many tables are how accurate, by number of attributes."""
-    groups, measure = distributions.errors_by_order(forecast), forecast.measure
+    groups, measure = distributions.errors_by_order(accuracy), accuracy.measure
     frame = distributions.quantiles(groups)
-    total = distributions.quantiles({0: ("all tables", forecast.values[forecast.having])})
+    total = distributions.quantiles({0: ("all tables", accuracy.values[accuracy.having])})
     return Chart(
         shares_of_tables(distributions.curves(groups, measure), record_noun, measure),
         subject=f"Share of tables with at most so large a {measure.noun}, by number of attributes",
@@ -211,9 +211,9 @@ def distribution_by_order_chart(forecast: Forecast, record_noun: str) -> Chart:
     )
 
 
-def distribution_by_plan_chart(forecasts: Sequence[Forecast], record_noun: str) -> Chart:
+def distribution_by_plan_chart(accuracies: Sequence[Accuracy], record_noun: str) -> Chart:
     """How many tables are how accurate, by plan."""
-    groups, measure = distributions.errors_by_plan(forecasts), forecasts[0].measure
+    groups, measure = distributions.errors_by_plan(accuracies), accuracies[0].measure
     frame = distributions.quantiles(groups)
     return Chart(
         shares_of_tables(distributions.curves(groups, measure), record_noun, measure),

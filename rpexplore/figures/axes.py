@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from rpexplore.analysis.forecast import STANDARD_ERROR, Measure
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.installation import require
 
 require("plotly", "app", "charts and reports")

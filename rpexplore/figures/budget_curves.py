@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from rpexplore.analysis.forecast import STANDARD_ERROR, Measure
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.text import describe_share, plural, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.axes import go, shortened

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis import distributions
-from rpexplore.analysis.forecast import STANDARD_ERROR, Forecast, Measure
+from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure
 from rpexplore.analysis.released_cells import describe_groups
 from rpexplore.common.text import capitalised, rounded
 from rpexplore.figures import axes
@@ -26,19 +26,19 @@ _GAP = 0.08  # between columns, of the width
 _HEIGHT, _ROOM = 150, 65  # px: of a panel, and between rows
 
 
-def fairness_chart(forecasts: Sequence[Forecast], record_noun: str, own: str = "") -> Chart:
-    """The Fairness chart: the measure of the forecasts against the number of cells, log–log.
+def fairness_chart(accuracies: Sequence[Accuracy], record_noun: str, own: str = "") -> Chart:
+    """The Fairness chart: the measure of the accuracies against the number of cells, log–log.
 
     own: the plan that is marked
     """
-    measure = forecasts[0].measure
-    binned = len(forecasts[0].workload) > distributions.MOST_POINTS
-    frame = (distributions.bins if binned else distributions.points)(forecasts)
+    measure = accuracies[0].measure
+    binned = len(accuracies[0].workload) > distributions.MOST_POINTS
+    frame = (distributions.bins if binned else distributions.points)(accuracies)
     return Chart(
         by_plan(frame, record_noun, own, measure),
         subject=f"{capitalised(measure.noun)} of a cell against the number of cells of its table, "
         "by plan",
-        sentence=distributions.describe(forecasts, record_noun),
+        sentence=distributions.describe(accuracies, record_noun),
         frame=frame,
         columns=columns_of(frame),
         file="accuracy_by_size.csv",

@@ -9,7 +9,7 @@ import pandas as pd
 
 from rpexplore.analysis import binding_targets
 from rpexplore.analysis.baselines import PLAN, Comparison
-from rpexplore.analysis.forecast import STANDARD_ERROR, Forecast, Measure
+from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.axes import go
@@ -226,12 +226,12 @@ def before_and_after(
 _MOST_BARS = 15
 
 
-def shadow_prices_chart(forecast: Forecast, kind: str, what: str) -> Chart:
+def shadow_prices_chart(accuracy: Accuracy, kind: str, what: str) -> Chart:
     """The largest shadow prices.
 
     kind: what a row is, of `analysis.shadow_prices.FRAMES`; what: the loss that they are shares of
     """
-    frame = binding_targets.FRAMES[kind](forecast)
+    frame = binding_targets.FRAMES[kind](accuracy)
     rows = "number of attributes" if kind == "order" else kind
     remarks = []
     if kind == "attribute":

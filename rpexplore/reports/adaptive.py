@@ -1,6 +1,6 @@
 """What a report tells of an adaptive plan, and of what can be made of a release later."""
 
-from rpexplore.analysis import forecast
+from rpexplore.analysis import measures
 from rpexplore.analysis.adaptive import (
     NOTHING_PROMISED,
     describe_measured,
@@ -75,7 +75,7 @@ def rounds_report(plan: AdaptivePlan, given: Given) -> PartReport:
 
 
 def _tables(plan: AdaptivePlan) -> Section:
-    totals = forecast.totals(plan.workload)
+    totals = measures.totals(plan.workload)
     frame = plan.accuracy().loc[:, ["item", "cells"]]
     columns = {name: COLUMNS[name] for name in frame}
     parts = [Numbers(frame.head(MOST_SHOWN), columns, "Tables that are estimated")]

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis import accuracy as standard_errors
-from rpexplore.analysis import binding_targets, fairness, forecast, targets_met
+from rpexplore.analysis import binding_targets, fairness, measures, targets_met
 from rpexplore.analysis import expected_cells as relative
 from rpexplore.analysis.accuracy import csv_of_accuracy, headline, readable
-from rpexplore.analysis.forecast import SCHEMES, Forecast, scheme_of, unweighted
+from rpexplore.analysis.measures import SCHEMES, Accuracy, scheme_of, unweighted
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.analysis.usefulness import publishable
@@ -100,7 +100,7 @@ MOST_WEIGHTS = 12
 
 def tables_section(plan: TablePlan) -> Section:
     """How many tables of which size, and which of them matter more."""
-    totals = forecast.totals(plan.workload)
+    totals = measures.totals(plan.workload)
     (sentences,) = template_blocks("tables.txt.j2", plan=plan, totals=totals, are=_are)
     return Section("Tables", sentences, (_sizes(plan), *_weights(plan)))
 
@@ -182,7 +182,7 @@ def _list_of_tables(plan: TablePlan) -> Attachment:
 
 def relative_errors_section(plan: TablePlan, expected: ExpectedCounts, cv_limit: float) -> Section:
     """Standard errors against expected counts (RP+ Remark 2): which cells are worth publishing."""
-    own = forecast.Forecast.of_plan("This plan", plan)
+    own = Accuracy.of_plan("This plan", plan)
     title = "Relative errors"
     try:
         cells = relative.ExpectedCells.of(expected, plan.workload)
@@ -226,7 +226,7 @@ FAIRNESS_MOST_SHOWN = 10
 
 def fairness_section(plan: TablePlan, record_noun: str) -> Section:
     """How uneven this plan is, which tables bind it, and the usual schemes beside it."""
-    own, *schemes = forecasts(plan)
+    own, *schemes = accuracies(plan)
     if len(plan.workload) == 1:
         return Section("Fairness", (fairness.describe_unevenness(own, record_noun),))
     frame = fairness.by_attribute(own)
@@ -249,7 +249,7 @@ def fairness_section(plan: TablePlan, record_noun: str) -> Section:
     )
 
 
-def forecasts(plan: TablePlan) -> list[Forecast]:
+def accuracies(plan: TablePlan) -> list[Accuracy]:
     """The plan, and for the same tables and budget each scheme that is another one."""
     own, tables = scheme_of(plan.loss, plan.workload), unweighted(plan.workload)
     uniform, closure = plan.has_uniform_reference, plan.closure
@@ -259,8 +259,8 @@ def forecasts(plan: TablePlan) -> list[Forecast]:
         if name != own
     }
     return [
-        Forecast.of_plan(OWN, plan),
-        *(Forecast.of_optimum(name, scheme, plan.budget) for name, scheme in schemes.items()),
+        Accuracy.of_plan(OWN, plan),
+        *(Accuracy.of_optimum(name, scheme, plan.budget) for name, scheme in schemes.items()),
     ]
 
 
@@ -278,7 +278,7 @@ def _describe_comparison(plan: TablePlan) -> str:
     )
 
 
-def _by_size(compared: list[Forecast], record_noun: str) -> Chart:
+def _by_size(compared: list[Accuracy], record_noun: str) -> Chart:
     chart = fairness_chart(compared, record_noun)
     if "table" not in chart.frame:
         return chart
@@ -286,12 +286,12 @@ def _by_size(compared: list[Forecast], record_noun: str) -> Chart:
     rows = chart.frame.pivot_table(
         index=["table", "cells"], columns="plan", values="standard_error", sort=False
     ).reset_index()
-    errors = {forecast.name: Column(f"σ, {forecast.name}") for forecast in compared}
+    errors = {plan.name: Column(f"σ, {plan.name}") for plan in compared}
     columns = {"table": COLUMNS["table"], "cells": COLUMNS["cells"]} | errors
     return replace(chart, frame=rows, columns=columns)
 
 
-def _side_by_side(compared: list[Forecast], record_noun: str) -> tuple[Numbers, Points]:
+def _side_by_side(compared: list[Accuracy], record_noun: str) -> tuple[Numbers, Points]:
     measured = fairness.measures(compared)
     frame = fairness.side_by_side(measured)
     meanings = [
@@ -307,13 +307,13 @@ def _side_by_side(compared: list[Forecast], record_noun: str) -> tuple[Numbers, 
     )
 
 
-def _binding_tables(plan: TablePlan, own: Forecast) -> Chart:
+def _binding_tables(plan: TablePlan, own: Accuracy) -> Chart:
     what = binding_targets.describe_loss(plan.loss, plan.workload)
     chart = shadow_prices_chart(own, "table", what)
     return replace(chart, sentence=binding_targets.describe_shadow_prices(own, plan.loss))
 
 
-def _most_accurate(own: Forecast) -> Numbers:
+def _most_accurate(own: Accuracy) -> Numbers:
     _, most_accurate = fairness.least_and_most_accurate(own, FAIRNESS_MOST_SHOWN)
     names = ["table", "cells", "standard_error", "margin_95", "times_median"]
     if own.cells_differ:

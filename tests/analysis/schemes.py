@@ -3,30 +3,30 @@
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.analysis.forecast import SCHEMES, Forecast
+from rpexplore.analysis.measures import SCHEMES, Accuracy
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.planner import optimum
 
 
-def of_schemes(workload: rp.Workload, rho: str = "0.1") -> list[Forecast]:
+def of_schemes(workload: rp.Workload, rho: str = "0.1") -> list[Accuracy]:
     """What each scheme would give for these tables."""
     return [
-        Forecast.of_optimum(name, optimum(workload, loss=loss), rp.Budget(rho=rho))
+        Accuracy.of_optimum(name, optimum(workload, loss=loss), rp.Budget(rho=rho))
         for name, loss in SCHEMES.items()
     ]
 
 
-def forecast_of(workload: rp.Workload, loss=None, rho: str = "0.1") -> Forecast:
+def forecast_of(workload: rp.Workload, loss=None, rho: str = "0.1") -> Accuracy:
     """What one loss would give."""
     solution = optimum(workload, loss=loss or rp.SumOfVariances())
-    return Forecast.of_optimum("this", solution, rp.Budget(rho=rho))
+    return Accuracy.of_optimum("this", solution, rp.Budget(rho=rho))
 
 
-def with_errors(workload: rp.Workload, errors, prices=None) -> Forecast:
+def with_errors(workload: rp.Workload, errors, prices=None) -> Accuracy:
     """Tables with these standard errors and shadow prices, whatever noise would give them."""
     closure, variances = Closure.of(workload), np.square(errors, dtype=float)
-    return Forecast(
+    return Accuracy(
         "this",
         CellVariances(workload, closure),
         np.ones(len(closure)),

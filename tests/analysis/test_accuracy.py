@@ -9,7 +9,7 @@ import rpexplore as rp
 from rpexplore.analysis import accuracy as se
 from rpexplore.analysis import binding_targets, fairness
 from rpexplore.analysis import distributions as cell_variances
-from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.measures import Accuracy
 from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.table_text import title_of, titles, workload_from_csv
 from tests.analysis.bases import MARGINALS, SCENARIO, errors_at
@@ -126,12 +126,12 @@ def test_the_csv_of_accuracy_has_required_where_there_are_any():
 
 
 def test_lists_have_the_most_and_the_least_accurate_cell(unequal_plan, dense_errors):
-    forecast = Forecast.of_plan("this", unequal_plan)
+    accuracy = Accuracy.of_plan("this", unequal_plan)
     names = titles(unequal_plan.workload, np.arange(len(unequal_plan.workload)))
     frames = [
-        fairness.ranking(forecast),
-        binding_targets.by_table(forecast, None),
-        cell_variances.points([forecast]),
+        fairness.ranking(accuracy),
+        binding_targets.by_table(accuracy, None),
+        cell_variances.points([accuracy]),
         se.of_tables(unequal_plan).rename(columns={"item": "table"}),
     ]
     for frame in frames:
@@ -143,11 +143,11 @@ def test_lists_have_the_most_and_the_least_accurate_cell(unequal_plan, dense_err
 
 def test_lists_of_marginals_have_no_such_columns():
     plan = MARGINALS.table_plan()
-    forecast = Forecast.of_plan("this", plan)
+    accuracy = Accuracy.of_plan("this", plan)
     for frame in (
-        fairness.ranking(forecast),
-        binding_targets.by_table(forecast),
-        cell_variances.points([forecast]),
+        fairness.ranking(accuracy),
+        binding_targets.by_table(accuracy),
+        cell_variances.points([accuracy]),
         se.readable(se.of_tables(plan)),
     ):
         assert not [name for name in frame if name.endswith("t_standard_error")]

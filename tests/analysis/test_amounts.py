@@ -5,7 +5,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.accuracy import headline
 from rpexplore.analysis.explanation import explanation
-from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.measures import Accuracy
 from rpexplore.planning.planner import plan_tables
 
 INCOME = rp.Attribute("income", rp.Amounts(0, 200_000, unit="EUR"))
@@ -22,6 +22,6 @@ def test_what_is_said_of_sums_is_in_their_unit_and_not_compared_with_counts():
     top = headline(plan)
     assert top.largest_error == plan.largest_standard_errors[other]
     assert top.least_accurate_table == "region"
-    forecast = Forecast.of_plan("plan", plan)
-    assert forecast.having.tolist() == [other]
-    assert "1 table with amounts is left out" in forecast.cell_text
+    accuracy = Accuracy.of_plan("plan", plan)
+    assert accuracy.having.tolist() == [other]
+    assert "1 table with amounts is left out" in accuracy.cell_text

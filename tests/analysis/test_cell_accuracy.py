@@ -5,7 +5,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import cell_accuracy as cells
-from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.measures import Accuracy
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.bases import CustomBasis, Hierarchy, Identity, Ranges, Windows
@@ -21,8 +21,8 @@ def plan():
 
 
 @pytest.fixture(scope="module")
-def forecast(plan):
-    return Forecast.of_plan("this", plan)
+def accuracy(plan):
+    return Accuracy.of_plan("this", plan)
 
 
 def dense(plan, table):
@@ -46,38 +46,38 @@ def dense(plan, table):
         (("sex", "region", "income"), (1,)),
     ],
 )
-def test_attributes_that_are_not_shown_are_least_accurate(plan, forecast, names, axes):
+def test_attributes_that_are_not_shown_are_least_accurate(plan, accuracy, names, axes):
     table = plan.workload.position(names)
     every = dense(plan, table)
     others = tuple(axis for axis in range(len(names)) if axis not in axes)
     expected = every.max(axis=others)
-    result = cells.accuracy_of_cells(forecast, table, axes)
+    result = cells.accuracy_of_cells(accuracy, table, axes)
     if axes == (1, 0):
         expected = expected.T
     np.testing.assert_allclose(result.errors, expected, rtol=1e-6)
     assert result.errors[result.least_accurate] == pytest.approx(every.max(), rel=1e-6)
     labels = [axis.labels for axis in result.axes]
-    asked = [cells.query_matrices(forecast, table)[axis] for axis in axes]
+    asked = [cells.query_matrices(accuracy, table)[axis] for axis in axes]
     assert [list(each) for each in labels] == [each.labels() for each in asked]
     assert len(result.frame) == expected.size
     assert ("Whatever " in result.describe("people")) == bool(others)
 
 
-def test_attributes_that_are_not_shown_can_be_fixed(plan, forecast):
+def test_attributes_that_are_not_shown_can_be_fixed(plan, accuracy):
     table = plan.workload.position(("age", "region", "income"))
     every = dense(plan, table)
-    result = cells.accuracy_of_cells(forecast, table, (0, 1), {2: 7})
+    result = cells.accuracy_of_cells(accuracy, table, (0, 1), {2: 7})
     np.testing.assert_allclose(result.errors, every[:, :, 7], rtol=1e-6)
-    label = cells.query_matrices(forecast, table)[2].label(7)
+    label = cells.query_matrices(accuracy, table)[2].label(7)
     assert f"income (ranges): {label}." in result.describe("people")
-    line = cells.accuracy_of_cells(forecast, table, (1,), {0: 2})
+    line = cells.accuracy_of_cells(accuracy, table, (1,), {0: 2})
     np.testing.assert_allclose(line.errors, every[2].max(axis=1), rtol=1e-6)
 
 
-def test_all_ranges_make_a_triangle(plan, forecast):
+def test_all_ranges_make_a_triangle(plan, accuracy):
     table = plan.workload.position(("income",))
     errors = dense(plan, table)
-    result = cells.accuracy_of_cells(forecast, table, (0,))
+    result = cells.accuracy_of_cells(accuracy, table, (0,))
     assert result.errors.shape == (5, 5)
     rows = [(first, last) for first in range(5) for last in range(first, 5)]
     for (first, last), error in zip(rows, errors, strict=True):
@@ -94,12 +94,12 @@ def test_all_ranges_make_a_triangle(plan, forecast):
     assert result.label((2, 2)) == "2"
 
 
-def test_many_cells_are_blocks_that_show_the_least_accurate_of_each(monkeypatch, plan, forecast):
+def test_many_cells_are_blocks_that_show_the_least_accurate_of_each(monkeypatch, plan, accuracy):
     monkeypatch.setattr(cells, "MOST", 3)
     monkeypatch.setattr(cells, "MOST_ALONG_A_LINE", 3)
     table = plan.workload.position(("age", "region", "income"))
     every = dense(plan, table).max(axis=1)  # age × income
-    result = cells.accuracy_of_cells(forecast, table, (0, 2))
+    result = cells.accuracy_of_cells(accuracy, table, (0, 2))
     assert result.errors.shape == (3, 3)
     edges = [np.append(np.arange(3) * size // 3, size) for size in every.shape]
     for i in range(3):
@@ -108,11 +108,11 @@ def test_many_cells_are_blocks_that_show_the_least_accurate_of_each(monkeypatch,
             assert result.errors[i, j] == pytest.approx(part.max(), rel=1e-6)
     assert "Of neighbouring cells together" in result.describe("people")
     assert result.axes[0].labels[0] == "≤ 0 … ≤ 1"
-    line = cells.accuracy_of_cells(forecast, table, (0,))
+    line = cells.accuracy_of_cells(accuracy, table, (0,))
     for i in range(3):
         part = every[edges[0][i] : edges[0][i + 1]]
         assert line.errors[i] == pytest.approx(part.max(), rel=1e-6)
-    triangle = cells.accuracy_of_cells(forecast, plan.workload.position(("income",)), (0,))
+    triangle = cells.accuracy_of_cells(accuracy, plan.workload.position(("income",)), (0,))
     assert triangle.errors.shape == (3, 3)  # of values 0, 1 to 2, 3 to 4
     assert triangle.axes[1].labels == ("0", "1 … 2", "3 … 4")
     ranges = dense(plan, plan.workload.position(("income",)))
@@ -124,11 +124,11 @@ def test_many_cells_are_blocks_that_show_the_least_accurate_of_each(monkeypatch,
             assert triangle.errors[i, j] == pytest.approx(ranges[inside].max(), rel=1e-6)
 
 
-def test_the_attributes_that_differ_most_are_shown_first(plan, forecast):
+def test_the_attributes_that_differ_most_are_shown_first(plan, accuracy):
     position = plan.workload.position
-    assert cells.usual_axes(forecast, position(("age",))) == (0,)
-    assert 1 not in cells.usual_axes(forecast, position(("age", "sex", "region")))
-    table = cells.least_even_table(forecast)
+    assert cells.usual_axes(accuracy, position(("age",))) == (0,)
+    assert 1 not in cells.usual_axes(accuracy, position(("age", "sex", "region")))
+    table = cells.least_even_table(accuracy)
     errors = dense(plan, table)
     spans = [dense(plan, other) for other in range(len(plan.workload))]
     assert errors.max() / errors.min() == pytest.approx(
@@ -143,7 +143,7 @@ def single(basis, size=30):
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, size - 1)),))
     workload = rp.Workload.all_of_order(domain, 1).with_bases({"age": basis})
     plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=BUDGET, uniform_reference=True)
-    return cells.accuracy_of_cells(Forecast.of_plan("this", plan), 0, (0,))
+    return cells.accuracy_of_cells(Accuracy.of_plan("this", plan), 0, (0,))
 
 
 def test_the_least_and_the_most_accurate_cell_are_named():
@@ -168,26 +168,26 @@ def test_other_questions_are_told_by_their_ends():
 def test_marginals_are_level():
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "many": 500_000})
     plan = plan_tables(rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=BUDGET)
-    forecast = Forecast.of_plan("this", plan)
+    accuracy = Accuracy.of_plan("this", plan)
     table = plan.workload.position(("age", "many"))
-    result = cells.accuracy_of_cells(forecast, table, (0, 1))
+    result = cells.accuracy_of_cells(accuracy, table, (0, 1))
     assert result.errors.shape == (10, 100)
     np.testing.assert_allclose(result.errors, plan.standard_errors[table], rtol=1e-9)
     assert result.describe("people").startswith("All cells of age × many are equally accurate: σ")
 
 
-def test_axes_must_be_of_the_table(plan, forecast):
+def test_axes_must_be_of_the_table(plan, accuracy):
     table = plan.workload.position(("age", "sex"))
     for axes in ((), (2,), (0, 0), (0, 1, 2)):
         with pytest.raises(WorkloadError, match="One or two of the 2 attributes"):
-            cells.accuracy_of_cells(forecast, table, axes)
+            cells.accuracy_of_cells(accuracy, table, axes)
 
 
 def test_a_name_like_a_column_keeps_its_own():
     domain = rp.Domain.from_sizes({"margin_95": 4})
     workload = rp.Workload.all_of_order(domain, 1)
     plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=BUDGET)
-    frame = cells.accuracy_of_cells(Forecast.of_plan("this", plan), 0, (0,)).frame
+    frame = cells.accuracy_of_cells(Accuracy.of_plan("this", plan), 0, (0,)).frame
     assert list(frame.columns) == ["margin_95 (attribute)", "standard_error", "margin_95"]
 
 
@@ -198,11 +198,11 @@ def test_a_value_alone_and_a_table_asked_in_two_ways():
     workload = rp.Workload.all_up_to(domain, 2).with_bases({"age": Ranges()})
     workload = workload.with_bases({"age": Identity()}, tables=[("age",)])
     plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=BUDGET)
-    forecast = Forecast.of_plan("this", plan)
+    accuracy = Accuracy.of_plan("this", plan)
     table = workload.position(("age",))
-    result = cells.accuracy_of_cells(forecast, table, (0,))
+    result = cells.accuracy_of_cells(accuracy, table, (0,))
     np.testing.assert_allclose(result.errors, dense(plan, table), rtol=1e-6)
-    both = cells.accuracy_of_cells(forecast, workload.position(("age", "one")), (0, 1))
+    both = cells.accuracy_of_cells(accuracy, workload.position(("age", "one")), (0, 1))
     every = dense(plan, workload.position(("age", "one")))
     np.testing.assert_allclose(both.errors, every, rtol=1e-6)
     assert query_matrix(Ranges(), domain["age"]).n_rows == len(both.errors)

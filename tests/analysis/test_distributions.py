@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import distributions
 from rpexplore.analysis.distributions import errors_by_order, errors_by_plan, quantiles
-from rpexplore.analysis.forecast import SCHEMES
+from rpexplore.analysis.measures import SCHEMES
 from tests.analysis.schemes import forecast_of, of_schemes, with_errors
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import fairness
-from rpexplore.analysis.forecast import SCHEMES
+from rpexplore.analysis.measures import SCHEMES
 from tests.analysis.schemes import forecast_of, of_schemes, with_errors
 from tests.published import figures
 

@@ -1,87 +1,134 @@
-"""What schemes are compared on, and which of them a plan is."""
+"""Forecasts of good cells: populations agree with what is public, and ranges hold the truth."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import fairness
-from rpexplore.analysis import fairness as attributes
-from rpexplore.analysis.forecast import SCHEMES, Forecast, scheme_of, unweighted
-from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
-from rpexplore.scenarios.workload_request import WorkloadRequest
-from tests.analysis.bases import BUDGET, MARGINALS, errors_at
+from rpexplore.analysis.populations import Population
+from rpexplore.domain.public_tables import PublicTables
+from tests.domain.test_public_tables import DOMAIN, table
+from tests.support.samples import coded
 
-TABLES = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2}), 2)
-GROUP, SINGLE = GroupSetting((), weight=4.0, target=3.0), TableSetting(("age",), 2.0, 5.0)
-
-
-@pytest.mark.parametrize(
-    "request_", [WorkloadRequest(groups=(GROUP,)), WorkloadRequest(settings=(SINGLE,))]
+JOINT = np.random.default_rng(5).integers(1, 200, (6, 2, 3)).astype(float)
+PUBLIC = (
+    table("age,sex", JOINT.sum(2)),
+    table("age@two,job", JOINT.reshape(2, 3, 2, 3).sum((1, 2))),
 )
-def test_plain_tables_have_no_weight_however_it_was_given(request_):
-    weighted = request_.workload(TABLES.domain)
-    assert np.any(weighted.weights != 1)
-    bare = unweighted(weighted)
-    assert np.all(bare.weights == 1)
-    assert np.isnan(bare.targets).all()
-    assert bare.has_tables_of(weighted)
-    for loss in SCHEMES.values():
-        assert scheme_of(loss, weighted) == ""
 
 
-def test_plain_tables_stay_the_same_object():
-    assert unweighted(TABLES) is TABLES  # so that what was solved for them is found again
+def test_a_population_agrees_with_all_public_tables_and_with_itself():
+    population = Population.drawn(PublicTables(DOMAIN, PUBLIC), 400, b"one")
+    known = population.domain
+    by_age_sex = population.shares((known.position("age"), known.position("sex")))
+    assert np.allclose(by_age_sex, JOINT.sum(2) / JOINT.sum(), atol=1e-7)
+    by_level = population.shares((known.position("job"), known.position("age@two")))
+    assert np.allclose(by_level.T, PUBLIC[1].counts.margin / JOINT.sum(), atol=1e-7)
+    whole = population.shares((0, 1, 2))
+    assert np.isclose(whole.sum(), 1)
+    assert np.allclose(whole.sum(2), by_age_sex)
+    cells = tuple(population.values_of_people(index) for index in (0, 1, 2))
+    assert np.allclose(population.people_by_class((0, 1, 2)).sum(0), whole[cells])
+    drawn = np.zeros((6, 2, 3))
+    np.add.at(drawn, cells, 1 / 400)
+    assert np.max(np.abs(drawn - whole)) < 0.06
 
 
-def test_the_scheme_of_a_plan():
-    assert [scheme_of(loss, TABLES) for loss in SCHEMES.values()] == list(SCHEMES)
-    assert scheme_of(rp.MaxVariance(relative_to="target"), TABLES) == ""
+def plan_of(domain: rp.Domain, order: int, epsilon: float) -> rp.Plan:
+    budget = rp.Budget(epsilon=epsilon, delta=1e-6)
+    return rp.plan(rp.Workload.all_up_to(domain, order), loss=rp.SumOfVariances(), budget=budget)
 
 
-# ---- tables whose cells are not equally accurate
-
-
-@pytest.mark.parametrize("cell", ["mean", "largest", "smallest"])
-def test_a_forecast_is_seen_at_any_cell(unequal_plan, dense_errors, unequal_optimum, cell):
-    for forecast in (
-        Forecast.of_plan("this", unequal_plan),
-        Forecast.of_optimum("this", unequal_optimum, BUDGET),
-    ):
-        shown = forecast.at_cell(cell)
-        assert shown.cell == cell
-        assert shown.cells_differ
-        np.testing.assert_allclose(shown.standard_errors, errors_at(dense_errors, cell), rtol=1e-6)
-        # and back again, from wherever one looks
-        np.testing.assert_allclose(
-            shown.at_cell("mean").standard_errors, forecast.standard_errors, rtol=1e-12
+def truth(plan: rp.Plan, codes: np.ndarray, limit: float) -> dict[int, tuple[float, float]]:
+    """By order, the share of people in good cells (mean over tables), and that of good cells."""
+    part = plan.part("tables")
+    workload, found = part.workload, {}
+    for place in range(len(workload)):
+        attributes = workload.attribute_indices(place)
+        sizes = [int(workload.domain.sizes[index]) for index in attributes]
+        cells = np.ravel_multi_index([codes[:, i] for i in attributes], sizes) if sizes else None
+        counts = np.array([len(codes)]) if cells is None else np.bincount(cells)
+        good = counts >= np.sqrt(part.mean_variances[place]) / limit
+        people = counts[good].sum() / len(codes)
+        found.setdefault(len(sizes), []).append((people, good.sum(), np.prod(sizes)))
+    return {
+        order: (
+            np.mean([row[0] for row in rows]),
+            sum(r[1] for r in rows) / sum(r[2] for r in rows),
         )
-        assert fairness.measures_of(shown)["largest"] == pytest.approx(
-            errors_at(dense_errors, cell).max(), rel=1e-6
-        )
-        frame = attributes.by_attribute(shown).set_index("attribute")
-        age = [
-            position
-            for position, table in enumerate(unequal_plan.workload.tables)
-            if "age" in table
-        ]
-        assert frame.loc["age", "largest"] == pytest.approx(
-            errors_at(dense_errors, cell)[age].max(), rel=1e-6
-        )
+        for order, rows in found.items()
+    }
 
 
-def test_words_say_which_cell_is_seen(unequal_plan):
-    forecast = Forecast.of_plan("this", unequal_plan)
-    assert "the root mean square" in forecast.cell_text
-    assert "its least accurate cell" in forecast.at_cell("largest").cell_text
-    assert "its most accurate cell" in forecast.at_cell("smallest").cell_text
-    alike = Forecast.of_plan("this", MARGINALS.table_plan())
-    assert not alike.cells_differ
-    assert alike.cell_text == ""
-    np.testing.assert_array_equal(alike.at_cell("largest").standard_errors, alike.standard_errors)
+@pytest.mark.parametrize("known", ["the number alone", "one-way margins"])
+def test_ranges_hold_the_truth_of_nine_in_ten_figures_of_the_samples(known):
+    """Of these the household sample was calibrated on, and the others were not."""
+    inside = []
+    for name in ("household", "hospital-stays", "labour-force", "redistricting"):
+        domain, codes = coded(name)
+        public = ()
+        if known == "one-way margins":
+            public = tuple(
+                rp.ExpectedCounts(
+                    (attribute.name,),
+                    (tuple(attribute.stored_values()),),
+                    tuple(np.bincount(codes[:, index], minlength=attribute.size).tolist()),
+                )
+                for index, attribute in enumerate(domain)
+            )
+        for epsilon in (1, 0.2):
+            plan = plan_of(domain, 3, epsilon)
+            forecast = rp.Forecast(plan, public=public, expected=len(codes))
+            frame = forecast.by_order()
+            for order, figures in truth(plan, codes, forecast.limit).items():
+                row = frame.iloc[order]
+                for what, figure in zip(("people", "cells"), figures, strict=True):
+                    low, high = row[f"{what}_low"], row[f"{what}_high"]
+                    inside.append(low - 1e-6 <= figure <= high + 1e-6)
+    assert np.mean(inside) >= 0.9
 
 
-def test_every_cell_of_a_table(unequal_plan, dense_errors):
-    forecast = Forecast.of_plan("this", unequal_plan)
-    for table, errors in enumerate(dense_errors):
-        result = forecast.cell_standard_errors(table)
-        np.testing.assert_allclose(result.ravel(), errors, rtol=1e-6)
+def test_what_is_public_is_certain_and_cells_that_differ_are_gone_through():
+    plan = rp.plan(
+        rp.Workload.of(
+            DOMAIN.with_levels, [("age@two",), ("age", "sex"), ("sex", "job"), ("job",)]
+        ).with_bases({"job": rp.Prefix()}),
+        loss=rp.SumOfVariances(),
+        budget=rp.Budget(rho="0.001"),
+    )
+    forecast = rp.Forecast(plan, public=PUBLIC, expected=float(JOINT.sum()), share=0.5)
+    frame = forecast.tables().set_index("table").sort_index()
+    part = plan.part("tables")
+    places = {part.workload.describe(place): place for place in range(len(part.workload))}
+    counts = JOINT.sum(2)
+    errors = np.sqrt(np.full_like(counts, np.nan))
+    accuracy = forecast._accuracy
+    for place in places.values():
+        if part.workload.attribute_indices(place) == (0, 1):
+            errors = accuracy.cell_standard_errors(place)
+    good = counts >= errors / forecast.limit
+    row = next(row for title, row in frame.iterrows() if "age" in title and "sex" in title)
+    assert row.people_low == row.people_high == pytest.approx(counts[good].sum() / counts.sum())
+    assert row.cells_low == row.cells_high == pytest.approx(good.mean())
+    assert len(frame) == 4
+
+
+def test_who_is_in_good_cells_by_group():
+    """A group of few people has worse cells than one of many."""
+    public = (table("age", [10, 10, 10, 10, 10, 950]), table("sex", [500, 500]))
+    plan = rp.plan(
+        rp.Workload.all_up_to(DOMAIN, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
+    )
+    frame = rp.Forecast(plan, public=public).by_group("age")
+    assert frame["count_median"].tolist() == pytest.approx([10, 10, 10, 10, 10, 950])
+    assert frame["people_high"][:5].max() < frame["people_low"][5]
+
+
+def test_the_same_plan_has_the_same_forecast_and_bad_input_one_sentence():
+    plan = plan_of(DOMAIN, 2, 1)
+    first, second = (rp.Forecast(plan, expected=1000) for _ in range(2))
+    pd.testing.assert_frame_equal(first.tables(), second.tables())
+    with pytest.raises(rp.RpexploreError, match="at most 1"):
+        rp.Forecast(plan, expected=1000, share=1.5)
+    with pytest.raises(rp.RpexploreError, match="needs the number of records"):
+        rp.Forecast(plan)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import frontier as trade
-from rpexplore.analysis.forecast import STANDARD_ERROR, VARIANCE
 from rpexplore.analysis.frontier import frontier
+from rpexplore.analysis.measures import STANDARD_ERROR, VARIANCE
 from rpexplore.common.text import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.planner import optimum, optimum_with_strategies_of

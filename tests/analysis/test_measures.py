@@ -13,7 +13,7 @@ from rpexplore.analysis.budget_curves import (
     variances_in,
 )
 from rpexplore.analysis.expected_cells import ExpectedCells, in_measure
-from rpexplore.analysis.forecast import COEFFICIENT_OF_VARIATION, STANDARD_ERROR, VARIANCE
+from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION, STANDARD_ERROR, VARIANCE
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.planner import optimum
 from tests.analysis.schemes import forecast_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import expected_cells
 from rpexplore.analysis import expected_cells as relative
-from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.measures import Accuracy
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.table_text import title, titles
@@ -29,13 +29,13 @@ DOMAIN = rp.Domain(
 )
 
 
-def of_tables(forecast, cells, coefficient):
-    return relative.of_tables(forecast, cells, coefficient)
+def of_tables(accuracy, cells, coefficient):
+    return relative.of_tables(accuracy, cells, coefficient)
 
 
 @st.composite
 def situations(draw):
-    """A forecast, expected counts of some of its attributes, and a wanted coefficient."""
+    """A accuracy, expected counts of some of its attributes, and a wanted coefficient."""
     workload = draw(workloads(max_tables=8))
     domain = workload.domain
     names = [name for name in domain.names if draw(st.booleans())]
@@ -46,20 +46,20 @@ def situations(draw):
     counts = pick.uniform(0, 100, size) * (pick.uniform(size=size) < 0.8)
     counts[0] = pick.uniform(1, 100)
     errors = pick.uniform(0.1, 20, len(workload))
-    forecast = with_errors(workload, errors)
-    return forecast, margin(domain, names, counts.tolist()), draw(st.floats(0.01, 3))
+    accuracy = with_errors(workload, errors)
+    return accuracy, margin(domain, names, counts.tolist()), draw(st.floats(0.01, 3))
 
 
 @settings(deadline=None, max_examples=50)
 @given(situations())
 def test_tables_against_all_cells(situation):
-    forecast, expected, coefficient = situation
-    workload = forecast.workload
+    accuracy, expected, coefficient = situation
+    workload = accuracy.workload
     cells = relative.ExpectedCells.of(expected, workload)
-    frame = of_tables(forecast, cells, coefficient).set_index("table")
+    frame = of_tables(accuracy, cells, coefficient).set_index("table")
     for position, table in enumerate(workload.tables):
         counts = cells_by_brute_force(expected, workload, position)
-        error = forecast.standard_errors[position]
+        error = accuracy.standard_errors[position]
         accurate = [count > 0 and error / count <= coefficient for count in counts]
         row = frame.loc[title(table)]
         assert row["publishable"] == sum(accurate)
@@ -67,7 +67,7 @@ def test_tables_against_all_cells(situation):
         assert row["median_count"] == pytest.approx(np.median(counts), rel=1e-9, abs=1e-9)
         if np.median(counts) > 1e-9:
             assert row["median_relative_error"] == pytest.approx(error / np.median(counts))
-        listed = relative.of_cells(forecast, cells, position, coefficient)
+        listed = relative.of_cells(accuracy, cells, position, coefficient)
         np.testing.assert_allclose(listed["expected"], counts, rtol=1e-9, atol=1e-9)
         assert (listed["accurate"] == "yes").tolist() == accurate
 
@@ -75,11 +75,11 @@ def test_tables_against_all_cells(situation):
 @settings(deadline=None, max_examples=50)
 @given(situations())
 def test_orders_and_curves_against_tables(situation):
-    forecast, expected, coefficient = situation
-    workload = forecast.workload
+    accuracy, expected, coefficient = situation
+    workload = accuracy.workload
     cells = relative.ExpectedCells.of(expected, workload)
-    tables = of_tables(forecast, cells, coefficient)
-    frame = relative.by_order(forecast, cells, coefficient)
+    tables = of_tables(accuracy, cells, coefficient)
+    frame = relative.by_order(accuracy, cells, coefficient)
     assert frame["attributes"].tolist()[-1] == "all tables"
     last = frame.to_dict("records")[-1]
     assert last["publishable"] == pytest.approx(tables["publishable"].sum())
@@ -90,20 +90,20 @@ def test_orders_and_curves_against_tables(situation):
         of_order = tables.loc[tables["order"] == order]
         assert row["publishable"] == pytest.approx(of_order["publishable"].sum())
         assert row["share"] == pytest.approx(row["publishable"] / row["cells"])
-    curve = relative.curves(forecast, cells)
+    curve = relative.curves(accuracy, cells)
     wanted = float(relative.CURVE[17])
     at = curve.loc[curve["coefficient"] == wanted]
     for row in at.to_dict("records"):
-        listed = of_tables(forecast, cells, wanted)
+        listed = of_tables(accuracy, cells, wanted)
         of_order = listed.loc[listed["order"] == row["group"]]
         share = of_order["publishable"].sum() / of_order["cells"].sum()
         assert row["share"] == pytest.approx(share)
 
 
 def test_a_total_is_spread_evenly():
-    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
-    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(1800), forecast.workload)
-    frame = of_tables(forecast, cells, 0.1).set_index("table")
+    accuracy = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
+    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(1800), accuracy.workload)
+    frame = of_tables(accuracy, cells, 0.1).set_index("table")
     assert frame["median_count"].to_dict() == {
         "(total)": 1800,
         "age": 600,
@@ -117,9 +117,9 @@ def test_a_total_is_spread_evenly():
 
 
 def test_the_most_publishable_tables_come_first():
-    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
-    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(300), forecast.workload)
-    frame = of_tables(forecast, cells, 0.05)
+    accuracy = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
+    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(300), accuracy.workload)
+    frame = of_tables(accuracy, cells, 0.05)
     assert frame["share"].is_monotonic_decreasing
     same = frame.loc[frame["share"] == 0, "median_relative_error"]
     assert same.is_monotonic_increasing
@@ -127,10 +127,10 @@ def test_the_most_publishable_tables_come_first():
 
 
 def test_the_cells_of_a_table_have_their_labels():
-    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
-    cells = relative.ExpectedCells.of(margin(DOMAIN, ["sex"], [0, 300]), forecast.workload)
-    index = forecast.workload.position(("age", "sex"))
-    frame = relative.of_cells(forecast, cells, index, 0.1)
+    accuracy = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
+    cells = relative.ExpectedCells.of(margin(DOMAIN, ["sex"], [0, 300]), accuracy.workload)
+    index = accuracy.workload.position(("age", "sex"))
+    frame = relative.of_cells(accuracy, cells, index, 0.1)
     assert frame["age"].tolist() == [x for x in ("0 to 9", "10 to 19", "20 to 29") for _ in "fm"]
     assert frame["sex"].tolist() == ["Female", "Male"] * 3
     assert frame["expected"].tolist() == [0, 100] * 3
@@ -142,9 +142,9 @@ def test_the_cells_of_a_table_have_their_labels():
 
 def test_attributes_called_like_the_columns():
     domain = rp.Domain.from_sizes({"expected": 2, "accurate": 3})
-    forecast = forecast_of(rp.Workload.all_up_to(domain, 2))
-    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(600), forecast.workload)
-    frame = relative.of_cells(forecast, cells, 3, 0.1)
+    accuracy = forecast_of(rp.Workload.all_up_to(domain, 2))
+    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(600), accuracy.workload)
+    frame = relative.of_cells(accuracy, cells, 3, 0.1)
     assert frame["expected (attribute)"].tolist() == ["0", "0", "0", "1", "1", "1"]
     assert frame["expected"].tolist() == [100] * 6
     assert len(frame.columns) == 6
@@ -158,11 +158,11 @@ def test_counts_that_no_longer_fit_are_refused():
 
 def test_a_table_of_too_many_cells_is_not_listed():
     domain = rp.Domain.from_sizes({"a": 10**6, "b": 10**3})
-    forecast = forecast_of(rp.Workload.all_up_to(domain, 2))
-    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(1e9), forecast.workload)
+    accuracy = forecast_of(rp.Workload.all_up_to(domain, 2))
+    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(1e9), accuracy.workload)
     with pytest.raises(WorkloadError, match="about 1 billion cells; at most 100,000"):
-        relative.of_cells(forecast, cells, 3, 0.1)
-    assert of_tables(forecast, cells, 1000.0)["publishable"].sum() == 1 + 10**6 + 10**3 + (10**9)
+        relative.of_cells(accuracy, cells, 3, 0.1)
+    assert of_tables(accuracy, cells, 1000.0)["publishable"].sum() == 1 + 10**6 + 10**3 + (10**9)
 
 
 def test_more_of_the_budget_publishes_more_cells():
@@ -181,18 +181,18 @@ def test_by_plan():
     schemes = of_schemes(rp.Workload.all_up_to(DOMAIN, 2))
     cells = relative.ExpectedCells.of(ExpectedCounts.of_total(500), schemes[0].workload)
     frame = relative.by_plan(schemes, cells, 0.1)
-    assert frame["plan"].tolist() == [forecast.name for forecast in schemes]
-    for row, forecast in zip(frame.to_dict("records"), schemes, strict=True):
-        assert row["share"] == relative.by_order(forecast, cells, 0.1)["share"].tolist()[-1]
+    assert frame["plan"].tolist() == [accuracy.name for accuracy in schemes]
+    for row, accuracy in zip(frame.to_dict("records"), schemes, strict=True):
+        assert row["share"] == relative.by_order(accuracy, cells, 0.1)["share"].tolist()[-1]
 
 
 def test_curves_are_those_of_the_shares_for_many_groups():
     workload = rp.Workload.all_up_to(DOMAIN, 3)
-    forecast = forecast_of(workload)
+    accuracy = forecast_of(workload)
     cells = relative.ExpectedCells.of(margin(DOMAIN, ["sex", "region"], range(6)), workload)
-    frame = relative.curves(forecast, cells)
+    frame = relative.curves(accuracy, cells)
     for index, coefficient in enumerate(relative.CURVE.tolist()):
-        rows = relative.by_order(forecast, cells, coefficient).to_dict("records")[:-1]
+        rows = relative.by_order(accuracy, cells, coefficient).to_dict("records")[:-1]
         result = frame["share"].to_numpy().reshape(len(rows), -1)[:, index]
         assert result.tolist() == pytest.approx([row["share"] for row in rows])
 
@@ -207,21 +207,21 @@ def test_nearly_all_cells_are_not_all():
 
 @pytest.mark.parametrize(("total", "text"), [(1e9, "cell is publishable"), (1, "is not publish")])
 def test_words_for_the_only_cell(total, text):
-    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 0))
-    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(total), forecast.workload)
-    sentence = relative.describe_by_order(relative.by_order(forecast, cells, 0.2), 0.2)
+    accuracy = forecast_of(rp.Workload.all_up_to(DOMAIN, 0))
+    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(total), accuracy.workload)
+    sentence = relative.describe_by_order(relative.by_order(accuracy, cells, 0.2), 0.2)
     assert sentence.startswith("At a coefficient of variation of 20 %, the one ")
     assert text in sentence
 
 
 def test_words():
-    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
+    accuracy = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
     cells = relative.ExpectedCells.of(
-        margin(DOMAIN, ["region"], [10, 1000, 100_000]), forecast.workload
+        margin(DOMAIN, ["region"], [10, 1000, 100_000]), accuracy.workload
     )
 
     def sentence(coefficient):
-        frame = relative.by_order(forecast, cells, coefficient)
+        frame = relative.by_order(accuracy, cells, coefficient)
         return relative.describe_by_order(frame, coefficient)
 
     assert sentence(10.0).endswith("some of 0, none of 0.")
@@ -244,10 +244,10 @@ def based():
 
 def test_unequal_cells_are_judged_one_by_one(based):
     plan, expected = based
-    forecast, workload = Forecast.of_plan("this", plan), plan.workload
+    accuracy, workload = Accuracy.of_plan("this", plan), plan.workload
     cells = relative.ExpectedCells.of(expected, workload)
     assert len(cells.unequal) == len(workload) - 2  # all but the total and sex
-    frame = of_tables(forecast, cells, 0.5).set_index("table")
+    frame = of_tables(accuracy, cells, 0.5).set_index("table")
     names = titles(workload, np.arange(len(workload)))
     for position in range(len(workload)):
         answers = answers_by_brute_force(expected, workload, position)
@@ -259,19 +259,19 @@ def test_unequal_cells_are_judged_one_by_one(based):
         assert row["median_count"] == pytest.approx(np.median(answers))
         if position in cells.unequal and np.isfinite(ratios).all():
             assert row["median_relative_error"] == pytest.approx(np.median(ratios), rel=1e-6)
-        listed = relative.of_cells(forecast, cells, position, 0.5)
+        listed = relative.of_cells(accuracy, cells, position, 0.5)
         np.testing.assert_allclose(listed["expected"], answers, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(listed["standard_error"], errors, rtol=1e-6)
         assert (listed["accurate"] == "yes").tolist() == (ratios <= 0.5).tolist()
-    total = relative.by_order(forecast, cells, 0.5).iloc[-1]
+    total = relative.by_order(accuracy, cells, 0.5).iloc[-1]
     assert total["publishable"] == pytest.approx(frame["publishable"].sum())
-    curve = relative.curves(forecast, cells)
+    curve = relative.curves(accuracy, cells)
     assert np.all(np.diff(curve.loc[curve["series"] == "1 attribute", "share"]) >= 0)
     # Each cell has its own error, at whichever one looks.
-    seen = relative.by_order(forecast.at_cell("largest"), cells, 0.5)
+    seen = relative.by_order(accuracy.at_cell("largest"), cells, 0.5)
     assert (
         seen["publishable"].tolist()
-        == relative.by_order(forecast, cells, 0.5)["publishable"].tolist()
+        == relative.by_order(accuracy, cells, 0.5)["publishable"].tolist()
     )
 
 
@@ -279,7 +279,7 @@ def test_cells_of_a_table_are_labelled_by_their_queries(based):
     plan, expected = based
     cells = relative.ExpectedCells.of(expected, plan.workload)
     index = plan.workload.position(("age", "sex"))
-    frame = relative.of_cells(Forecast.of_plan("this", plan), cells, index, 0.2)
+    frame = relative.of_cells(Accuracy.of_plan("this", plan), cells, index, 0.2)
     assert frame["age"].tolist()[:3] == ["≤ 0", "≤ 0", "≤ 1"]
     assert frame["sex"].tolist()[:3] == ["F", "M", "F"]
 
@@ -291,14 +291,14 @@ def test_too_many_unequal_cells_are_left_out_and_named(based, monkeypatch):
     left = [plan.workload.tables[index] for index in cells.left_out]
     assert ("age", "income") in left
     assert ("age",) not in left
-    forecast = Forecast.of_plan("this", plan)
-    frame = of_tables(forecast, cells, 0.2)
+    accuracy = Accuracy.of_plan("this", plan)
+    frame = of_tables(accuracy, cells, 0.2)
     assert len(frame) == len(plan.workload) - len(left)
     assert not frame.isna().any().any()
-    row = relative.by_order(forecast, cells, 0.2).iloc[-1]
+    row = relative.by_order(accuracy, cells, 0.2).iloc[-1]
     assert row["tables"] == len(frame)
     assert row["cells"] == frame["cells"].sum()
-    assert not relative.curves(forecast, cells).isna().any().any()
+    assert not relative.curves(accuracy, cells).isna().any().any()
     sentence = cells.left_out_text
     assert sentence.startswith(f"{len(left)} tables, such as ")
     assert "60 in all" in sentence

@@ -7,7 +7,7 @@ import rpexplore as rp
 from rpexplore.analysis import scenario_comparison, shared_tables
 from rpexplore.analysis import scenario_comparison as comparison
 from rpexplore.analysis.expected_cells import ExpectedCells
-from rpexplore.analysis.forecast import COEFFICIENT_OF_VARIATION, VARIANCE
+from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION, VARIANCE
 from rpexplore.analysis.shared_tables import Contender
 from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts

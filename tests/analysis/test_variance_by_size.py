@@ -5,7 +5,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import distributions as cell_variances
-from rpexplore.analysis.forecast import SCHEMES
+from rpexplore.analysis.measures import SCHEMES
 from tests.analysis.schemes import of_schemes, with_errors
 from tests.published import figures
 

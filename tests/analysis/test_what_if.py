@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import what_if
-from rpexplore.analysis.forecast import VARIANCE
+from rpexplore.analysis.measures import VARIANCE
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.planner import optimum, optimum_with_strategies_of, plan_tables
 from rpexplore.scenarios.scenario import Scenario

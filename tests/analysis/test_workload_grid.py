@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis import forecast, workload_grid
+from rpexplore.analysis import measures, workload_grid
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.ordered_values import Bins, Integers
@@ -31,7 +31,7 @@ def test_sizes_are_exact_however_large(sizes):
     product = 1
     for size in sizes:
         product *= size
-    totals = forecast.totals(rp.Workload.of(domain, [domain.names, ()]))
+    totals = measures.totals(rp.Workload.of(domain, [domain.names, ()]))
     assert (totals.tables, totals.cells, totals.largest_cells) == (2, product + 1, product)
 
 

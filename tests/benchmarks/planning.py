@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.analysis.frontier import frontier
+from rpexplore.analysis.measures import SCHEMES
 from rpexplore.planning.planner import Optimum, optimum, plan_tables
 from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.planning.table_plan import TablePlan

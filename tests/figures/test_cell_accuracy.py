@@ -7,7 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.cell_accuracy import Axis, CellAccuracy, accuracy_of_cells
-from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.measures import Accuracy
 from rpexplore.figures.cells import cells_of_table
 from rpexplore.planning.planner import plan_tables
 from rpexplore.workload.bases import Prefix, Ranges
@@ -19,7 +19,7 @@ def picture(basis, size=12):
     plan = plan_tables(
         workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"), uniform_reference=True
     )
-    return accuracy_of_cells(Forecast.of_plan("this", plan), 0, (0,))
+    return accuracy_of_cells(Accuracy.of_plan("this", plan), 0, (0,))
 
 
 def made(errors, *, down=True, is_even=True, names=("<b>age</b>", "sex & x")):

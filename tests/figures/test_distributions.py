@@ -9,7 +9,7 @@ import rpexplore as rp
 from rpexplore.analysis import expected_cells as relative
 from rpexplore.analysis.distributions import curves as distribution_functions
 from rpexplore.analysis.distributions import errors_by_order, errors_by_plan
-from rpexplore.analysis.forecast import SCHEMES
+from rpexplore.analysis.measures import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.figures import accuracy as curves
 from tests.analysis.schemes import of_schemes

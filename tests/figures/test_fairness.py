@@ -8,7 +8,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis import distributions as analysis
 from rpexplore.analysis.expected_cells import in_measure
-from rpexplore.analysis.forecast import SCHEMES, STANDARD_ERROR, VARIANCE
+from rpexplore.analysis.measures import SCHEMES, STANDARD_ERROR, VARIANCE
 from rpexplore.figures import fairness as figures
 from tests.analysis.schemes import forecast_of, of_schemes
 from tests.published import figures as published

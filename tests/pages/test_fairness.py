@@ -5,7 +5,7 @@ import json
 import rpexplore as rp
 from pages.components.fairness.accuracy import OWN
 from pages.components.fairness.cells import CELLS_VIEW
-from rpexplore.analysis.forecast import SCHEMES
+from rpexplore.analysis.measures import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.planning.planner import optimum

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pages.components.fairness.cells import CELLS_VIEW
-from rpexplore.analysis.forecast import SCHEMES
+from rpexplore.analysis.measures import SCHEMES
 from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.planner import optimum

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.forecast import SCHEMES
+from rpexplore.analysis.measures import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.planner import plan_tables
 from rpexplore.reports.evidence import aggregations
 from rpexplore.reports.report import html, report
 from rpexplore.reports.section import Numbers
-from rpexplore.reports.tables import forecasts
+from rpexplore.reports.tables import accuracies
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis import bases
 from tests.reports.reports import html_of, report_of
@@ -85,7 +85,7 @@ def test_other_rules_are_planned_on_their_own(plan, made):
     assert "measures attributes as is best for its objective" in text
     bare = plan.workload.with_weights({("age",): 3})
     weighed = plan_tables(bare, loss=plan.loss, budget=plan.budget)
-    _, *schemes = forecasts(weighed)
+    _, *schemes = accuracies(weighed)
     assert [each.name for each in schemes] == list(SCHEMES)
     for scheme in schemes:
         loss = SCHEMES[scheme.name]

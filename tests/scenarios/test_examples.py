@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rpexplore.analysis.expected_cells import ExpectedCells, by_order
-from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.measures import Accuracy
 from rpexplore.common.installation import sample_data_folder
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.planner import minimum_budget
@@ -26,9 +26,9 @@ each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: 
 
 
 def publishable_share(scenario: Scenario) -> float:
-    forecast = Forecast.of_plan(scenario.name, scenario.table_plan())
+    accuracy = Accuracy.of_plan(scenario.name, scenario.table_plan())
     cells = ExpectedCells.of(scenario.expected, scenario.workload)
-    return by_order(forecast, cells, 0.2)["share"].iloc[-1]
+    return by_order(accuracy, cells, 0.2)["share"].iloc[-1]
 
 
 @each_example

@@ -17,10 +17,10 @@ from pages.components.shared.session import attempt, current, escaped, kept
 from pages.components.shared.solutions import NO_PLAN, optimum, part_budget
 from rpexplore.analysis import binding_targets, distributions, fairness
 from rpexplore.analysis.expected_cells import in_measure
-from rpexplore.analysis.forecast import (
+from rpexplore.analysis.measures import (
     COEFFICIENT_OF_VARIATION,
     SCHEMES,
-    Forecast,
+    Accuracy,
     scheme_of,
     unweighted,
 )
@@ -45,7 +45,7 @@ from rpexplore.workload.workload import Workload
 MOST_POINTS = 20_000  # drawn one by one
 
 
-def tables_by_size(compared: list[Forecast], chosen: Forecast) -> None:
+def tables_by_size(compared: list[Accuracy], chosen: Accuracy) -> None:
     """The Fairness chart, of all plans."""
     record_noun, own = current().record_noun, own_scheme()
     chart = kept(fairness_chart, tuple(compared), record_noun, own)
@@ -56,7 +56,7 @@ def tables_by_size(compared: list[Forecast], chosen: Forecast) -> None:
         _single_tables(chosen)
 
 
-def plans(compared: list[Forecast], chosen: Forecast) -> None:
+def plans(compared: list[Accuracy], chosen: Accuracy) -> None:
     """Which share of the tables is how accurate under each plan, and how evenly."""
     record_noun = current().record_noun
     _draw(distribution_by_plan_chart(compared, record_noun), chosen)
@@ -73,7 +73,7 @@ def plans(compared: list[Forecast], chosen: Forecast) -> None:
     download_frame(_with_cell(measures, chosen), "evenness.csv")
 
 
-def _single_tables(chosen: Forecast) -> None:
+def _single_tables(chosen: Accuracy) -> None:
     """Points on demand: every table of one plan, or of those that have some attributes."""
     if not st.toggle("Show single tables", key="single tables"):
         return
@@ -101,13 +101,13 @@ def _single_tables(chosen: Forecast) -> None:
         _draw(chart, chosen)
 
 
-def distribution(chosen: Forecast) -> None:
+def distribution(chosen: Accuracy) -> None:
     """Which share of the tables is how accurate, by number of attributes."""
     chart = distribution_by_order_chart(chosen, current().record_noun)
     _draw(chart, chosen, f"Under “{escaped(chosen.name)}”.")
 
 
-def tables_by_attribute(chosen: Forecast) -> None:
+def tables_by_attribute(chosen: Accuracy) -> None:
     """How accurate the tables are that contain each attribute."""
     record_noun = current().record_noun
     frame = kept(fairness.by_attribute, chosen)
@@ -117,7 +117,7 @@ def tables_by_attribute(chosen: Forecast) -> None:
         _draw(accuracy_by_attribute_chart(frame, chosen, record_noun), chosen)
 
 
-def all_tables(chosen: Forecast) -> None:
+def all_tables(chosen: Accuracy) -> None:
     """The ten least accurate, the ten most accurate, and all tables."""
     if not fairness.is_even(chosen):  # else the headline says so
         st.markdown(escaped(fairness.describe_unevenness(chosen, current().record_noun)))
@@ -135,7 +135,7 @@ def all_tables(chosen: Forecast) -> None:
     numbers(frame, columns_of(frame), "tables_by_accuracy.csv", heading)
 
 
-def binding_tables(chosen: Forecast) -> None:
+def binding_tables(chosen: Accuracy) -> None:
     """Which tables bind the largest variance, or make up the sum of variances."""
     loss = SCHEMES.get(chosen.name, current().loss)
     what = binding_targets.describe_loss(loss, chosen.workload)
@@ -155,21 +155,21 @@ def binding_tables(chosen: Forecast) -> None:
         _draw(shadow_prices_chart(chosen, "attribute", what), chosen)
 
 
-def _draw(chart: Chart, forecast: Forecast, more: str = "") -> None:
+def _draw(chart: Chart, accuracy: Accuracy, more: str = "") -> None:
     """Draw a chart; it says at which cell of each table it looks, where cells differ."""
-    if forecast.cell_text:
+    if accuracy.cell_text:
         chart = replace(
             chart,
-            sentence=f"{chart.sentence} {forecast.cell_text}",
-            frame=_with_cell(chart.frame, forecast),
+            sentence=f"{chart.sentence} {accuracy.cell_text}",
+            frame=_with_cell(chart.frame, accuracy),
             columns={**chart.columns, "cell": COLUMNS["cell"]},
         )
     chart_with_numbers(chart, more)
 
 
-def _with_cell(frame: pd.DataFrame, forecast: Forecast) -> pd.DataFrame:
+def _with_cell(frame: pd.DataFrame, accuracy: Accuracy) -> pd.DataFrame:
     """The numbers with the cell that they are about, where cells of a table differ."""
-    return frame.assign(cell=forecast.cell_title) if forecast.cell_text else frame
+    return frame.assign(cell=accuracy.cell_title) if accuracy.cell_text else frame
 
 
 # ---- What the Fairness page compares: the curator's plan and the schemes, and one to look at.
@@ -178,7 +178,7 @@ def _with_cell(frame: pd.DataFrame, forecast: Forecast) -> pd.DataFrame:
 OWN = "Your plan"
 
 
-def forecasts(scenario: Scenario) -> list[Forecast]:
+def accuracies(scenario: Scenario) -> list[Accuracy]:
     """The curator's plan and the four schemes, which weigh tables by their own rule alone.
 
     Empty while they are being worked out or where there are none; the page then says why.
@@ -205,7 +205,7 @@ def forecasts(scenario: Scenario) -> list[Forecast]:
     return (
         attempt(
             lambda: [
-                kept(Forecast.of_optimum, name, solution, budget, slot=name)
+                kept(Accuracy.of_optimum, name, solution, budget, slot=name)
                 for name, solution in solutions.items()
             ],
             NO_PLAN,
@@ -219,10 +219,10 @@ def own_scheme() -> str:
     return scheme_of(current().loss, current().workload)
 
 
-def choose_forecast(compared: list[Forecast]) -> Forecast:
-    """The forecast to look at closely: the curator's own plan, or another one."""
+def choose_accuracy(compared: list[Accuracy]) -> Accuracy:
+    """The accuracy to look at closely: the curator's own plan, or another one."""
     own = own_scheme()
-    by_name = {forecast.name: forecast for forecast in compared}
+    by_name = {accuracy.name: accuracy for accuracy in compared}
     chosen = st.segmented_control(
         "Plan to look at: all have the same tables and budget",
         list(by_name),
@@ -236,8 +236,8 @@ def choose_forecast(compared: list[Forecast]) -> Forecast:
     return by_name.get(chosen or "", compared[0])
 
 
-def seen_as_chosen(compared: list[Forecast], chosen: Forecast) -> tuple[list[Forecast], Forecast]:
-    """The forecasts in the measure, and at the cell of each table, that the curator chooses."""
+def seen_as_chosen(compared: list[Accuracy], chosen: Accuracy) -> tuple[list[Accuracy], Accuracy]:
+    """The accuracies in the measure, and at the cell of each table, that the curator chooses."""
     cells = cells_of_open_scenario()
     measure = measure_input([cells])
     there = compared
@@ -247,7 +247,7 @@ def seen_as_chosen(compared: list[Forecast], chosen: Forecast) -> tuple[list[For
     return there, there[compared.index(chosen)]
 
 
-def _at_chosen_cell(compared: list[Forecast]) -> list[Forecast]:
+def _at_chosen_cell(compared: list[Accuracy]) -> list[Accuracy]:
     cell = st.segmented_control(
         "The cells of a table are not equally accurate here. Cell to look at",
         list(CELLS),
@@ -258,10 +258,10 @@ def _at_chosen_cell(compared: list[Forecast]) -> list[Forecast]:
         bind="query-params",
         help="Of each table; everything below is about that cell.",
     )
-    return [kept(forecast.at_cell, cell or "mean", slot=forecast.name) for forecast in compared]
+    return [kept(accuracy.at_cell, cell or "mean", slot=accuracy.name) for accuracy in compared]
 
 
-def headline(chosen: Forecast) -> None:
+def headline(chosen: Accuracy) -> None:
     """The least and the most accurate table, and how uneven that is."""
     record_noun = escaped(current().record_noun)
     if fairness.is_even(chosen):

@@ -11,7 +11,7 @@ from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import cell_accuracy
 from rpexplore.analysis import expected_cells as relative_errors
 from rpexplore.analysis.expected_cells import ExpectedCells
-from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.measures import Accuracy
 from rpexplore.common.text import capitalised
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.accuracy import publishable_cells_chart
@@ -29,7 +29,7 @@ LEAST_ACCURATE = "the least accurate"
 NO_CV = "the coefficients of variation of single cells are listed under “Relative errors”."
 
 
-def cells_view(chosen: Forecast) -> None:
+def cells_view(chosen: Accuracy) -> None:
     """Standard errors over the cells of a table of the curator's choice."""
     left, right = st.columns([1, 2], gap="large")
     with left:
@@ -61,7 +61,7 @@ def cells_view(chosen: Forecast) -> None:
         chart_with_numbers(chart)
 
 
-def _axes(chosen: Forecast, table: int, matrices: list[QueryMatrix]) -> tuple[int, ...]:
+def _axes(chosen: Accuracy, table: int, matrices: list[QueryMatrix]) -> tuple[int, ...]:
     """One or two attributes to spread out."""
     usual = cell_accuracy.usual_axes(chosen, table)
     if len(matrices) == 1:
@@ -102,7 +102,7 @@ def _fixed(matrices: list[QueryMatrix], axes: tuple[int, ...]) -> dict[int, int]
 # ---- Relative errors on the Fairness page: which cells are publishable, under which plan.
 
 
-def relative_errors_view(compared: list[Forecast], chosen: Forecast) -> None:
+def relative_errors_view(compared: list[Accuracy], chosen: Accuracy) -> None:
     """Standard errors against expected counts, and which cells are accurate enough to publish."""
     st.markdown(
         f"An error of ±30 {escaped(current().record_noun)} is much in a cell of 100 and little in "
@@ -127,7 +127,7 @@ def relative_errors_view(compared: list[Forecast], chosen: Forecast) -> None:
 
 
 def _publishable_cells(
-    compared: list[Forecast], chosen: Forecast, cells: ExpectedCells, coefficient: float
+    compared: list[Accuracy], chosen: Accuracy, cells: ExpectedCells, coefficient: float
 ) -> None:
     """How many cells are accurate enough: by order, by plan and by table."""
     st.subheader("Publishable cells")
@@ -153,7 +153,7 @@ def _publishable_cells(
     )
 
 
-def _cells_of_table(chosen: Forecast, cells: ExpectedCells, coefficient: float) -> None:
+def _cells_of_table(chosen: Accuracy, cells: ExpectedCells, coefficient: float) -> None:
     """The cells of one table, each publishable or not."""
     st.subheader("The cells of one table")
     names = st.multiselect(

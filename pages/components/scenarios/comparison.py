@@ -29,7 +29,7 @@ from pages.components.shared.session import (
 )
 from pages.components.shared.solutions import plan
 from rpexplore.analysis import scenario_comparison, shared_tables
-from rpexplore.analysis.forecast import Measure
+from rpexplore.analysis.measures import Measure
 from rpexplore.analysis.scenario_comparison import area_inputs, area_outcomes
 from rpexplore.analysis.shared_tables import Contender
 from rpexplore.common.text import joined, plural
@@ -141,11 +141,11 @@ def _measure(contenders: list[Contender]) -> Measure:
 def _curves(contenders: list[Contender]) -> None:
     """The distribution of the accuracy of every scenario, in one chart."""
     measure = _measure(contenders)
-    forecasts = [
+    accuracies = [
         kept(contender.seen_in, measure, slot=contender.scenario.name) for contender in contenders
     ]
     record_noun = scenario_comparison.common_noun([contender.scenario for contender in contenders])
-    chart = kept(distribution_by_plan_chart, forecasts, record_noun)
+    chart = kept(distribution_by_plan_chart, accuracies, record_noun)
     chart = replace(
         chart,
         subject=f"Share of tables by {measure.noun}, one curve a scenario",

@@ -9,8 +9,8 @@ from pages.components.shared.expected_counts import expected_cells
 from pages.components.shared.session import attempt, change_fields, current, kept, say
 from rpexplore.analysis.cell_accuracy import tables_with_cells
 from rpexplore.analysis.expected_cells import ExpectedCells
-from rpexplore.analysis.forecast import COEFFICIENT_OF_VARIATION, STANDARD_ERROR, VARIANCE, Measure
 from rpexplore.analysis.glossary import meaning
+from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION, STANDARD_ERROR, VARIANCE, Measure
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.text import number_of, number_text
 from rpexplore.planning.losses.constrained import SumWithinTargets

@@ -11,7 +11,7 @@ from pages.components.shared.solutions import minimum_budget_for_targets, optimu
 from pages.components.tradeoffs.frontier import use_budget
 from rpexplore.analysis import binding_targets, budget_curves, targets_met
 from rpexplore.analysis.budget_units import stated_delta
-from rpexplore.analysis.forecast import STANDARD_ERROR, Measure
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.analysis.sufficient_budgets import SufficientBudget
 from rpexplore.common.text import capitalised, number_text
 from rpexplore.figures.budget_curves import Mark, errors_by_budget, targets_by_budget

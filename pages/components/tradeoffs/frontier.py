@@ -21,7 +21,7 @@ from pages.components.shared.session import (
 from pages.components.shared.solutions import budget_of_whole, optimum, part_budget, plan
 from rpexplore.analysis import frontier
 from rpexplore.analysis.baselines import BASELINE_HEADINGS, compare, describe_missing
-from rpexplore.analysis.forecast import STANDARD_ERROR, VARIANCE, Measure
+from rpexplore.analysis.measures import STANDARD_ERROR, VARIANCE, Measure
 from rpexplore.common.processes import Progress
 from rpexplore.figures.chart import Chart, Column, in_measure
 from rpexplore.figures.trade_offs import (

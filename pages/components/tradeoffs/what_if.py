@@ -16,7 +16,7 @@ from pages.components.shared.session import (
 from pages.components.shared.solutions import part_budget
 from pages.components.tradeoffs.frontier import save_scenario
 from rpexplore.analysis import what_if
-from rpexplore.analysis.forecast import Measure
+from rpexplore.analysis.measures import Measure
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import capitalised
 from rpexplore.figures.chart import COLUMNS, Chart, Column, in_measure

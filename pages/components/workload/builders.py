@@ -10,7 +10,7 @@ from pages.components.shared.expected_counts import expected_total_input, useful
 from pages.components.shared.files import RELEASES, nearest_folder
 from pages.components.shared.serving import plans_only
 from pages.components.shared.session import bound, change, current, escaped
-from rpexplore.analysis import accuracy, forecast, workload_grid
+from rpexplore.analysis import accuracy, measures, workload_grid
 from rpexplore.analysis.budget_units import stated_text
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.text import describe_count, plural
@@ -199,7 +199,7 @@ def fit() -> Fit:
 
 def sizes(planned: TablePlan | None) -> None:
     """Tables, cells, largest table, and what will be measured."""
-    totals = forecast.totals(current().workload)
+    totals = measures.totals(current().workload)
     st.metric("Tables", f"{totals.tables:,}")
     st.metric("Cells in all tables", describe_count(totals.cells))
     st.metric(

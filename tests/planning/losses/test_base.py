@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rpexplore import Domain, MaxVariance, SumOfVariances, Workload
-from rpexplore.analysis.forecast import SCHEMES
+from rpexplore.analysis.measures import SCHEMES
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.losses import WEIGHTINGS, describe_weighting
 
