@@ -7,7 +7,7 @@ Views are in `components/fairness`; their charts in `rpexplore.figures` (`accura
 import streamlit as st
 
 from pages.components.fairness import accuracy
-from pages.components.fairness.accuracy import accuracies, choose_accuracy, headline, seen_as_chosen
+from pages.components.fairness.accuracy import accuracies, choose_plan, headline, seen_as_chosen
 from pages.components.fairness.cells import CELLS_VIEW, cells_view, relative_errors_view
 from pages.components.shared.session import current
 from pages.components.shared.texts import explained_title, next_page
@@ -16,7 +16,7 @@ explained_title("Fairness")
 compared = accuracies(current())
 if compared:
     with st.container(horizontal=True, gap="medium"):
-        chosen = choose_accuracy(compared)
+        chosen = choose_plan(compared)
         compared, chosen = seen_as_chosen(compared, chosen)
     headline(chosen)
     views = {

@@ -111,7 +111,7 @@ def steps(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 # ---- Accuracy of a cell against the number of cells of its table (RP+ Figures 1 to 3).
 #
-# The accuracies of one call are over the same tables, in the same measure.
+# What one call compares is over the same tables, in the same measure.
 
 
 # Up to so many tables each is a point of its own; more are counted in bins.

@@ -95,7 +95,7 @@ VARIANCE = Measure("Variance", "variance", "variances", "σ²", "variance", powe
 
 # ---- Accuracy: how accurate each table of a workload would be, by one plan, under one name.
 #
-# Analyses take accuracies, so that plans, schemes and scenarios are compared by the same code.
+# Analyses take an `Accuracy`, so that plans, schemes and scenarios are compared by the same code.
 
 
 MOST = 5  # attributes; tables of more are grouped with these

@@ -245,7 +245,7 @@ def describe_change(now: Usefulness, before: Usefulness) -> str:
 
 
 # Solved once, optima serve every budget; titles, medians and what is gone through cell by cell are
-# kept by the accuracy that this returns.
+# kept by the `Accuracy` that this returns.
 @lru_cache(maxsize=6)
 def accuracy_at_cost_1(optimum: Optimum) -> Accuracy:
     """What an optimum gives at privacy cost 1 of one record; the same object every time."""

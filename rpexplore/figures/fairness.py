@@ -27,7 +27,7 @@ _HEIGHT, _ROOM = 150, 65  # px: of a panel, and between rows
 
 
 def fairness_chart(accuracies: Sequence[Accuracy], record_noun: str, own: str = "") -> Chart:
-    """The Fairness chart: the measure of the accuracies against the number of cells, log–log.
+    """The Fairness chart: a measure of accuracy against the number of cells, log–log.
 
     own: the plan that is marked
     """

@@ -1,4 +1,4 @@
-"""Forecasts of the four schemes, for the tests of what compares them."""
+"""Accuracy of the four schemes, for the tests of what compares them."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def of_schemes(workload: rp.Workload, rho: str = "0.1") -> list[Accuracy]:
     ]
 
 
-def forecast_of(workload: rp.Workload, loss=None, rho: str = "0.1") -> Accuracy:
+def accuracy_of(workload: rp.Workload, loss=None, rho: str = "0.1") -> Accuracy:
     """What one loss would give."""
     solution = optimum(workload, loss=loss or rp.SumOfVariances())
     return Accuracy.of_optimum("this", solution, rp.Budget(rho=rho))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import fairness as attributes
 from rpexplore.workload.table_text import title
-from tests.analysis.schemes import forecast_of, with_errors
+from tests.analysis.schemes import accuracy_of, with_errors
 from tests.support.strategies import workloads
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7, "unused": 4})
@@ -40,7 +40,7 @@ def test_against_a_loop_over_tables(data, workload):
 
 def test_the_ends_of_many():
     domain = rp.Domain.from_sizes({f"a{i:03}": i + 2 for i in range(101)})
-    frame = attributes.by_attribute(forecast_of(rp.Workload.all_up_to(domain, 1)))
+    frame = attributes.by_attribute(accuracy_of(rp.Workload.all_up_to(domain, 1)))
     drawn, left_out = attributes.first_and_last(frame, 41)
     assert left_out == 60
     names = frame["attribute"].tolist()
@@ -50,9 +50,9 @@ def test_the_ends_of_many():
 
 def test_words():
     workload = rp.Workload.of(DOMAIN, ["age", "sex", "region", ("age", "sex")])
-    forecast = forecast_of(workload, rp.SumOfVariances("cells"))
-    frame = attributes.by_attribute(forecast)
-    sentence = attributes.describe(frame, forecast, "people")
+    accuracy = accuracy_of(workload, rp.SumOfVariances("cells"))
+    frame = attributes.by_attribute(accuracy)
+    sentence = attributes.describe(frame, accuracy, "people")
     assert sentence.startswith(
         f"Tables that contain {frame['attribute'][0]} are the least accurate"
     )
@@ -61,21 +61,21 @@ def test_words():
 
 
 def test_words_where_attributes_do_not_differ():
-    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.MaxVariance())
-    sentence = attributes.describe(attributes.by_attribute(forecast), forecast, "people")
+    accuracy = accuracy_of(rp.Workload.all_up_to(DOMAIN, 2), rp.MaxVariance())
+    sentence = attributes.describe(attributes.by_attribute(accuracy), accuracy, "people")
     assert sentence.startswith("Tables have the same median standard error of ")
     assert sentence.endswith(" people, whichever attribute they contain.")
     assert "In no table" not in sentence
 
 
 def test_words_where_only_one_attribute_has_tables():
-    forecast = forecast_of(rp.Workload.of(DOMAIN, ["age"]))
-    sentence = attributes.describe(attributes.by_attribute(forecast), forecast, "people")
+    accuracy = accuracy_of(rp.Workload.of(DOMAIN, ["age"]))
+    sentence = attributes.describe(attributes.by_attribute(accuracy), accuracy, "people")
     assert sentence.startswith("Tables that contain age have a median standard error of ")
 
 
 def test_only_the_total():
-    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 0))
-    frame = attributes.by_attribute(forecast)
+    accuracy = accuracy_of(rp.Workload.all_up_to(DOMAIN, 0))
+    frame = attributes.by_attribute(accuracy)
     assert frame.empty
-    assert "only the total" in attributes.describe(frame, forecast, "people")
+    assert "only the total" in attributes.describe(frame, accuracy, "people")

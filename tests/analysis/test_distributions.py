@@ -9,7 +9,7 @@ import rpexplore as rp
 from rpexplore.analysis import distributions
 from rpexplore.analysis.distributions import errors_by_order, errors_by_plan, quantiles
 from rpexplore.analysis.measures import SCHEMES
-from tests.analysis.schemes import forecast_of, of_schemes, with_errors
+from tests.analysis.schemes import accuracy_of, of_schemes, with_errors
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
 
@@ -49,21 +49,21 @@ def test_a_long_curve_has_few_points_and_all_lie_on_the_function(count, seed):
 
 
 def test_curves_by_order_are_of_the_tables_of_that_order():
-    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
-    frame = distributions.curves(errors_by_order(forecast))
+    accuracy = accuracy_of(rp.Workload.all_up_to(DOMAIN, 2))
+    frame = distributions.curves(errors_by_order(accuracy))
     assert frame["series"].unique().tolist() == ["total", "1 attribute", "2 attributes"]
     for group in (0, 1, 2):
-        errors = np.sort(forecast.standard_errors[forecast.workload.orders == group])
+        errors = np.sort(accuracy.standard_errors[accuracy.workload.orders == group])
         drawn = frame.loc[frame["group"] == group, "standard_error"].tolist()
         assert drawn == [errors[0], *errors]
 
 
 def test_high_orders_share_a_curve():
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(7)})
-    frame = distributions.curves(errors_by_order(forecast_of(rp.Workload.all_up_to(domain, 7))))
+    frame = distributions.curves(errors_by_order(accuracy_of(rp.Workload.all_up_to(domain, 7))))
     assert frame["series"].unique().tolist()[-1] == "5 attributes or more"
     assert frame["group"].max() == 5
-    five = distributions.curves(errors_by_order(forecast_of(rp.Workload.all_up_to(domain, 5))))
+    five = distributions.curves(errors_by_order(accuracy_of(rp.Workload.all_up_to(domain, 5))))
     assert five["series"].unique().tolist()[-1] == "5 attributes"
 
 
@@ -71,24 +71,24 @@ def test_curves_by_plan():
     schemes = of_schemes(rp.Workload.all_up_to(DOMAIN, 2))
     frame = distributions.curves(errors_by_plan(schemes))
     assert frame["series"].unique().tolist() == list(SCHEMES)
-    for number, forecast in enumerate(schemes):
+    for number, accuracy in enumerate(schemes):
         drawn = frame.loc[frame["group"] == number, "standard_error"]
-        assert drawn.max() == forecast.standard_errors.max()
+        assert drawn.max() == accuracy.standard_errors.max()
 
 
 def test_quantiles():
-    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
-    frame = quantiles(errors_by_order(forecast)).set_index("series")
+    accuracy = accuracy_of(rp.Workload.all_up_to(DOMAIN, 2))
+    frame = quantiles(errors_by_order(accuracy)).set_index("series")
     assert frame.index.tolist() == ["total", "1 attribute", "2 attributes"]
     assert frame["tables"].tolist() == [1, 3, 3]
-    ones = forecast.standard_errors[1:4]
+    ones = accuracy.standard_errors[1:4]
     drawn = frame.loc["1 attribute", ["smallest", "lower_quartile", "upper_tenth", "largest"]]
     assert drawn.tolist() == pytest.approx(np.quantile(ones, [0, 0.25, 0.9, 1]).tolist())
 
 
 def test_sentence_by_order():
-    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.SumOfVariances("cells"))
-    frame = quantiles(errors_by_order(forecast))
+    accuracy = accuracy_of(rp.Workload.all_up_to(DOMAIN, 2), rp.SumOfVariances("cells"))
+    frame = quantiles(errors_by_order(accuracy))
     sentence = distributions.describe_by_order(frame, "people")
     assert sentence.startswith("Median standard errors range from ")
     assert " for tables of 2 attributes to " in sentence
@@ -96,10 +96,10 @@ def test_sentence_by_order():
 
 
 def test_sentence_where_orders_do_not_differ():
-    even = forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.MaxVariance())
+    even = accuracy_of(rp.Workload.all_up_to(DOMAIN, 2), rp.MaxVariance())
     sentence = distributions.describe_by_order(quantiles(errors_by_order(even)), "people")
     assert "at every number of attributes" in sentence
-    single = forecast_of(rp.Workload.all_of_order(DOMAIN, 1))
+    single = accuracy_of(rp.Workload.all_of_order(DOMAIN, 1))
     sentence = distributions.describe_by_order(quantiles(errors_by_order(single)), "people")
     assert sentence.startswith("The median standard error is ")
     assert "at every number" not in sentence

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import fairness
 from rpexplore.analysis.measures import SCHEMES
-from tests.analysis.schemes import forecast_of, of_schemes, with_errors
+from tests.analysis.schemes import accuracy_of, of_schemes, with_errors
 from tests.published import figures
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
@@ -21,7 +21,7 @@ def schemes():
 
 
 def one_way(*errors):
-    """A forecast whose tables (of one attribute each) have these standard errors."""
+    """The accuracy of a plan whose tables (of one attribute each) have these standard errors."""
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(len(errors))})
     workload = rp.Workload.all_of_order(domain, 1)
     return with_errors(workload, errors)
@@ -50,16 +50,16 @@ def test_gini_of_known_cases(errors, gini):
 @settings(deadline=None, max_examples=50)
 @given(errors_of_tables)
 def test_measures_of_a_plan(errors):
-    forecast = one_way(*errors)
-    measures = fairness.measures_of(forecast)
+    accuracy = one_way(*errors)
+    measures = fairness.measures_of(accuracy)
     assert measures["smallest"] == min(errors)
     assert measures["largest"] == max(errors)
     assert measures["ratio"] == max(errors) / min(errors)
     assert measures["within_twice"] == np.mean([error <= 2 * min(errors) for error in errors])
     # The mean of two may be rounded in two ways.
     assert measures["median"] == pytest.approx(np.median(errors), rel=1e-14)
-    if not fairness.is_even(forecast):
-        text = fairness.describe_unevenness(forecast, "people")
+    if not fairness.is_even(accuracy):
+        text = fairness.describe_unevenness(accuracy, "people")
         assert f"The least accurate table is a{errors.index(max(errors))}: " in text
         assert f"the most accurate, a{errors.index(min(errors))}, at " in text
 
@@ -68,8 +68,8 @@ def test_measures_of_each_plan(schemes):
     frame = fairness.measures(schemes)
     assert frame["plan"].tolist() == list(SCHEMES)
     assert set(frame.columns) == {"plan", *fairness.MEASURES}
-    for row, forecast in zip(frame.to_dict("records"), schemes, strict=True):
-        errors = np.sort(forecast.standard_errors)
+    for row, accuracy in zip(frame.to_dict("records"), schemes, strict=True):
+        errors = np.sort(accuracy.standard_errors)
         assert row["smallest"] == errors[0]
         assert row["largest"] == errors[-1]
         assert row["lower_tenth"] == pytest.approx(errors[0] * 0.4 + errors[1] * 0.6)
@@ -124,9 +124,9 @@ def test_words_where_nobody_is_worse_off(errors, sentence):
 
 
 def test_nearly_all_tables_are_not_all():
-    forecast = one_way(*[1.0] * 285, 9.0)
-    assert "99.7 % of the tables are within" in fairness.describe_unevenness(forecast, "people")
-    frame = fairness.side_by_side(fairness.measures([forecast]))
+    accuracy = one_way(*[1.0] * 285, 9.0)
+    assert "99.7 % of the tables are within" in fairness.describe_unevenness(accuracy, "people")
+    frame = fairness.side_by_side(fairness.measures([accuracy]))
     assert "99.7 %" in frame.iloc[:, 1].tolist()
 
 
@@ -149,8 +149,8 @@ def test_words_where_all_plans_are_even():
 @pytest.fixture(scope="module", params=["Adult", "CPS", "Loans"])
 def published(request):
     workload = figures.workload(request.param, "<=3")
-    forecasts = of_schemes(workload)
-    return workload, {each.name: each.standard_errors**2 for each in forecasts}
+    accuracies = of_schemes(workload)
+    return workload, {each.name: each.standard_errors**2 for each in accuracies}
 
 
 def test_each_scheme_is_best_at_its_own_loss(published):
@@ -189,7 +189,7 @@ def test_own_weight_moves_accuracy_to_where_it_is_wanted():
     plain = rp.Workload.all_up_to(DOMAIN, 2)
     wanted = plain.with_weights({("sex",): 10.0})
     place = plain.position(("sex",))
-    before, after = forecast_of(plain), forecast_of(wanted)
+    before, after = accuracy_of(plain), accuracy_of(wanted)
     assert after.standard_errors[place] < before.standard_errors[place]
     assert after.standard_errors.sum() > before.standard_errors.sum()
 
@@ -199,7 +199,7 @@ def test_own_weight_moves_accuracy_to_where_it_is_wanted():
 
 @pytest.fixture(scope="module")
 def adult():
-    return forecast_of(figures.workload("Adult", "<=3"), rp.SumOfVariances("cells"))
+    return accuracy_of(figures.workload("Adult", "<=3"), rp.SumOfVariances("cells"))
 
 
 def test_the_ten_least_and_the_ten_most_accurate(adult):
@@ -225,7 +225,7 @@ def test_all_tables(adult):
 @pytest.mark.parametrize("tables", [1, 2, 5, 20, 21])
 def test_no_table_is_both_least_and_most_accurate(tables):
     domain = rp.Domain.from_sizes({f"a{i}": i + 2 for i in range(tables)})
-    least, most = fairness.least_and_most_accurate(forecast_of(rp.Workload.all_of_order(domain, 1)))
+    least, most = fairness.least_and_most_accurate(accuracy_of(rp.Workload.all_of_order(domain, 1)))
     assert not set(least["table"]) & set(most["table"])
     assert len(least) + len(most) == min(tables, 20)
     assert len(least) >= len(most)

@@ -16,7 +16,7 @@ from rpexplore.analysis.expected_cells import ExpectedCells, in_measure
 from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION, STANDARD_ERROR, VARIANCE
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.planner import optimum
-from tests.analysis.schemes import forecast_of
+from tests.analysis.schemes import accuracy_of
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
 WORKLOAD = rp.Workload.all_up_to(DOMAIN, 2)
@@ -43,7 +43,7 @@ def test_values_have_their_units():
 
 
 def test_variances_are_squares_in_every_analysis():
-    errors = forecast_of(WORKLOAD)
+    errors = accuracy_of(WORKLOAD)
     variances = in_measure(errors, VARIANCE, None)
     assert variances.values.tolist() == (errors.standard_errors**2).tolist()
     for field in ("smallest", "largest"):
@@ -60,26 +60,26 @@ def test_variances_are_squares_in_every_analysis():
 
 
 def test_a_table_has_the_coefficient_of_variation_of_its_median_cell(cells):
-    errors = forecast_of(WORKLOAD)
-    forecast = in_measure(errors, COEFFICIENT_OF_VARIATION, cells)
-    values = dict(zip(WORKLOAD.tables, forecast.values, strict=True))
+    errors = accuracy_of(WORKLOAD)
+    accuracy = in_measure(errors, COEFFICIENT_OF_VARIATION, cells)
+    values = dict(zip(WORKLOAD.tables, accuracy.values, strict=True))
     error = dict(zip(WORKLOAD.tables, errors.standard_errors, strict=True))
     # 1,000 people: 500 of each sex.
     assert values["sex",] == pytest.approx(error["sex",] / 500)
     # Most regions are empty: their tables have no such cell.
     assert np.isnan(values["region",])
-    assert forecast.cell_text == (
+    assert accuracy.cell_text == (
         "Of each table, its median cell is shown. 3 tables whose median cell has no expected count "
         "are left out."
     )
-    assert set(fairness.by_attribute(forecast)["attribute"]) == {"age", "sex"}
-    assert len(distributions.points([forecast])) == 4
-    assert distributions.bins([forecast])["tables"].sum() == 4
-    assert fairness.measures_of(forecast)["largest"] == pytest.approx(values["age", "sex"])
-    assert fairness.ranking(forecast)["table"].tolist()[0] == "age × sex"
-    least, most = fairness.least_and_most_accurate(forecast)
+    assert set(fairness.by_attribute(accuracy)["attribute"]) == {"age", "sex"}
+    assert len(distributions.points([accuracy])) == 4
+    assert distributions.bins([accuracy])["tables"].sum() == 4
+    assert fairness.measures_of(accuracy)["largest"] == pytest.approx(values["age", "sex"])
+    assert fairness.ranking(accuracy)["table"].tolist()[0] == "age × sex"
+    least, most = fairness.least_and_most_accurate(accuracy)
     assert {*least["table"], *most["table"]} == {"(total)", "age", "sex", "age × sex"}
-    assert " %" in fairness.describe_unevenness(forecast, "people")
+    assert " %" in fairness.describe_unevenness(accuracy, "people")
 
 
 def test_curves_against_the_budget(cells):

@@ -17,7 +17,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.workload.table_text import title, titles
 from tests.analysis import bases
 from tests.analysis.dense_counts import answers_by_brute_force, cells_by_brute_force, margin
-from tests.analysis.schemes import forecast_of, of_schemes, with_errors
+from tests.analysis.schemes import accuracy_of, of_schemes, with_errors
 from tests.support.strategies import workloads
 
 DOMAIN = rp.Domain(
@@ -101,7 +101,7 @@ def test_orders_and_curves_against_tables(situation):
 
 
 def test_a_total_is_spread_evenly():
-    accuracy = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
+    accuracy = accuracy_of(rp.Workload.all_up_to(DOMAIN, 2))
     cells = relative.ExpectedCells.of(ExpectedCounts.of_total(1800), accuracy.workload)
     frame = of_tables(accuracy, cells, 0.1).set_index("table")
     assert frame["median_count"].to_dict() == {
@@ -117,7 +117,7 @@ def test_a_total_is_spread_evenly():
 
 
 def test_the_most_publishable_tables_come_first():
-    accuracy = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
+    accuracy = accuracy_of(rp.Workload.all_up_to(DOMAIN, 2))
     cells = relative.ExpectedCells.of(ExpectedCounts.of_total(300), accuracy.workload)
     frame = of_tables(accuracy, cells, 0.05)
     assert frame["share"].is_monotonic_decreasing
@@ -127,7 +127,7 @@ def test_the_most_publishable_tables_come_first():
 
 
 def test_the_cells_of_a_table_have_their_labels():
-    accuracy = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
+    accuracy = accuracy_of(rp.Workload.all_up_to(DOMAIN, 2))
     cells = relative.ExpectedCells.of(margin(DOMAIN, ["sex"], [0, 300]), accuracy.workload)
     index = accuracy.workload.position(("age", "sex"))
     frame = relative.of_cells(accuracy, cells, index, 0.1)
@@ -142,7 +142,7 @@ def test_the_cells_of_a_table_have_their_labels():
 
 def test_attributes_called_like_the_columns():
     domain = rp.Domain.from_sizes({"expected": 2, "accurate": 3})
-    accuracy = forecast_of(rp.Workload.all_up_to(domain, 2))
+    accuracy = accuracy_of(rp.Workload.all_up_to(domain, 2))
     cells = relative.ExpectedCells.of(ExpectedCounts.of_total(600), accuracy.workload)
     frame = relative.of_cells(accuracy, cells, 3, 0.1)
     assert frame["expected (attribute)"].tolist() == ["0", "0", "0", "1", "1", "1"]
@@ -158,7 +158,7 @@ def test_counts_that_no_longer_fit_are_refused():
 
 def test_a_table_of_too_many_cells_is_not_listed():
     domain = rp.Domain.from_sizes({"a": 10**6, "b": 10**3})
-    accuracy = forecast_of(rp.Workload.all_up_to(domain, 2))
+    accuracy = accuracy_of(rp.Workload.all_up_to(domain, 2))
     cells = relative.ExpectedCells.of(ExpectedCounts.of_total(1e9), accuracy.workload)
     with pytest.raises(WorkloadError, match="about 1 billion cells; at most 100,000"):
         relative.of_cells(accuracy, cells, 3, 0.1)
@@ -170,7 +170,7 @@ def test_more_of_the_budget_publishes_more_cells():
     expected = margin(DOMAIN, ["age", "region"], [1, 2, 4, 8, 16, 32, 64, 128, 256])
     cells = relative.ExpectedCells.of(expected, workload)
     published = [
-        relative.by_order(forecast_of(workload, rho=rho), cells, 0.2)["share"].tolist()[-1]
+        relative.by_order(accuracy_of(workload, rho=rho), cells, 0.2)["share"].tolist()[-1]
         for rho in ("0.01", "0.1", "1")
     ]
     assert published == sorted(published)
@@ -188,7 +188,7 @@ def test_by_plan():
 
 def test_curves_are_those_of_the_shares_for_many_groups():
     workload = rp.Workload.all_up_to(DOMAIN, 3)
-    accuracy = forecast_of(workload)
+    accuracy = accuracy_of(workload)
     cells = relative.ExpectedCells.of(margin(DOMAIN, ["sex", "region"], range(6)), workload)
     frame = relative.curves(accuracy, cells)
     for index, coefficient in enumerate(relative.CURVE.tolist()):
@@ -207,7 +207,7 @@ def test_nearly_all_cells_are_not_all():
 
 @pytest.mark.parametrize(("total", "text"), [(1e9, "cell is publishable"), (1, "is not publish")])
 def test_words_for_the_only_cell(total, text):
-    accuracy = forecast_of(rp.Workload.all_up_to(DOMAIN, 0))
+    accuracy = accuracy_of(rp.Workload.all_up_to(DOMAIN, 0))
     cells = relative.ExpectedCells.of(ExpectedCounts.of_total(total), accuracy.workload)
     sentence = relative.describe_by_order(relative.by_order(accuracy, cells, 0.2), 0.2)
     assert sentence.startswith("At a coefficient of variation of 20 %, the one ")
@@ -215,7 +215,7 @@ def test_words_for_the_only_cell(total, text):
 
 
 def test_words():
-    accuracy = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
+    accuracy = accuracy_of(rp.Workload.all_up_to(DOMAIN, 2))
     cells = relative.ExpectedCells.of(
         margin(DOMAIN, ["region"], [10, 1000, 100_000]), accuracy.workload
     )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import binding_targets
 from rpexplore.planning.planner import optimum
-from tests.analysis.schemes import forecast_of, with_errors
+from tests.analysis.schemes import accuracy_of, with_errors
 from tests.published import figures
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
@@ -37,17 +37,17 @@ def test_holders_are_the_fewest(prices):
 
 
 def test_by_table_by_order_and_by_attribute():
-    forecast = forecast_of(figures.workload("CPS", "<=3"), rp.SumOfVariances("cells"))
-    workload, prices = forecast.workload, forecast.shadow_prices
-    tables = binding_targets.by_table(forecast, most=None)
+    accuracy = accuracy_of(figures.workload("CPS", "<=3"), rp.SumOfVariances("cells"))
+    workload, prices = accuracy.workload, accuracy.shadow_prices
+    tables = binding_targets.by_table(accuracy, most=None)
     assert tables["share"].sum() == pytest.approx(1)
     assert tables["share"].tolist() == np.sort(prices)[::-1].tolist()
-    assert len(binding_targets.by_table(forecast)) == 10
-    orders = binding_targets.by_order(forecast)
+    assert len(binding_targets.by_table(accuracy)) == 10
+    orders = binding_targets.by_order(accuracy)
     assert orders["tables"].tolist() == [1, 5, 10, 10]
     for order, share in enumerate(orders["share"]):
         assert share == pytest.approx(prices[workload.orders == order].sum())
-    frame = binding_targets.by_attribute(forecast).set_index("attribute")
+    frame = binding_targets.by_attribute(accuracy).set_index("attribute")
     for name in workload.domain.names:
         has = np.array([name in table for table in workload.tables])
         assert frame.loc[name, "share"] == pytest.approx(prices[has].sum())
@@ -151,10 +151,10 @@ def test_words_for_targets():
     ],
 )
 def test_the_first_in_a_sentence(kind, text):
-    forecast = forecast_of(figures.workload("CPS", "<=1"), rp.MaxVariance())
+    accuracy = accuracy_of(figures.workload("CPS", "<=1"), rp.MaxVariance())
     prices = np.array([0.4, 0.1, 0.1, 0.05, 0.05, 0.3])
-    forecast = replace(forecast, shadow_prices=prices)
-    frame = binding_targets.FRAMES[kind](forecast)
+    accuracy = replace(accuracy, shadow_prices=prices)
+    frame = binding_targets.FRAMES[kind](accuracy)
     if kind == "order":
         frame = frame.head(1)
     assert binding_targets.describe_first(frame, kind, "it").startswith(text)

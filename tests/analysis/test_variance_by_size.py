@@ -25,11 +25,11 @@ def adult():
 def test_every_table_of_every_plan_is_a_point(small):
     frame = cell_variances.points(small)
     assert len(frame) == 4 * 7
-    for forecast in small:
-        rows = frame.loc[frame["plan"] == forecast.name].set_index("table")
+    for accuracy in small:
+        rows = frame.loc[frame["plan"] == accuracy.name].set_index("table")
         assert rows.loc["age × sex", "cells"] == 60
-        position = forecast.workload.position(("age", "sex"))
-        error = forecast.standard_errors[position]
+        position = accuracy.workload.position(("age", "sex"))
+        error = accuracy.standard_errors[position]
         assert rows.loc["age × sex", "variance"] == error**2
         assert rows.loc["age × sex", "standard_error"] == error
         assert rows["attributes"].tolist() == ["total"] + ["1 attribute"] * 3 + ["2 attributes"] * 3
@@ -45,15 +45,15 @@ def test_every_table_is_in_one_bin(adult):
     frame = cell_variances.bins(adult)
     workload = adult[0].workload
     assert frame["plan"].unique().tolist() == list(SCHEMES)
-    for forecast in adult:
-        rows = frame.loc[frame["plan"] == forecast.name]
+    for accuracy in adult:
+        rows = frame.loc[frame["plan"] == accuracy.name]
         for order in range(4):
             of_order, held = workload.orders == order, rows.loc[rows["group"] == order]
             assert held["tables"].sum() == np.sum(of_order)
             # Geometric means of the bins, weighted, are those of all tables.
             for column, values in (
                 ("cells", workload.cells[of_order]),
-                ("standard_error", forecast.standard_errors[of_order]),
+                ("standard_error", accuracy.standard_errors[of_order]),
             ):
                 logs = np.average(np.log(held[column]), weights=held["tables"])
                 assert logs == pytest.approx(np.log(values).mean(), rel=1e-9)
@@ -63,11 +63,11 @@ def test_every_table_is_in_one_bin(adult):
 def test_bins_are_narrow(adult):
     """No table is further from its bin's mean than a fortieth of the range."""
     frame, workload = cell_variances.bins(adult), adult[0].workload
-    logs = [2 * np.log(forecast.standard_errors) for forecast in adult]
+    logs = [2 * np.log(accuracy.standard_errors) for accuracy in adult]
     across = np.ptp(np.log(workload.cells)) / 40 * (1 + 1e-9)
     upwards = (max(map(np.max, logs)) - min(map(np.min, logs))) / 40 * (1 + 1e-9)
-    for forecast, log_variances in zip(adult, logs, strict=True):
-        rows = frame.loc[frame["plan"] == forecast.name]
+    for accuracy, log_variances in zip(adult, logs, strict=True):
+        rows = frame.loc[frame["plan"] == accuracy.name]
         left = np.abs(np.log(workload.cells)[:, None] - np.log(rows["cells"].to_numpy()))
         right = np.abs(log_variances[:, None] - np.log(rows["variance"].to_numpy()))
         groups = workload.orders[:, None] == rows["group"].to_numpy()

@@ -7,13 +7,13 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.fairness import by_attribute
 from rpexplore.figures import accuracy as figures
-from tests.analysis.schemes import forecast_of
+from tests.analysis.schemes import accuracy_of
 from tests.published import figures as published
 
 
 @pytest.fixture(scope="module")
 def frame():
-    return by_attribute(forecast_of(published.workload("CPS", "<=3"), rp.SumOfVariances("cells")))
+    return by_attribute(accuracy_of(published.workload("CPS", "<=3"), rp.SumOfVariances("cells")))
 
 
 def test_dots_and_ranges_hold_the_frame(frame):
@@ -52,7 +52,7 @@ def test_height_goes_with_the_attributes(frame):
 def test_names_are_cut_and_not_read_as_markup():
     name = "<b>" + "long " * 20
     domain = rp.Domain.from_sizes({name: 3, "b": 2})
-    frame = by_attribute(forecast_of(rp.Workload.all_up_to(domain, 2)))
+    frame = by_attribute(accuracy_of(rp.Workload.all_up_to(domain, 2)))
     figure = figures.standard_errors_by_attribute(frame, 1.0, "<i>x</i>")
     label = next(text for text in figure.layout.yaxis.ticktext if "long" in text)
     assert label.startswith("&lt;b&gt;")

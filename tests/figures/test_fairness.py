@@ -10,7 +10,7 @@ from rpexplore.analysis import distributions as analysis
 from rpexplore.analysis.expected_cells import in_measure
 from rpexplore.analysis.measures import SCHEMES, STANDARD_ERROR, VARIANCE
 from rpexplore.figures import fairness as figures
-from tests.analysis.schemes import forecast_of, of_schemes
+from tests.analysis.schemes import accuracy_of, of_schemes
 from tests.published import figures as published
 
 
@@ -28,7 +28,7 @@ def drawn(figure, panel):
 def test_a_panel_holds_the_tables_of_its_plan(adult):
     frame = analysis.points(adult)
     figure = figures.by_plan(frame, "people")
-    for panel, forecast in enumerate(adult):
+    for panel, accuracy in enumerate(adult):
         traces = drawn(figure, panel)
         assert [trace.name for trace in traces] == [
             "total",
@@ -38,9 +38,9 @@ def test_a_panel_holds_the_tables_of_its_plan(adult):
         ]
         assert sum(len(trace.x) for trace in traces) == 470
         result = np.concatenate([trace.y for trace in traces])
-        np.testing.assert_allclose(result, forecast.standard_errors, rtol=1e-6)
+        np.testing.assert_allclose(result, accuracy.standard_errors, rtol=1e-6)
         cells = np.concatenate([trace.x for trace in traces])
-        np.testing.assert_allclose(cells, forecast.workload.cells, rtol=1e-6)
+        np.testing.assert_allclose(cells, accuracy.workload.cells, rtol=1e-6)
 
 
 def test_orders_differ_in_colour_and_marker_alike_in_all_panels(adult):
@@ -63,7 +63,7 @@ def test_orders_differ_in_colour_and_marker_alike_in_all_panels(adult):
     ],
 )
 def test_axes_are_shared_and_say_the_measure(adult, measure, title):
-    adult = [in_measure(forecast, measure, None) for forecast in adult]
+    adult = [in_measure(accuracy, measure, None) for accuracy in adult]
     figure = figures.by_plan(analysis.points(adult), "people", measure=measure)
     layout = figure.layout
     for axis in (layout.xaxis, layout.xaxis2, layout.xaxis3, layout.xaxis4):
@@ -71,7 +71,7 @@ def test_axes_are_shared_and_say_the_measure(adult, measure, title):
         assert axis.range == layout.xaxis.range
         assert 10 ** axis.range[0] < 1
         assert 10 ** axis.range[1] > 10**6
-    values = [value for forecast in adult for value in forecast.values]
+    values = [value for accuracy in adult for value in accuracy.values]
     for axis in (layout.yaxis, layout.yaxis2, layout.yaxis3, layout.yaxis4):
         assert axis.type == "log"
         assert axis.range == layout.yaxis.range
@@ -114,15 +114,15 @@ def test_bubbles_tell_their_number_of_tables_by_area(adult):
 
 
 def test_single_tables_are_drawn_by_webgl():
-    forecast = forecast_of(published.workload("CPS", "<=3"))
-    figure = figures.single_tables(analysis.points([forecast]), "people")
+    accuracy = accuracy_of(published.workload("CPS", "<=3"))
+    figure = figures.single_tables(analysis.points([accuracy]), "people")
     assert {trace.type for trace in figure.data} == {"scattergl"}
     assert sum(len(trace.x) for trace in figure.data) == 26
 
 
 def test_names_are_not_read_as_markup():
     domain = rp.Domain.from_sizes({"<b>a</b>": 3})
-    frame = analysis.points([forecast_of(rp.Workload.all_up_to(domain, 1))])
+    frame = analysis.points([accuracy_of(rp.Workload.all_up_to(domain, 1))])
     text = figures.by_plan(frame, "<i>x</i>").to_json()
     assert "<b>a" not in text
     assert "<i>" not in text
@@ -132,10 +132,10 @@ def test_names_are_not_read_as_markup():
 def test_size_of_the_largest_figures():
     """20,000 points with names, and the bins of 10^5 tables, stay far below 3 MB."""
     domain = rp.Domain.from_sizes({f"attribute_{i:02}": 2 + i for i in range(50)})
-    forecast = forecast_of(rp.Workload.all_up_to(domain, 3))
-    frame = analysis.points([forecast], np.arange(20_000))
+    accuracy = accuracy_of(rp.Workload.all_up_to(domain, 3))
+    frame = analysis.points([accuracy], np.arange(20_000))
     assert len(figures.single_tables(frame, "people").to_json()) < 2_000_000
-    assert len(figures.by_plan(analysis.bins([forecast] * 5), "people").to_json()) < 300_000
+    assert len(figures.by_plan(analysis.bins([accuracy] * 5), "people").to_json()) < 300_000
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_numbers_of_cells_are_whole():
 def test_errors_beyond_short_floats_are_drawn_as_they_are():
     """σ is of the size of 10^49 at ρ = 1e-99, and short floats end at 3.4e38."""
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2, "b": 3}), 2)
-    frame = analysis.points([forecast_of(workload, rho="1e-99")])
+    frame = analysis.points([accuracy_of(workload, rho="1e-99")])
     with np.errstate(all="raise"):
         figure = figures.single_tables(frame, "people")
     drawn = np.concatenate([np.asarray(trace.y) for trace in figure.data])

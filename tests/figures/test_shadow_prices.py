@@ -7,17 +7,17 @@ import pytest
 
 from rpexplore.analysis import binding_targets
 from rpexplore.figures import trade_offs as shares
-from tests.analysis.schemes import forecast_of
+from tests.analysis.schemes import accuracy_of
 from tests.published import figures as published
 
 
 @pytest.fixture(scope="module")
-def forecast():
-    return forecast_of(published.workload("CPS", "<=3"))
+def accuracy():
+    return accuracy_of(published.workload("CPS", "<=3"))
 
 
-def test_bars_have_their_numbers(forecast):
-    frame = binding_targets.by_table(forecast)
+def test_bars_have_their_numbers(accuracy):
+    frame = binding_targets.by_table(accuracy)
     bar, numbers = shares.bars(frame, "the largest variance").data
     assert list(bar.x) == frame["share"].tolist()
     assert list(bar.y) == list(numbers.y) == list(range(10))
@@ -27,15 +27,15 @@ def test_bars_have_their_numbers(forecast):
     assert all(x > share for x, share in zip(numbers.x, bar.x, strict=True))
 
 
-def test_the_first_row_is_at_the_top(forecast):
-    frame = binding_targets.by_table(forecast)
+def test_the_first_row_is_at_the_top(accuracy):
+    frame = binding_targets.by_table(accuracy)
     axis = shares.bars(frame, "the largest variance").layout.yaxis
     assert list(axis.ticktext) == frame["table"].tolist()
     assert axis.range[0] > axis.range[1]
 
 
-def test_marks_show_the_share_of_the_tables_and_numbers_stand_clear_of_them(forecast):
-    frame = binding_targets.by_attribute(forecast)
+def test_marks_show_the_share_of_the_tables_and_numbers_stand_clear_of_them(accuracy):
+    frame = binding_targets.by_attribute(accuracy)
     bar, numbers, marks = shares.bars(frame, "the largest variance").data
     assert list(marks.x) == frame["share_of_tables"].tolist()
     for number, share, mark in zip(numbers.x, bar.x, marks.x, strict=True):

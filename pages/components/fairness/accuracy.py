@@ -219,8 +219,8 @@ def own_scheme() -> str:
     return scheme_of(current().loss, current().workload)
 
 
-def choose_accuracy(compared: list[Accuracy]) -> Accuracy:
-    """The accuracy to look at closely: the curator's own plan, or another one."""
+def choose_plan(compared: list[Accuracy]) -> Accuracy:
+    """The plan to look at closely: the curator's own, or that of a scheme."""
     own = own_scheme()
     by_name = {accuracy.name: accuracy for accuracy in compared}
     chosen = st.segmented_control(
@@ -237,7 +237,7 @@ def choose_accuracy(compared: list[Accuracy]) -> Accuracy:
 
 
 def seen_as_chosen(compared: list[Accuracy], chosen: Accuracy) -> tuple[list[Accuracy], Accuracy]:
-    """The accuracies in the measure, and at the cell of each table, that the curator chooses."""
+    """All plans in the measure, and at the cell of each table, that the curator chooses."""
     cells = cells_of_open_scenario()
     measure = measure_input([cells])
     there = compared
