@@ -69,7 +69,8 @@ def _is_list_of_pages(page: Page, rule: str, target: list[str]) -> bool:
 
 @pytest.fixture(scope="module", params=PAGES)
 def opened(request, visitor, server) -> Page:
-    visitor.goto(f"{server}/{request.param}{SAMPLE}")
+    path, _, view = request.param.partition("?")
+    visitor.goto(f"{server}/{path}{SAMPLE}&{view}")
     expect(visitor.get_by_role("heading", level=1, name=PAGES[request.param])).to_be_visible()
     drawn(visitor)
     return visitor

@@ -1,5 +1,7 @@
 """What is kept, and from whom: two browsers, a refresh, a restart of the server."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -13,6 +15,7 @@ def set_budget(page: Page, value: str) -> None:
     field.press("Enter")
     expect(page.get_by_text("All changes are saved on this computer.")).to_be_visible()
     expect(page.get_by_role("button", name="Undo")).to_be_enabled()
+    expect(page).to_have_url(re.compile("project=[0-9a-f]{32}"))  # from now on a saved one
 
 
 def budget(page: Page):
