@@ -4,7 +4,6 @@ import json
 import shutil
 
 import numpy as np
-import pytest
 from csvw import CSVW
 
 from rpexplore.domain.result_schema import Schema
