@@ -16,7 +16,8 @@ from pages.components.queries.results import smallest_budget
 from pages.components.shared.session import current, show_messages
 from pages.components.shared.solutions import part, query_solution
 from pages.components.shared.texts import explained_title, next_is_last_step
-from rpexplore.planning.counts import QueryOptimum, QueryPlan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import QueryOptimum
 from rpexplore.workload.query_definitions import StatedQueries
 
 

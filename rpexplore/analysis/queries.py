@@ -18,7 +18,8 @@ from rpexplore.common.text import describe_share, joined, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts, checked_cv_limit
 from rpexplore.domain.readings import coefficients_of_variation
-from rpexplore.planning.counts import QueryOptimum, QueryPlan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import QueryOptimum
 from rpexplore.planning.planner import rho_of_unit
 from rpexplore.planning.solvers.queries import decoding, least_sum
 from rpexplore.privacy.budget import Budget

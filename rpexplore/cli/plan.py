@@ -507,7 +507,7 @@ def _beside(
         beside["note"] = note, note
     if has_counts and (of_counts := made.part("counts")) is not None:
         from rpexplore.analysis.queries import budgets_needed, query_baselines
-        from rpexplore.planning.counts import query_optimum
+        from rpexplore.planning.counts_planner import query_optimum
 
         optimum = query_optimum(of_counts.queries)
         needed = budgets_needed(query_baselines(optimum, on_progress=on_progress), of_counts.budget)

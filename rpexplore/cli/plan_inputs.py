@@ -19,7 +19,7 @@ from rpexplore.common.text import joined, plural
 from rpexplore.errors import DomainError, PlanError, RpexploreError, WorkloadError
 from rpexplore.planning import planner
 from rpexplore.planning.areas.area_planner import minimum_area_budget
-from rpexplore.planning.counts import query_optimum
+from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.losses.losses import Loss, MaxVariance
 from rpexplore.planning.part_plan import PartPlan

@@ -22,7 +22,7 @@ from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_c
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.areas.area_plan import with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.counts import query_optimum
+from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.plan import Plan, refuse_unsplittable, stated_shares
 from rpexplore.planning.planner import optimum, plan_tables

@@ -14,7 +14,8 @@ from pages.components.shared.session import kept_name
 from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError
-from rpexplore.planning.counts import QueryOptimum, QueryPlan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import QueryOptimum
 from rpexplore.planning.verification import verify
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.presets import PRESETS, REDISTRICTING

@@ -13,7 +13,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
-from rpexplore.planning.counts import QueryPlan, query_plan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.reports.bundle import bundle
 from rpexplore.reports.script import make_command
 from rpexplore.scenarios.scenario import Scenario

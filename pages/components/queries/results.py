@@ -26,7 +26,8 @@ from rpexplore.analysis.sufficient_budgets import smallest_query_budget
 from rpexplore.common.text import describe_share, plural
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.queries import budgets_of_baselines, shares_of_cells
-from rpexplore.planning.counts import QueryOptimum, QueryPlan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import QueryOptimum
 from rpexplore.planning.planner import rho_of_unit
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.workload.query_definitions import StatedQueries

@@ -20,7 +20,7 @@ from rpexplore.errors import OutOfReachError
 from rpexplore.planning import planner
 from rpexplore.planning.areas.area_plan import AreaPlan, with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.counts import QueryOptimum, query_optimum
+from rpexplore.planning.counts_planner import QueryOptimum, query_optimum
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.plan import TITLES, Plan
