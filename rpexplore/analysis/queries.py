@@ -6,7 +6,6 @@ record's cost rises above what the plan costs anyway (the refined privacy orderi
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,7 @@ from rpexplore.domain.readings import coefficients_of_variation
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_planner import QueryOptimum
 from rpexplore.planning.planner import rho_of_unit
-from rpexplore.planning.solvers.queries import decoding, least_sum
+from rpexplore.planning.solvers.queries import cost_bound, decoding, fitness_for_use
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.workload.query_definitions import StatedQueries
@@ -285,12 +284,14 @@ def _spare_cost(plan: QueryPlan) -> np.ndarray:
 
 def optimum_of(plan: QueryPlan) -> QueryOptimum:
     """The optimum that a plan was made from, whatever its budget."""
-    certificate = plan.certificate
+    queries, prices = plan.queries, plan.certificate.shadow_prices
     return QueryOptimum(
         strategy=plan.strategy,
-        lower_bound=certificate.lower_bound * float(plan.budget.record_privacy_cost),
-        shadow_prices=certificate.shadow_prices,
+        lower_bound=cost_bound(queries.coefficients, queries.targets, prices, plan.cell_weights),
+        shadow_prices=prices,
         cell_weights=plan.cell_weights,
+        objective=plan.objective,
+        budget=None if plan.objective.is_homogeneous else plan.budget,
     )
 
 
@@ -311,14 +312,18 @@ def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progres
     without). on_progress may raise.
     """
     queries = optimum.queries
-    on_share = partial(on_progress, "Comparing with baselines")
+    least_sum = fitness_for_use(
+        queries.coefficients,
+        queries.targets,
+        1e-6,
+        average=1.0,
+        on_progress=lambda _, share: on_progress("Comparing with baselines", share),
+    )
     rows = [(OPTIMUM, len(optimum.strategy.integers), optimum.needed_costs)]
     # Noise on each cell by itself: the variances add up.
     alone = np.sum(queries.coefficients**2, axis=1) / queries.targets**2
     rows.append(("input perturbation", int(np.count_nonzero(queries.counted_cells)), alone))
-    matrices = [
-        ("sum of variances", least_sum(queries.coefficients, queries.targets, on_share=on_share))
-    ]
+    matrices = [("sum of variances", least_sum.matrix)]
     if queries.n_cells <= MAX_CELLS:  # of many atoms, which are in no order, nobody would
         matrices.insert(0, ("hierarchy", _tree(queries)))
     for baseline, matrix in matrices:

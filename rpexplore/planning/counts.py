@@ -13,6 +13,7 @@ from rpexplore.common.numbers import normal_quantile, read_only
 from rpexplore.common.text import plural, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
+from rpexplore.planning.counts_objectives import LARGEST, CountsObjective
 from rpexplore.planning.counts_plan_file import fields_of_plan, text_of_plan
 from rpexplore.planning.counts_strategy import QueryStrategy
 from rpexplore.planning.losses.losses import Loss, p_norm
@@ -39,10 +40,11 @@ class QueryPlan(CertifiedPlan):
     variances           of each query's answer, float64[n_queries], read-only
     exact_privacy_cost  of the privacy unit: the largest squared column norm of R over γ², times m²
                         for persons with at most m records; ≤ the budget's
-    certificate         of the largest ratio of a variance to the squared target; its shadow prices
-                        are those of the queries
+    certificate         of the objective, a value of the ratios of variances to squared targets;
+                        its shadow prices are those of the queries
     cell_weights        float64[n_cells], sum 1: with the shadow prices they prove the bound
     version             of the library that made the plan
+    objective           what the plan minimises
 
     Make one with `query_plan` or `QueryPlan.load`. Raises `PlanError` for noise that is too large
     to be drawn.
@@ -61,6 +63,7 @@ class QueryPlan(CertifiedPlan):
     certificate: Certificate
     cell_weights: np.ndarray
     version: str
+    objective: CountsObjective = LARGEST
 
     def __post_init__(self) -> None:
         check_scale(self.gamma_squared)
@@ -97,15 +100,22 @@ class QueryPlan(CertifiedPlan):
 
     @property
     def restriction(self) -> str:
-        return "own counts measured as here, for their targets"
+        return f"own counts measured as here, to {self.objective.title}"
+
+    def restriction_for(self, loss: Loss | None) -> str:
+        return "" if self._is_best_for(loss) else self.restriction
+
+    def _is_best_for(self, loss: Loss | None) -> bool:
+        """Whether its certificate is about the objective of the whole plan, too."""
+        return loss is not None and loss.power is not None and loss.power == self.objective.power
 
     def worth(self, loss: Loss) -> tuple[float, float] | None:
         """Each count is one more table of one cell to the objective of the whole.
 
         Its weight is 1 for the smallest target t, and (t/target)² for others: whoever asks less
         of a count does not thereby give it more of the budget.
-        What is measured is chosen for the targets, whatever the objective: the bound is of plans
-        that measure the counts as this one does.
+        Where the objective of own counts combines them as that of the whole does, the bound is of
+        all plans with Gaussian noise; otherwise of those that measure the counts as this one does.
         """
         if loss.power is None:
             return None
@@ -113,6 +123,8 @@ class QueryPlan(CertifiedPlan):
             1.0 if loss.compares_with_targets else np.min(self.targets) ** 2
         ) / self.targets**2
         value = p_norm(self.variances * scales, loss.power)
+        if self._is_best_for(loss):
+            return value, value * self.certificate.lower_bound / self.certificate.loss_value
         # At the whole budget, of which rounding leaves a little unused.
         return value, value * float(self.exact_privacy_cost / self.budget.privacy_cost)
 
@@ -142,8 +154,8 @@ class QueryPlan(CertifiedPlan):
 
     @property
     def ratio(self) -> float:
-        """The largest of the variance ratios; `certificate` bounds the smallest possible one."""
-        return self.certificate.loss_value
+        """The largest of the variance ratios; at most 1: all targets are met."""
+        return float(np.max(self.variance_ratios))
 
     @property
     def met(self) -> np.ndarray:
@@ -184,6 +196,7 @@ class QueryPlan(CertifiedPlan):
             f"  Targets    {np.count_nonzero(self.met):,} of {len(queries):,} met; {which}: "
             f"{queries.names[furthest]}, {errors[furthest]:.4g} for a target of "
             f"{self.targets[furthest]:.4g}",
+            f"  Objective  {self.objective.title}",
             f"  Proven     {self.proven}",
             f"  Accuracy   standard errors {errors.min():.4g} to {errors.max():.4g}, median "
             f"{np.median(errors):.4g}",

@@ -18,6 +18,7 @@ from rpexplore.common.numbers import exact_text, read_only
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
+from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES, counts_objective
 from rpexplore.planning.counts_strategy import QueryStrategy
 from rpexplore.planning.part_plan import certificate_from_json
 from rpexplore.planning.plan_fields import (
@@ -35,7 +36,7 @@ from rpexplore.planning.plan_fields import (
     record,
     rows,
 )
-from rpexplore.planning.solvers.queries import MOST_ROWS
+from rpexplore.planning.solvers.query_rounding import MOST_ROWS
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.query_list import (
     MAX_ATOMS,
@@ -72,8 +73,9 @@ QUERY = record(
     ),
     variance=above_0("Variance of the noise of the answer, in that unit squared."),
     shadow_price=at_least_0(
-        "By how many per cent the smallest possible largest ratio falls when the squared "
-        "target grows by one per cent; they sum to 1."
+        "Weight of the query's ratio in the proof; they sum to 1. Where the largest ratio is the "
+        "objective, by how many per cent the smallest possible one falls when the squared target "
+        "grows by one per cent."
     ),
 )
 ATOMS = record(
@@ -105,6 +107,15 @@ ATOMS = record(
         minItems=1,
     ),
 )
+_BOUND_OF_WEIGHTS = (
+    "No mechanism with Gaussian noise and this budget has a sum of shadow price times ratio below "
+    "the square of the sum of the singular values of the queries, with rows multiplied by the root "
+    "of the shadow price over the target and columns by the root of the cell weight, divided by "
+    "the privacy cost of one record; a ratio is that of a query's variance to its squared target. "
+    "With b that bound, m the number of queries and p their shadow prices, lower_bound is b for "
+    "largest_ratio; for mean_ratio b / (m max p) with the objective sum, and "
+    "1 - (1 - b) / (m min p) with targets-then-sum, where no ratio may be above 1."
+)
 FIELDS = record(
     kind=const("counts"),
     domain=domain(
@@ -112,6 +123,10 @@ FIELDS = record(
         f"{MAX_CELLS} cells together."
     ),
     atoms=ATOMS,
+    objective={
+        "description": "What is minimised; without it the largest ratio, as with any budget.",
+        "enum": [option for option in OBJECTIVES if option != LARGEST.option],
+    },
     budget=BUDGET,
     privacy_cost=exact(
         "Privacy cost of the plan for the privacy unit: at least the largest sum of squares"
@@ -125,16 +140,11 @@ FIELDS = record(
     certificate=certificate(
         "largest_ratio",
         above_0(
-            "The largest ratio of a query's variance to its squared target in this plan; all "
-            "targets are met where it is at most 1."
+            "The largest ratio of a query's variance to its squared target in this plan, where "
+            "that is the objective; all targets are met where it is at most 1."
         ),
-        (
-            "No mechanism with Gaussian noise and this budget has a largest ratio of a query's "
-            "variance to its squared target below lower_bound: that is the square of the sum of"
-            " the singular values of the queries, with rows multiplied by the root of the "
-            "shadow price over the target and columns by the root of the cell weight, divided "
-            "by the privacy cost of one record."
-        ),
+        _BOUND_OF_WEIGHTS,
+        mean_ratio=above_0("The mean of these ratios, with any other objective."),
         cell_weights=rows(
             at_least_0(),
             "One for each cell, or atom; they sum to 1.",
@@ -154,26 +164,33 @@ FIELDS = record(
         maxItems=MOST_ROWS,
     ),
 )
-FIELDS["required"].remove("atoms")  # which lists of few cells do without
+for _key in ("atoms", "objective"):  # which lists of few cells, and older plans, do without
+    FIELDS["required"].remove(_key)
+_VALUES = sorted({each.value_key for each in OBJECTIVES.values()})
+_OF_CERTIFICATE = FIELDS["properties"]["certificate"]
+_OF_CERTIFICATE["required"] = [key for key in _OF_CERTIFICATE["required"] if key not in _VALUES]
+_OF_CERTIFICATE["oneOf"] = [{"required": [key]} for key in _VALUES]
 
 
-_ATOMS = "atoms"
-_KEYS, _CERTIFICATE_KEYS = keys(FIELDS), keys(FIELDS, "certificate")
+_ATOMS, _OBJECTIVE = "atoms", "objective"
+_OPTIONAL = (_ATOMS, _OBJECTIVE)
+_KEYS, _CERTIFICATE_KEYS = keys(FIELDS), tuple(_OF_CERTIFICATE["required"])
 _QUERY_KEYS = keys(QUERY)
 
 
 def text_of_plan(plan: "QueryPlan") -> str:
     """The object of a plan file that is this part."""
-    certificate, queries = plan.certificate, plan.queries
+    certificate, queries, objective = plan.certificate, plan.queries, plan.objective
     head = {
         "kind": plan.kind,
         "domain": plan.domain.to_schema(),
         **({} if queries.atoms is None else {_ATOMS: queries.atoms.to_json()}),
+        **({} if objective is LARGEST else {_OBJECTIVE: objective.option}),
         "budget": plan.budget.to_json(),
         "privacy_cost": exact_text(plan.exact_privacy_cost),
         "gamma_squared": exact_text(plan.gamma_squared),
         "certificate": {
-            "largest_ratio": certificate.loss_value,
+            objective.value_key: certificate.loss_value,
             "lower_bound": certificate.lower_bound,
             "gap": certificate.gap,
             "cell_weights": plan.cell_weights.tolist(),
@@ -200,10 +217,15 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     Variances, cost and certificate are taken as stated: `verification` holds them against a
     recomputation.
     """
-    has_atoms = isinstance(content, dict) and _ATOMS in content
-    check_keys(content, [key for key in _KEYS if has_atoms or key != _ATOMS], "the own counts")
+    stated = content if isinstance(content, dict) else {}
+    expected = [key for key in _KEYS if key in stated or key not in _OPTIONAL]
+    check_keys(content, expected, "the own counts")
+    has_atoms = _ATOMS in stated
+    objective = LARGEST
+    if _OBJECTIVE in stated:
+        objective = counts_objective(content[_OBJECTIVE])
     certificate = content["certificate"]
-    check_keys(certificate, _CERTIFICATE_KEYS, "the certificate")
+    check_keys(certificate, [objective.value_key, *_CERTIFICATE_KEYS], "the certificate")
     rows = columns(content, "queries", _QUERY_KEYS)
     domain = Domain.from_schema(content["domain"])
     atoms = Atoms.from_json(domain, content[_ATOMS]) if has_atoms else None
@@ -226,9 +248,12 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
         "variances": read_only(positive(rows["variance"], "variance")),
         "exact_privacy_cost": positive_exact(content, "privacy_cost"),
         "certificate": certificate_from_json(
-            certificate, "largest_ratio", not_negative(rows["shadow_price"], "shadow_price")
+            certificate,
+            objective.value_key,
+            not_negative(rows["shadow_price"], "shadow_price"),
         ),
         "cell_weights": read_only(cell_weights),
+        "objective": objective,
         "version": version,
     }
 

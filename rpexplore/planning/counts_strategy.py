@@ -8,7 +8,8 @@ import numpy as np
 from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import one_thread
 from rpexplore.errors import PlanError
-from rpexplore.planning.solvers.queries import MOST_ENTRY_BITS, MOST_ROWS, decoding
+from rpexplore.planning.solvers.queries import decoding
+from rpexplore.planning.solvers.query_rounding import MOST_ENTRY_BITS, MOST_ROWS
 from rpexplore.workload.query_list import QueryList
 
 # Measured is R x, x the counts of the cells and R an integer matrix, with independent noise of one

@@ -21,6 +21,7 @@ from rpexplore.planning.adaptive import adaptive_plan
 from rpexplore.planning.areas.area_plan import with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.area_workload import AreaWorkload
+from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES, counts_objective
 from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.part_plan import PartPlan
@@ -47,8 +48,10 @@ class Request:
     """What is asked for, and by which objective; at least one part.
 
     tables, areas, counts, rounds   the parts
-    loss               what tables and tables in areas are planned for; own counts are planned for
-                       their targets, and count in the split like tables of one cell
+    loss               what tables and tables in areas are planned for; own counts count in the
+                       split like tables of one cell
+    counts_objective   what own counts are planned for: the "largest" ratio of a variance to its
+                       squared target, the "sum" of all ratios, or "targets-then-sum"
     shares             kind -> share of the budget, exact and 1 in all; without it the best
     uniform_reference, uniform_levels, tolerance   as of `plan_tables` and `plan_areas`
     """
@@ -59,6 +62,7 @@ class Request:
     counts: QueryList | None = None
     rounds: Rounds | None = None
     loss: Loss = field(default_factory=SumOfVariances)
+    counts_objective: str = LARGEST.option
     shares: Mapping[str, Exact] | None = None
     uniform_reference: bool = False
     uniform_levels: bool = False
@@ -66,6 +70,7 @@ class Request:
 
     def __post_init__(self) -> None:
         refuse_type(self.budget, {Budget}, "budget", "Budget(rho=0.5)")
+        counts_objective(self.counts_objective)
         if not self.kinds:
             raise WorkloadError("Nothing is asked for; ask for tables, or for own counts.")
 
@@ -83,6 +88,7 @@ def plan(
     *,
     loss: Loss | None = None,
     budget: Budget | None = None,
+    counts_objective: str | None = None,
     shares: Mapping[str, Exact] | None = None,
     uniform_reference: bool = False,
     tolerance: float | None = None,
@@ -95,6 +101,7 @@ def plan(
         loss: What is minimised: `SumOfVariances`, `MaxVariance` and others. Own counts alone need
             none.
         budget: The most that the plan may cost.
+        counts_objective: Of own counts, as of `Request`: without it, "largest".
         shares: Kind of part -> its share of the budget ("1/3"), if it is not to be the best one.
         uniform_reference: Measure bases through evenly spread totals, as ResidualPlanner+ does.
         tolerance: Relative gap to the smallest possible loss at which a search may end.
@@ -131,23 +138,27 @@ def plan(
         assert budget is not None
         if loss is None and kind in ("tables", "areas"):
             raise PlanError("Tables need a loss, such as SumOfVariances(); name one.")
-        chosen = {} if loss is None else {"loss": loss}
+        given = {"loss": loss, "counts_objective": counts_objective}
+        chosen = {name: value for name, value in given.items() if value is not None}
         request = Request(
             **{kind: request},  # pyright: ignore[reportArgumentType]  # by the type above
-            **chosen,
+            **chosen,  # pyright: ignore[reportArgumentType]
             budget=budget,
             shares=shares,
             uniform_reference=uniform_reference,
             tolerance=tolerance,
         )
-    elif (loss, budget, shares, uniform_reference, tolerance) != (None, None, None, False, None):
+    elif (loss, budget, counts_objective, shares, uniform_reference, tolerance) != (
+        *(None, None, None, None, False, None),
+    ):
         raise PlanError(
             "A Request has its own loss, budget, shares and options; state them there alone."
         )
     kinds = request.kinds
     shares_of = stated_shares(request.shares, kinds) if request.shares is not None else None
     if shares_of is None:
-        refuse_unsplittable(kinds, request.loss)  # before anything is planned for long
+        # Before anything is planned for long.
+        refuse_unsplittable(kinds, request.loss, OBJECTIVES[request.counts_objective])
     makers: dict[str, AtBudget] = {}
     for place, kind in enumerate(kinds):
         share = part_of_progress(on_progress, place / len(kinds), (place + 1) / len(kinds))
@@ -218,7 +229,13 @@ def _areas_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudg
 def _counts_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:
     assert request.counts is not None
     options = {} if request.tolerance is None else {"tolerance": request.tolerance}
-    return query_optimum(request.counts, on_progress=on_progress, **options).at
+    return query_optimum(
+        request.counts,
+        objective=request.counts_objective,
+        budget=budget,
+        on_progress=on_progress,
+        **options,
+    ).at
 
 
 def _rounds_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:
