@@ -255,7 +255,7 @@ def spare_cells(plan: QueryPlan) -> pd.DataFrame:
             some = cells[start : start + _CELLS_AT_ONCE]
             own = np.zeros((len(some), plan.queries.n_cells))
             own[np.arange(len(some)), some] = 1
-            decoded = decoding(matrix, own)
+            decoded = plan.strategy.decoded(own)
             left_open = np.abs(decoded @ matrix - own).max(axis=1, initial=0.0) > _KNOWN
             variances = np.sum(decoded**2, axis=1) * float(plan.gamma_squared)
             present[start : start + len(some)] = np.where(left_open, np.nan, variances)
@@ -283,10 +283,11 @@ def _spare_cost(plan: QueryPlan) -> np.ndarray:
 
 
 def optimum_of(plan: QueryPlan) -> QueryOptimum:
-    """The optimum that a plan was made from, whatever its budget."""
-    queries, prices = plan.queries, plan.certificate.shadow_prices
+    """The optimum that a plan was made from, without free counts."""
+    strategy = plan.strategy.charged
+    queries, prices = strategy.queries, plan.certificate.shadow_prices[plan.strategy.is_charged]
     return QueryOptimum(
-        strategy=plan.strategy,
+        strategy=strategy,
         lower_bound=cost_bound(queries.coefficients, queries.targets, prices, plan.cell_weights),
         shadow_prices=prices,
         cell_weights=plan.cell_weights,

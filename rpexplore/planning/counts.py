@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from rpexplore.common.numbers import normal_quantile, read_only
+from rpexplore.common.numbers import normal_quantile, read_only, shown_few
 from rpexplore.common.text import plural, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
@@ -120,9 +120,11 @@ class QueryPlan(CertifiedPlan):
         if loss.power is None:
             return None
         scales = (
-            1.0 if loss.compares_with_targets else np.min(self.targets) ** 2
+            1.0
+            if loss.compares_with_targets
+            else np.min(self.targets[self.strategy.is_charged]) ** 2
         ) / self.targets**2
-        value = p_norm(self.variances * scales, loss.power)
+        value = p_norm((self.variances * scales)[self.strategy.is_charged], loss.power)
         if self._is_best_for(loss):
             return value, value * self.certificate.lower_bound / self.certificate.loss_value
         # At the whole budget, of which rounding leaves a little unused.
@@ -154,8 +156,13 @@ class QueryPlan(CertifiedPlan):
 
     @property
     def ratio(self) -> float:
-        """The largest of the variance ratios; at most 1: all targets are met."""
-        return float(np.max(self.variance_ratios))
+        """The largest of the variance ratios, free counts aside; at most 1: targets are met."""
+        return float(np.max(self.variance_ratios[self.strategy.is_charged]))
+
+    @property
+    def free_counts(self) -> tuple[str, ...]:
+        """The names of the counts that only take what the others leave of the budget."""
+        return tuple(self.queries.names[place] for place in self.strategy.free)
 
     @property
     def met(self) -> np.ndarray:
@@ -202,6 +209,8 @@ class QueryPlan(CertifiedPlan):
             f"{np.median(errors):.4g}",
             f"  Profile    {plural(int(n_spare), noun)}{of_cells} with unused budget",
         ]
+        if free := self.free_counts:
+            lines.append(f"  Free       {shown_few(list(free))}: no record costs more for them")
         return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from rpexplore.common.json_fields import (
     positive,
     positive_exact,
 )
-from rpexplore.common.numbers import exact_text, read_only
+from rpexplore.common.numbers import exact_text, read_only, shown_value
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
@@ -127,6 +127,19 @@ FIELDS = record(
         "description": "What is minimised; without it the largest ratio, as with any budget.",
         "enum": [option for option in OBJECTIVES if option != LARGEST.option],
     },
+    free=record(
+        "Counts that take only what others leave of the budget, where there are any: without the "
+        "rows that are measured for them alone the plan costs the same.",
+        counts=rows(
+            index(), "Their numbers in the list, from 0, ascending; not all of it.", minItems=1
+        ),
+        rows=of_type(
+            "integer",
+            "How many of the last rows of the strategy are measured for them alone.",
+            minimum=0,
+            maximum=MOST_ROWS - 1,
+        ),
+    ),
     budget=BUDGET,
     privacy_cost=exact(
         "Privacy cost of the plan for the privacy unit: at least the largest sum of squares"
@@ -164,7 +177,7 @@ FIELDS = record(
         maxItems=MOST_ROWS,
     ),
 )
-for _key in ("atoms", "objective"):  # which lists of few cells, and older plans, do without
+for _key in ("atoms", "objective", "free"):  # which lists of few cells, and older plans, do without
     FIELDS["required"].remove(_key)
 _VALUES = sorted({each.value_key for each in OBJECTIVES.values()})
 _OF_CERTIFICATE = FIELDS["properties"]["certificate"]
@@ -172,8 +185,8 @@ _OF_CERTIFICATE["required"] = [key for key in _OF_CERTIFICATE["required"] if key
 _OF_CERTIFICATE["oneOf"] = [{"required": [key]} for key in _VALUES]
 
 
-_ATOMS, _OBJECTIVE = "atoms", "objective"
-_OPTIONAL = (_ATOMS, _OBJECTIVE)
+_ATOMS, _OBJECTIVE, _FREE = "atoms", "objective", "free"
+_OPTIONAL = (_ATOMS, _OBJECTIVE, _FREE)
 _KEYS, _CERTIFICATE_KEYS = keys(FIELDS), tuple(_OF_CERTIFICATE["required"])
 _QUERY_KEYS = keys(QUERY)
 
@@ -181,11 +194,13 @@ _QUERY_KEYS = keys(QUERY)
 def text_of_plan(plan: "QueryPlan") -> str:
     """The object of a plan file that is this part."""
     certificate, queries, objective = plan.certificate, plan.queries, plan.objective
+    free = {"counts": list(plan.strategy.free), "rows": plan.strategy.free_rows}
     head = {
         "kind": plan.kind,
         "domain": plan.domain.to_schema(),
         **({} if queries.atoms is None else {_ATOMS: queries.atoms.to_json()}),
         **({} if objective is LARGEST else {_OBJECTIVE: objective.option}),
+        **({_FREE: free} if plan.strategy.free else {}),
         "budget": plan.budget.to_json(),
         "privacy_cost": exact_text(plan.exact_privacy_cost),
         "gamma_squared": exact_text(plan.gamma_squared),
@@ -224,6 +239,15 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     objective = LARGEST
     if _OBJECTIVE in stated:
         objective = counts_objective(content[_OBJECTIVE])
+    free: tuple[int, ...] = ()
+    free_rows = 0
+    if _FREE in stated:
+        of_free = content[_FREE]
+        check_keys(of_free, ("counts", "rows"), "the free counts")
+        free = tuple(_whole(number) for number in list_of(of_free, "counts"))
+        free_rows = _whole(of_free["rows"])
+        if not free:
+            raise PlanError("there must be a free count, got none.")
     certificate = content["certificate"]
     check_keys(certificate, [objective.value_key, *_CERTIFICATE_KEYS], "the certificate")
     rows = columns(content, "queries", _QUERY_KEYS)
@@ -242,7 +266,7 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
             f"{len(cell_weights):,}."
         )
     return {
-        "strategy": QueryStrategy(queries, _integers(content["strategy"])),
+        "strategy": QueryStrategy(queries, _integers(content["strategy"]), free, free_rows),
         "budget": Budget.from_json(content["budget"]),
         "gamma_squared": positive_exact(content, "gamma_squared"),
         "variances": read_only(positive(rows["variance"], "variance")),
@@ -256,6 +280,15 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
         "objective": objective,
         "version": version,
     }
+
+
+def _whole(number: Any) -> int:
+    if type(number) is not int or number < 0:
+        raise PlanError(
+            f"numbers of free counts and rows must be whole and at least 0, got "
+            f"{shown_value(number)}."
+        )
+    return number
 
 
 def _integers(rows: Any) -> np.ndarray:

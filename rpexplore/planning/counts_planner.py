@@ -1,6 +1,7 @@
 """Query planner: (queries with targets, budget) → query plan. Never sees a record."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from importlib.metadata import version
@@ -19,7 +20,8 @@ from rpexplore.planning.counts_objectives import (
     CountsObjective,
     counts_objective,
 )
-from rpexplore.planning.counts_strategy import QueryStrategy
+from rpexplore.planning.counts_strategy import QueryStrategy, without
+from rpexplore.planning.free_counts import indices_of_free, with_free_counts
 from rpexplore.planning.part_plan import Certificate
 from rpexplore.planning.planner import refuse_type
 from rpexplore.planning.solvers.queries import (
@@ -44,6 +46,7 @@ def query_plan(
     *,
     budget: Budget,
     objective: str = LARGEST.option,
+    free: Collection[str] = (),
     tolerance: float = TOLERANCE,
 ) -> QueryPlan:
     """The plan within the budget with the smallest ratios of variances to squared targets.
@@ -54,6 +57,7 @@ def query_plan(
             one common factor at one that is too small or more than enough.
         objective: "largest", the largest ratio; "sum", the sum of all of them; "targets-then-sum",
             their sum while none is above 1.
+        free: Names of counts that take only what the others leave of the budget.
         tolerance: How far (relative) the objective may be from the smallest possible one, at
             least 1e-6; the certificate says how far it is.
 
@@ -74,9 +78,9 @@ def query_plan(
         True
     """
     refuse_type(budget, {Budget}, "budget", "Budget(rho=0.5)")
-    return query_optimum(queries, objective=objective, budget=budget, tolerance=tolerance).at(
-        budget
-    )
+    return query_optimum(
+        queries, objective=objective, free=free, budget=budget, tolerance=tolerance
+    ).at(budget)
 
 
 def query_optimum(
@@ -84,6 +88,7 @@ def query_optimum(
     *,
     objective: str = LARGEST.option,
     budget: Budget | None = None,
+    free: Collection[str] = (),
     tolerance: float = TOLERANCE,
     on_progress: Progress = no_progress,
 ) -> "QueryOptimum":
@@ -91,13 +96,13 @@ def query_optimum(
 
     Args:
         queries: The queries, each with its target.
-        objective: As of `query_plan`.
         budget: The one to plan for, where the objective depends on it.
-        tolerance: As of `query_plan`.
+        objective, free, tolerance: As of `query_plan`.
         on_progress: Called after every step; what it raises ends the search.
 
     Raises:
-        PlanError: If integers cannot measure the queries, or a budget is needed.
+        PlanError: If integers cannot measure the queries, a budget is needed, or a count cannot be
+            free.
         OutOfReachError: If targets that come first cannot all be met within it.
     """
     if type(queries) is not QueryList:
@@ -106,6 +111,18 @@ def query_optimum(
         )
     if not TOLERANCE_LEAST <= tolerance < 1:
         raise PlanError(f"The tolerance must be {TOLERANCE_LEAST} to 1, got {tolerance}.")
+    if free:
+        places = indices_of_free(queries, free)
+        optimum = query_optimum(
+            without(queries, places), objective=objective, budget=budget, tolerance=tolerance,
+            on_progress=on_progress,
+        )  # fmt: skip
+        strategy = with_free_counts(
+            optimum.strategy, queries, places, tolerance=tolerance, on_progress=on_progress
+        )
+        prices = np.zeros(len(queries))
+        prices[strategy.is_charged] = optimum.shadow_prices
+        return replace(optimum, strategy=strategy, shadow_prices=prices)
     chosen = counts_objective(objective)
     solution = fitness_for_use(
         queries.coefficients,
@@ -224,8 +241,11 @@ class QueryOptimum:
 
     @property
     def needed_costs(self) -> np.ndarray:
-        """Privacy cost of one record at which each query meets its target, float64[n_queries]."""
-        return _needed_costs(self.strategy)
+        """Privacy cost of one record at which each query meets its target, float64[n_queries].
+
+        0 of free counts, which get what there is.
+        """
+        return np.where(self.strategy.is_charged, _needed_costs(self.strategy), 0.0)
 
     @property
     def cost(self) -> float:
@@ -253,6 +273,7 @@ class QueryOptimum:
         )
         check_scale(gamma_squared)
         variances = self.strategy.variance_factors * float(gamma_squared)
+        charged = self.strategy.is_charged
         return QueryPlan(
             strategy=self.strategy,
             budget=budget,
@@ -260,9 +281,9 @@ class QueryOptimum:
             variances=read_only(variances),
             exact_privacy_cost=squared / gamma_squared * budget.records_factor,
             certificate=Certificate(
-                loss_value=self.objective.value(variances / self.queries.targets**2),
+                loss_value=self.objective.value((variances / self.queries.targets**2)[charged]),
                 lower_bound=self.objective.bound(
-                    self.lower_bound / float(allowed), self.shadow_prices
+                    self.lower_bound / float(allowed), self.shadow_prices[charged]
                 ),
                 shadow_prices=self.shadow_prices,
             ),

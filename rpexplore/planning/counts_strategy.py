@@ -1,7 +1,9 @@
 """Query strategy: what is measured for a list of linear queries (docs/mathematics.md §7.5, §8)."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,6 +25,7 @@ DECODING_TOLERANCE = 1e-9
 _OF_EACH = 1e-3
 # Cells that use less than this share of the budget have some to spare; above it is rounding.
 _SPARE_BELOW = 0.999
+_DEPENDENT = 1e-11  # relative size of singular values that are rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,15 +34,21 @@ class QueryStrategy:
 
     Where the list is about atoms, these are the cells here.
 
-    Raises `PlanError` unless R determines all answers, and well enough to compute with.
+    free, free_rows   places of the counts that the unused budget is for, ascending, and how many of
+                      the last rows are measured for them alone
+
+    Raises `PlanError` unless R determines all answers, and well enough to compute with; without the
+    rows of free counts it must determine all others.
     """
 
     queries: QueryList
     integers: np.ndarray
+    free: tuple[int, ...] = ()
+    free_rows: int = 0
 
     def __post_init__(self) -> None:
         given, n_cells = np.asarray(self.integers), self.queries.n_cells
-        most_rows = min(n_cells, MOST_ROWS)
+        most_rows = min(n_cells * (2 if self.free else 1), MOST_ROWS)
         if given.ndim != 2 or given.shape[1] != n_cells or not 1 <= len(given) <= most_rows:
             raise PlanError(
                 f"A strategy for {n_cells:,} cells must have 1 to {most_rows:,} rows of "
@@ -52,7 +61,43 @@ class QueryStrategy:
                 "something else; make the plan again."
             )
         object.__setattr__(self, "integers", read_only(np.ascontiguousarray(given, dtype=np.int64)))
-        _ = self.decoding
+        places = self.free
+        is_ascending = all(before < after for before, after in pairwise((-1, *places)))
+        if (
+            not is_ascending
+            or len(places) >= len(self.queries)
+            or max(places, default=0) >= len(self.queries)
+        ):
+            raise PlanError(
+                "Free counts must be some of the own counts, not all, in their order, got the "
+                f"places {places}."
+            )
+        if not 0 <= self.free_rows < len(given) or (self.free_rows and not places):
+            raise PlanError(
+                f"Some of the {len(given):,} rows of the strategy, not all, can be for free counts "
+                f"alone, got {self.free_rows:,}."
+            )
+        _ = self.decoding, self.charged.decoding
+
+    @cached_property
+    def is_charged(self) -> np.ndarray:
+        """Whether a count is none of the free ones, bool[n_queries], read-only."""
+        return read_only(~np.isin(np.arange(len(self.queries)), self.free))
+
+    @cached_property
+    def charged(self) -> "QueryStrategy":
+        """What is measured for the counts that are not free, by itself."""
+        if not self.free:
+            return self
+        rows = self.integers[: len(self.integers) - self.free_rows]
+        return QueryStrategy(without(self.queries, self.free), rows)
+
+    def decoded(self, coefficients: np.ndarray) -> np.ndarray:
+        """The shortest rows that R makes these of, as nearly as it can, float64[n, k]."""
+        matrix = self.integers.astype(float)
+        if self.free_rows:  # these may depend on the others
+            return np.linalg.lstsq(matrix.T, coefficients.T, rcond=_DEPENDENT)[0].T
+        return decoding(matrix, coefficients)
 
     @cached_property
     def column_squares(self) -> np.ndarray:
@@ -70,7 +115,7 @@ class QueryStrategy:
         matrix, coefficients = self.integers.astype(float), self.queries.coefficients
         try:
             with np.errstate(all="ignore"), one_thread():
-                decoded = decoding(matrix, coefficients)
+                decoded = self.decoded(coefficients)
                 difference = np.abs(decoded @ matrix - coefficients)
                 left_out = difference > _OF_EACH * np.abs(coefficients)
                 dropped = np.any(left_out & (coefficients != 0), axis=1)
@@ -101,3 +146,14 @@ class QueryStrategy:
     def spare(self) -> np.ndarray:
         """Whether records of the cell leave some of the budget unused, bool[n_cells], read-only."""
         return read_only(self.profile < _SPARE_BELOW)
+
+
+def without(queries: QueryList, places: Sequence[int]) -> QueryList:
+    """The list without the counts at these places."""
+    kept = [place for place in range(len(queries)) if place not in places]
+    return replace(
+        queries,
+        coefficients=queries.coefficients[kept],
+        names=tuple(queries.names[place] for place in kept),
+        targets=queries.targets[kept],
+    )

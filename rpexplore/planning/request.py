@@ -9,7 +9,7 @@ Each part is planned by itself for the objective; the budget is split between th
 objective of all of them together is as small as can be (`shares`), or as stated.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib.metadata import version
@@ -23,10 +23,12 @@ from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES, counts_objective
 from rpexplore.planning.counts_planner import query_optimum
+from rpexplore.planning.free_counts import indices_of_free
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import PARTS, Plan, best_shares, refuse_unsplittable, stated_shares
 from rpexplore.planning.planner import optimum, refuse_type
+from rpexplore.planning.solvers.queries import TOLERANCE as COUNTS_TOLERANCE
 from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.query_list import QueryList
@@ -52,6 +54,7 @@ class Request:
                        split like tables of one cell
     counts_objective   what own counts are planned for: the "largest" ratio of a variance to its
                        squared target, the "sum" of all ratios, or "targets-then-sum"
+    free_counts        names of own counts that take only what the others leave of their budget
     shares             kind -> share of the budget, exact and 1 in all; without it the best
     uniform_reference, uniform_levels, tolerance   as of `plan_tables` and `plan_areas`
     """
@@ -63,6 +66,7 @@ class Request:
     rounds: Rounds | None = None
     loss: Loss = field(default_factory=SumOfVariances)
     counts_objective: str = LARGEST.option
+    free_counts: Sequence[str] = ()
     shares: Mapping[str, Exact] | None = None
     uniform_reference: bool = False
     uniform_levels: bool = False
@@ -71,6 +75,10 @@ class Request:
     def __post_init__(self) -> None:
         refuse_type(self.budget, {Budget}, "budget", "Budget(rho=0.5)")
         counts_objective(self.counts_objective)
+        if self.free_counts:
+            if self.counts is None:
+                raise WorkloadError("Free counts are own counts, and none is asked for.")
+            indices_of_free(self.counts, self.free_counts)
         if not self.kinds:
             raise WorkloadError("Nothing is asked for; ask for tables, or for own counts.")
 
@@ -228,13 +236,13 @@ def _areas_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudg
 
 def _counts_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:
     assert request.counts is not None
-    options = {} if request.tolerance is None else {"tolerance": request.tolerance}
     return query_optimum(
         request.counts,
         objective=request.counts_objective,
+        free=request.free_counts,
         budget=budget,
+        tolerance=COUNTS_TOLERANCE if request.tolerance is None else request.tolerance,
         on_progress=on_progress,
-        **options,
     ).at
 
 
