@@ -237,6 +237,17 @@ def describe_profile(plan: QueryPlan, record_noun: str) -> str:
     )
 
 
+def describe_free(plan: QueryPlan) -> str:
+    """Which counts are free, and what that means, in a sentence."""
+    count = len(plan.free_counts)
+    named = plan.free_counts[0] if count == 1 else f"{count:,} own counts"
+    verb = "takes" if count == 1 else "take"
+    return (
+        f"{named} {verb} only what the others leave of the budget: no record costs more for "
+        f"{'it' if count == 1 else 'them'}, and the others are no less accurate."
+    )
+
+
 def spare_cells(plan: QueryPlan) -> pd.DataFrame:
     """One row a cell with unused budget: what counting it as well would give, at no cost.
 
