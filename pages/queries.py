@@ -60,6 +60,8 @@ if stated is None:
         "Type a first count, or start from a preset; the plan of the list then appears here."
     )
 else:
+    with budget_part:
+        results.objective_inputs()
     with answer_part:
         solution = query_solution()
         planned = None if solution is None else part("counts")

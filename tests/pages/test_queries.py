@@ -372,6 +372,32 @@ def test_a_list_is_solved_once_whatever_the_budget_and_after_an_undo(app, listed
     assert not session.error
 
 
+def test_the_objective_is_chosen_and_targets_out_of_reach_are_told(app, listed):
+    session = app("queries", listed)
+    session.selectbox(key="objective of counts").set_value("targets-then-sum").run()
+    plan = plan_of(session)
+    assert (plan.objective.option, plan.met.all()) == ("targets-then-sum", True)
+    assert "With another objective you see the smallest budget" in plain(session.texts("caption"))
+    session.text_input(key="typed budget").set_value("0.0001").run()
+    assert "cannot all be met at this budget" in plain(session.texts("error"))
+    session.selectbox(key="objective of counts").set_value("sum").run()
+    assert plan_of(session).objective.option == "sum"
+    assert not session.error
+
+
+def test_free_counts_are_chosen_by_name(app, listed):
+    session = app("queries", listed)
+    before = plan_of(session)
+    session.multiselect(key="free counts").set_value(["everybody"]).run()
+    plan = plan_of(session)
+    assert plan.free_counts == ("everybody",)
+    assert plan.rho == before.rho
+    assert "everybody takes only what the others leave" in plain(session.texts("markdown"))
+    typed(session, "all: total ± 50\nold: age >= 8 ± 20")
+    assert plan_of(session).free_counts == ()
+    assert not session.error
+
+
 def test_without_a_plan_the_page_says_why(app, listed, monkeypatch):
     session = app("queries", listed.replaced(budget=rp.Budget(rho="1e-40")))
     too_large = "There is no plan: The noise at this budget is too large"
