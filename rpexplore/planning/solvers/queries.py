@@ -442,6 +442,7 @@ class _Search:
 
 
 _SEARCHES = 12  # for a, each of them a search for weights
+_NEAR_END = 0.25  # share of a bracket
 _EDGE = 7.0  # |logit a| beyond which a is as good as 0 or 1
 _LEAST_TOLERANCE = 0.02  # of a search, over the one wanted
 _CHORDS = 6  # steps along the line between two solutions
@@ -449,37 +450,33 @@ _CHORDS = 6  # steps along the line between two solutions
 
 @dataclass(frozen=True, eq=False)
 class WithinTargets:
-    """Solutions for several a, at a privacy cost at which targets can be met.
+    """Solutions for several a, ascending: the largest ratio grows along them, the mean one falls.
 
-    within, beyond  those nearest to where the largest ratio is 1, on both sides; the same one where
-                    the least mean meets all targets
-    proof           the one whose weights give the best bound
+    proof: the one whose weights give the best bound on the mean
     """
 
     coefficients: np.ndarray
     targets: np.ndarray
-    within: Fitness
-    beyond: Fitness
+    solutions: tuple[Fitness, ...]
     proof: Fitness
 
     def matrix(self, cost: float) -> np.ndarray:
         """R as of `Fitness`, with a largest ratio of at most 1 at this privacy cost.
 
-        As far towards the smaller mean as that allows; `within` where nothing is.
+        As far towards the smaller mean as that allows; that of the first solution where none is.
         """
-        best, squares = self.within.matrix, self.targets**2
-        if self.beyond is self.within:
+        squares = self.targets**2
+        excess = [float(np.max(each.variances / squares)) - cost for each in self.solutions]
+        last = max((place for place, each in enumerate(excess) if each <= 0), default=0)
+        best, slack, share = self.solutions[last].matrix, excess[last], 0.0
+        if last + 1 == len(self.solutions) or slack > 0:
             return best
-        share, slack = 0.0, np.max(self.within.variances / squares) - cost
-        excess = np.max(self.beyond.variances / squares) - cost
         for _ in range(_CHORDS):
-            if slack >= 0 or excess <= 0:
-                break
             # Where the chord from the point reached to the far end crosses the limit.
-            share += (1 - share) * slack / (slack - excess)
-            matrix = _mixed(self.within.matrix, self.beyond.matrix, share)
+            share += (1 - share) * slack / (slack - excess[last + 1])
+            matrix = _mixed(self.solutions[last].matrix, self.solutions[last + 1].matrix, share)
             variances = np.sum(decoding(matrix, self.coefficients) ** 2, axis=1)
-            reached = np.max(variances / squares) - cost
+            reached = float(np.max(variances / squares)) - cost
             if reached > 0:  # by rounding
                 break
             best, slack = matrix, reached
@@ -518,27 +515,29 @@ def least_mean_within_targets(
     def bound(solution: Fitness) -> float:
         return mean_bound(solution.lower_bound / cost, solution.shadow_prices)
 
-    within, beyond = largest, solved(1.0, largest.state)
-    proof = beyond
-    if excess(beyond) <= 0:
-        return WithinTargets(coefficients, targets, beyond, beyond, beyond)
-    low, high = -_EDGE, _EDGE
+    solutions = [largest, solved(1.0, largest.state)]
+    proof = solutions[-1]
+    if excess(proof) <= 0:
+        return WithinTargets(coefficients, targets, (proof,), proof)
+    low, high, place = -_EDGE, _EDGE, 0  # the last solution that is within the targets
     for _ in range(_SEARCHES):
-        found = WithinTargets(coefficients, targets, within, beyond, proof)
+        found = WithinTargets(coefficients, targets, tuple(solutions), proof)
         variances = np.sum(decoding(found.matrix(cost), coefficients) ** 2, axis=1)
         if np.mean(variances / squares) / cost <= bound(proof) * (1 + tolerance):
             break
-        slack, over = excess(within), excess(beyond)
+        slack, over = excess(solutions[place]), excess(solutions[place + 1])
         # A secant's step, kept away from the ends.
-        step = min(max(slack / (slack - over), 0.15), 0.85)
+        step = min(max(slack / (slack - over), _NEAR_END), 1 - _NEAR_END)
         middle = low + step * (high - low)
-        solution = solved(float(1 / (1 + np.exp(-middle))), beyond.state)
+        nearer = solutions[place if step < 0.5 else place + 1]
+        solution = solved(float(1 / (1 + np.exp(-middle))), nearer.state)
+        solutions.insert(place + 1, solution)
         if excess(solution) <= 0:
-            low, within = middle, solution
+            low, place = middle, place + 1
         else:
-            high, beyond = middle, solution
+            high = middle
         proof = max(proof, solution, key=bound)
-    return WithinTargets(coefficients, targets, within, beyond, proof)
+    return WithinTargets(coefficients, targets, tuple(solutions), proof)
 
 
 def mean_bound(least: float, prices: np.ndarray) -> float:

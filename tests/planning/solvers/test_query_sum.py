@@ -8,6 +8,7 @@ from rpexplore.planning.solvers.queries import (
     decoding,
     fitness_for_use,
     largest_and_mean,
+    least_mean_within_targets,
     mean_bound,
 )
 from tests.support.query_lists import marginals, prefix, ranges
@@ -62,3 +63,20 @@ def test_the_bound_on_the_mean_holds_for_any_ratios():
         ratios, prices = rng.uniform(0, 1, 5), rng.dirichlet(np.ones(5))
         assert mean_bound(float(prices @ ratios), prices) <= np.mean(ratios) + 1e-12
     assert mean_bound(0.5, np.array([0.0, 1.0])) == -np.inf
+
+
+@pytest.mark.parametrize("share", [1.0, 0.9999, 0.999, 0.99])
+def test_targets_hold_at_a_little_less_than_the_cost_that_was_solved_for(share):
+    """As rounding to whole numbers asks for it; the mean grows by little."""
+    rng = np.random.default_rng(2)
+    queries, targets = ranges(12, 20, rng), rng.uniform(1, 4, 20)
+    largest = fitness_for_use(queries, targets)
+    cost = 1.05 * largest.cost
+    found = least_mean_within_targets(queries, targets, cost, largest=largest)
+    ratios, exactly = (
+        np.sum(decoding(found.matrix(aim), queries) ** 2, axis=1) / targets**2
+        for aim in (share * cost, cost)
+    )
+    assert np.max(ratios) <= share * cost * (1 + 1e-12)
+    assert np.max(exactly) == pytest.approx(cost, rel=1e-6)
+    assert np.mean(ratios) <= np.mean(exactly) * (1 + 10 * (1 - share) + 1e-9)
