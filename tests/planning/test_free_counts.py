@@ -28,13 +28,14 @@ def exact_costs(plan):
     return [Fraction(square) / plan.gamma_squared for square in squares.tolist()]
 
 
-def largest_ratio_by_cvxpy(room, queries, targets):
-    """The least largest ratio of a measurement that costs a record of each cell this much."""
-    covered = cp.Variable((len(room), len(room)), PSD=True)
+def largest_ratio_by_cvxpy(known, room, queries, targets):
+    """The least largest ratio if cells have this room beside what is known of them (a Gram)."""
+    added = cp.Variable((len(room), len(room)), PSD=True)
     ratios = [
-        cp.matrix_frac(row / target, covered) for row, target in zip(queries, targets, strict=True)
+        cp.matrix_frac(row / target, known + added)
+        for row, target in zip(queries, targets, strict=True)
     ]
-    problem = cp.Problem(cp.Minimize(cp.max(cp.hstack(ratios))), [cp.diag(covered) <= room])
+    problem = cp.Problem(cp.Minimize(cp.max(cp.hstack(ratios))), [cp.diag(added) <= room])
     problem.solve(solver=cp.CLARABEL)
     return float(problem.value)
 
@@ -90,11 +91,17 @@ def test_what_is_left_is_used_as_well_as_can_be():
     rows[2, 4:6] = rows[3, 5:7] = rows[4, 7] = 1
     queries = query_list(rows, [1.0, np.sqrt(3), 2, 2, 3])
     plan = query_plan(queries, budget=BUDGET, free=queries.names[2:])
-    squares = np.sum(plan.strategy.charged.integers.astype(float) ** 2, axis=0)
-    room = 1 - squares / float(plan.gamma_squared)
-    assert room == pytest.approx([0] * 4 + [2 / 3] * 4, abs=0.03)
-    best = largest_ratio_by_cvxpy(room[4:], rows[2:, 4:], queries.targets[2:])
+    # Only the number of children tells of them.
+    first = plan.strategy.charged.integers[:, 4:] / np.sqrt(float(plan.gamma_squared))
+    assert np.linalg.matrix_rank(first) == 1
+    room = 1 - np.sum(first**2, axis=0)
+    assert room == pytest.approx([2 / 3] * 4, abs=0.03)
+    best, alone = (
+        largest_ratio_by_cvxpy(known, room, rows[2:, 4:], queries.targets[2:])
+        for known in (first.T @ first, np.zeros((4, 4)))
+    )
     assert np.max(plan.variance_ratios[2:]) == pytest.approx(best, rel=2e-3)
+    assert best < 0.8 * alone
 
 
 def test_budget_of_cells_that_nobody_asks_for_gives_the_best_free_counts():
