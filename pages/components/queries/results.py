@@ -143,6 +143,9 @@ def objective_inputs() -> None:
 def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
     """Every query with its target and how accurate it is, the missed targets first."""
     frame = _outcomes_frame(planned, stated)
+    has_binding = planned.objective is LARGEST
+    if not has_binding:
+        frame = frame.drop(columns="share")
     columns = {name: OUTCOME_COLUMNS[name] for name in OUTCOME_COLUMNS if name in frame}
     numbers(
         frame,
@@ -154,10 +157,12 @@ def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
     source = ""
     if expected is not None and "expected" in columns:
         source = f"Expected counts: {escaped(expected.text)}. "
+    binding = (
+        " Counts with a share of the budget have binding targets: only wider ones of these would "
+        "make the smallest sufficient budget smaller."
+    )
     st.caption(
-        f"{source}Errors are in {escaped(current().record_noun)}. Counts with a share of the "
-        "budget have binding targets: only wider ones of these would make the smallest sufficient "
-        "budget smaller."
+        f"{source}Errors are in {escaped(current().record_noun)}.{binding if has_binding else ''}"
     )
 
 
