@@ -143,6 +143,8 @@ class Plan:
 
         Raises `PlanError` for parts that do not agree about an attribute.
         """
+        if len(self.parts) == 1:
+            return self.parts[0].domain
         attributes, impossible = {}, {}
         for part in self.parts:
             for attribute in part.domain:

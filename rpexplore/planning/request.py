@@ -12,7 +12,6 @@ objective of all of them together is as small as can be (`shares`), or as stated
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from importlib.metadata import version
 
 from rpexplore.common.numbers import Exact
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
@@ -174,7 +173,7 @@ def combined(
         if len(parts) > 1:
             shares = best_shares([at(budget) for at in parts.values()], loss)
     made = [at(share_of_budget(budget, shares[kind])) for kind, at in parts.items()]
-    return Plan(tuple(made), budget, version("rpexplore"))
+    return Plan(tuple(made), budget, made[0].version)
 
 
 def share_of_budget(budget: Budget, share: Fraction) -> Budget:

@@ -202,13 +202,13 @@ def setting_arrays(
     for name, given in (("weights", weights), ("targets", targets), ("required", required)):
         if given is not None and len(given) != count:
             raise WorkloadError(f"There are {count} tables but {len(given)} {name}.")
-    targets = [None] * count if targets is None else targets
-    if required is None:
+    # Arrays at once where nothing is stated: builders make a million tables.
+    if required is None and targets is not None:
         required = [isinstance(target, Target) and target.required for target in targets]
     return {
         "weights": np.ones(count) if weights is None else numbers(weights, "weights"),
-        "targets": standard_errors(targets),
-        "required": required_marks(required),
+        "targets": np.full(count, np.nan) if targets is None else standard_errors(targets),
+        "required": np.zeros(count, bool) if required is None else required_marks(required),
     }
 
 
