@@ -97,8 +97,9 @@ class DrawnCounts:
         is_even[[*uneven, *left_out]] = False
         held[list(left_out)] = False
         if not np.any(held):
+            sums = workload.sums_noun or "sums"
             raise WorkloadError(
-                "None of the tables can be forecast: they are sums of amounts, or have too many "
+                f"None of the tables can be forecast: they are {sums}, or have too many "
                 "cells that are not equally accurate."
             )
         known = public.domain.with_levels

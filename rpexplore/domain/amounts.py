@@ -1,4 +1,4 @@
-"""Amounts: numbers that tables sum, such as incomes, between public limits."""
+"""Amounts: numbers that tables sum, such as incomes or survey weights, between public limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +11,8 @@ from rpexplore.domain.ordered_values import Numbers, number_of
 from rpexplore.errors import DomainError
 
 MAX_DECIMALS = 6
+WEIGHT_DECIMALS = 3
+"""To how many places weights are rounded where nothing is said."""
 _MOST_SIGNS = 60  # of a limit
 MAX_RANGE = 2**40
 """The limits may be so many of the smallest steps apart; sums are then exact in 64 bits."""
@@ -30,6 +32,8 @@ class Amounts(Numbers):
     decimals          to how many places amounts are rounded, half to even
     unit              of the amounts: "EUR"
     missing           as of all numbers
+    are_weights       whether they are survey weights, whose sums are weighted counts; at least 0,
+                      and without a unit
 
     Example:
         >>> Amounts(0, 200_000, unit="EUR").range_in_steps
@@ -41,6 +45,7 @@ class Amounts(Numbers):
     decimals: int = 0
     unit: str = ""
     missing: tuple[tuple[str, str], ...] = ()
+    are_weights: bool = False
 
     if TYPE_CHECKING:  # they are decimals from then on
 
@@ -51,6 +56,7 @@ class Amounts(Numbers):
             decimals: int = 0,
             unit: str = "",
             missing: Sequence[tuple[str, str]] = (),
+            are_weights: bool = False,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -73,7 +79,23 @@ class Amounts(Numbers):
                 f"Amounts of {self.decimals} decimals must lie within {MAX_RANGE:,} of their "
                 f"smallest steps, got {self.minimum} … {self.maximum}; use fewer decimals."
             )
+        self._check_weights()
         self._check_missing()
+
+    def _check_weights(self) -> None:
+        if type(self.are_weights) is not bool:
+            raise DomainError(
+                f"Whether amounts are weights must be true or false, got {self.are_weights!r}."
+            )
+        if self.are_weights and self.minimum < 0:
+            raise DomainError(
+                f"The minimum of weights must be at least 0, got {self.minimum}; a record counts "
+                "at least not at all."
+            )
+        if self.are_weights and self.unit:
+            raise DomainError(
+                f"Weights have no unit, as they count records, got {self.unit!r}; leave it out."
+            )
 
     def _limit(self, name: str) -> Decimal:
         given = getattr(self, name)
@@ -123,15 +145,30 @@ class Amounts(Numbers):
         return max(abs(self.minimum), abs(self.maximum))
 
     @property
+    def noun(self) -> str:
+        """What they are called: "amounts", or "weights"."""
+        return "weights" if self.are_weights else "amounts"
+
+    @property
     def sum_label(self) -> str:
-        """What a sum is called in tables: "sum (EUR)"."""
+        """What a sum is called in tables: "sum (EUR)", or "weighted count"."""
+        if self.are_weights:
+            return "weighted count"
         return f"sum ({self.unit})" if self.unit else "sum"
 
     @property
     def description(self) -> str:
-        """The limits, and what may be missing: "amounts from 0 to 200,000 EUR; not stated"."""
+        """The limits, and what may be missing: "amounts from 0 to 200,000 EUR; not stated".
+
+        Of weights also their rounding: "weights from 0 to 40, rounded to 3 decimals".
+        """
         unit = f" {self.unit}" if self.unit else ""
-        limits = f"amounts from {self.minimum:,} to {self.maximum:,}{unit}"
+        limits = f"{self.noun} from {self.minimum:,} to {self.maximum:,}{unit}"
+        if self.are_weights:
+            places = "a whole number"
+            if self.decimals:
+                places = f"{self.decimals} decimal{'s' if self.decimals > 1 else ''}"
+            limits += f", rounded to {places}"
         return "; ".join([limits, *self.missing_labels])
 
     @property
@@ -139,7 +176,7 @@ class Amounts(Numbers):
         """What is done to amounts beyond the limits, for a sentence."""
         low, high = (f"{limit:,}" for limit in (self.minimum, self.maximum))
         unit = f" {self.unit}" if self.unit else ""
-        return f"amounts below {low}{unit} count as {low}, those above {high}{unit} as {high}"
+        return f"{self.noun} below {low}{unit} count as {low}, those above {high}{unit} as {high}"
 
     @property
     def clamping_sentence(self) -> str:

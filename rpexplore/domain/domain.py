@@ -76,11 +76,20 @@ class Domain:
 
     @cached_property
     def amounts(self) -> AttributeIndices:
-        """The attributes of amounts."""
+        """The attributes of amounts, weights among them."""
         return tuple(
             index
             for index, attribute in enumerate(self.attributes)
             if isinstance(attribute.values, Amounts)
+        )
+
+    @cached_property
+    def weights(self) -> AttributeIndices:
+        """The attributes of survey weights, which are among those of amounts."""
+        return tuple(
+            index
+            for index in self.amounts
+            if isinstance(values := self.attributes[index].values, Amounts) and values.are_weights
         )
 
     def _check_levels(self) -> None:

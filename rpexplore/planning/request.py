@@ -67,6 +67,14 @@ class Request:
         refuse_type(self.budget, {Budget}, "budget", "Budget(rho=0.5)")
         if not self.kinds:
             raise WorkloadError("Nothing is asked for; ask for tables, or for own counts.")
+        if self.tables is not None and self.tables.is_weighted.any() and len(self.kinds) > 1:
+            # They would count records beside weighted counts, and nobody would see it.
+            weights = self.tables.domain.names[self.tables.domain.weights[0]]
+            other = next(kind for kind in self.kinds if kind != "tables")
+            raise WorkloadError(
+                f"{_UNWEIGHTED[other]} cannot be weighted, and tables of this plan are, by "
+                f"{weights!r}; make a plan of each."
+            )
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -74,6 +82,11 @@ class Request:
         return tuple(kind for kind in PARTS if getattr(self, kind) is not None)
 
 
+_UNWEIGHTED = {
+    "areas": "Tables in areas",
+    "counts": "Own counts",
+    "rounds": "Adaptive tables",
+}
 _OF_TYPE = {Workload: "tables", AreaWorkload: "areas", QueryList: "counts", Rounds: "rounds"}
 
 

@@ -448,6 +448,52 @@ class Workload:
         """
         return replace(self, **changed_bases(self, bases, tables))
 
+    def weighted_by(self, name: str, *, unweighted: Iterable[AttributeSet] = ()) -> "Workload":
+        """The same tables as weighted counts: each sums this attribute, which has survey weights.
+
+        unweighted: tables that stay counts of records, or sums of amounts
+
+        Weights, targets and bases stay those of the tables; targets are then of weighted counts.
+        Raises `WorkloadError` for an attribute that has no weights, and for tables of amounts.
+
+        Example:
+            >>> import rpexplore as rp
+            >>> weight = rp.Attribute("w", rp.Amounts(0, 40, are_weights=True))
+            >>> domain = rp.Domain((rp.Attribute("sex", rp.Integers(0, 1)), weight))
+            >>> Workload.all_up_to(domain, 1).weighted_by("w", unweighted=[()]).tables
+            [(), ('sex', 'w')]
+        """
+        index, attribute = self.domain.position(name), self.domain[name]
+        if not (isinstance(attribute.values, Amounts) and attribute.values.are_weights):
+            raise WorkloadError(
+                f"The attribute {name!r} cannot weight tables, as it has no weights; give it "
+                '"weights": true and bounds in the codebook.'
+            )
+        is_weighted = np.full(len(self), True)
+        is_weighted[[self.position(table) for table in unweighted]] = False
+        if np.any(self.has_amounts & is_weighted):
+            table = int(np.argmax(self.has_amounts & is_weighted))
+            raise WorkloadError(
+                f"The table {self.describe(table)} has amounts and cannot be weighted by {name!r}; "
+                "name it as unweighted, and for weighted sums let its amounts be a column of the "
+                "records that has them times the weights."
+            )
+        last = np.iinfo(np.int32).max  # behind all attributes
+        members = np.where(self.members < 0, last, self.members)
+        added = np.where(is_weighted, index, last).astype(np.int32)[:, None]
+        basis_index = np.hstack([self.basis_index, np.where(is_weighted, 0, -1)[:, None]])
+        members = np.hstack([members, added])
+        order = np.argsort(members, axis=1, kind="stable")
+        members = np.take_along_axis(members, order, 1)
+        bases = [*self.bases]
+        bases[index] = (default_basis(attribute),)
+        return replace(
+            self,
+            members=np.where(members == last, -1, members),
+            bases=tuple(bases),
+            basis_index=np.take_along_axis(basis_index, order, 1),
+        )
+
     def with_weights(self, weights: Mapping[AttributeSet, float]) -> "Workload":
         """A copy in which the named tables have these weights."""
         return self._with_rows(weights, weights=numbers([*weights.values()], "weights"))
@@ -543,6 +589,24 @@ class Workload:
         if not self.domain.amounts:  # most often, and there may be a million tables
             return np.zeros(len(self), dtype=bool)
         return np.any(np.isin(self.members, self.domain.amounts), axis=1)
+
+    @cached_property
+    def is_weighted(self) -> np.ndarray:
+        """Whether each table has weighted counts, bool[n_tables]."""
+        if not self.domain.weights:
+            return np.zeros(len(self), dtype=bool)
+        return np.any(np.isin(self.members, self.domain.weights), axis=1)
+
+    @property
+    def has_means(self) -> np.ndarray:
+        """Whether each table has sums of amounts beside counts, and so means, bool[n_tables]."""
+        return self.has_amounts & ~self.is_weighted
+
+    @property
+    def sums_noun(self) -> str:
+        """What tables with amounts have: "sums of amounts", "weighted counts", or both; "" none."""
+        nouns = ("sums of amounts", self.has_means), ("weighted counts", self.is_weighted)
+        return joined([noun for noun, tables in nouns if np.any(tables)])
 
     @cached_property
     def attribute_bases(self) -> tuple[tuple[int, Basis], ...]:
