@@ -163,7 +163,7 @@ class Amounts(Numbers):
         Of weights also their rounding: "weights from 0 to 40, rounded to 3 decimals".
         """
         unit = f" {self.unit}" if self.unit else ""
-        limits = f"{self.noun} from {self.minimum:,} to {self.maximum:,}{unit}"
+        limits = f"{self.noun} from {_plain(self.minimum)} to {_plain(self.maximum)}{unit}"
         if self.are_weights:
             places = "a whole number"
             if self.decimals:
@@ -174,7 +174,7 @@ class Amounts(Numbers):
     @property
     def clamping(self) -> str:
         """What is done to amounts beyond the limits, for a sentence."""
-        low, high = (f"{limit:,}" for limit in (self.minimum, self.maximum))
+        low, high = _plain(self.minimum), _plain(self.maximum)
         unit = f" {self.unit}" if self.unit else ""
         return f"{self.noun} below {low}{unit} count as {low}, those above {high}{unit} as {high}"
 
@@ -190,3 +190,8 @@ class Amounts(Numbers):
 
     def _up_to_label(self, last: int) -> str:
         return self._numbers_label(0, last)
+
+
+def _plain(limit: Decimal) -> str:
+    """A limit without zeros behind its decimals: "200,000", "0.5"."""
+    return f"{limit.normalize():,f}"

@@ -701,11 +701,16 @@ class Workload:
 
     @cached_property
     def open_attributes(self) -> tuple[int, ...]:
-        """The indices of attributes whose own matrices leave open how many have each value."""
+        """The indices of attributes whose own matrices leave open how many have each value.
+
+        Not of amounts, of which there are no counts of values.
+        """
         return tuple(
             index
             for index, bases in enumerate(self.bases)
-            if bases and leave_values_open(bases, self.domain.attributes[index])
+            if bases
+            and index not in self.domain.amounts
+            and leave_values_open(bases, self.domain.attributes[index])
         )
 
     def has_tables_of(self, workload: "Workload") -> bool:

@@ -65,12 +65,12 @@ def test_without_noise_weighted_counts_are_sums_of_the_clamped_weights(tmp_path,
         released.means("region", "w")
     for item in released.items[2:]:
         meaning = item.read().schema.field("value").metadata[b"meaning"].decode()
-        assert "Weights below 0.0 count as 0.0, those above 40.0 as 40.0." in meaning
+        assert "Weights below 0 count as 0, those above 40 as 40." in meaning
         assert meaning.startswith("The noisy weighted count")
     readme = (tmp_path / "out" / "README.md").read_text()
     assert "### Weighted counts" in readme
     assert "means/" not in readme
-    assert "`w`, rounded to 1 decimal: weights below 0.0 count as 0.0" in readme
+    assert "`w`, rounded to 1 decimal: weights below 0 count as 0" in readme
 
 
 @pytest.mark.parametrize("weight", [0, 40, 17.3, 1e9, -1e9, 0.04, None])
