@@ -23,7 +23,14 @@ from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.counts import query_optimum
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.part_plan import PartPlan
-from rpexplore.planning.plan import PARTS, Plan, best_shares, refuse_unsplittable, stated_shares
+from rpexplore.planning.plan import (
+    PARTS,
+    Plan,
+    best_shares,
+    refuse_unsplittable,
+    refuse_unweighted,
+    stated_shares,
+)
 from rpexplore.planning.planner import optimum, refuse_type
 from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.privacy.budget import Budget
@@ -67,14 +74,7 @@ class Request:
         refuse_type(self.budget, {Budget}, "budget", "Budget(rho=0.5)")
         if not self.kinds:
             raise WorkloadError("Nothing is asked for; ask for tables, or for own counts.")
-        if self.tables is not None and self.tables.is_weighted.any() and len(self.kinds) > 1:
-            # They would count records beside weighted counts, and nobody would see it.
-            weights = self.tables.domain.names[self.tables.domain.weights[0]]
-            other = next(kind for kind in self.kinds if kind != "tables")
-            raise WorkloadError(
-                f"{_UNWEIGHTED[other]} cannot be weighted, and tables of this plan are, by "
-                f"{weights!r}; make a plan of each."
-            )
+        refuse_unweighted(self.tables, self.kinds)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -82,11 +82,6 @@ class Request:
         return tuple(kind for kind in PARTS if getattr(self, kind) is not None)
 
 
-_UNWEIGHTED = {
-    "areas": "Tables in areas",
-    "counts": "Own counts",
-    "rounds": "Adaptive tables",
-}
 _OF_TYPE = {Workload: "tables", AreaWorkload: "areas", QueryList: "counts", Rounds: "rounds"}
 
 

@@ -154,4 +154,9 @@ def test_requests_refuse_own_counts_beside_weights(run, folder, request_text, wo
     (folder / "mixed.toml").write_text(request_text)
     output = run("plan", "--request", "mixed.toml", "--out", "mixed.json", fails=True)
     assert words in output
+    (folder / "mixed.toml").write_text(
+        request_text.replace("rho = 1", "minimum-budget = 'targets'")
+    )
+    asked = ["--request", "mixed.toml", "--target", "5", "--out", "mixed.json"]
+    assert words in run("plan", *asked, fails=True)
     assert not (folder / "mixed.json").exists()
