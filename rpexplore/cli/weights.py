@@ -73,8 +73,6 @@ class Weighting:
         Raises `WorkloadError` for options that do not fit together, or the codebook.
         """
         from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
-        from rpexplore.domain.attribute import Attribute
-        from rpexplore.domain.domain import Domain
 
         if self.column is None:
             options = {
@@ -99,8 +97,7 @@ class Weighting:
                     "that counts; choose it without a look at the records."
                 )
             decimals = WEIGHT_DECIMALS if self.decimals is None else self.decimals
-            weights = Amounts(0, self.maximum, decimals, are_weights=True)
-            return Domain((*domain, Attribute(self.column, weights)), domain.impossible)
+            return domain.with_weights(self.column, self.maximum, decimals)
         values = domain[self.column].values
         if not (isinstance(values, Amounts) and values.are_weights):
             raise WorkloadError(

@@ -451,7 +451,8 @@ class Workload:
     def weighted_by(self, name: str, *, unweighted: Iterable[AttributeSet] = ()) -> "Workload":
         """The same tables as weighted counts: each sums this attribute, which has survey weights.
 
-        unweighted: tables that stay counts of records, or sums of amounts
+        unweighted: tables that stay counts of records, or sums of amounts; those that have the
+            weights stay as they are
 
         Weights, targets and bases stay those of the tables; targets are then of weighted counts.
         Raises `WorkloadError` for an attribute that has no weights, and for tables of amounts.
@@ -469,7 +470,7 @@ class Workload:
                 f"The attribute {name!r} cannot weight tables, as it has no weights; give it "
                 '"weights": true and bounds in the codebook.'
             )
-        is_weighted = np.full(len(self), True)
+        is_weighted = ~np.any(self.members == index, axis=1)  # those that have it stay as they are
         is_weighted[[self.position(table) for table in unweighted]] = False
         if np.any(self.has_amounts & is_weighted):
             table = int(np.argmax(self.has_amounts & is_weighted))
