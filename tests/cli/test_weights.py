@@ -85,7 +85,7 @@ def test_weighted_counts_are_released_answered_and_left_aside_by_estimates(run, 
     assert "The weighted counts of 'released' are left aside" in output
     about = ["--agency", "A", "--period", "2026", "--title", "T", "--publisher", "P"]
     about += ["--license", "https://a.b/c"]
-    for name in ("excel", "sdmx", "croissant", "csvw", "dcat", "r", "frictionless"):
+    for name in ("excel", "sdmx", "croissant", "csvw", "dcat", "r", "frictionless", "px"):
         run("publish", "released", "--out", f"as-{name}", "--format", name, *about)
     run("report", "plan.json", "--out", "report.html")
     said = (folder / "report.html").read_text()
