@@ -62,7 +62,7 @@ class Amounts(Numbers):
     def __post_init__(self) -> None:
         if type(self.decimals) is not int or not 0 <= self.decimals <= MAX_DECIMALS:
             raise DomainError(
-                f"The decimals of amounts must be 0 to {MAX_DECIMALS}, got {self.decimals!r}."
+                f"The decimals of {self.noun} must be 0 to {MAX_DECIMALS}, got {self.decimals!r}."
             )
         if not is_text(self.unit):
             raise DomainError(f"The unit of amounts must be a text, got {self.unit!r}.")
@@ -71,13 +71,14 @@ class Amounts(Numbers):
             object.__setattr__(self, name, self._limit(name))
         if self.maximum <= self.minimum:
             raise DomainError(
-                f"The maximum of amounts must be above the minimum, got {self.minimum} … "
+                f"The maximum of {self.noun} must be above the minimum, got {self.minimum} … "
                 f"{self.maximum}."
             )
         if self.range_in_steps > MAX_RANGE or self.largest_in_steps > MAX_RANGE:
             raise DomainError(
-                f"Amounts of {self.decimals} decimals must lie within {MAX_RANGE:,} of their "
-                f"smallest steps, got {self.minimum} … {self.maximum}; use fewer decimals."
+                f"{self.noun.capitalize()} of {self.decimals} decimals must lie within "
+                f"{MAX_RANGE:,} of their smallest steps, got {self.minimum} … {self.maximum}; use "
+                "fewer decimals."
             )
         self._check_weights()
         self._check_missing()
@@ -105,13 +106,13 @@ class Amounts(Numbers):
         number = Decimal(text) if is_plain else Decimal("nan")
         if isinstance(given, bool) or not number.is_finite() or abs(number) > MAX_RANGE:
             raise DomainError(
-                f"The {name} of amounts must be a number within ±{MAX_RANGE:,}, got {given!r}."
+                f"The {name} of {self.noun} must be a number within ±{MAX_RANGE:,}, got {given!r}."
             )
         rounded = number.quantize(Decimal(1).scaleb(-self.decimals), ROUND_HALF_EVEN)
         if rounded != number:
             raise DomainError(
-                f"The {name} of amounts of {self.decimals} decimals must have no more of them, got "
-                f"{given}."
+                f"The {name} of {self.noun} of {self.decimals} decimals must have no more of them, "
+                f"got {given}."
             )
         return rounded + 0  # no −0
 

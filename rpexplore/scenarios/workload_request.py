@@ -144,16 +144,20 @@ class WorkloadRequest:
 
         Raises `WorkloadError` or `DomainError` where the request does not fit the domain.
         """
-        workload = self._tables(domain)
-        if self.weighted_by:
-            positions = workload.domain.positions
-            there = [one for one in self.unweighted if workload.find(positions(one)) is not None]
-            workload = workload.weighted_by(self.weighted_by, unweighted=there)
+        workload = self.weighted(self._tables(domain))
         if any(name not in workload.domain for table in self.named for name in table):
             workload = workload.with_levels()  # for settings of tables that are kept aside
         workload = self.with_bases(workload)
         is_settled = not (self.groups or self.settings or self.smooth_weights)
         return workload if is_settled else self.settled(workload)
+
+    def weighted(self, workload: Workload) -> Workload:
+        """These tables, weighted as in this request."""
+        if not self.weighted_by:
+            return workload
+        positions = workload.domain.positions
+        there = [one for one in self.unweighted if workload.find(positions(one)) is not None]
+        return workload.weighted_by(self.weighted_by, unweighted=there)
 
     def with_bases(self, workload: Workload) -> Workload:
         """These tables, with the bases of this request and no others."""

@@ -576,8 +576,14 @@ class Workload:
 
     @property
     def comparable(self) -> np.ndarray:
-        """The tables whose errors are told together, bool[n_tables]: those of counts, if any."""
-        return np.full(len(self), True) if np.all(self.has_amounts) else ~self.has_amounts
+        """The tables whose errors are told together, as they are in one unit: bool[n_tables].
+
+        Those of counts if there are any, else those of weighted counts, else all.
+        """
+        for of_one_unit in (~self.has_amounts, self.is_weighted):
+            if np.any(of_one_unit):
+                return of_one_unit
+        return np.full(len(self), True)
 
     @property
     def amounts(self) -> tuple[int, ...]:
@@ -606,8 +612,12 @@ class Workload:
     @property
     def sums_noun(self) -> str:
         """What tables with amounts have: "sums of amounts", "weighted counts", or both; "" none."""
+        return self.sums_noun_of(self.has_amounts)
+
+    def sums_noun_of(self, tables: np.ndarray) -> str:
+        """The same of some tables, bool[n_tables]."""
         nouns = ("sums of amounts", self.has_means), ("weighted counts", self.is_weighted)
-        return joined([noun for noun, tables in nouns if np.any(tables)])
+        return joined([noun for noun, having in nouns if np.any(having & tables)])
 
     @cached_property
     def attribute_bases(self) -> tuple[tuple[int, Basis], ...]:

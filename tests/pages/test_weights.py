@@ -65,15 +65,3 @@ def test_weighted_counts_of_a_release_are_shown(app, tmp_path):
         assert not session.exception
         assert not session.error, (view, [one.value for one in session.error])
         assert "Weights below 0 count as 0, those above 40 as 40" in plain(session.texts("caption"))
-
-
-def test_a_scenario_file_keeps_weights():
-    domain = rp.Domain.from_schema({"fields": [REGIONS, SEXES, WEIGHT]})
-    request = WorkloadRequest(order=2, weighted_by="w", unweighted=(("sex",),))
-    scenario = Scenario(domain, request)
-    assert Scenario.parse(scenario.text()).request == request
-    assert request.text == "All tables up to 2-way, weighted by w"
-    assert "weighted_by" not in Scenario(domain, WorkloadRequest()).text()
-    # A request that is read off a plan gives the same tables, though amounts are in no kind.
-    again = WorkloadRequest.of(scenario.workload)
-    assert again.workload(domain).has_tables_of(scenario.workload)

@@ -82,6 +82,19 @@ def test_weights_and_targets_stay_those_of_the_tables():
     assert weighted.basis_of(1, of.position("region")) == rp.Prefix()
 
 
+def test_tables_at_levels_are_weighted():
+    ages = {"name": "age", "constraints": {"minimum": 0, "maximum": 5}, "levels": {"two": 2}}
+    ages["levels"] |= {"old": "0-3, 4+"}
+    of = rp.Domain.from_schema({"fields": [ages]}).with_weights("w", 40)
+    levels = rp.Workload.of(of, ["age@two", "age@old"])
+    weighted = levels.weighted_by("w", unweighted=["age@old"])
+    assert weighted.tables == [("age@old",), ("w", "age@two")]
+    budget, loss = rp.Budget(privacy_cost=1), rp.SumOfVariances()
+    counts = plan_tables(levels, loss=loss, budget=budget)
+    plan = plan_tables(levels.weighted_by("w"), loss=loss, budget=budget)
+    np.testing.assert_allclose(plan.standard_errors, 40 * counts.standard_errors, rtol=1e-5)
+
+
 def test_a_plan_file_keeps_weights(tmp_path):
     workload = rp.Workload.all_up_to(domain(missing=NOT_STATED), 1).weighted_by("w")
     made = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
