@@ -90,6 +90,7 @@ def test_weighted_counts_are_released_answered_and_left_aside_by_estimates(run, 
     run("report", "plan.json", "--out", "report.html")
     said = (folder / "report.html").read_text()
     assert "weights below 0 count as 0, those above 40 as 40" in said
+    assert "which count records or have weighted counts of records." in said
     plan(run, "--table", "region", *WEIGHTED, out="all.json")
     run("release", "all.json", "records.csv", "--out", "all")
     output = run("postprocess", "all", "--nonnegative", "--out", "none", fails=True)
