@@ -486,6 +486,8 @@ class Workload:
         members = np.hstack([members, added])
         order = np.argsort(members, axis=1, kind="stable")
         members = np.take_along_axis(members, order, 1)
+        width = int(np.max(np.sum(members != last, axis=1)))  # the largest tables may be unweighted
+        members, order = members[:, :width], order[:, :width]
         bases = [*self.bases]
         bases[index] = (default_basis(attribute),)
         return replace(

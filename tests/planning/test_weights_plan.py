@@ -80,6 +80,10 @@ def test_weights_and_targets_stay_those_of_the_tables():
     assert weighted.targets[1] == 5
     assert weighted.planned_targets[1] == 5 / 40
     assert weighted.basis_of(1, of.position("region")) == rp.Prefix()
+    largest = rp.Workload.of(of, [("region", "sex"), ("sex",)])
+    mixed = largest.weighted_by("w", unweighted=[("region", "sex")])
+    assert mixed.has_tables_of(rp.Workload.of(of, [("region", "sex"), ("w", "sex")]))
+    assert mixed.weighted_by("w", unweighted=[("region", "sex")]).has_tables_of(mixed)
 
 
 def test_tables_at_levels_are_weighted():
