@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from rpexplore.cli import options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
-from rpexplore.cli.facts import row_facts
 from rpexplore.cli.look import load_verified
 from rpexplore.common.text import csv_of_frame
 
@@ -34,6 +33,7 @@ def forecast(
     in.
     """
     from rpexplore.analysis.forecast import Forecast
+    from rpexplore.cli.facts import row_facts
 
     if csv is not None:
         refuse_existing(csv, force)

@@ -32,7 +32,7 @@ from rpexplore.common.numbers import Exact, exact_fraction, exact_text, float_at
 from rpexplore.common.processes import collection_paused
 from rpexplore.common.text import joined, rounded
 from rpexplore.domain.domain import Domain
-from rpexplore.errors import ContradictionError, PlanError
+from rpexplore.errors import ContradictionError, PlanError, WorkloadError
 from rpexplore.planning.counts_objectives import LARGEST, CountsObjective
 from rpexplore.planning.losses.losses import Loss, p_norm
 from rpexplore.planning.part_plan import Certificate, PartPlan
@@ -42,6 +42,8 @@ from rpexplore.privacy.conversions import rho_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from rpexplore.workload.workload import Workload
 
 
 # A plan has parts, each at most once: `tables`, `areas` (tables in areas), `counts` (own counts)
@@ -109,6 +111,8 @@ class Plan:
                 f"A plan has some of the parts {', '.join(PARTS)}, each once and in this order, "
                 f"got {', '.join(kinds) or 'none'}."
             )
+        tables = self.part("tables")
+        refuse_unweighted(None if tables is None else tables.workload, kinds)
         for part in self.parts:
             if part.budget.max_records_per_person != self.budget.max_records_per_person:
                 raise PlanError(
@@ -145,6 +149,8 @@ class Plan:
 
         Raises `PlanError` for parts that do not agree about an attribute.
         """
+        if len(self.parts) == 1:
+            return self.parts[0].domain
         attributes, impossible = {}, {}
         for part in self.parts:
             for attribute in part.domain:
@@ -560,6 +566,18 @@ def certificate_of_parts(parts: Sequence[PartPlan], budget: Budget) -> Certifica
         p_norm(np.array(values), loss.power),
         _best(np.array(bounds), loss.power) / float(budget.privacy_cost),
         np.empty(0),
+    )
+
+
+def refuse_unweighted(tables: "Workload | None", kinds: Sequence[str]) -> None:
+    """Raise `WorkloadError` for parts beside weighted tables: nobody would see what they count."""
+    others = [kind for kind in kinds if kind != "tables"]
+    if tables is None or not others or not tables.is_weighted.any():
+        return
+    weights = tables.domain.names[tables.domain.weights[0]]
+    raise WorkloadError(
+        f"{TITLES[others[0]]} cannot be weighted, and tables of this plan are, by {weights!r}; "
+        "make a plan of each."
     )
 
 
