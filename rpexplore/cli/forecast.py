@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from rpexplore.cli import options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
 from rpexplore.cli.facts import row_facts
+from rpexplore.cli.inputs import survey_from_options
 from rpexplore.cli.look import load_verified
 from rpexplore.common.text import csv_of_frame
 
@@ -20,6 +21,9 @@ def forecast(
     expected_count: options.ForecastCount = None,
     limit: options.ForecastLimit = 0.2,
     share: options.ForecastShare = 0.9,
+    design_effect: options.DesignEffect = None,
+    weight_cv: options.WeightCv = None,
+    sampling_fraction: options.SamplingFraction = None,
     by_group: options.ByGroup = None,
     tables: options.HowMany = None,
     csv: options.CsvOut = None,
@@ -31,7 +35,7 @@ def forecast(
     And how many people: all before any record is read, and with ranges. A cell is good if the
     standard error of its noise is at most --limit of its count. What no public table says of the
     counts is drawn again and again: figures are medians, with the range that 90 % of the draws are
-    in.
+    in. With the design of a sample survey the error is the total one, of noise and sampling.
     """
     from rpexplore.analysis.forecast import Forecast
 
@@ -39,6 +43,7 @@ def forecast(
         refuse_existing(csv, force)
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
+    survey = survey_from_options(plan.domain, design_effect or (), weight_cv, sampling_fraction)
     with progress("Drawing populations") as on_progress:
         made = Forecast(
             plan,
@@ -47,6 +52,7 @@ def forecast(
             limit=limit,
             share=share,
             on_progress=on_progress,
+            survey=survey,
         )
         listed = made.tables()
         groups = {name: made.by_group(name) for name in by_group or ()}

@@ -415,6 +415,24 @@ ByGroup = Annotated[
     ),
 ]
 
+DesignEffect = Annotated[
+    list[str] | None,
+    _option(
+        "[TABLE=]D",
+        "Total error, for a sample survey: the design effect, 1.8 or of one table age,sex=2.1. "
+        "(repeatable)",
+        "--design-effect",
+    ),
+]
+WeightCv = Annotated[
+    float | None,
+    _option("X", "Total error: the public CV of the weights, for the design effect 1 + X²."),
+]
+SamplingFraction = Annotated[
+    str | None,
+    _option("SHARE", "Total error: the share of the population that is in the sample, as 1%."),
+]
+
 # ---- planning own counts
 
 TemplateCodebook = Annotated[Path, _option("FILE", _A_CODEBOOK, "--codebook")]

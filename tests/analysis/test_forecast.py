@@ -124,6 +124,37 @@ def test_who_is_in_good_cells_by_group():
     assert frame["people_high"][:5].max() < frame["people_low"][5]
 
 
+def test_with_the_design_of_a_survey_good_cells_are_those_of_a_small_total_error():
+    """Counts that are public, cell by cell: CV² = σ²/c² + d (1 − f)(1 − c/n)/c by hand."""
+    plan = rp.plan(
+        rp.Workload.of(DOMAIN, [("age", "sex"), ("sex",)]),
+        loss=rp.SumOfVariances(),
+        budget=rp.Budget(rho="0.002"),
+    )
+    survey = rp.SurveyDesign(1.5, ((("sex", "age"), 2.5),), 0.1)
+    forecast = rp.Forecast(plan, public=PUBLIC[:1], limit=0.12, survey=survey)
+    counts, n = JOINT.sum(2), JOINT.sum()
+    part, added = plan.part("tables"), {}
+    for title, of_table, effect in (("age × sex", counts, 2.5), ("sex", counts.sum(0), 1.5)):
+        place = part.workload.tables.index(tuple(title.split(" × ")))
+        noise = part.mean_variances[place] / of_table**2
+        sampling = effect * 0.9 * (1 - of_table / n) / of_table
+        good = np.sqrt(noise + sampling) <= 0.12
+        row = forecast.tables().loc[place]
+        assert row.people_median == pytest.approx(of_table[good].sum() / n)
+        assert row.cells_median == pytest.approx(good.mean())
+        of_cells = np.sqrt(1 + noise / sampling) - 1
+        added[title] = np.median(np.repeat(of_cells.ravel(), of_table.ravel().astype(int)))
+        if title == "age × sex":
+            assert not np.array_equal(good, np.sqrt(noise) <= 0.12)
+    assert forecast.noise_adds.median == pytest.approx(np.median(list(added.values())))
+    groups = forecast.by_group("sex")
+    assert groups["people_median"].between(0, 1).all()
+    assert "sampling (design effect 1.5 and 2.5 of sex × age" in str(forecast)
+    with pytest.raises(rp.RpexploreError, match="of no table of the plan"):
+        rp.Forecast(plan, expected=9, survey=rp.SurveyDesign(1, ((("age",), 2),)))
+
+
 def test_the_same_plan_has_the_same_forecast_and_bad_input_one_sentence():
     plan = plan_of(DOMAIN, 2, 1)
     first, second = (rp.Forecast(plan, expected=1000) for _ in range(2))

@@ -24,4 +24,17 @@ def test_a_forecast_is_printed_as_json_and_written_as_csv(tmp_path, monkeypatch)
     text = program.done(*asked)
     assert "Tables that meet" in text
     assert "1,000 records, and 1 public table: sex.csv" in text
+    survey = ("--design-effect", "1.8", "--design-effect", "job,sex=2.1")
+    facts = program.json(*asked, *survey, "--sampling-fraction", "1%")
+    assert facts["survey"] == {
+        "design_effect": 1.8,
+        "of_tables": [[["sex", "job"], 2.1]],
+        "sampling_fraction": 0.01,
+    }
+    assert facts["noise_adds"]["median"] > 0
+    weights = program.json(*asked, "--weight-cv", "0.5")
+    assert weights["survey"]["design_effect"] == 1.25
+    refused = program.refused(*asked, "--design-effect", "2", "--weight-cv", "0.5")
+    assert "one design effect for all tables" in refused
+    assert "from 0 to 1" in program.refused(*asked, "--sampling-fraction", "150%")
     assert "needs the number of records" in program.refused("forecast", "plan.json")
