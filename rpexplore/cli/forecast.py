@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from rpexplore.cli import options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
 from rpexplore.cli.facts import row_facts
-from rpexplore.cli.inputs import survey_from_options
 from rpexplore.cli.look import load_verified
 from rpexplore.common.text import csv_of_frame
 
@@ -38,12 +37,13 @@ def forecast(
     in. With the design of a sample survey the error is the total one, of noise and sampling.
     """
     from rpexplore.analysis.forecast import Forecast
+    from rpexplore.workload.survey_text import design_from_texts
 
     if csv is not None:
         refuse_existing(csv, force)
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
-    survey = survey_from_options(plan.domain, design_effect or (), weight_cv, sampling_fraction)
+    survey = design_from_texts(plan.domain, design_effect or (), weight_cv, sampling_fraction)
     with progress("Drawing populations") as on_progress:
         made = Forecast(
             plan,

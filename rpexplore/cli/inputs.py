@@ -3,20 +3,18 @@
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rpexplore.cli.options import ExcessRecords
 from rpexplore.common.files import file_bytes, utf8_text
-from rpexplore.common.text import joined, needed_number_of
+from rpexplore.common.text import joined
 from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
     from rpexplore.data.source import PersonRule, Source
     from rpexplore.domain.attribute import Attribute
     from rpexplore.domain.domain import AttributeSet, Domain
-    from rpexplore.domain.survey import SurveyDesign
     from rpexplore.privacy.budget import Budget
     from rpexplore.results.noisy_marginal import NoisyMarginal
     from rpexplore.workload.bases import CustomBasis
@@ -191,40 +189,6 @@ def _by_table(
             raise WorkloadError(f"--{name} names the table {table_text!r} twice; keep one of them.")
         texts[table] = text
     return texts
-
-
-def survey_from_options(
-    domain: "Domain", effects: Sequence[str], weight_cv: float | None, fraction: str | None
-) -> "SurveyDesign | None":
-    """The design of the survey; None without any of --design-effect, --weight-cv and
-    --sampling-fraction."""
-    from rpexplore.domain.survey import SurveyDesign
-
-    if not effects and weight_cv is None and fraction is None:
-        return None
-    whole = [text for text in effects if "=" not in text]
-    if len(whole) + (weight_cv is not None) > 1:
-        raise WorkloadError(
-            "Give one design effect for all tables: --design-effect D, or --weight-cv X."
-        )
-    own = _by_table(domain.with_levels, [text for text in effects if "=" in text],
-                    "design-effect", "a number, such as age,sex=2.1")  # fmt: skip
-    design = SurveyDesign(
-        needed_number_of(whole[0], "The design effect") if whole else 1.0,
-        tuple(
-            (tuple(table), needed_number_of(text, "A design effect")) for table, text in own.items()
-        ),
-        0.0 if fraction is None else share_of_text(fraction, "The sampling fraction"),
-    )
-    if weight_cv is None:
-        return design
-    return replace(design, design_effect=SurveyDesign.from_weights(weight_cv).design_effect)
-
-
-def share_of_text(text: str, name: str) -> float:
-    """The share that a text states: "1%" and "0.01" are 0.01."""
-    number = needed_number_of(text.strip().removesuffix("%").strip(), name)
-    return number / 100 if text.strip().endswith("%") else number
 
 
 def _custom_basis_of(path: Path, attribute: "Attribute") -> "CustomBasis":

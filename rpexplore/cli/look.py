@@ -45,6 +45,9 @@ def show(
     expected: options.ExpectedFile = None,
     expected_areas: area_options.ExpectedAreas = None,
     cv_limit: options.CvLimit = None,
+    design_effect: options.DesignEffect = None,
+    weight_cv: options.WeightCv = None,
+    sampling_fraction: options.SamplingFraction = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -57,6 +60,7 @@ def show(
     from rpexplore.cli.after import planned_sum_table, planned_sums
     from rpexplore.cli.facts import csv_of_sums, items_of, plan_facts, plan_text, row_facts
     from rpexplore.cli.publishable import (
+        design_from_options,
         expected_from_options,
         totals_from_option,
         usefulness_facts,
@@ -71,7 +75,10 @@ def show(
     with progress("Listing the tables"):
         totals = totals_from_option(loaded, expected_areas)
         wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit, totals)
-        useful = usefulness_of(loaded, wanted, totals)
+        design = design_from_options(
+            loaded.domain, design_effect, weight_cv, sampling_fraction, wanted
+        )
+        useful = usefulness_of(loaded, wanted, totals, design)
         if areas is None:
             rows, items = accuracy_of(loaded), items_of(loaded)
         else:

@@ -90,6 +90,9 @@ def report(
     expected: options.ExpectedFile = None,
     expected_areas: area_options.ExpectedAreas = None,
     cv_limit: options.CvLimit = None,
+    design_effect: options.DesignEffect = None,
+    weight_cv: options.WeightCv = None,
+    sampling_fraction: options.SamplingFraction = None,
     rehearse: options.Rehearse = False,
     approval: options.Approvals = None,
     force: options.Force = False,
@@ -101,7 +104,11 @@ def report(
     file that needs nothing else, or a PDF that a browser on this machine prints. No records are
     needed.
     """
-    from rpexplore.cli.publishable import expected_from_options, totals_from_option
+    from rpexplore.cli.publishable import (
+        design_from_options,
+        expected_from_options,
+        totals_from_option,
+    )
     from rpexplore.cli.synthesize import rehearsed
     from rpexplore.planning.approval import Approval
     from rpexplore.planning.plan import load_plan
@@ -129,6 +136,9 @@ def report(
         totals = totals_from_option(loaded, expected_areas)
         wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit, totals)
         counts = {} if wanted is None else {"expected": wanted[0], "cv_limit": wanted[1]}
+        design = design_from_options(
+            loaded.domain, design_effect, weight_cv, sampling_fraction, wanted
+        )
         made = contents_of(
             loaded,
             name=name,
@@ -139,6 +149,7 @@ def report(
             board=notes,
             area_totals=totals,
             approvals=[Approval.load(path) for path in approval or []],
+            design=design,
             **counts,
         )
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)

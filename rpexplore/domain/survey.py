@@ -8,8 +8,8 @@ with d the design effect and f the sampling fraction. The total error adds that 
 CV² = σ²/c² + d (1 − f) (1 − c/n) / c: noise and sampling are independent.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,7 @@ class SurveyDesign:
                 "The coefficient of variation of the weights must be from 0 to "
                 f"{_MOST_WEIGHT_CV:g} (0.6 is 60 %), got {shown(weight_cv)}."
             )
-        return cls(1 + cv**2, sampling_fraction=sampling_fraction)
+        return cls(round(1 + cv**2, 12), sampling_fraction=sampling_fraction)
 
     # ---- formulas
 
@@ -90,13 +90,19 @@ class SurveyDesign:
         effects = [own.get(frozenset(names), self.design_effect) for names in tables]
         return np.array(effects, dtype=float) * (1 - self.sampling_fraction)
 
+    def among(self, tables: Iterable[Iterable[str]]) -> "SurveyDesign":
+        """The design without effects of other tables than these."""
+        if not self.of_tables:
+            return self
+        known = {frozenset(names) for names in tables}
+        own = [(names, effect) for names, effect in self.of_tables if frozenset(names) in known]
+        return replace(self, of_tables=tuple(own))
+
     def refuse_unknown(self, tables: Iterable[Iterable[str]]) -> None:
         """Raise `WorkloadError` for a design effect of a table that is none of these."""
-        if not self.of_tables:
-            return
-        known = {frozenset(names) for names in tables}
-        for names, _ in self.of_tables:
-            if frozenset(names) not in known:
+        known = self.among(tables).of_tables
+        for names, effect in self.of_tables:
+            if (names, effect) not in known:
                 raise WorkloadError(
                     f"The design effect of {title_of(names)} is of no table of the plan; leave it "
                     "out, or name a table that is in the plan."
@@ -116,6 +122,25 @@ class SurveyDesign:
         if self.sampling_fraction:
             text += f", sampling fraction {describe_share(self.sampling_fraction, 4)}"
         return text
+
+    def renamed(
+        self, names: Mapping[str, str], known: Collection[str]
+    ) -> "tuple[SurveyDesign, list[str]]":
+        """The design after a change of the codebook, and a sentence for every effect it loses.
+
+        names: old attribute name -> new one; known: those that there are now
+        """
+        kept, lost = [], []
+        for table, effect in self.of_tables:
+            now = tuple(names.get(name, name) for name in table)
+            if all(name in known for name in now):
+                kept.append((now, effect))
+            else:
+                lost.append(
+                    f"The design effect of {title_of(table)} was dropped: the codebook has not all "
+                    "of these attributes any more."
+                )
+        return replace(self, of_tables=tuple(kept)), lost
 
     # ---- files
 

@@ -23,6 +23,7 @@ from rpexplore.common.text import joined, plural
 from rpexplore.domain.domain import except_from_records
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import ExportError, PlanError
 from rpexplore.figures.chart import Chart, Column
 from rpexplore.planning.approval import Approval
@@ -114,6 +115,7 @@ def report(
     board: BoardNotes | str | Path | None = None,
     area_totals: Mapping[int, float] | None = None,
     approvals: Sequence[Approval] = (),
+    design: SurveyDesign | None = None,
 ) -> Report:
     """The contents of the report on a plan.
 
@@ -131,6 +133,7 @@ def report(
         area_totals: Publicly known totals of areas, as of `publishable_in_areas`.
         board: Comments on sections, open questions and the decision of a board, or their file.
         approvals: Of this plan, to be named in the report.
+        design: The design of the survey, if its sampling error counts beside the noise.
 
     Raises:
         PlanError: If the plan does not hold what it claims: there is nothing to report; or if the
@@ -153,7 +156,7 @@ def report(
         )
     notes = BoardNotes.load(board) if isinstance(board, (str, Path)) else board or BoardNotes()
     words = PlanWords.of(plan)
-    given = Given(record_noun, expected, cv_limit, request, rehearsal, area_totals)
+    given = Given(record_noun, expected, cv_limit, request, rehearsal, area_totals, design)
     parts = [(part, SECTIONS[part.part.kind](part.part, given)) for part in words.parts]
     domain = plan.domain
     first, *others = with_comments(

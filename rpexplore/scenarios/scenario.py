@@ -19,6 +19,7 @@ from rpexplore.common.text import check_text
 from rpexplore.domain.area_tree_file import ReadTreeFile, no_tree_file
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.areas.area_plan import with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
@@ -53,7 +54,7 @@ NAME_LENGTH = 60  # also of a survey
 NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
 
-_LEFT_OUT_EMPTY = ("survey", "board", "areas", "asks_for_tables", "shares")  # of files
+_LEFT_OUT_EMPTY = ("survey", "board", "areas", "asks_for_tables", "shares", "design")  # of files
 NOTHING_ASKED = "Nothing is asked for; ask for tables, or for own counts."
 _UNUSABLE = "This is not a usable scenario"
 
@@ -79,6 +80,8 @@ class Scenario:
     asks_for_tables  whether tables are asked for; without any, areas or own counts must be
     shares       (kind of part, its share of the budget), 1 in all; (): the best ones. Those that
                  were stated for other parts than there are now are out of use
+    design       of the survey, if its sampling error counts beside the noise in forecasts and
+                 publishable shares; the plan does not depend on it
 
     All of it is one plan within the budget, of the parts `kinds`.
 
@@ -105,6 +108,7 @@ class Scenario:
     areas: AreaStudy | None = None
     asks_for_tables: bool = True
     shares: tuple[tuple[str, Fraction], ...] = ()
+    design: SurveyDesign | None = None
 
     def __post_init__(self) -> None:
         for noun, text, most in (
@@ -158,6 +162,11 @@ class Scenario:
         beside = tuple(kind for kind, asked in others.items() if asked is not None)
         has_tables = self.asks_for_tables and (len(self.domain) > 0 or not beside)
         return ("tables", *beside) if has_tables else beside
+
+    @property
+    def design_in_use(self) -> SurveyDesign | None:
+        """The design without design effects of tables that are not asked for now."""
+        return self.design and self.design.among(self.workload.tables)
 
     @property
     def stated_shares(self) -> dict[str, Fraction] | None:
@@ -334,7 +343,12 @@ class Scenario:
             except WorkloadError as error:
                 notes.append(f"{error} They were dropped.")
                 expected = None
-        return replace(self, domain=domain, request=request, expected=expected), notes
+        design = self.design
+        if design is not None:
+            design, lost = design.renamed(renamed or {}, domain.with_levels.names)
+            notes += lost
+        changed = replace(self, domain=domain, request=request, expected=expected, design=design)
+        return changed, notes
 
     # ---- files
 
@@ -367,6 +381,8 @@ class Scenario:
             content["asks_for_tables"] = False
         if self.shares:
             content["shares"] = {kind: exact_text(share) for kind, share in self.shares}
+        if self.design is not None:
+            content["design"] = self.design.to_json()
         return content if self.board.is_empty else content | {"board": self.board.to_json()}
 
     @classmethod
@@ -419,6 +435,7 @@ class Scenario:
                     (kind, exact_fraction(share, f"The share of {shown(kind)}"))
                     for kind, share in content.get("shares", {}).items()
                 ),
+                design=SurveyDesign.from_json(content["design"]) if "design" in content else None,
             )
             _ = scenario.workload
         return scenario

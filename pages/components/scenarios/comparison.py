@@ -14,7 +14,7 @@ from pages.components.shared.autosave import (
     project_of_upload,
 )
 from pages.components.shared.charts import chart_with_numbers, numbers
-from pages.components.shared.expected_counts import expected_cells
+from pages.components.shared.expected_counts import judged_cells
 from pages.components.shared.files import download, upload
 from pages.components.shared.inputs import measure_input
 from pages.components.shared.serving import plans_only, where_kept
@@ -85,7 +85,7 @@ def comparison() -> None:
 
 
 def _contender(scenario: Scenario, planned: TablePlan) -> Contender:
-    cells = expected_cells(planned.workload, scenario)
+    cells = judged_cells(planned.workload, scenario)
     return kept(Contender, scenario, planned, cells, slot=scenario.name)
 
 
