@@ -8,7 +8,7 @@ range from the 5th to the 95th per cent.
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +35,7 @@ from rpexplore.domain.survey import (
 )
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.stated_forecast import MOST_TABLES, GroupForecast, StatedForecast
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
@@ -401,6 +402,49 @@ class Forecast:
             "noise_adds": None if added is None else added._asdict(),
         }
 
+    # ---- kept in the plan
+
+    @cached_property
+    def stated(self) -> StatedForecast:
+        """The figures as a plan file keeps them: shares to 6 decimals."""
+        workload = self._accuracy.workload
+        orders = order_groups(workload)
+        tables: tuple[tuple[float, float, float] | None, ...] = ()
+        if len(workload) <= MOST_TABLES:
+            tables = tuple(
+                _stated(self._people[place]) if held else None
+                for place, held in enumerate(self._held.tolist())
+            )
+        return StatedForecast(
+            self.public_tables.text,
+            self.public_tables.n_records,
+            self.limit,
+            self.share,
+            self.survey,
+            self._stated_of(-1, self._held),
+            tuple(
+                self._stated_of(group, self._held & (orders == group))
+                for group in np.unique(orders[self._held]).tolist()
+            ),
+            tables,
+        )
+
+    def in_plan(self) -> Plan:
+        """The plan with this forecast in its file, so that a release shows it beside its outcome.
+
+        The file, and so its SHA-256, is another one; what it promises is the same.
+        """
+        return replace(Plan.of(self.plan), forecast=self.stated)
+
+    def _stated_of(self, attributes: int, chosen: np.ndarray) -> GroupForecast:
+        return GroupForecast(
+            attributes,
+            int(np.sum(chosen)),
+            _stated(self._people[chosen].mean(axis=0)),
+            _stated(self._share_of_cells(chosen)),
+            _stated(self._meet[chosen].sum(axis=0).astype(float)),
+        )
+
     @property
     def survey_text(self) -> str:
         """The sampling error that counts beside the noise, in sentences; "" without a design."""
@@ -495,6 +539,11 @@ class Forecast:
         """Of all cells of these tables, those that are good: float64[n_populations]."""
         n_cells = self._accuracy.workload.cells[chosen]
         return (self._cells[chosen] * n_cells[:, None]).sum(axis=0) / np.sum(n_cells)
+
+
+def _stated(values: np.ndarray) -> tuple[float, float, float]:
+    low, median, high = (round(value, 6) + 0.0 for value in Range.of(values))
+    return low, median, high
 
 
 def _weighted_medians(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -26,6 +26,7 @@ def forecast(
     by_group: options.ByGroup = None,
     tables: options.HowMany = None,
     csv: options.CsvOut = None,
+    out: options.ForecastOut = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -41,6 +42,8 @@ def forecast(
 
     if csv is not None:
         refuse_existing(csv, force)
+    if out is not None:
+        refuse_existing(out, force)
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
     survey = design_from_texts(plan.domain, design_effect or (), weight_cv, sampling_fraction)
@@ -58,12 +61,15 @@ def forecast(
         groups = {name: made.by_group(name) for name in by_group or ()}
         if csv is not None:
             write_new(csv, csv_of_frame(listed), force)
+        if out is not None:
+            made.in_plan().save(out)
     if as_json:
         facts = made.to_json()
         if by_group:
             facts["by_group"] = {name: row_facts(frame) for name, frame in groups.items()}
         first = listed if tables is None else listed.head(tables)
-        say_json({**facts, "list": row_facts(first), "csv": csv and str(csv)})
+        files = {"csv": csv and str(csv), "plan": out and str(out)}
+        say_json({**facts, "list": row_facts(first), **files})
         return
     parts = [str(made), _text(made.by_order(), "attributes", "meeting")]
     parts.append(
@@ -75,6 +81,8 @@ def forecast(
     say("\n\n".join(parts))
     if csv is not None:
         say(f"All {len(listed):,} tables are in {csv}.")
+    if out is not None:
+        say(f"The plan with this forecast is in {out}\nSHA-256 {made.in_plan().sha256}")
 
 
 def _text(frame: "pd.DataFrame", title: str, last: str) -> str:

@@ -415,6 +415,15 @@ ByGroup = Annotated[
     ),
 ]
 
+ForecastOut = Annotated[
+    Path | None,
+    _option(
+        "FILE",
+        "Write the plan with this forecast in it: a release by that plan shows it beside what came "
+        "out.",
+        "--out",
+    ),
+]
 DesignEffect = Annotated[
     list[str] | None,
     _option(
@@ -457,6 +466,7 @@ TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv f
 Approvals = Annotated[list[Path] | None, _option("FILE", _APPROVAL, "--approval")]
 AllowedSigners = Annotated[Path | None, _option("FILE", _ALLOWED_SIGNERS)]
 PlanFile = Annotated[Path, _argument("PLAN", "A plan file.")]
+PlanOrRelease = Annotated[Path, _argument("PLAN", "A plan file, or the folder of a release.")]
 PlanFiles = Annotated[list[Path], _argument("PLAN", "Plan files.")]
 SkipOthers = Annotated[
     bool,

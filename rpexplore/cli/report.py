@@ -79,7 +79,7 @@ def schema(
 
 
 def report(
-    plan_file: options.PlanFile,
+    plan_file: options.PlanOrRelease,
     out: options.ReportOut,
     survey: options.ReportSurvey = "",
     name: options.ReportName = "",
@@ -102,8 +102,10 @@ def report(
 
     What it promises, how accurate each table is, what is proven, and what is left to do: one HTML
     file that needs nothing else, or a PDF that a browser on this machine prints. No records are
-    needed.
+    needed. Of a release (its folder) the report also has what came out beside the forecast, if its
+    plan keeps one.
     """
+    from rpexplore.cli.look import released_plan
     from rpexplore.cli.publishable import (
         design_from_options,
         expected_from_options,
@@ -126,7 +128,11 @@ def report(
         raise RpexploreError(f"{printing.NO_BROWSER}.")
     notes = None if board is None else BoardNotes.load(board)
     with progress("Writing the report") as on_progress:
-        loaded = load_plan(plan_file)
+        outcome = None
+        if plan_file.is_dir():
+            loaded, outcome = released_plan(plan_file)
+        else:
+            loaded = load_plan(plan_file)
         tables = loaded.part("tables")
         if rehearse and tables is None:
             raise RpexploreError(
@@ -150,6 +156,7 @@ def report(
             area_totals=totals,
             approvals=[Approval.load(path) for path in approval or []],
             design=design,
+            outcome=outcome,
             **counts,
         )
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)
