@@ -7,7 +7,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.populations import Population
 from rpexplore.domain.public_tables import PublicTables
-from tests.domain.test_public_tables import DOMAIN, table
+from tests.domain.test_public_tables import DOMAIN, FIELDS, table
 from tests.support.samples import coded
 
 JOINT = np.random.default_rng(5).integers(1, 200, (6, 2, 3)).astype(float)
@@ -111,6 +111,19 @@ def test_what_is_public_is_certain_and_cells_that_differ_are_gone_through():
     assert row.people_low == row.people_high == pytest.approx(counts[good].sum() / counts.sum())
     assert row.cells_low == row.cells_high == pytest.approx(good.mean())
     assert len(frame) == 4
+
+
+def test_nobody_is_drawn_where_the_codebook_says_that_nobody_can_be():
+    domain = rp.Domain.from_schema({"fields": FIELDS, "impossible": [{"age": "0", "job": ["a"]}]})
+    for public in ((), (table("age", [20, 20, 20, 20, 10, 10]),)):
+        for seed in (b"one", b"two"):
+            population = Population.drawn(PublicTables(domain, public, 100), 200, seed)
+            shares = population.shares((0, 2))
+            assert shares[0, 0] == 0
+            assert np.all(shares.ravel()[1:] > 0)
+            assert np.isclose(shares.sum(), 1)
+            if public:  # up to 30 rounds of raking
+                assert np.allclose(shares.sum(1), [0.2, 0.2, 0.2, 0.2, 0.1, 0.1], atol=1e-3)
 
 
 def test_who_is_in_good_cells_by_group():
