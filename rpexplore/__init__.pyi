@@ -17,6 +17,7 @@ from rpexplore.domain.ordered_values import Bins as Bins
 from rpexplore.domain.ordered_values import Dates as Dates
 from rpexplore.domain.ordered_values import Integers as Integers
 from rpexplore.domain.public_tables import PublicTable as PublicTable
+from rpexplore.domain.survey import SurveyDesign as SurveyDesign
 from rpexplore.errors import RpexploreError as RpexploreError
 from rpexplore.planning.approval import approve as approve
 from rpexplore.planning.areas.area_workload import AreaWorkload as AreaWorkload

@@ -134,6 +134,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Rule": "A table is good enough if at least 90 % of its people are in good cells.",
         "Publishable share": "The share of cells that meet the CV limit, judged by the expected "
         "counts. The limit is 20 % unless you choose another.",
+        "Total error": "The error of a sample survey and the noise together. The sampling error "
+        "follows from the design effect (how much larger the variance is than that of a simple "
+        "random sample) and the share of the population that is in the sample.",
         "Median": "The middle value: half of the tables (or cells) are more accurate.",
         "10th / 90th percentile": "One tenth of the tables have a smaller standard error than the "
         "10th percentile, and one tenth a larger one than the 90th.",

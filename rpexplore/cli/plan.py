@@ -349,6 +349,9 @@ def plan(
     expected_count: options.ExpectedCount = None,
     expected: options.ExpectedFile = None,
     cv_limit: options.CvLimit = None,
+    design_effect: options.DesignEffect = None,
+    weight_cv: options.WeightCv = None,
+    sampling_fraction: options.SamplingFraction = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -366,6 +369,7 @@ def plan(
     from rpexplore.cli import plan_inputs
     from rpexplore.cli.facts import plan_facts
     from rpexplore.cli.publishable import (
+        design_from_options,
         expected_from_options,
         usefulness_facts,
         usefulness_of,
@@ -394,6 +398,7 @@ def plan(
     }  # fmt: skip
     domain = records_weighted.domain(domain, not_weighted)
     wanted = expected_from_options(domain, expected_count, expected, cv_limit)
+    design = design_from_options(domain, design_effect, weight_cv, sampling_fraction, wanted)
     if adaptive:
         others = {
             "--loss": loss, "--weighting": weighting, "--relative-to": relative_to,
@@ -474,7 +479,7 @@ def plan(
         refuse_existing(out, force)
         made.save(out)
     warning, note = _warning(made, wanted), records_weighted.note(domain, asked)
-    useful = usefulness_of(made, wanted)
+    useful = usefulness_of(made, wanted, design=design)
     choice = _when_to_choose(useful) if adaptive else None
     facts = {
         "plan": str(out),

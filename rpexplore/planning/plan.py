@@ -36,6 +36,7 @@ from rpexplore.errors import ContradictionError, PlanError, WorkloadError
 from rpexplore.planning.counts_objectives import LARGEST, CountsObjective
 from rpexplore.planning.losses.losses import Loss, p_norm
 from rpexplore.planning.part_plan import Certificate, PartPlan
+from rpexplore.planning.stated_forecast import StatedForecast
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
@@ -75,6 +76,7 @@ TITLES = {
 
 _KEYS = ("format", "format_version", "library_version", "budget", "privacy_cost", "parts", SEAL)
 _MOST_BYTES = 1_000_000_000  # of a plan file
+_FORECAST = "forecast"  # only of plans that keep one
 _GET_AGAIN = "Get the plan again from whoever made it, or plan anew."
 # Those of version 1, of which each kind of part had its own.
 _FORMAT_OF_PLANS = re.compile(rb'"format"\s*:\s*"rpexplore-(?:(?:query|area|adaptive)-)?plan"')
@@ -96,6 +98,7 @@ class Plan:
     parts    each planned within its share of the budget, in the order of `PARTS`
     budget   the most that all of it may cost
     version  of the library that made the plan
+    forecast what was forecast of its tables, if the plan keeps that
 
     Make one with `rpexplore.plan` or `Plan.load`.
     """
@@ -103,6 +106,7 @@ class Plan:
     parts: tuple[PartPlan, ...]
     budget: Budget
     version: str
+    forecast: StatedForecast | None = None
 
     def __post_init__(self) -> None:
         kinds = [part.kind for part in self.parts]
@@ -124,6 +128,10 @@ class Plan:
                 "The budgets of the parts are more than that of the plan; make them sum to it."
             )
         _ = self.domain  # the parts must be about the same attributes
+        if self.forecast is not None:
+            tables = self.part("tables")
+            if tables is None or len(self.forecast.tables) not in (0, tables.n_items):
+                raise PlanError("The forecast must be of the tables of the plan.")
 
     @classmethod
     def of(cls, plan: "Plan | PartPlan") -> "Plan":
@@ -367,6 +375,8 @@ class Plan:
             "budget": self.budget.to_json(),
             "privacy_cost": exact_text(self.exact_privacy_cost),
         }
+        if self.forecast is not None:
+            head[_FORECAST] = self.forecast.to_json()
         return canonical_text(head, {"parts": [part.to_text() for part in self.parts]})
 
     @property
@@ -451,7 +461,7 @@ class Plan:
             check_format(content, FORMAT, FORMAT_VERSION, "plan")
         try:
             with refusing(ContradictionError, f"{source} cannot be used"):
-                check_keys(content, _KEYS, "the plan")
+                check_keys(content, (*_KEYS, *({_FORECAST} & content.keys())), "the plan")
                 version = text_of(content, "library_version")
                 parts = []
                 for part in list_of(content, "parts"):
@@ -462,7 +472,10 @@ class Plan:
                             f"{shown(repr(kind))}."
                         )
                     parts.append(part_class(kind).of_content(part, version, folder))
-                plan = cls(tuple(parts), Budget.from_json(content["budget"]), version)
+                forecast = None
+                if _FORECAST in content:
+                    forecast = StatedForecast.from_json(content[_FORECAST])
+                plan = cls(tuple(parts), Budget.from_json(content["budget"]), version, forecast)
                 if positive_exact(content, "privacy_cost") != plan.exact_privacy_cost:
                     raise PlanError("its privacy_cost must be the sum of that of its parts.")
                 return plan, text_of(content, SEAL)
