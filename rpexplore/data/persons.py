@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from unicodedata import decimal
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +19,10 @@ from rpexplore.domain.dates import BLANKS
 # number, also one of a decimal or floating type, by its digits (7.0 is 7, as among categories); a
 # date as 2026-11-28.
 #
-# Other ids that are equal as numbers, such as 7 and 07, may be one person or two. Either guess can
-# break the limit: two people taken for one make room for each other. So records are refused where
-# both occur, as are UUIDs in capital and in small letters, and so are ids that programs write in
-# many ways (times of day), or have rounded.
+# Other ids that are equal as numbers, such as 7 and 07 or 1000 and 1,000, may be one person or two.
+# Either guess can break the limit: two people taken for one make room for each other. So records
+# are refused where both occur, as are UUIDs in capital and in small letters, and so are ids that
+# programs write in many ways (times of day), or have rounded.
 #
 # Memory, for each record: 21 bytes while all persons are known by whole numbers, 29 otherwise; 8
 # more where ids have zeros in front; with an order 8 more, and another 16 (and its texts) where the
@@ -47,14 +48,35 @@ UUID_ID = "^[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$"
 """Canonical ids that are equal in any letters: UUIDs, which have `UUID_LENGTH` signs."""
 UUID_LENGTH = 36
 _WHOLE_FLOAT = r"^(-?[0-9]+)\.0+$"  # a whole number as some programs write it: 3.0
-_UNSEEN = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"  # hyphens and blanks of no width, marks
+# Signs of no width, which programs put around and into texts unasked: controls (but for those that
+# are blanks), hyphens and joiners, directions, variants of a letter, fillers, tags. These are the
+# code points that Unicode calls ignorable by default, and its blank Braille cell.
+_UNSEEN = (
+    "\x01-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
 CANONICAL = (
     (f"[{_UNSEEN}]", ""),
     (f"^[{BLANKS}]+|[{BLANKS}]+$", ""),
     (_WHOLE_FLOAT, r"\1"),
 )
 """Patterns and what takes their place, one after the other, in a text in NFC."""
+# The digits of all scripts, by what they are worth.
+_DIGITS = tuple(
+    "".join(chr(code) for code in range(0x80, 0x20000) if decimal(chr(code), None) == digit)
+    for digit in range(10)
+)
+_GROUPS = "[ ,'\u2019]([0-9]{3}(?:[ ,'\u2019][0-9]{3})*(?:[.,][0-9]+)?)"
 AS_NUMBER = (
+    ('^="(.*)"$', r"\1"),  # as spreadsheets are made to keep a text
+    ("^[{](.*)[}]$", r"\1"),  # as some programs write UUIDs
+    *((f"[{signs}]", str(digit)) for digit, signs in enumerate(_DIGITS)),
+    ("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]", "-"),
+    ("[ \t\u00a0\u2007\u2009\u202f\u3000]+", " "),
+    # 1,000 and 1 000 000, group by group; then 7,5.
+    *((rf"^([+-]?[0-9]{{1,3}}(?:[0-9]{{3}})*){_GROUPS}$", r"\1\2"),) * 7,
+    (r"^([+-]?[0-9]+),([0-9]+)$", r"\1.\2"),
     # 7e0 and 1E5, as SAS writes whole numbers; with larger exponents nobody writes them out.
     *((rf"^([+-]?[0-9]+)[eE]0*{zeros}$", rf"\1{'0' * zeros}") for zeros in range(22)),
     (r"^([+-]?)[.]([0-9]+)$", r"\10.\2"),
@@ -63,7 +85,8 @@ AS_NUMBER = (
     (r"^(-?[0-9]+)[.]0*$", r"\1"),
     (r"^-0$", "0"),
 )
-"""The same, for a canonical id: what all that are equal as numbers become."""
+"""The same, for a canonical id: what all that are equal as numbers become, in the digits of any
+script and with any separators, and all that differ by their dashes and blanks alone."""
 NOBODY_ID = (
     r"(?i)^(?:[.]|#?n/?a(?: n/?a)?|<na>|-?nan|-?1[.]#(?:ind|qnan)|nat|nil|none|null|[(]null[)]"
     r"|<null>|\[null\]|#(?:null|value|ref|num|div/0)!|#name[?]|\\n)?$"
@@ -193,6 +216,7 @@ def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
     odd, places = texts.filter(is_odd), np.flatnonzero(is_odd.to_numpy(zero_copy_only=False))
     writing = None
     if len(odd):
+        odd = pc.replace_substring(odd, "\0", "")  # which no pattern of an engine can hold
         canonical = _replaced(pc.utf8_normalize(odd, form="NFC"), CANONICAL)
         for odd_state, pattern in ((UNCLEAR, UNCLEAR_ID), (OF_NOBODY, NOBODY_ID)):
             matches = pc.match_substring_regex(canonical, pattern).to_numpy(zero_copy_only=False)
