@@ -58,6 +58,7 @@ from rpexplore.workload.bases import Identity as Identity
 from rpexplore.workload.bases import Prefix as Prefix
 from rpexplore.workload.bases import Ranges as Ranges
 from rpexplore.workload.bases import Sums as Sums
+from rpexplore.workload.bases import WeightedCounts as WeightedCounts
 from rpexplore.workload.bases import Windows as Windows
 from rpexplore.workload.bases.custom import read_custom_basis as read_custom_basis
 from rpexplore.workload.query_list import QueryList as QueryList

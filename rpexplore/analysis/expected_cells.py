@@ -118,7 +118,7 @@ class ExpectedCells:
         reasons = {
             False: "the cells are not equally accurate, and with more than "
             f"{MOST_GONE_THROUGH:,} in all too many to go through one by one.",
-            True: "of sums of amounts nothing is expected.",
+            True: f"of {self.workload.sums_noun} nothing is expected.",
         }
         said = []
         for of_amounts, reason in reasons.items():

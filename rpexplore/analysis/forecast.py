@@ -50,8 +50,8 @@ MOST_UNEVEN = 200_000
 _RANGE = (0.05, 0.5, 0.95)
 _ROUNDING = 1e-9  # of shares
 _LEFT_OUT = (
-    "sums of amounts, tables of too many cells that are not equally accurate, or tables by "
-    f"attributes of more than {MOST_CELLS:,} values together"
+    "sums of amounts, weighted counts, tables of too many cells that are not equally accurate, or "
+    f"tables by attributes of more than {MOST_CELLS:,} values together"
 )
 
 

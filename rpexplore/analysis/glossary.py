@@ -86,6 +86,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Single values": "A count for each category.",
         "Sums and counts": "The sum of amounts such as incomes, and how many records have one. "
         "Amounts beyond the limits of the codebook count as the nearer limit.",
+        "Weighted count": "The sum of the survey weights of the records in a cell. Weights beyond "
+        "the largest weight of the codebook count as the largest.",
         "Cumulative": "A count for each category and all before it: up to 17, up to 18, and so on.",
         "Moving sums": "A count for each run of a fixed number of neighbouring categories.",
         "Ranges": "A count for each range of neighbouring categories, from any to any.",

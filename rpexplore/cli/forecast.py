@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from rpexplore.cli import options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
-from rpexplore.cli.facts import row_facts
 from rpexplore.cli.look import load_verified
 from rpexplore.common.text import csv_of_frame
 
@@ -38,6 +37,7 @@ def forecast(
     in. With the design of a sample survey the error is the total one, of noise and sampling.
     """
     from rpexplore.analysis.forecast import Forecast
+    from rpexplore.cli.facts import row_facts
     from rpexplore.workload.survey_text import design_from_texts
 
     if csv is not None:

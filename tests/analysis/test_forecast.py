@@ -118,8 +118,8 @@ def test_nobody_is_drawn_where_the_codebook_says_that_nobody_can_be():
     domain = rp.Domain.from_schema({"fields": FIELDS, "impossible": [{"age": "0", "job": ["a"]}]})
     for public in ((), (table("age", [20, 20, 20, 20, 10, 10]),)):
         for seed in (b"one", b"two"):
-            tables = PublicTables(domain, public, 100)
-            population = Population.drawn(tables, parts_of(tables, [(0, 2)]), 200, seed)
+            known = PublicTables(domain, public, 100)
+            population = Population.drawn(known, parts_of(known, [(0, 1, 2)]), 200, seed)
             shares = population.shares((0, 2))
             assert shares[0, 0] == 0
             assert np.all(shares.ravel()[1:] > 0)
