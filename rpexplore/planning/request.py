@@ -24,6 +24,8 @@ from rpexplore.planning.areas.area_workload import AreaWorkload
 from rpexplore.planning.counts import query_optimum
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.pilot import share_of_budget as share_of_pilot
+from rpexplore.planning.pilot import with_pilot
 from rpexplore.planning.plan import PARTS, Plan, best_shares, refuse_unsplittable, stated_shares
 from rpexplore.planning.planner import optimum, refuse_type
 from rpexplore.planning.solvers.solution import TOLERANCE
@@ -51,6 +53,7 @@ class Request:
                        their targets, and count in the split like tables of one cell
     shares             kind -> share of the budget, exact and 1 in all; without it the best
     uniform_reference, uniform_levels, tolerance   as of `plan_tables` and `plan_areas`
+    pilot              share of the budget that measures one-way tables first, as of `with_pilot`
     """
 
     budget: Budget
@@ -63,11 +66,14 @@ class Request:
     uniform_reference: bool = False
     uniform_levels: bool = False
     tolerance: float | None = None
+    pilot: Exact | None = None
 
     def __post_init__(self) -> None:
         refuse_type(self.budget, {Budget}, "budget", "Budget(rho=0.5)")
         if not self.kinds:
             raise WorkloadError("Nothing is asked for; ask for tables, or for own counts.")
+        if self.pilot is not None:
+            share_of_pilot(self.pilot)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -155,7 +161,8 @@ def plan(
         if shares_of is not None:
             of_part = share_of_budget(request.budget, shares_of[kind])
         makers[kind] = _MAKERS[kind](request, of_part, share)
-    return combined(makers, request.budget, request.loss, shares_of)
+    made = combined(makers, request.budget, request.loss, shares_of)
+    return made if request.pilot is None else with_pilot(made, request.pilot)
 
 
 def combined(

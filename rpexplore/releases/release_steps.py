@@ -185,6 +185,12 @@ class PlanSteps:
         return list(accumulate(sizes, initial=0))
 
     @property
+    def n_pilot(self) -> int:
+        """How many numbers a pilot measures, the first of all; 0 without one."""
+        first = self.parts[0]
+        return first.n_pilot if isinstance(first, TableSteps) else 0
+
+    @property
     def rounds(self) -> AdaptiveSteps | None:
         """The steps of the adaptive rounds; None without."""
         last = self.parts[-1]
