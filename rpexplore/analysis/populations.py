@@ -256,7 +256,8 @@ class Populations:
         drawn = []
         for number in range(n_populations):
             on_progress("Drawing populations", number / n_populations)
-            population = Population.drawn(public, n_people, b"population %d" % number)
+            own = public.drawn(b"public %d" % number)
+            population = Population.drawn(own, n_people, b"population %d" % number)
             noise = SeededNumbers(b"counts %d" % number)
             for of, into in zip(groups, counts, strict=True):
                 chosen = [tables[place] for place in of.tolist()]

@@ -509,7 +509,7 @@ def measurements_of(plan: TablePlan, measured: Measured) -> MeasuredFile:
         return MeasuredFile(measured, plan.closure)
     pilot = MeasuredFile(measured, plan.closure)
     n_pilot = int(pilot.starts[n_pilot_residuals(plan.closure)])
-    rest = Measured(measured.folder, measured.start + n_pilot)
+    rest = replace(measured, start=measured.start + n_pilot)
     return PilotedFile(rest, plan.closure, pilot, pilot_weights(plan))
 
 
