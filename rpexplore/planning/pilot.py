@@ -12,6 +12,7 @@ at most what the best plan gives to its one-way residuals: a larger share of the
 from other tables, and is not taken.
 """
 
+import math
 from dataclasses import replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -34,6 +35,7 @@ from rpexplore.workload.workload import Workload
 DEFAULT_SHARE = Fraction(1, 20)
 """Of the budget, that a pilot has at most."""
 
+_SHARE_STEPS = 10**6  # of the budget
 _UP = Context(prec=12, rounding=ROUND_CEILING)  # significant digits of noise scales
 
 
@@ -96,6 +98,16 @@ def share_of_budget(share: Exact) -> Fraction:
             f"{shown(text)}; 5% is usual."
         )
     return value
+
+
+def share_of_pilot(plan: TablePlan) -> Fraction | None:
+    """A share of the cost of the tables by which `with_pilot` makes this pilot; None without one.
+
+    In millionths, rounded up: a pilot has whole thousandths of the one-way precision.
+    """
+    if plan.pilot is None:
+        return None
+    return Fraction(math.ceil(plan.pilot_share * _SHARE_STEPS), _SHARE_STEPS)
 
 
 def n_pilot_residuals(closure: Closure) -> int:

@@ -92,6 +92,7 @@ def plan(
     shares: Mapping[str, Exact] | None = None,
     uniform_reference: bool = False,
     tolerance: float | None = None,
+    pilot: Exact | None = None,
     on_progress: Progress = no_progress,
 ) -> Plan:
     """The plan with the smallest loss within the budget, with its certificate.
@@ -104,6 +105,8 @@ def plan(
         shares: Kind of part -> its share of the budget ("1/3"), if it is not to be the best one.
         uniform_reference: Measure bases through evenly spread totals, as ResidualPlanner+ does.
         tolerance: Relative gap to the smallest possible loss at which a search may end.
+        pilot: Share of the budget ("5%") by which one-way tables are measured first, at most; the
+            tables are as accurate as without (`with_pilot`).
         on_progress: Called with what is being done and the share that is done; what it raises ends
             the search.
 
@@ -145,8 +148,11 @@ def plan(
             shares=shares,
             uniform_reference=uniform_reference,
             tolerance=tolerance,
+            pilot=pilot,
         )
-    elif (loss, budget, shares, uniform_reference, tolerance) != (None, None, None, False, None):
+    elif (loss, budget, shares, uniform_reference, tolerance, pilot) != (
+        None, None, None, False, None, None,
+    ):  # fmt: skip
         raise PlanError(
             "A Request has its own loss, budget, shares and options; state them there alone."
         )

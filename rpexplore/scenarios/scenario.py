@@ -24,6 +24,8 @@ from rpexplore.planning.areas.area_plan import with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.counts import query_optimum
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
+from rpexplore.planning.pilot import share_of_budget as share_of_pilot_budget
+from rpexplore.planning.pilot import share_of_pilot, with_pilot
 from rpexplore.planning.plan import Plan, refuse_unsplittable, stated_shares
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.request import AtBudget, combined, share_of_budget
@@ -53,7 +55,7 @@ NAME_LENGTH = 60  # also of a survey
 NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
 
-_LEFT_OUT_EMPTY = ("survey", "board", "areas", "asks_for_tables", "shares")  # of files
+_LEFT_OUT_EMPTY = ("survey", "board", "areas", "asks_for_tables", "shares", "pilot")  # of files
 NOTHING_ASKED = "Nothing is asked for; ask for tables, or for own counts."
 _UNUSABLE = "This is not a usable scenario"
 
@@ -79,6 +81,8 @@ class Scenario:
     asks_for_tables  whether tables are asked for; without any, areas or own counts must be
     shares       (kind of part, its share of the budget), 1 in all; (): the best ones. Those that
                  were stated for other parts than there are now are out of use
+    pilot        share of the budget by which one-way tables are measured first, at most; None: no
+                 pilot
 
     All of it is one plan within the budget, of the parts `kinds`.
 
@@ -105,6 +109,7 @@ class Scenario:
     areas: AreaStudy | None = None
     asks_for_tables: bool = True
     shares: tuple[tuple[str, Fraction], ...] = ()
+    pilot: Fraction | None = None
 
     def __post_init__(self) -> None:
         for noun, text, most in (
@@ -128,6 +133,8 @@ class Scenario:
             )
         if self.shares:
             stated_shares(dict(self.shares), [kind for kind, _ in self.shares])
+        if self.pilot is not None:
+            share_of_pilot_budget(self.pilot)
         object.__setattr__(self, "cv_limit", checked_cv_limit(self.cv_limit))
 
     @classmethod
@@ -141,6 +148,7 @@ class Scenario:
             plan.budget,
             record_noun,
             uniform_reference=plan.has_uniform_reference,
+            pilot=share_of_pilot(plan),
         )
 
     @cached_property
@@ -204,7 +212,16 @@ class Scenario:
             refuse_unsplittable(self.kinds, self.objective)
         made = {"tables": self._tables_at, "areas": self._areas_at, "counts": self._counts_at}
         parts = {kind: made[kind]() for kind in self.kinds}
-        return combined(parts, self.budget, self.objective, self.stated_shares)
+        return self.with_pilot(combined(parts, self.budget, self.objective, self.stated_shares))
+
+    def with_pilot(self, plan: Plan) -> Plan:
+        """The plan with the pilot that the scenario wants; raises `PlanError` if it can have none.
+
+        Without tables none is wanted.
+        """
+        if self.pilot is None or plan.part("tables") is None:
+            return plan
+        return with_pilot(plan, self.pilot)
 
     def table_plan(self) -> TablePlan:
         """The optimal plan of its tables at the whole budget."""
@@ -367,6 +384,8 @@ class Scenario:
             content["asks_for_tables"] = False
         if self.shares:
             content["shares"] = {kind: exact_text(share) for kind, share in self.shares}
+        if self.pilot is not None:
+            content["pilot"] = exact_text(self.pilot)
         return content if self.board.is_empty else content | {"board": self.board.to_json()}
 
     @classmethod
@@ -419,6 +438,7 @@ class Scenario:
                     (kind, exact_fraction(share, f"The share of {shown(kind)}"))
                     for kind, share in content.get("shares", {}).items()
                 ),
+                pilot=share_of_pilot_budget(content["pilot"]) if "pilot" in content else None,
             )
             _ = scenario.workload
         return scenario

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.common.numbers import Exact
 from rpexplore.errors import PlanError, RpexploreError
 from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.pilot import (
@@ -13,6 +14,7 @@ from rpexplore.planning.pilot import (
     pilot_scales,
     pilot_weights,
     rest_scales,
+    share_of_pilot,
     with_pilot,
 )
 from rpexplore.planning.plan import Plan
@@ -28,7 +30,7 @@ LOSSES = [
 ]
 
 
-def planned(loss=LOSSES[0], order=2, person=None, pilot="5%"):
+def planned(loss=LOSSES[0], order=2, person=None, pilot: Exact | None = "5%") -> Plan:
     budget = rp.Budget(rho="1/2", max_records_per_person=person)
     request = rp.Request(
         tables=rp.Workload.all_up_to(DOMAIN, order), loss=loss, budget=budget, pilot=pilot
@@ -55,7 +57,7 @@ def test_the_final_precision_is_that_of_the_best_plan_on_top_of_the_pilot(loss):
     measured[: len(first)] = first
     v = plan.closure.residual_weights(loss.table_weights(plan.workload))
     p = plan.closure.privacy_cost_factor
-    low, high = 1e-9, 1e9
+    low, high, total = 1e-9, 1e9, measured
     for _ in range(200):
         price = np.sqrt(low * high)
         total = np.maximum(measured, np.sqrt(v / (price * np.where(p > 0, p, 1.0))))
@@ -123,6 +125,13 @@ def test_a_pilot_takes_no_more_than_the_plan_gives_to_one_way_tables():
     assert float(plan.pilot_share) == pytest.approx(0.5586, abs=1e-4)
 
 
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_a_plan_made_again_from_its_own_share_has_the_same_pilot(loss):
+    plan = planned(loss, order=3, pilot="3.3%")
+    share = share_of_pilot(plan.part("tables"))
+    assert planned(loss, order=3, pilot=share).text == plan.text
+
+
 def test_a_file_holds_the_pilot_and_says_so():
     plan = planned()
     again = Plan.parse(plan.text)
@@ -151,7 +160,9 @@ def test_a_pilot_without_one_way_tables_of_single_values_is_refused():
     plan = rp.plan(cumulative, loss=rp.SumOfVariances(), budget=budget)
     with pytest.raises(PlanError, match="leave it out where tables have amounts, levels, cumul"):
         with_pilot(plan)
-    counts = rp.QueryList(rp.Domain.from_sizes({"c": 2}), [[0, 1]], ("two",), [5])
+    counts = rp.QueryList(
+        rp.Domain.from_sizes({"c": 2}), np.array([[0, 1]]), ("two",), np.array([5.0])
+    )
     with pytest.raises(PlanError, match="A pilot measures one-way tables first, and a"):
         with_pilot(rp.plan(counts, budget=budget))
     with pytest.raises(PlanError, match="is too small to measure anything"):
