@@ -16,7 +16,12 @@ from rpexplore.common.processes import Progress
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.pilot import pilot_plan
 from rpexplore.planning.plan import Plan
-from rpexplore.releases.atomic_folder import check_new, new_folder, write_to_disk
+from rpexplore.releases.atomic_folder import (
+    check_new,
+    new_folder,
+    unfinished_folder,
+    write_to_disk,
+)
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.measurement_file import (
     PLAN,
@@ -36,15 +41,20 @@ def pilot_folder(output: Path) -> Path:
 
 
 def refuse_without_pilot(plan: Plan, output: Path) -> None:
-    """Raise `ReleaseError` unless the pilot of a plan can be released by itself."""
+    """Raise `ReleaseError` unless the pilot of a plan can be released by itself.
+
+    One that this run has released already may be there.
+    """
     tables = plan.part("tables")
     if tables is None or tables.pilot is None:
         raise ReleaseError(
             "The plan has no pilot, and so none can be released by itself; plan with --pilot 5%, "
             "or leave --pilot-only out."
         )
-    if not pilot_folder(output).is_dir():
-        check_new(pilot_folder(output))
+    folder, name = pilot_folder(output), unfinished_folder(output) / _NAME
+    is_there = folder.is_dir() and name.is_file()
+    if not (is_there and Release.load(folder).manifest["run"] == name.read_text("utf-8")):
+        check_new(folder)
 
 
 def run_name(run: Path) -> str:
@@ -69,17 +79,12 @@ def release_pilot(
         note: Of the run; of its measurements nothing is taken.
 
     Raises:
-        ReleaseError: If another release is at its place, or it cannot be written.
+        ReleaseError: If it cannot be written.
     """
-    own, folder = pilot_plan(plan.part("tables"), plan.sha256).alone, pilot_folder(output)
-    if folder.is_dir():
-        there = Release.load(folder)
-        if there.plan.sha256 != own.sha256:
-            raise ReleaseError(
-                f"At {str(folder)!r} is the release of another plan; move it away, or run the "
-                "plan into another folder."
-            )
-        return there
+    folder = pilot_folder(output)
+    if folder.is_dir():  # this run's, by `refuse_without_pilot`
+        return Release.load(folder)
+    own = pilot_plan(plan.part("tables"), plan.sha256).alone
     steps = PlanSteps.of(own)
     numbers = Measured(run).read(0, steps.starts()[-1])
     write_to_disk(run / _NAME, note.run)

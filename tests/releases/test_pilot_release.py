@@ -100,6 +100,15 @@ def test_without_noise_tables_are_the_counts(data, output, monkeypatch):
     assert done.answer("age", where={"age": [1, 1, 0]}).value == pytest.approx(4)
 
 
+def test_the_pilot_of_another_run_is_not_taken_for_this_ones(data, output):
+    release(PILOTED, data, output, pilot_only=True)
+    release(PILOTED, data, output)
+    output.rename(output.with_name("first"))
+    with pytest.raises(ReleaseError, match="There is already something at"):
+        release(PILOTED, data, output, pilot_only=True)
+    assert len(runs(data)) == 1
+
+
 def test_pilot_and_whole_release_are_not_combined(data, output):
     pilot = release(PILOTED, data, output, pilot_only=True)
     done = release(PILOTED, data, output)

@@ -184,12 +184,12 @@ def part(kind: str, scenario: Scenario | None = None) -> Any:
 
 def _with_pilot(planned: Plan, scenario: Scenario, kind: str | None = None) -> Any:
     """A plan, or a part of it, with the pilot that the scenario wants; None if it can have none."""
+    made: Plan | None = planned
     if scenario.pilot is not None and planned.part("tables") is not None:
-        wanted = planned
-        planned = attempt(
-            lambda: kept(with_pilot, wanted, scenario.pilot, slot=scenario.name), NO_PLAN
+        made = attempt(
+            lambda: kept(with_pilot, planned, scenario.pilot, slot=scenario.name), NO_PLAN
         )
-    return planned if kind is None or planned is None else planned.part(kind)
+    return made if kind is None or made is None else made.part(kind)
 
 
 def whole_plan(scenario: Scenario | None = None) -> Plan | None:
