@@ -88,6 +88,7 @@ class ChargedRun:
     def __init__(self, plan: Plan, data: AnySource, output: Path, options: RunOptions) -> None:
         self._plan, self._output, self._options = plan, output, options
         self.steps, rule = PlanSteps.of(plan), options.person_rule
+        self.pilot_only = options.pilot_only
         check_new(output, drawn=NOTE)
         self._n_bytes = self.steps.n_bytes(parquet_only=options.parquet_only)
         check_room(self._n_bytes, output)
@@ -472,23 +473,17 @@ def _ends(steps: PlanSteps) -> list[int]:
 
 
 def write_measured(
-    charged_run: ChargedRun,
-    draft: Draft,
-    folder: Path,
-    on_progress: Progress,
-    *,
-    pilot_only: bool = False,
+    charged_run: ChargedRun, draft: Draft, folder: Path, on_progress: Progress
 ) -> None:
     """Draw and write what the draft does not have yet, a part after another, then the rounds.
 
-    pilot_only: nothing behind the pilot is drawn
+    Nothing behind the pilot is drawn if the run is told so.
     """
     steps = charged_run.steps
     on_drawing = part_of_progress(on_progress, steps.booked_share, steps.drawn_share)
     first_share = 1.0 if steps.rounds is None else _FIRST_SHARE
-    on_parts = part_of_progress(on_drawing, 0.0, first_share)
-    _write_parts(charged_run, draft, on_parts, pilot_only=pilot_only)
-    if pilot_only:
+    _write_parts(charged_run, draft, part_of_progress(on_drawing, 0.0, first_share))
+    if charged_run.pilot_only:
         return
     if steps.rounds is not None:
         on_rounds = part_of_progress(on_drawing, first_share, 1.0)
@@ -496,10 +491,9 @@ def write_measured(
     draft.end()
 
 
-def _write_parts(
-    charged_run: ChargedRun, draft: Draft, on_progress: Progress, *, pilot_only: bool
-) -> None:
+def _write_parts(charged_run: ChargedRun, draft: Draft, on_progress: Progress) -> None:
     """Draw the pieces of each part that are left, each noted when it is on disk."""
+    pilot_only = charged_run.pilot_only
     last, end, n_pilot = _ends(charged_run.steps)[-1], 0, charged_run.steps.n_pilot
 
     def on_measured(doing: str, n_more: float) -> None:

@@ -151,6 +151,7 @@ def release(
         parquet_only=parquet_only,
         expected_fingerprint=expected_fingerprint,
         approvals=load_approvals(approvals),
+        pilot_only=pilot_only,
     )
     if pilot_only:
         refuse_without_pilot(plan, output)
@@ -163,7 +164,7 @@ def release(
         draft = draft_of(charged_run, plan, folder)
         on_progress("Booking the run in the ledger", steps.booked_share)
         entry_id = charged_run.book(folder)
-        write_measured(charged_run, draft, folder, on_progress, pilot_only=pilot_only)
+        write_measured(charged_run, draft, folder, on_progress)
         note = MeasurementNote(
             run_name(folder),
             entry_id,

@@ -54,6 +54,7 @@ class RunOptions:
     parquet_only: bool = False
     expected_fingerprint: Fingerprint | None = None
     approvals: Sequence[Approval] = ()
+    pilot_only: bool = False
 
     def takers(self, domain: Domain) -> dict[str, Any]:
         """What takes values that are in no category, as `Source.count` has it."""
