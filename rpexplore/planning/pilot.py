@@ -7,7 +7,7 @@ A share s of the precision of every residual of at most one attribute is drawn b
 
 Both measure the same residual, and their mean by inverse variances has the plan's own σ². The sum
 p/σ₀² + p/σ₁² is the cost p/σ² that the plan has for the residual. So the pilot is free: cost,
-variances and certificate are those of the plan without one (docs/mathematics.md §20). It can have
+variances and certificate are those of the plan without one (docs/mathematics.md §21). It can have
 at most what the best plan gives to its one-way residuals: a larger share of the budget would take
 from other tables, and is not taken.
 """
@@ -84,7 +84,7 @@ def with_pilot(plan: Plan | PartPlan, share: Exact = DEFAULT_SHARE) -> Plan:
         )
     own = replace(tables, pilot=Fraction(steps, PILOT_STEPS))
     parts = tuple(own if part is tables else part for part in plan.parts)
-    return Plan(parts, plan.budget, plan.version)
+    return replace(plan, parts=parts)
 
 
 def share_of_budget(share: Exact) -> Fraction:

@@ -49,7 +49,7 @@ def test_variances_and_cost_are_those_without_a_pilot(loss):
 
 @pytest.mark.parametrize("loss", LOSSES[:3], ids=str)
 def test_the_final_precision_is_that_of_the_best_plan_on_top_of_the_pilot(loss):
-    # Water filling (docs/mathematics.md §20): min Σ v/(τ⁰ + τ), Σ p τ ≤ rest: τ⁰ + τ is the larger
+    # Water filling (docs/mathematics.md §21): min Σ v/(τ⁰ + τ), Σ p τ ≤ rest: τ⁰ + τ is the larger
     # of τ⁰ and √(v / (λ p)), with λ found by bisection.
     plan = planned(loss).part("tables")
     first = 1 / pilot_scales(plan).floats
