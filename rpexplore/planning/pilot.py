@@ -61,7 +61,7 @@ def with_pilot(plan: Plan | PartPlan, share: Exact = DEFAULT_SHARE) -> Plan:
         >>> plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
         >>> piloted = rp.with_pilot(plan, "5%")
         >>> float(piloted.part("tables").pilot), piloted.rho == plan.rho
-        (0.124, True)
+        (0.059, True)
     """
     plan, wanted = Plan.of(plan), share_of_budget(share)
     tables = plan.part("tables")
