@@ -8,6 +8,7 @@ from pages.components.plan.objective import (
     budget_inputs,
     budget_meaning,
     loss_input,
+    pilot_input,
     reference_distribution_input,
     unit_inputs,
 )
@@ -68,6 +69,7 @@ with st.container(key="layout"):
         with st.container(gap="small"):
             loss_input()
             reference_distribution_input()
+            pilot_input()
             cv_limit_input()
     planned = None
     with st.container(key="answer"):

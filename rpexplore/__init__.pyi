@@ -28,6 +28,7 @@ from rpexplore.planning.losses.custom import CustomLoss as CustomLoss
 from rpexplore.planning.losses.losses import MaxVariance as MaxVariance
 from rpexplore.planning.losses.losses import PNorm as PNorm
 from rpexplore.planning.losses.losses import SumOfVariances as SumOfVariances
+from rpexplore.planning.pilot import with_pilot as with_pilot
 from rpexplore.planning.plan import Plan as Plan
 from rpexplore.planning.planner import minimum_budget as minimum_budget
 from rpexplore.planning.planner import optimum as optimum
@@ -48,6 +49,7 @@ from rpexplore.results.combination import combine as combine
 from rpexplore.results.estimates.area_counts import whole_area_counts as whole_area_counts
 from rpexplore.results.formats.export import Imprint as Imprint
 from rpexplore.results.formats.publishing import publish as publish
+from rpexplore.results.pilot_tables import pilot_tables as pilot_tables
 from rpexplore.results.processed_folder import postprocess as postprocess
 from rpexplore.results.results import load_results as load_results
 from rpexplore.results.synthetic.records import SyntheticRecords as SyntheticRecords

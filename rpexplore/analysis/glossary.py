@@ -54,6 +54,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "that you choose beforehand.",
         "Impossible combination": "Values of several attributes that, according to the codebook, "
         "no record has together: a structural zero.",
+        "Pilot": "The one-way tables, measured first by a share of the budget. A forecast from "
+        "their figures says how good all other tables will be, which are as accurate as without a "
+        "pilot.",
         "Expected counts": "How many records you expect in each cell, from public sources only: a "
         "total, or an earlier published table. They show what an error means; adaptive plans and "
         "weights for smooth tables depend on them.",

@@ -275,7 +275,8 @@ class Populations:
         kept = []
         for number in range(n_populations):
             on_progress("Drawing populations", number / n_populations)
-            population = Population.drawn(public, parts, n_people, _seed(number))
+            own = _without_noise(public, parts, number)
+            population = Population.drawn(public, own, n_people, _seed(number))
             noise = SeededNumbers(b"counts %d" % number)
             for of, into in zip(groups, counts, strict=True):
                 chosen = [tables[place] for place in of.tolist()]
@@ -305,11 +306,23 @@ class Populations:
             return
         parts = parts_of(self.public, self.tables)
         for number in range(self.n_populations):
-            yield Population.drawn(self.public, parts, self.n_people, _seed(number))
+            own = _without_noise(self.public, parts, number)
+            yield Population.drawn(self.public, own, self.n_people, _seed(number))
 
 
 def _seed(number: int) -> bytes:
     return b"population %d" % number
+
+
+def _without_noise(
+    public: PublicTables, parts: tuple[Connected, ...], number: int
+) -> tuple[Connected, ...]:
+    """The parts of a population, where public tables with errors are as they may be without."""
+    drawn = public.drawn(b"public %d" % number)
+    if drawn is public:
+        return parts
+    connected = {of.columns: of for of in drawn.connected}
+    return tuple(connected.get(of.columns, of) for of in parts)
 
 
 def _fill_cells(

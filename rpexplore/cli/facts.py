@@ -147,7 +147,15 @@ def _residuals(part: TablePlan | AreaPlan) -> dict[str, Any]:
 
 
 def _facts_of_tables(part: TablePlan) -> dict[str, Any]:
-    own = {"bases": basis_facts(part), "uniform_reference": part.has_uniform_reference}
+    own: dict[str, Any] = {
+        "bases": basis_facts(part),
+        "uniform_reference": part.has_uniform_reference,
+    }
+    if part.pilot is not None:
+        own["pilot"] = {
+            "precision_share": exact_text(part.pilot),
+            "cost_share": float(part.pilot_share),
+        }
     return _residuals(part) | own
 
 

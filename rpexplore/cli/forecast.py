@@ -1,5 +1,6 @@
 """The verb that forecasts how good the tables of a plan will be, from what is public."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rpexplore.cli import options
@@ -14,7 +15,7 @@ _MOST_LISTED = 10  # tables, unless more are asked for
 
 
 def forecast(
-    plan_file: options.PlanFile,
+    plan_file: options.PlanOrRun,
     public: options.PublicFiles = None,
     expected_count: options.ForecastCount = None,
     limit: options.ForecastLimit = 0.2,
@@ -38,19 +39,27 @@ def forecast(
     """
     from rpexplore.analysis.forecast import Forecast
     from rpexplore.cli.facts import row_facts
+    from rpexplore.releases.pilot import pilot_folder
+    from rpexplore.results.pilot_tables import pilot_tables, planned_run
     from rpexplore.workload.survey_text import design_from_texts
 
     if csv is not None:
         refuse_existing(csv, force)
     if out is not None:
         refuse_existing(out, force)
+    tables_of: list[Path] = [path for path in public or () if path.is_dir()]
     with progress("Reading the plan"):
-        plan = load_verified(plan_file)
+        if plan_file.is_file() or not (plan_file.is_dir() or pilot_folder(plan_file).is_dir()):
+            plan = load_verified(plan_file)
+        else:
+            plan, release = planned_run(plan_file)
+            tables_of.insert(0, release)
+    given = [path for path in public or () if path not in tables_of]
     survey = design_from_texts(plan.domain, design_effect or (), weight_cv, sampling_fraction)
     with progress("Drawing populations") as on_progress:
         made = Forecast(
             plan,
-            public=public or (),
+            public=[*given, *(table for folder in tables_of for table in pilot_tables(folder))],
             expected=expected_count,
             limit=limit,
             share=share,

@@ -413,11 +413,20 @@ CvLimit = Annotated[float | None, _option("X", _CV_LIMIT)]
 
 # ---- forecasts
 
+Pilot = Annotated[
+    str | None,
+    _option(
+        "SHARE",
+        "Measure the one-way tables first, by at most this share of the budget (5%), so that "
+        "they tell how good all others will be. The tables stay as accurate as without.",
+    ),
+]
 PublicFiles = Annotated[
     list[Path] | None,
     _option(
         "FILE",
-        "A public table: CSV with some attributes as columns, and count; of two that contradict "
+        "A public table: CSV with some attributes as columns, and count; or the folder of a "
+        "release, such as a pilot's, whose errors are taken into account. Of two that contradict "
         "each other the later one is followed. (repeatable)",
         "--public",
     ),
@@ -511,6 +520,13 @@ TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv f
 Approvals = Annotated[list[Path] | None, _option("FILE", _APPROVAL, "--approval")]
 AllowedSigners = Annotated[Path | None, _option("FILE", _ALLOWED_SIGNERS)]
 PlanFile = Annotated[Path, _argument("PLAN", "A plan file.")]
+PlanOrRun = Annotated[
+    Path,
+    _argument(
+        "PLAN",
+        "A plan file; or a release, or a run with its pilot released, forecast by its tables.",
+    ),
+]
 PlanOrRelease = Annotated[Path, _argument("PLAN", "A plan file, or the folder of a release.")]
 PlanFiles = Annotated[list[Path], _argument("PLAN", "Plan files.")]
 SkipOthers = Annotated[
@@ -606,7 +622,19 @@ CountImpossible = Annotated[
 ]
 DryRun = Annotated[bool, _flag("--dry-run", "Check everything, the records too; spend nothing.")]
 Resume = Annotated[
-    bool, _flag("--resume", "Finish a stopped run into --out, without drawing again.")
+    bool,
+    _flag(
+        "--resume",
+        "Finish a stopped run into --out, without drawing again; with PLAN and DATA go on behind "
+        "its pilot.",
+    ),
+]
+PilotOnly = Annotated[
+    bool,
+    _flag(
+        "--pilot-only",
+        "Draw and release the plan's pilot alone, into OUT-pilot; the whole run is booked.",
+    ),
 ]
 Yes = Annotated[bool, _flag("--yes", "Do not ask before the run.")]
 

@@ -346,6 +346,7 @@ def plan(
     share: options.Share = None,
     records_per_person: options.RecordsPerPerson = None,
     tolerance: area_options.Tolerance = None,
+    pilot: options.Pilot = None,
     expected_count: options.ExpectedCount = None,
     expected: options.ExpectedFile = None,
     cv_limit: options.CvLimit = None,
@@ -375,9 +376,12 @@ def plan(
         usefulness_of,
         usefulness_text,
     )
+    from rpexplore.planning.pilot import share_of_budget, with_pilot
     from rpexplore.planning.request import plan as made_for
 
     refuse_existing(out, force)
+    if pilot is not None:
+        share_of_budget(pilot)
     budget = inputs.budget_from_options(
         {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost},
         delta,
@@ -475,6 +479,8 @@ def plan(
                 minimum_budget, asked, budget, (loss, weighting, relative_to), shares,
                 on_progress=on_progress, **search,
             )  # fmt: skip
+        if pilot is not None:
+            made = with_pilot(made, pilot)
         beside = _beside(made, asked.counts is not None, compare, on_progress)
         refuse_existing(out, force)
         made.save(out)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import asdict
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli import inputs, options
@@ -43,6 +44,7 @@ def release(
     approval: options.Approvals = None,
     dry_run: options.DryRun = False,
     resume: options.Resume = False,
+    pilot_only: options.PilotOnly = False,
     yes: options.Yes = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -51,7 +53,8 @@ def release(
     The run is booked in the ledger before any noise is drawn, and stays charged if it is stopped.
     --dry-run does everything before the booking, for nothing. A run that was stopped after its
     noise was drawn is finished by --resume, from PLAN and DATA no more: `release --resume --out
-    FOLDER`.
+    FOLDER`. With --pilot-only the run stops behind the pilot of its plan, whose tables are then in
+    FOLDER-pilot; `release PLAN DATA --resume --out FOLDER` goes on, at no further cost.
     """
     from rpexplore.cli.facts import account_facts, announcement, booked_since
     from rpexplore.common.numbers import exact_text
@@ -65,10 +68,19 @@ def release(
     from rpexplore.releases.charged_run import booked_run
     from rpexplore.releases.ledger.overlaps import describe_earlier_run, ledger_of
     from rpexplore.releases.measurement_file import NOTE
+    from rpexplore.releases.pilot import refuse_without_pilot
 
     if out is None:
         raise RpexploreError("Name the folder for the tables: --out FOLDER.")
-    if resume:
+    # Behind its pilot a run still needs the records.
+    goes_on = resume and booked_run(out) is not None and not releases.can_be_resumed(out)
+    if goes_on and (plan_file is None or (data is None and database is None)):
+        raise RpexploreError(
+            f"The run into {str(out)!r} has not drawn all of its noise yet, and needs the records "
+            f"for that: rpexplore release PLAN DATA --resume --out {out}, which costs nothing "
+            "further."
+        )
+    if resume and not goes_on:
         given = {"DATA": data, "--database": database, "PLAN": plan_file, "--limit-rho": limit_rho}
         given["--approval"] = approval
         flags = {
@@ -96,6 +108,8 @@ def release(
     with progress("Reading the plan"):
         loaded = load_plan(plan_file)
     check_new(out, drawn=NOTE)  # before anything is announced
+    if pilot_only:
+        refuse_without_pilot(loaded, out)
     source = inputs.source_from_options(data, database, table, stream=stream)
     run_options = {
         **{
@@ -141,7 +155,9 @@ def release(
         raise RpexploreError("Not run: nothing was charged, nothing was written.")
     try:
         with progress("Starting") as on_progress:
-            done = releases.release(loaded, source, out, on_progress=on_progress, **run_options)
+            done = releases.release(
+                loaded, source, out, pilot_only=pilot_only, on_progress=on_progress, **run_options
+            )
     except BaseException as error:
         note, charged, stopped = "Nothing was charged, nothing was written.", None, None
         try:
@@ -167,6 +183,14 @@ def release(
     facts = {"unit": loaded.budget.unit, "charged_rho": exact_text(charged), "warning": warning}
     say_privately(done.taken)
     finding = f"Charged {rho_text(charged)}; spent on this data so far: {spent}"
+    if pilot_only:
+        finding += (
+            "\nThis is the pilot alone. See what it tells of all tables:\n"
+            f"  rpexplore forecast {quote(str(out))}\n"
+            "Then go on, at no further cost, or stop here: the charge stays as it is either way.\n"
+            f"  rpexplore release {quote(str(plan_file))} {quote(str(data or 'DATA'))} --resume "
+            f"--out {quote(str(out))}"
+        )
     _say_finished(as_json, done, facts | account_facts(after, factor), finding)
 
 

@@ -198,6 +198,14 @@ class Decimals:
             digits[index] = int(number)
         return cls(digits, exponents)
 
+    @classmethod
+    def joined(cls, first: "Decimals", others: "Decimals") -> "Decimals":
+        """The numbers of both, one behind the other."""
+        return cls(
+            np.concatenate([first.digits, others.digits]),
+            np.concatenate([first.exponents, others.exponents]),
+        )
+
     def __len__(self) -> int:
         return len(self.digits)
 

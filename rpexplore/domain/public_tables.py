@@ -7,14 +7,16 @@ share attributes must agree there: where they do not, the newer one is followed,
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from scipy.special import gammaincinv
 
+from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.common.text import describe_share, joined, plural, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts, checked_count, title_of
@@ -36,12 +38,14 @@ class PublicTable:
     name    of the file, or as people call it
     date    of what it describes, as 2026 or 2026-01-31; "" if nobody says
     source  who published it; "" if nobody says
+    errors  standard errors of its counts, where it was published with noise; None: it is exact
     """
 
     counts: ExpectedCounts
     name: str = ""
     date: str = ""
     source: str = ""
+    errors: ExpectedCounts | None = None
 
     @property
     def title(self) -> str:
@@ -117,7 +121,11 @@ class PublicTables:
     def __post_init__(self) -> None:
         known = self.domain.with_levels
         fitted = [
-            PublicTable(table.counts.fitted(known), table.name, table.date, table.source)
+            replace(
+                table,
+                counts=table.counts.fitted(known),
+                errors=None if table.errors is None else table.errors.fitted(known),
+            )
             for table in self.tables
         ]
         # Those without a date come last, in the order in which they are named.
@@ -152,6 +160,27 @@ class PublicTables:
         if self.expected is not None:
             return self.expected
         return self.tables[-1].counts.total
+
+    def drawn(self, seed: bytes) -> "PublicTables":
+        """These tables as they may be without their noise; the same if none has errors.
+
+        Counts are drawn from Gamma distributions with their means and standard errors, and sum to
+        the table's total.
+        """
+        if all(table.errors is None for table in self.tables):
+            return self
+        numbers, tables = SeededNumbers(seed), []
+        for table in self.tables:
+            if table.errors is not None:
+                mean, deviation = np.array(table.counts.counts), np.array(table.errors.counts)
+                shape = (mean / np.maximum(deviation, _LEAST_SHARE * table.counts.total)) ** 2
+                uniforms = np.clip(numbers.uniforms(len(mean)).astype(float), 1e-7, 1 - 1e-7)
+                counts = gammaincinv(shape, uniforms) * mean / np.maximum(shape, _LEAST_SHARE)
+                counts = np.maximum(counts, _LEAST_SHARE * table.counts.total)
+                counts *= table.counts.total / np.sum(counts)
+                table = replace(table, counts=replace(table.counts, counts=tuple(counts.tolist())))
+            tables.append(table)
+        return replace(self, tables=tuple(tables))
 
     @cached_property
     def connected(self) -> tuple[Connected, ...]:

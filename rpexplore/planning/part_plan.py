@@ -217,6 +217,11 @@ class PartPlan(ABC):
         """`contents` with how much there is in them: "7 noisy tables with 480 cells"."""
         return self.contents
 
+    @property
+    def note(self) -> str:
+        """What must be said of it beside its guarantee, in sentences; "" for nothing."""
+        return ""
+
     # ---- what it costs
 
     @property

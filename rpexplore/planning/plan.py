@@ -291,7 +291,8 @@ class Plan:
             f"{self.budget.unit}: adding or removing it changes the distribution of everything "
             "that is released by no more than that. It follows that the release is "
             f"(ε, δ)-differentially private with {', '.join(self.epsilon_texts)}. "
-            f"{drawn}, not only for an ideal. {' '.join(statements)}"
+            f"{drawn}, not only for an ideal. "
+            f"{' '.join([*statements, *(part.note for part in self.parts if part.note)])}"
         )
 
     # ---- what it is worth

@@ -25,6 +25,8 @@ from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.free_counts import indices_of_free
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.pilot import share_of_budget as share_of_pilot
+from rpexplore.planning.pilot import with_pilot
 from rpexplore.planning.plan import (
     PARTS,
     Plan,
@@ -63,6 +65,7 @@ class Request:
     free_counts        names of own counts that take only what the others leave of their budget
     shares             kind -> share of the budget, exact and 1 in all; without it the best
     uniform_reference, uniform_levels, tolerance   as of `plan_tables` and `plan_areas`
+    pilot              share of the budget that measures one-way tables first, as of `with_pilot`
     """
 
     budget: Budget
@@ -77,6 +80,7 @@ class Request:
     uniform_reference: bool = False
     uniform_levels: bool = False
     tolerance: float | None = None
+    pilot: Exact | None = None
 
     def __post_init__(self) -> None:
         refuse_type(self.budget, {Budget}, "budget", "Budget(rho=0.5)")
@@ -88,6 +92,8 @@ class Request:
         if not self.kinds:
             raise WorkloadError("Nothing is asked for; ask for tables, or for own counts.")
         refuse_unweighted(self.tables, self.kinds)
+        if self.pilot is not None:
+            share_of_pilot(self.pilot)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -107,6 +113,7 @@ def plan(
     shares: Mapping[str, Exact] | None = None,
     uniform_reference: bool = False,
     tolerance: float | None = None,
+    pilot: Exact | None = None,
     on_progress: Progress = no_progress,
 ) -> Plan:
     """The plan with the smallest loss within the budget, with its certificate.
@@ -120,6 +127,8 @@ def plan(
         shares: Kind of part -> its share of the budget ("1/3"), if it is not to be the best one.
         uniform_reference: Measure bases through evenly spread totals, as ResidualPlanner+ does.
         tolerance: Relative gap to the smallest possible loss at which a search may end.
+        pilot: Share of the budget ("5%") by which one-way tables are measured first, at most; the
+            tables are as accurate as without (`with_pilot`).
         on_progress: Called with what is being done and the share that is done; what it raises ends
             the search.
 
@@ -162,9 +171,10 @@ def plan(
             shares=shares,
             uniform_reference=uniform_reference,
             tolerance=tolerance,
+            pilot=pilot,
         )
-    elif (loss, budget, counts_objective, shares, uniform_reference, tolerance) != (
-        *(None, None, None, None, False, None),
+    elif (loss, budget, counts_objective, shares, uniform_reference, tolerance, pilot) != (
+        *(None, None, None, None, False, None, None),
     ):
         raise PlanError(
             "A Request has its own loss, budget, shares and options; state them there alone."
@@ -181,7 +191,8 @@ def plan(
         if shares_of is not None:
             of_part = share_of_budget(request.budget, shares_of[kind])
         makers[kind] = _MAKERS[kind](request, of_part, share)
-    return combined(makers, request.budget, request.loss, shares_of)
+    made = combined(makers, request.budget, request.loss, shares_of)
+    return made if request.pilot is None else with_pilot(made, request.pilot)
 
 
 def combined(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from rpexplore.common.numbers import Decimals, normal_quantile, whole_number
-from rpexplore.common.text import plural
+from rpexplore.common.text import plural, rounded
 from rpexplore.domain.domain import AttributeIndices, AttributeSet
-from rpexplore.errors import WorkloadError
+from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import (
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from rpexplore.planning.verification import Check
 
 
+PILOT_STEPS = 1000
+"""Of the precision: what a pilot has of it is a whole number of these, to be read in a file."""
+
 # ---- Plan: the boundary between planning and release. A frozen value, one JSON file.
 
 
@@ -47,6 +50,10 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
     table_variances     of each table: mean over its cells, worst and best cell
     exact_privacy_cost  of the privacy unit, an upper bound in exact arithmetic, ≤ the budget's
     version             of the library that made the plan
+    pilot               share of the precision of every residual of at most one attribute that is
+                        measured before the rest (`planning/pilot.py`); None without a pilot
+    pilot_of            of the plan of a pilot alone: SHA-256 of the plan that it is the first part
+                        of; "" for others
 
     Make one with `rpexplore.plan` or `Plan.load`.
     """
@@ -67,6 +74,17 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
     exact_privacy_cost: Fraction
     certificate: Certificate
     version: str
+    pilot: Fraction | None = None
+    pilot_of: str = ""
+
+    def __post_init__(self) -> None:
+        if self.pilot is not None:
+            if not 0 < self.pilot < 1 or (PILOT_STEPS * self.pilot).denominator > 1:
+                raise PlanError(
+                    f"its pilot must be a share of 1 to {PILOT_STEPS - 1} thousandths, got "
+                    f"{self.pilot}."
+                )
+            refuse_unsuitable_for_pilot(self.workload)
 
     # ---- its part of the file
 
@@ -81,6 +99,28 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
         from rpexplore.planning.verification import table_checks
 
         return table_checks(self, strategies=strategies)
+
+    @property
+    def note(self) -> str:
+        if self.pilot_of:
+            return (
+                "These tables are the pilot of the plan with the SHA-256 "
+                f"{self.pilot_of[:12]}…, whose whole cost is booked with it; they cost their part."
+            )
+        if self.pilot is None:
+            return ""
+        return (
+            f"A pilot measures the one-way tables first, by {rounded(100 * self.pilot_share, 3)} % "
+            "of the cost of the tables; what follows adds to it, and all tables are as accurate as "
+            "without a pilot."
+        )
+
+    @property
+    def pilot_share(self) -> Fraction:
+        """The share that the pilot has in the cost of the tables, as near as floats are; 0: none"""
+        costs = self.closure.privacy_cost_factor / self.sigma_squared.floats
+        of_one_way = np.sum(costs[np.count_nonzero(self.closure.members >= 0, axis=1) <= 1])
+        return (self.pilot or 0) * Fraction(float(of_one_way / np.sum(costs)))
 
     # ---- what it is worth
 
@@ -271,6 +311,20 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
         return plan_summary(self)
 
 
+def refuse_unsuitable_for_pilot(workload: Workload) -> None:
+    """Raise `PlanError` unless the one-way tables of a workload can be measured first."""
+    if workload.has_levels or not workload.is_marginals or np.any(workload.has_amounts):
+        raise PlanError(
+            "A pilot measures one-way tables of single values first; leave it out where tables "
+            "have amounts, levels, cumulative sums, ranges or other aggregations."
+        )
+    if not np.any(workload.domain.sizes[list(workload.used)] > 1):
+        raise PlanError(
+            "A pilot measures one-way tables first, and no attribute of the tables has more than "
+            "one value; leave the pilot out."
+        )
+
+
 # ---- The summary of a plan of tables: a few lines, for a terminal.
 
 
@@ -286,6 +340,7 @@ def plan_summary(plan: "TablePlan") -> str:
         *plan.privacy_lines,
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.proven}",
+        *([f"  Pilot      {plan.note}"] if plan.note else []),
         *targets_lines(
             plan.largest_standard_errors, workload.targets, workload.required, workload.describe
         ),

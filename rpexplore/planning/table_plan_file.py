@@ -25,6 +25,7 @@ from rpexplore.common.json_fields import (
     object_text,
     positive,
     positive_exact,
+    text_of,
 )
 from rpexplore.common.numbers import Decimals, distinct_rows, exact_text
 from rpexplore.common.processes import collection_paused
@@ -187,9 +188,18 @@ FIELDS = record(
     ),
     block_strategies=BLOCK_STRATEGIES,
     record_prices=RECORD_PRICES,
+    pilot=exact(
+        "Of a plan with a pilot: the share of the precision (1 over sigma squared) of every "
+        "residual of at most one attribute that is measured before the rest."
+    ),
+    pilot_of=of_type(
+        "string",
+        "Of the plan of a pilot alone: the SHA-256 of the plan that it is the first part of.",
+        pattern="^[0-9a-f]{64}(?!\\n)$",
+    ),
 )
-_OF_LEVELS = ("block_strategies", "record_prices")
-FIELDS["required"] = [key for key in FIELDS["required"] if key not in _OF_LEVELS]
+_OF_LEVELS, _OF_PILOTS = ("block_strategies", "record_prices"), ("pilot", "pilot_of")
+FIELDS["required"] = [key for key in FIELDS["required"] if key not in (*_OF_LEVELS, *_OF_PILOTS)]
 
 # ---- Tables in a plan file: each table and each residual on a line of its own.
 
@@ -219,6 +229,8 @@ def text_of_plan(plan: "TablePlan") -> str:
             "gap": certificate.gap,
             "limit": certificate.limit,
         },
+        **({} if plan.pilot is None else {"pilot": exact_text(plan.pilot)}),
+        **({"pilot_of": plan.pilot_of} if plan.pilot_of else {}),
     }
     classes, class_index = _class_lines(workload, plan.table_variances, certificate)
     scales = plan.sigma_squared
@@ -285,7 +297,10 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     Noise scales, variances, cost and certificate are taken as stated: `verification` checks them.
     """
     has_levels = isinstance(content, dict) and any(key in content for key in _OF_LEVELS)
-    keys_there = [key for key in _KEYS if has_levels or key not in _OF_LEVELS]
+    absent = set() if has_levels else set(_OF_LEVELS)
+    if isinstance(content, dict):
+        absent |= {key for key in _OF_PILOTS if key not in content}
+    keys_there = [key for key in _KEYS if key not in absent]
     check_keys(content, keys_there, "the tables")
     check_keys(content["certificate"], _CERTIFICATE_KEYS, "the certificate")
     domain = Domain.from_schema(content["domain"])
@@ -339,6 +354,8 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
         "exact_privacy_cost": positive_exact(content, "privacy_cost"),
         "certificate": certificate,
         "version": version,
+        "pilot": positive_exact(content, "pilot") if "pilot" in content else None,
+        "pilot_of": text_of(content, "pilot_of") if "pilot_of" in content else "",
     }
 
 

@@ -20,6 +20,7 @@ from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost
 from rpexplore.planning.mechanism.variances import CELLS, CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import strategy_bound
 from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, smallest_weighted_sum
+from rpexplore.planning.pilot import dearer_with_pilot, n_pilot_residuals
 from rpexplore.planning.plan import TITLES, Plan
 from rpexplore.planning.solvers.kinds_of_records import Limits, minimise_with_kinds
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
@@ -173,6 +174,8 @@ def table_checks(plan: TablePlan, *, strategies: bool) -> tuple[Check, ...]:
     checks = [privacy_check(plan, privacy_cost_upper_bound(plan.closure, plan.sigma_squared))]
     variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats)
     checks += [_check_variances(plan, variances), _check_loss(plan, variances)]
+    if plan.pilot is not None:
+        checks.append(_check_pilot(plan))
     if plan.loss.is_proven_by_shadow_prices:
         checks.append(_check_bound_of_shadow_prices(plan))
         if strategies and plan.closure.strategies and not plan.closure.trees:
@@ -183,6 +186,18 @@ def table_checks(plan: TablePlan, *, strategies: bool) -> tuple[Check, ...]:
             checks.append(_check_limits(plan, variances.largest, caps))
         checks.append(_check_bound_of_dual_weights(plan))
     return tuple(checks)
+
+
+def _check_pilot(plan: TablePlan) -> Check:
+    """Whether pilot and rest together have no more precision than the plan pays for."""
+    n_pilot = n_pilot_residuals(plan.closure)
+    return items_check(
+        "pilot",
+        np.array(dearer_with_pilot(plan)),
+        f"all {n_pilot:,} residuals of the pilot cost no more with what is measured after it",
+        f"{n_pilot:,} residuals of the pilot cost more than is stated",
+        lambda residual: plan.domain.describe(plan.closure.columns_of(residual)),
+    )
 
 
 def _check_variances(plan: TablePlan, variances: TableVariances) -> Check:

@@ -88,6 +88,7 @@ class ChargedRun:
     def __init__(self, plan: Plan, data: AnySource, output: Path, options: RunOptions) -> None:
         self._plan, self._output, self._options = plan, output, options
         self.steps, rule = PlanSteps.of(plan), options.person_rule
+        self.pilot_only = options.pilot_only
         check_new(output, drawn=NOTE)
         self._n_bytes = self.steps.n_bytes(parquet_only=options.parquet_only)
         check_room(self._n_bytes, output)
@@ -459,9 +460,9 @@ def draft_of(charged_run: ChargedRun, plan: Plan, folder: Path) -> Draft:
     """Where a run draws to; raises `OSError` if there is no room for it."""
     steps = charged_run.steps
     ends = _ends(steps)
-    n_used = None
+    n_used = steps.n_pilot or None  # what a pilot has measured may be published
     if steps.rounds is not None:
-        n_used = ends[-1]
+        n_used = n_used or ends[-1]
         ends += range(ends[-1] + 1, ends[-1] + steps.rounds.n_in_rounds + 1)
     return Draft(folder, plan, ends, charged_run.origin, n_used=n_used)
 
@@ -474,11 +475,16 @@ def _ends(steps: PlanSteps) -> list[int]:
 def write_measured(
     charged_run: ChargedRun, draft: Draft, folder: Path, on_progress: Progress
 ) -> None:
-    """Draw and write what the draft does not have yet, a part after another, then the rounds."""
+    """Draw and write what the draft does not have yet, a part after another, then the rounds.
+
+    Nothing behind the pilot is drawn if the run is told so.
+    """
     steps = charged_run.steps
     on_drawing = part_of_progress(on_progress, steps.booked_share, steps.drawn_share)
     first_share = 1.0 if steps.rounds is None else _FIRST_SHARE
     _write_parts(charged_run, draft, part_of_progress(on_drawing, 0.0, first_share))
+    if charged_run.pilot_only:
+        return
     if steps.rounds is not None:
         on_rounds = part_of_progress(on_drawing, first_share, 1.0)
         _write_rounds(charged_run, steps.rounds, draft, folder, on_rounds)
@@ -487,7 +493,8 @@ def write_measured(
 
 def _write_parts(charged_run: ChargedRun, draft: Draft, on_progress: Progress) -> None:
     """Draw the pieces of each part that are left, each noted when it is on disk."""
-    last, end = _ends(charged_run.steps)[-1], 0
+    pilot_only = charged_run.pilot_only
+    last, end, n_pilot = _ends(charged_run.steps)[-1], 0, charged_run.steps.n_pilot
 
     def on_measured(doing: str, n_more: float) -> None:
         on_progress(doing, (draft.n_measured + n_more) / last)
@@ -496,7 +503,7 @@ def _write_parts(charged_run: ChargedRun, draft: Draft, on_progress: Progress) -
         left = []
         for piece in steps.parts:
             end += piece.n_measured
-            if end > draft.n_measured:
+            if end > draft.n_measured and (end <= n_pilot or not pilot_only):
                 left.append(piece)
         if not left and steps is not charged_run.steps.rounds:
             counts.forget()
@@ -506,7 +513,11 @@ def _write_parts(charged_run: ChargedRun, draft: Draft, on_progress: Progress) -
                 draft.add(numbers)
                 if draft.n_measured != wanted:
                     raise AssertionError("a part has other numbers than its plan says")
-                if wanted < last:
+                if wanted == n_pilot:
+                    draft.note(charged_run.origin)  # it may be published: never drawn again
+                    if pilot_only:
+                        return
+                elif wanted < last:
                     with suppress(OSError):  # without room for it, a run that stops begins anew
                         draft.note(charged_run.origin)
 

@@ -235,6 +235,14 @@ class Draft:
         os.truncate(self._folder / _MEASURED, _TYPE.itemsize * self.n_measured)
 
 
+def write_numbers(folder: Path, numbers: np.ndarray) -> str:
+    """Write measurements that are drawn, int64[n], for a folder of their own; their SHA-256."""
+    (folder / RUN_FOLDER).mkdir()
+    content = np.ascontiguousarray(numbers, dtype=_TYPE).tobytes()
+    (folder / _MEASURED).write_bytes(content)
+    return hashlib.sha256(content).hexdigest()
+
+
 def _take_room(path: Path, size: int, *, kept: int = 0) -> None:
     """Take the room on disk for a file of so many bytes; all behind the first `kept` are new."""
     with path.open("r+b" if kept else "wb") as file:

@@ -14,8 +14,9 @@ What is counted, measured and written of a part of a plan are its `PartSteps`.
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from uuid import uuid4
 
 from rpexplore.common.numbers import Exact
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
@@ -53,6 +54,7 @@ from rpexplore.releases.measurement_file import (
     read_note,
     write_note,
 )
+from rpexplore.releases.pilot import refuse_without_pilot, release_pilot, run_name
 from rpexplore.releases.release_steps import DryRun, PlanSteps, RunOptions, refuse_false_claims
 
 
@@ -73,6 +75,7 @@ def release(
     parquet_only: bool = False,
     expected_fingerprint: Fingerprint | None = None,
     approvals: Sequence[str | Path | Approval] = (),
+    pilot_only: bool = False,
     on_progress: Progress = no_progress,
 ) -> Release:
     """Run a plan on records and write the release folder `output`, which must not exist yet.
@@ -108,16 +111,19 @@ def release(
             the same.
         approvals: Files of approvals of the plan, or what `approve` returns. Each must be right,
             whether or not the ledger demands any.
+        pilot_only: Whether to draw and release nothing but the plan's pilot, into the folder
+            `output` with "-pilot" behind its name. The whole run is booked; running the plan into
+            `output` again draws the rest, costs nothing further, and draws nothing twice.
         on_progress: Told what is being done, and the share that is done. From the `booked_share`
             of the kind of plan on, a run that it stops by raising stays charged, and from its
             `drawn_share` on `resume` can finish it.
 
     Returns:
-        The finished release.
+        The finished release; with `pilot_only` that of the pilot.
 
     Raises:
         PlanError: If the plan does not hold what it claims.
-        ReleaseError: If it cannot be measured or written.
+        ReleaseError: If it cannot be measured or written, or has no pilot to release alone.
         DataError: If the records cannot be counted, or have changed.
         LedgerError: If the run would go beyond the budget limit, or the ledger cannot be used.
         ApprovalError: If an approval is not right, or the ledger demands others.
@@ -148,18 +154,22 @@ def release(
         parquet_only=parquet_only,
         expected_fingerprint=expected_fingerprint,
         approvals=load_approvals(approvals),
+        pilot_only=pilot_only,
     )
+    if pilot_only:
+        refuse_without_pilot(plan, output)
     on_progress("Checking the plan", 0.0)
     charged_run = ChargedRun(plan, data, output, options)
     charged_run.count(on_progress)
     steps = charged_run.steps
-    with charged_run.folder() as folder:
+    done: Release | None = None
+    with suppress(_PilotReleased), charged_run.folder() as folder:
         draft = draft_of(charged_run, plan, folder)
         on_progress("Booking the run in the ledger", steps.booked_share)
         entry_id = charged_run.book(folder)
         write_measured(charged_run, draft, folder, on_progress)
         note = MeasurementNote(
-            uuid4().hex,
+            run_name(folder),
             entry_id,
             charged_run.ledger.name,
             plan.sha256,
@@ -173,10 +183,19 @@ def release(
             missing_values=dict(options.missing_values),
             count_impossible=options.count_impossible and bool(plan.domain.impossible),
         )
+        on_writing = part_of_progress(on_progress, steps.drawn_share, 1.0)
+        if pilot_only:
+            done = release_pilot(plan, folder, output, note, on_writing)
+            raise _PilotReleased  # the folder stays unfinished, with what is drawn
         write_note(folder, note)
-        manifest = steps.write(folder, note, part_of_progress(on_progress, steps.drawn_share, 1.0))
+        done = Release(output, plan, steps.write(folder, note, on_writing))
+    assert done is not None
     on_progress("Finished", 1.0)
-    return Release(output, plan, manifest, charged_run.taken())
+    return replace(done, taken=charged_run.taken())
+
+
+class _PilotReleased(Exception):
+    """A run ends here for now: its pilot is released."""
 
 
 def dry_run(

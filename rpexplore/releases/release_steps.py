@@ -54,6 +54,7 @@ class RunOptions:
     parquet_only: bool = False
     expected_fingerprint: Fingerprint | None = None
     approvals: Sequence[Approval] = ()
+    pilot_only: bool = False
 
     def takers(self, domain: Domain) -> dict[str, Any]:
         """What takes values that are in no category, as `Source.count` has it."""
@@ -183,6 +184,12 @@ class PlanSteps:
         """Where the measurements of each part begin among all, and where the last begin to end."""
         sizes = (sum(part.n_measured for part in steps.parts) for steps in self.parts)
         return list(accumulate(sizes, initial=0))
+
+    @property
+    def n_pilot(self) -> int:
+        """How many numbers a pilot measures, the first of all; 0 without one."""
+        first = self.parts[0]
+        return first.n_pilot if isinstance(first, TableSteps) else 0
 
     @property
     def rounds(self) -> AdaptiveSteps | None:

@@ -6,6 +6,9 @@ residuals.parquet       what was measured, so that tables can be rebuilt (residu
                         in the plan file's list; cell: row-major, an attribute with a strategy
                         having one entry for each row of its matrix; measured: integer); beyond
                         100 million rows a folder, residuals/NNNN.parquet
+pilot.parquet           the same of what a pilot measured, where the plan has one; what is in
+                        residuals.parquet of the total and of single attributes was measured after
+                        it, and tables have the mean of both (`planning/pilot.py`)
 """
 
 import threading
@@ -23,7 +26,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
-from rpexplore.common.numbers import distinct_rows
+from rpexplore.common.numbers import Decimals, distinct_rows
 from rpexplore.common.processes import Progress, in_order
 from rpexplore.data.source import Counts
 from rpexplore.domain.amounts import Amounts
@@ -42,6 +45,12 @@ from rpexplore.planning.mechanism.reconstruction import (
     residuals_within,
 )
 from rpexplore.planning.mechanism.variances import CellVariances
+from rpexplore.planning.pilot import (
+    n_pilot_residuals,
+    pilot_scales,
+    pilot_weights,
+    rest_scales,
+)
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases import measurement
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
@@ -92,6 +101,7 @@ class TableRelease(PartRelease[TablePlan]):
             files_of_tables(tables)
             | files_of_tables(tables, MEANS_FOLDER, of_means)
             | dict.fromkeys(residual_files(plan.closure))
+            | ({} if plan.pilot is None else {PILOT: None})
         )
 
     @property
@@ -234,12 +244,24 @@ class TableRelease(PartRelease[TablePlan]):
         """A marginal, from the measured residuals within it."""
         closure = self.plan.closure
         residuals = residuals_within(closure, attributes)
-        measured = StoredResiduals(self.folder, closure).measured(list(residuals.values()))
+        measured = self.measured(list(residuals.values()))
         contributions = {
             subset: contribution(measured[residual], subset, closure.strategies)
             for subset, residual in residuals.items()
         }
         return MarginalEstimate(self.plan.marginal_noise(attributes), contributions)
+
+    def measured(self, residuals: Sequence[int]) -> dict[int, np.ndarray]:
+        """What was measured of these residuals, one axis an attribute: int64, means float64."""
+        closure = self.plan.closure
+        measured = StoredResiduals(self.folder, closure).measured(residuals)
+        if self.plan.pilot is not None:
+            weights = pilot_weights(self.plan)
+            first = [residual for residual in residuals if weights[residual]]
+            of_pilot = StoredResiduals(self.folder, closure, PILOT).measured(first)
+            for residual, array in of_pilot.items():
+                measured[residual] = together(array, measured[residual], weights[residual])
+        return measured
 
 
 @dataclass(frozen=True)
@@ -261,17 +283,44 @@ class TableSteps:
 
     @cached_property
     def _parts(self) -> Sequence[Part]:
-        return measurement.parts_of(self.plan)
+        parts = measurement.parts_of(self.plan)
+        if self.plan.pilot is None:
+            return parts
+        n_pilot = n_pilot_residuals(self.plan.closure)
+        n_measured = int(measured_cells(self.plan.closure)[:n_pilot].sum())
+        # With the tables of the part that follows, so that these are counted once.
+        return [Part(parts[0].tables, range(n_pilot), n_measured), *parts]
+
+    @cached_property
+    def _measured_plans(self) -> tuple[TablePlan, TablePlan]:
+        """The plan with the noise of the pilot, and with that of what follows."""
+        scales, pilot = self.plan.sigma_squared, pilot_scales(self.plan)
+        others = scales[np.arange(len(pilot), len(scales))]
+        first = Decimals.joined(pilot, others)
+        return (
+            replace(self.plan, sigma_squared=first),
+            replace(self.plan, sigma_squared=rest_scales(self.plan)),
+        )
+
+    @property
+    def n_pilot(self) -> int:
+        """How many numbers the pilot measures; 0 without one."""
+        return 0 if self.plan.pilot is None else self._parts[0].n_measured
 
     def check_measurable(self) -> None:
         measurement.check_measurable(self.plan)
+        for plan in self._measured_plans if self.n_pilot else ():
+            measurement.check_measurable(plan)
 
     def check_countable(self, counts: Counts) -> None:
         measurement.check_ranges(self.plan, counts)
         measurement.check_countable(self.plan, counts)
 
     def measure(self, part: Part, counts: Counts) -> Generator[np.ndarray, None, None]:
-        return measurement.measure_part(self.plan, part, counts)
+        plan = self.plan
+        if self.n_pilot:
+            plan = self._measured_plans[0 if part is self._parts[0] else 1]
+        return measurement.measure_part(plan, part, counts)
 
     def write(
         self, folder: Path, measured: Measured, note: MeasurementNote, on_progress: Progress
@@ -315,7 +364,7 @@ class TableWriter:
     ) -> None:
         self.folder, self.plan = folder, plan
         self._escape_formulas, self._with_csv = escape_formulas, with_csv
-        self._measurements = MeasuredFile(measured, plan.closure)
+        self._measurements = measurements_of(plan, measured)
         self._contributions = Contributions(plan, self._measurements)
         self._cells = CellVariances(plan.workload, plan.closure)
         self._labels: dict[int, Labels] = {}
@@ -415,6 +464,10 @@ class TableWriter:
                 written = [file_entry(self.folder, path)]
                 self._written.note(written)
             entries += written
+        if isinstance(self._measurements, PilotedFile):
+            pilot = range(n_pilot_residuals(self.plan.closure))
+            write_residuals(self._measurements.pilot, self.folder, PILOT, pilot)
+            entries.append(file_entry(self.folder, PILOT))
         return entries
 
     def _labels_of(self, basis_index: int) -> Labels:
@@ -424,6 +477,45 @@ class TableWriter:
             attribute = self.plan.domain.attributes[index]
             self._labels[basis_index] = label_columns(attribute, basis)
         return self._labels[basis_index]
+
+
+# ---- What a pilot measured, with what was measured after it.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PilotedFile(MeasuredFile):
+    """The measured residuals of a plan with a pilot: of those measured twice the mean.
+
+    numbers  those after the pilot; closure: as of all
+    pilot    what the pilot measured
+    weights  float64[n_residuals]: of the pilot's figures in the mean
+    """
+
+    pilot: MeasuredFile
+    weights: np.ndarray
+
+    def stacked(self, residuals: np.ndarray) -> np.ndarray:
+        """The means of residuals of one shape, int64[m]: float64[m, …]; int64 without a pilot."""
+        rest = super().stacked(residuals)
+        if not self.weights[residuals[0]]:  # those of one shape all have one, or none
+            return rest
+        weights = self.weights[residuals].reshape(-1, *([1] * (rest.ndim - 1)))
+        return together(self.pilot.stacked(residuals), rest, weights)
+
+
+def measurements_of(plan: TablePlan, measured: Measured) -> MeasuredFile:
+    """What was measured for a plan, with its pilot if it has one."""
+    if plan.pilot is None:
+        return MeasuredFile(measured, plan.closure)
+    pilot = MeasuredFile(measured, plan.closure)
+    n_pilot = int(pilot.starts[n_pilot_residuals(plan.closure)])
+    rest = replace(measured, start=measured.start + n_pilot)
+    return PilotedFile(rest, plan.closure, pilot, pilot_weights(plan))
+
+
+def together(pilot: np.ndarray, rest: np.ndarray, weights: float | np.ndarray) -> np.ndarray:
+    """The mean of what was measured twice; weights: of the pilot's figures."""
+    return rest + weights * (pilot - rest)
 
 
 # ---- The tables of a release from its measurements, several at a time where they are alike.
@@ -573,6 +665,7 @@ class Contributions:
 
 
 _NAME = "residuals"
+PILOT = "pilot.parquet"
 _ROWS_PER_FILE = 100_000_000  # or those of one residual that has more; of the format
 _COLUMNS = {"residual": pa.int32(), "cell": pa.int64(), "measured": pa.int64()}
 _SCHEMA = pa.schema(list(_COLUMNS.items()))
@@ -620,6 +713,7 @@ class StoredResiduals:
 
     folder: Path
     closure: Closure
+    file: str = ""  # the one that has them, if it is not those of `residual_files`
 
     def measured(self, residuals: Sequence[int]) -> dict[int, np.ndarray]:
         """What was measured of these residuals: int64, one axis an attribute.
@@ -627,6 +721,8 @@ class StoredResiduals:
         Raises `ReleaseError` for files that do not hold it once, in order.
         """
         measured = {}
+        if self.file:
+            return self._in_file(self.folder / self.file, residuals)
         for path, within in residual_files(self.closure).items():
             if wanted := [residual for residual in residuals if residual in within]:
                 measured |= self._in_file(self.folder / path, wanted)

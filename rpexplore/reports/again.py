@@ -8,6 +8,7 @@ import numpy as np
 
 from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.analysis.targets_met import wanted_targets
+from rpexplore.common.numbers import exact_text
 from rpexplore.common.template_text import text_from_template
 from rpexplore.common.text import number_text
 from rpexplore.domain.amounts import Amounts
@@ -20,6 +21,7 @@ from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_objectives import LARGEST
+from rpexplore.planning.pilot import share_of_pilot
 from rpexplore.planning.serialization import options_of_loss
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.reports.recipe import (
@@ -52,15 +54,19 @@ def tables_again(plan: TablePlan, scenario: Scenario) -> Reproduction:
     recipe = Recipe.of(plan, scenario)
     loss, uniform = source_of_loss(plan.loss), recipe.uniform_reference
     uniform_text = {"uniform_reference": "True"} if uniform else {}
+    share = None if plan.pilot is None else scenario.pilot or share_of_pilot(plan)
+    pilot = None if share is None else exact_text(share)
+    pilot_text = {} if pilot is None else {"pilot": literal(pilot)}
+    pilot_option = [] if pilot is None else [["--pilot", pilot]]
     losses = [[f"--{name}", text] for name, text in options_of_loss(plan.loss)]
     return Reproduction(
         asked="workload(domain())",
-        settings={"loss": loss, **uniform_text},
+        settings={"loss": loss, **uniform_text, **pilot_text},
         definitions=_definitions(recipe),
         imports=_imports(recipe),
         needs_path=bool(recipe.needs_tables_csv or recipe.custom_basis_files),
         verb=["rpexplore", "plan", "codebook.json"],
-        options=[*_tables(recipe), *_basis_choices(recipe), *losses],
+        options=[*_tables(recipe), *_basis_choices(recipe), *losses, *pilot_option],
         files=_files(plan, recipe, "every table with its cells, standard error, weight and target"),
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, islice
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
@@ -26,6 +26,7 @@ from rpexplore.planning.mechanism.reconstruction import (
     query_attributes,
 )
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.pilot import n_pilot_residuals
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.items import Answer, Item, MarginalEstimate, PartReader
 from rpexplore.releases.measurement import measured_shape
@@ -174,6 +175,10 @@ class Estimates(PartReader):
             )
             for path, within in residual_files(closure).items()
         )
+        if plan.pilot is not None:
+            n_pilot = n_pilot_residuals(closure)
+            of_one_way = release.measured(range(n_pilot)).values()
+            measured = chain(of_one_way, islice(measured, n_pilot, None))
         source = MeasurementSource.of(release)
         return cls(
             plan.workload.domain,

@@ -26,6 +26,8 @@ from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES, counts_objective
 from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
+from rpexplore.planning.pilot import share_of_budget as share_of_pilot_budget
+from rpexplore.planning.pilot import share_of_pilot, with_pilot
 from rpexplore.planning.plan import Plan, refuse_unsplittable, stated_shares
 from rpexplore.planning.planner import optimum, plan_tables
 from rpexplore.planning.request import AtBudget, combined, share_of_budget
@@ -57,7 +59,7 @@ RECORD_NOUN_LENGTH = 100
 
 _LEFT_OUT_EMPTY = (
     "survey", "board", "areas", "asks_for_tables", "shares", "counts_objective", "free_counts",
-    "design",
+    "design", "pilot",
 )  # of files  # fmt: skip
 NOTHING_ASKED = "Nothing is asked for; ask for tables, or for own counts."
 _UNUSABLE = "This is not a usable scenario"
@@ -89,6 +91,8 @@ class Scenario:
                  were stated for other parts than there are now are out of use
     design       of the survey, if its sampling error counts beside the noise in forecasts and
                  publishable shares; the plan does not depend on it
+    pilot        share of the budget by which one-way tables are measured first, at most; None: no
+                 pilot
 
     All of it is one plan within the budget, of the parts `kinds`.
 
@@ -118,6 +122,7 @@ class Scenario:
     counts_objective: str = LARGEST.option
     free_counts: tuple[str, ...] = ()
     design: SurveyDesign | None = None
+    pilot: Fraction | None = None
 
     def __post_init__(self) -> None:
         for noun, text, most in (
@@ -144,6 +149,8 @@ class Scenario:
             raise WorkloadError("Free counts are named by texts; name counts of the list.")
         if self.shares:
             stated_shares(dict(self.shares), [kind for kind, _ in self.shares])
+        if self.pilot is not None:
+            share_of_pilot_budget(self.pilot)
         object.__setattr__(self, "cv_limit", checked_cv_limit(self.cv_limit))
 
     @classmethod
@@ -157,6 +164,7 @@ class Scenario:
             plan.budget,
             record_noun,
             uniform_reference=plan.has_uniform_reference,
+            pilot=share_of_pilot(plan),
         )
 
     @cached_property
@@ -234,7 +242,16 @@ class Scenario:
             refuse_unsplittable(self.kinds, self.objective, OBJECTIVES[self.counts_objective])
         made = {"tables": self._tables_at, "areas": self._areas_at, "counts": self._counts_at}
         parts = {kind: made[kind]() for kind in self.kinds}
-        return combined(parts, self.budget, self.objective, self.stated_shares)
+        return self.with_pilot(combined(parts, self.budget, self.objective, self.stated_shares))
+
+    def with_pilot(self, plan: Plan) -> Plan:
+        """The plan with the pilot that the scenario wants; raises `PlanError` if it can have none.
+
+        Without tables none is wanted.
+        """
+        if self.pilot is None or plan.part("tables") is None:
+            return plan
+        return with_pilot(plan, self.pilot)
 
     def table_plan(self) -> TablePlan:
         """The optimal plan of its tables at the whole budget."""
@@ -413,6 +430,8 @@ class Scenario:
             content["free_counts"] = list(self.free_counts)
         if self.design is not None:
             content["design"] = self.design.to_json()
+        if self.pilot is not None:
+            content["pilot"] = exact_text(self.pilot)
         return content if self.board.is_empty else content | {"board": self.board.to_json()}
 
     @classmethod
@@ -470,6 +489,7 @@ class Scenario:
                     list_of(content, "free_counts") if "free_counts" in content else ()
                 ),
                 design=SurveyDesign.from_json(content["design"]) if "design" in content else None,
+                pilot=share_of_pilot_budget(content["pilot"]) if "pilot" in content else None,
             )
             _ = scenario.workload
         return scenario

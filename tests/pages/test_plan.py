@@ -5,12 +5,14 @@ from fractions import Fraction
 import pytest
 
 import rpexplore as rp
+from pages.components.shared.session import kept_name
 from rpexplore.analysis import accuracy
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.explanation import explanation
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.text import describe_share
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.planning.pilot import with_pilot
 from rpexplore.scenarios.workload_changes import for_smooth_tables
 from tests.pages.conftest import check_charts, plain
 
@@ -194,3 +196,15 @@ def test_smooth_tables_are_rehearsed_when_asked_for(app, small):
     session.run()
     assert "Rehearsed" not in plain(session.texts("markdown"))
     assert "of unbiased tables; the smooth ones, for which" in plain(session.texts("caption"))
+
+
+def test_a_pilot_is_chosen_by_a_switch_and_is_in_the_plan(app):
+    session = app("plan")
+    before = session.planned.mean_variances
+    session.toggle(key="pilot").set_value(True).run()
+    assert not session.error
+    assert session.scenario.pilot == Fraction(1, 20)
+    name = kept_name(with_pilot, session.scenario.name)
+    planned = session.test.session_state[name][1].part("tables")
+    assert float(planned.pilot_share) == pytest.approx(0.05, rel=0.01)
+    assert (planned.mean_variances == before).all()

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rpexplore import Budget, Domain, MaxVariance, Workload
 from rpexplore.analysis.accuracy import csv_of_accuracy
+from rpexplore.planning.pilot import with_pilot
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.table_release import TableRelease
@@ -60,6 +62,15 @@ def test_a_script_has_targets_as_typed_and_the_same_required(tmp_path):
     text = path.read_text("utf-8")
     for typed in ("±50 at 95 % required", "30", "5 % of 1000", "12.50 required"):
         assert f'rp.parse_target("{typed}")' in text
+
+
+def test_a_script_has_the_pilot_of_its_plan(tmp_path):
+    tables = Workload.all_up_to(Domain.from_sizes({"a": 5, "b": 3, "c": 2}), 2)
+    plan = plan_tables(tables, loss=MaxVariance(), budget=Budget(rho="0.3"))
+    piloted = with_pilot(plan, "2.5%").part("tables")
+    path = tmp_path / "plan.py"
+    path.write_text(python_script(piloted, Scenario.of_plan(piloted)), encoding="utf-8")
+    assert made_by(path).text == piloted.text
 
 
 @pytest.mark.parametrize("name", ["long list", "hostile"])

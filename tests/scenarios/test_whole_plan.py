@@ -80,3 +80,16 @@ def test_a_project_of_version_1_is_converted_when_it_is_opened():
     assert '"format_version": 2' in opened.text()
     assert '"format_version": 1' not in opened.text()
     assert Project.parse(opened.text()) == opened
+
+
+def test_a_scenario_keeps_the_pilot_that_it_wants():
+    wanted = replace(BOTH, pilot=Fraction(1, 20))
+    again = Scenario.parse(wanted.text())
+    assert again.pilot == Fraction(1, 20)
+    request = rp.Request(
+        tables=BOTH.workload, counts=COUNTS.queries, budget=BOTH.budget, pilot="5%"
+    )
+    assert again.plan().text == rp.plan(request).text
+    assert '"pilot"' not in BOTH.text()
+    with pytest.raises(PlanError, match="above 0 % and below 100 %"):
+        replace(BOTH, pilot=Fraction(1))

@@ -16,9 +16,10 @@ from pages.components.shared.session import (
 )
 from rpexplore.analysis import budget_units
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.text import capitalised, needed_number_of
+from rpexplore.common.text import capitalised, describe_share, needed_number_of
 from rpexplore.figures.chart import Column
 from rpexplore.planning.losses.losses import WEIGHTINGS, Loss, WeightedSum
+from rpexplore.planning.pilot import DEFAULT_SHARE
 from rpexplore.planning.serialization import loss_choices
 from rpexplore.privacy.deployments import (
     deployments_beside,
@@ -110,6 +111,25 @@ def reference_distribution_input() -> None:
             "optimise reference",
             not current().uniform_reference,
             lambda wanted: change_fields(HERE, uniform_reference=not wanted),
+        ),
+    )
+
+
+def pilot_input() -> None:
+    """A switch, off by default, where tables can have a pilot, or are to have one."""
+    scenario = current()
+    if "tables" not in scenario.kinds or not (scenario.pilot or scenario.workload.is_marginals):
+        return
+    share = DEFAULT_SHARE if scenario.pilot is None else scenario.pilot
+    st.toggle(
+        f"Measure one-way tables first, with {describe_share(float(share))} of the budget (pilot)",
+        help="A release draws the one-way tables first. On the command line it can stop there "
+        "(--pilot-only): a forecast from their figures then says how good all other tables will "
+        "be. All tables stay as accurate as without a pilot: its measurements count in them.",
+        **bound(
+            "pilot",
+            scenario.pilot is not None,
+            lambda wanted: change_fields(HERE, pilot=DEFAULT_SHARE if wanted else None),
         ),
     )
 

@@ -24,6 +24,7 @@ from rpexplore.planning.counts_objectives import OBJECTIVES
 from rpexplore.planning.counts_planner import QueryOptimum, query_optimum
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.pilot import with_pilot
 from rpexplore.planning.plan import TITLES, Plan
 from rpexplore.planning.planner import MinimumBudget, Optimum, minimum_budget
 from rpexplore.planning.request import AtBudget, combined
@@ -178,7 +179,18 @@ def part(kind: str, scenario: Scenario | None = None) -> Any:
     if solved is None:
         return None
     _, at = solved
-    return attempt(lambda: kept(at, scenario.budget, slot=scenario.name), NO_PLAN)
+    found = attempt(lambda: kept(at, scenario.budget, slot=scenario.name), NO_PLAN)
+    return None if found is None else _with_pilot(found.alone, scenario, kind)
+
+
+def _with_pilot(planned: Plan, scenario: Scenario, kind: str | None = None) -> Any:
+    """A plan, or a part of it, with the pilot that the scenario wants; None if it can have none."""
+    made: Plan | None = planned
+    if scenario.pilot is not None and planned.part("tables") is not None:
+        made = attempt(
+            lambda: kept(with_pilot, planned, scenario.pilot, slot=scenario.name), NO_PLAN
+        )
+    return made if kind is None or made is None else made.part(kind)
 
 
 def whole_plan(scenario: Scenario | None = None) -> Plan | None:
@@ -206,12 +218,13 @@ def whole_plan(scenario: Scenario | None = None) -> Plan | None:
     stated = scenario.stated_shares
     objective = scenario.objective
     by = (*solutions, scenario.budget, scenario.shares, objective)
-    return attempt(
+    made = attempt(
         lambda: kept(
             combined, parts, scenario.budget, objective, stated, slot=scenario.name, by=by
         ),
         NO_PLAN,
     )
+    return None if made is None else _with_pilot(made, scenario)
 
 
 def say_how_to_split(scenario: Scenario) -> None:

@@ -1,0 +1,103 @@
+"""The release of a pilot: the one-way tables that a run has measured so far, as their own release.
+
+A run of a plan with a pilot draws the pilot first. Its figures can be published before the rest is
+drawn: beside the folder of the run, `out`, lies then `out-pilot`, a release by the plan of the
+pilot alone. The whole run is booked before; its unfinished folder keeps what was drawn, so that
+running it again draws the rest and nothing twice.
+"""
+
+import shutil
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+from rpexplore.common.processes import Progress
+from rpexplore.errors import ReleaseError
+from rpexplore.planning.pilot import pilot_plan
+from rpexplore.planning.plan import Plan
+from rpexplore.releases.atomic_folder import (
+    check_new,
+    new_folder,
+    unfinished_folder,
+    write_to_disk,
+)
+from rpexplore.releases.finished_release import Release
+from rpexplore.releases.measurement_file import (
+    PLAN,
+    RUN_FOLDER,
+    Measured,
+    MeasurementNote,
+    write_numbers,
+)
+from rpexplore.releases.release_steps import PlanSteps
+
+_NAME = f"{RUN_FOLDER}/name"
+
+
+def pilot_folder(output: Path) -> Path:
+    """Where the pilot of a run into `output` is released."""
+    return output.with_name(f"{output.name}-pilot")
+
+
+def refuse_without_pilot(plan: Plan, output: Path) -> None:
+    """Raise `ReleaseError` unless the pilot of a plan can be released by itself.
+
+    One that this run has released already may be there.
+    """
+    tables = plan.part("tables")
+    if tables is None or tables.pilot is None:
+        raise ReleaseError(
+            "The plan has no pilot, and so none can be released by itself; plan with --pilot 5%, "
+            "or leave --pilot-only out."
+        )
+    folder, name = pilot_folder(output), unfinished_folder(output) / _NAME
+    is_there = folder.is_dir() and name.is_file()
+    if not (is_there and Release.load(folder).manifest["run"] == name.read_text("utf-8")):
+        check_new(folder)
+
+
+def run_name(run: Path) -> str:
+    """The name of a run, by its unfinished folder: that which its pilot was released by, or new.
+
+    Pilot and whole release have one name, as they have measurements in common.
+    """
+    with suppress(OSError):
+        return (run / _NAME).read_text("utf-8")
+    return uuid4().hex
+
+
+def release_pilot(
+    plan: Plan, run: Path, output: Path, note: MeasurementNote, on_progress: Progress
+) -> Release:
+    """Write the release of a pilot that is drawn; one that is there already is left as it is.
+
+    Args:
+        plan: The whole plan.
+        run: The unfinished folder of the run, which has the pilot's measurements.
+        output: The folder of the run.
+        note: Of the run; of its measurements nothing is taken.
+
+    Raises:
+        ReleaseError: If it cannot be written.
+    """
+    folder = pilot_folder(output)
+    if folder.is_dir():  # this run's, by `refuse_without_pilot`
+        return Release.load(folder)
+    own = pilot_plan(plan.part("tables"), plan.sha256).alone
+    steps = PlanSteps.of(own)
+    numbers = Measured(run).read(0, steps.starts()[-1])
+    write_to_disk(run / _NAME, note.run)
+    with new_folder(folder) as unfinished:
+        write_to_disk(unfinished / PLAN, own.text)
+        sha256 = write_numbers(unfinished, numbers)
+        own_note = replace(
+            note,
+            plan_sha256=own.sha256,
+            sha256=sha256,
+            approvals=(),  # they are of the whole plan, and go with its release
+            n_demanded=0,
+        )
+        manifest = steps.write(unfinished, own_note, on_progress)
+        shutil.rmtree(unfinished / RUN_FOLDER)
+    return Release(folder, own, manifest)

@@ -1,0 +1,55 @@
+"""The command line: a plan with a pilot, its release alone, the forecast, and the rest."""
+
+import pytest
+
+from tests.cli.program import BUDGET, CODEBOOK, Program
+
+RECORDS = "age,sex,region\n" + "young,F,R1\n" * 40 + "old,M,R2\n" * 30 + "old,F,R3\n" * 3
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch) -> Program:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "codebook.csv").write_text(CODEBOOK)
+    (tmp_path / "records.csv").write_text(RECORDS)
+    program = Program(tmp_path)
+    text = program.done(
+        "plan", "codebook.csv", "--up-to", "2", *BUDGET, "--pilot", "5%", "--out", "plan.json"
+    )
+    assert "A pilot measures the one-way tables first, by 4.9" in text
+    return program
+
+
+def test_a_pilot_then_its_forecast_then_the_rest(program):
+    run = ("release", "plan.json", "records.csv", "--out", "out")
+    text = program.done(*run, "--pilot-only", "--yes")
+    assert "The 4 noisy tables are in out-pilot" in text
+    assert "Charged ρ = 0.1;" in text
+    assert "rpexplore forecast out\n" in text
+    facts = program.json("forecast", "out")
+    assert facts["tables"]["of"] == 7
+    assert "out-pilot by age" in facts["rests_on"]
+    assert program.json("forecast", "plan.json", "--public", "out-pilot") == facts
+    refused = program.refused("release", "--resume", "--out", "out")
+    assert "rpexplore release PLAN DATA --resume --out out, which costs nothing further" in refused
+    assert "Charged ρ = 0;" in program.done(*run, "--resume", "--yes")
+    assert {"out", "out-pilot"} <= program.files()
+    assert program.json("forecast", "out")["tables"]["of"] == 7
+
+
+def test_a_plan_says_what_its_pilot_costs(program):
+    plan = ("plan", "codebook.csv", "--up-to", "2", *BUDGET)
+    facts = program.json(*plan, "--pilot", "1/20", "--out", "again.json")
+    assert 0.049 < facts["pilot"]["cost_share"] <= 0.05
+    assert "pilot" not in program.json(*plan, "--out", "without.json")
+    for share in ("0%", "100%"):
+        refused = program.refused(*plan, "--pilot", share, "--out", "none.json")
+        assert "must be above 0 % and below 100 % of the budget" in refused
+    assert "none.json" not in program.files()
+
+
+def test_a_plan_without_a_pilot_is_refused_before_it_costs_anything(program):
+    program.done("plan", "codebook.csv", "--up-to", "1", *BUDGET, "--out", "without.json")
+    run = ("release", "without.json", "records.csv", "--out", "out", "--pilot-only")
+    assert "The plan has no pilot" in program.refused(*run)
+    assert program.json("ledger", "records.csv")["runs"] == []
