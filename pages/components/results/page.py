@@ -13,7 +13,12 @@ from pages.components.results.postprocess import (
     postprocessing,
     shrinkage,
 )
-from pages.components.results.source import Shown, record_noun_of, results_source
+from pages.components.results.source import (
+    Shown,
+    reading_choice,
+    record_noun_of,
+    results_source,
+)
 from pages.components.results.synthetic import (
     browse_records,
     synthesizing,
@@ -35,6 +40,7 @@ def draw() -> None:
     show_messages(HERE)
     shown = results_source()
     if shown is not None:
+        reading_choice(shown)
         _VIEWS[shown.part.kind](shown)
 
 
