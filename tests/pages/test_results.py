@@ -157,6 +157,7 @@ def test_a_release_of_a_query_list_is_opened_with_its_answers(app, tmp_path):
     pd.testing.assert_frame_equal(shown, done.answers, check_dtype=False)
     assert [button.label for button in session.get("download_button")] == [
         "Download noisy-counts.csv",
+        "Download a page for readers",
         "Download all tables as an Excel workbook",
         "Download answers-frictionless.zip",
     ]
@@ -210,6 +211,7 @@ def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
     assert labels == [
         "Download age_sex.csv",
         "Download age_sex.parquet",
+        "Download a page for readers",
         "Download all tables as an Excel workbook",
         "Download all-frictionless.zip",
     ]
@@ -237,6 +239,8 @@ def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monke
     )
     monkeypatch.setattr(publishing, "in_other_process", lambda function, *args: function(*args))
     session = opened(app, released["all"])
+    page = files["all.html"]().decode()
+    assert page.count("<article") == 7
     session.multiselect(key="publish formats").set_value(["csvw", "sdmx"])
     session.text_input(key="publish license").set_value("CC BY").run()
     assert "must be a web address, got 'CC BY'" in plain(session.texts("error"))

@@ -20,6 +20,8 @@ from rpexplore.domain.categories import Categories
 from rpexplore.domain.readings import are_publishable_as_estimated
 from rpexplore.domain.result_schema import Schema
 from rpexplore.planning.mechanism.reconstruction import sums_of
+from rpexplore.releases.items import Item, PartReader
+from rpexplore.releases.table_cells import MEANS_FOLDER
 from rpexplore.results.area_results import AreaTables
 from rpexplore.results.results import ShownTables
 from rpexplore.workload.bases import Basis
@@ -545,3 +547,25 @@ def crosstab_of_rows(frame: pd.DataFrame) -> Crosstab:
         kind = "estimated"
     values, errors, counts, count_errors = (array.reshape(n_rows, n_columns) for array in arrays)
     return Crosstab(down, across, values, errors, counts, count_errors, kind=kind)
+
+
+def crosstab_of_item(part: PartReader, item: Item) -> Crosstab:
+    """A table of a part as its readers see it: at its usual levels, its last few values across."""
+    results: Any = part
+    is_table = item.level is None and not item.file.startswith(MEANS_FOLDER)
+    if not is_table or part.kind not in ("tables", "rounds", "processed"):
+        return crosstab_of_rows(item.frame)
+    names = list(item.attributes)
+    levels = {name: levels_of(results, name)[0] for name in names}
+    if results.has_sums:
+        sizes = {
+            name: _rows_of(results, results.domain, index, levels[name], MOST_BESIDE + 1).n_all
+            for name, index in zip(names, map(results.domain.position, names), strict=True)
+        }
+    else:
+        axes = ReleasedCells.of(item.frame, names).axes
+        sizes = {axis.name: len(axis.labels) for axis in axes}
+    few = [name for name in names if sizes[name] <= MOST_BESIDE]
+    across = few[-1] if few and len(names) > 1 else None
+    down = [name for name in names if name != across]
+    return crosstab(results, down, across, levels=levels)

@@ -43,7 +43,7 @@ _PARTS = (
 )
 
 
-def html_of(table: Crosstab, publication: Publication, caption: str) -> str:
+def html_of(table: Crosstab, publication: Publication, caption: str = "") -> str:
     """The crosstab as a table of HTML; every text in it is escaped.
 
     Figures that are not publishable are grey and in brackets, or left empty, as `publication` says.
@@ -72,20 +72,23 @@ def html_of(table: Crosstab, publication: Publication, caption: str) -> str:
         row_start = '<tr class="t">' if is_total else "<tr>"
         body.append(f"{row_start}{''.join(cells)}</tr>")
     return (
-        f'<table class="crosstab"><caption>{escape(caption)}</caption>'
+        f'<table class="crosstab">{f"<caption>{escape(caption)}</caption>" if caption else ""}'
         f"<thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
     )
 
 
-def legend(table: Crosstab, publication: Publication) -> list[str]:
-    """What flags, brackets and margins of a crosstab mean, in sentences of plain text."""
+def legend(table: Crosstab, publication: Publication, *, with_quality: bool = True) -> list[str]:
+    """What flags, brackets and margins of a crosstab mean, in sentences of plain text.
+
+    with_quality: whether flags and brackets are among them
+    """
     sentences = [_margin_sentence(table)]
-    if np.any(table.flags != ""):
+    if with_quality and np.any(table.flags != ""):
         limits = [f"{letter} ≤ {rounded(100 * limit, 3)} %" for letter, limit in FLAGS]
         limits[0] = limits[0].replace("A", "A CV", 1)
         of_counts = " (of the counts)" if table.unit else ""
         sentences.append(f"Quality{of_counts}: {' · '.join(limits)} · E above, or not above 0.")
-    if not np.all(table.publishable(publication.cv_limit)):
+    if with_quality and not np.all(table.publishable(publication.cv_limit)):
         how = "Left empty" if publication.leave_empty else "In brackets"
         limit = rounded(100 * publication.cv_limit, 3)
         sentences.append(f"{how}: not publishable (CV above {limit} %, or not above 0).")
@@ -127,13 +130,13 @@ def _number(value: float, decimals: int) -> str:
 
 def _head(table: Crosstab) -> str:
     """Rows of column heads: the attribute across, and its values."""
-    columns, names = table.columns, [escape(name) for name in table.rows.names] or [""]
-    own = "".join(f'<th scope="col" class="l">{name}</th>' for name in names)
+    columns, names = table.columns, [escape(name) for name in table.rows.names]
+    own = "".join(f'<th scope="col" class="l">{name}</th>' for name in names) or "<td></td>"
     if not columns.names:
         unit = "share" if table.unit else "count"
         return f'<tr>{own}<th scope="col">{unit}</th></tr>'
     above = (
-        f'<tr><td colspan="{len(names)}"></td>'
+        f'<tr><td colspan="{max(len(names), 1)}"></td>'
         f'<th scope="colgroup" colspan="{table.values.shape[1]}">{escape(columns.names[0])}</th>'
         "</tr>"
     )
