@@ -297,6 +297,7 @@ def test_a_crosstab_has_totals_shares_and_what_is_publishable(app, released):
     session.selectbox(key="order of rows").set_value("largest first").run()
     by_age = tables.table("age")
     assert rows_of(session)[1][1][0] == str(by_age["age"][by_age["value"].idxmax()])
+    assert "Download as shown, for Excel" in labels
     session.press("Exchange rows and columns")
     assert rows_of(session)[1][0][0] == "sex"
     session.press("Exchange rows and columns")

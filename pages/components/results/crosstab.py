@@ -1,8 +1,10 @@
 """A table of the results as a crosstab: rows and columns, levels, shares, order, totals."""
 
+from pathlib import Path
+
 import streamlit as st
 
-from pages.components.results.files import table_downloads
+from pages.components.results.files import shown_download, table_downloads
 from pages.components.results.views import (
     cells_of,
     chosen_values,
@@ -54,7 +56,12 @@ def crosstab_view(
     remark = f"{', '.join(summed)}: all together." if summed else ""
     show(shown, publication, caption, remark)
     released = kept(results.table, attributes)
-    table_downloads(publication.table(released), file_of(named(results, attributes), publication))
+    file = file_of(named(results, attributes), publication)
+    folder = results.results.named if isinstance(results, AreaTables) else results.named
+    with st.container(horizontal=True):
+        table_downloads(publication.table(released), file)
+        heading = f"{caption}. {remark}".strip(" .")
+        shown_download(folder, shown, heading, publication, f"{Path(file).stem}.xlsx")
 
 
 def show(table: Crosstab, publication: Publication, caption: str, remark: str = "") -> None:

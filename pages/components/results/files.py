@@ -15,6 +15,8 @@ from rpexplore.planning.plan import TITLES
 from rpexplore.releases.manifest import in_release
 from rpexplore.releases.readme import TableFile
 from rpexplore.releases.table_cells import parquet_of
+from rpexplore.results.formats.crosstab import Crosstab
+from rpexplore.results.formats.crosstab_workbook import shown_workbook
 from rpexplore.results.formats.export import Imprint
 from rpexplore.results.formats.publishing import FORMATS, published_zip
 from rpexplore.results.formats.readers_page import MOST_TABLES as MOST_TABLES_ON_PAGE
@@ -67,6 +69,14 @@ def workbook_download(results: AnyResults, folder: Path, publication: Publicatio
             "These tables are too many to be made a workbook here; `rpexplore workbook` writes one "
             "from the folder."
         )
+
+
+def shown_download(
+    folder: Path, table: Crosstab, heading: str, publication: Publication, file: str
+) -> None:
+    """A button for the crosstab that is shown; file: what to call it."""
+    label = "Download as shown, for Excel"
+    download(file, lambda: shown_workbook(folder, table, heading, publication), label)
 
 
 # ---- All tables in the formats of catalogues, agencies and other programs, as one zip file.

@@ -77,12 +77,19 @@ def html_of(table: Crosstab, publication: Publication, caption: str = "") -> str
     )
 
 
-def legend(table: Crosstab, publication: Publication, *, with_quality: bool = True) -> list[str]:
+def legend(
+    table: Crosstab,
+    publication: Publication,
+    *,
+    with_quality: bool = True,
+    elsewhere: str = "beside the figures",
+) -> list[str]:
     """What flags, brackets and margins of a crosstab mean, in sentences of plain text.
 
     with_quality: whether flags and brackets are among them
+    elsewhere: where margins are that are not the same
     """
-    sentences = [_margin_sentence(table)]
+    sentences = [_margin_sentence(table, elsewhere)]
     if with_quality and np.any(table.flags != ""):
         limits = [f"{letter} ≤ {rounded(100 * limit, 3)} %" for letter, limit in FLAGS]
         limits[0] = limits[0].replace("A", "A CV", 1)
@@ -203,11 +210,16 @@ def _margins_beside(table: Crosstab) -> np.ndarray:
     return texts
 
 
+def has_margins_beside(table: Crosstab) -> bool:
+    """Whether some margins are not the same, so that no line can state them all."""
+    return bool(np.any(_margins_beside(table) != ""))
+
+
 def _margin(margin: float) -> str:
     return "" if np.isnan(margin) or margin == 0 else rounded(margin, 2, zeros=True)
 
 
-def _margin_sentence(table: Crosstab) -> str:
+def _margin_sentence(table: Crosstab, elsewhere: str) -> str:
     margins = Z_95 * table.errors
     if not np.isfinite(margins).any():
         return "Margins of error of these shares are not known." if table.unit else ""
@@ -225,5 +237,5 @@ def _margin_sentence(table: Crosstab) -> str:
     listed = [f"±{margin}{points} {words}" for words, margin in same if margin not in ("", "0")]
     others = [words for words, margin in same if not margin]
     what = "Margin of error, 95 % if the model holds" if by_model else "Margin of error (95 %)"
-    beside = f"beside the figures {joined(others)}" if others and listed else "beside each figure"
-    return f"{what}: {', '.join([*listed, *([beside] if others else [])])}."
+    unequal = f"{elsewhere} {joined(others)}" if others and listed else elsewhere
+    return f"{what}: {', '.join([*listed, *([unequal] if others else [])])}."

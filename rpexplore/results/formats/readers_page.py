@@ -17,7 +17,7 @@ from markupsafe import Markup
 from rpexplore import __version__
 from rpexplore.common.text import joined, plural, rounded
 from rpexplore.errors import ReleaseError
-from rpexplore.releases.items import Item, PartReader
+from rpexplore.releases.items import PartReader
 from rpexplore.results.formats.crosstab import Crosstab, crosstab_of_item
 from rpexplore.results.formats.crosstab_html import CSS, html_of, legend
 from rpexplore.results.formats.export import Export
@@ -81,18 +81,25 @@ def readers_page(export: Export, publication: Publication = _USUAL) -> str:
     Raises:
         ReleaseError: For more than 1,000 tables.
     """
-    items = [(part, item) for part in export.results.readers for item in part.items]
-    if len(items) > MOST_TABLES:
+    n_tables = sum(len(part.items) for part in export.results.readers)
+    if n_tables > MOST_TABLES:
         raise ReleaseError(
             f"A page for readers holds at most {MOST_TABLES:,} tables, and these are "
-            f"{len(items):,}; choose another format."
+            f"{n_tables:,}; choose another format."
         )
-    tables = [crosstab_of_item(part, item) for part, item in items]
-    most = _rows_kept([(len(table.rows), _width(table)) for table in tables])
+    headed = headed_tables(export)
+    bounds = [item.bound for part in export.results.readers for item in part.items]
+    kept = _rows_kept([(len(table.rows), _width(table)) for *_, table in headed])
     sections = [
-        _section(export, number, part, item, table.first(rows), publication)
-        for number, ((part, item), table, rows) in enumerate(
-            zip(items, tables, most, strict=True), start=1
+        Section(
+            f"t{number}",
+            title,
+            heading,
+            Markup(html_of(table.first(n_rows), publication)),
+            " ".join([*legend(table.first(n_rows), publication, with_quality=False), bound]),
+        )
+        for number, ((title, heading, table), n_rows, bound) in enumerate(
+            zip(headed, kept, bounds, strict=True), start=1
         )
     ]
     environment = jinja2.Environment(
@@ -114,7 +121,7 @@ def readers_page(export: Export, publication: Publication = _USUAL) -> str:
         script=Markup(script),
         sections=sections,
         n_tables=plural(len(sections), "table"),
-        noise=_noise(export.results.readers),
+        noise=noise_sentences(export.results.readers),
         cv_limit=rounded(100 * publication.cv_limit, 3),
         left_empty=publication.leave_empty,
         version=__version__,
@@ -126,25 +133,19 @@ def readers_page_bytes(folder: Path, publication: Publication = _USUAL) -> bytes
     return readers_page(Export(folder), publication).encode()
 
 
-def _section(
-    export: Export,
-    number: int,
-    part: PartReader,
-    item: Item,
-    table: Crosstab,
-    publication: Publication,
-) -> Section:
-    names = [export.attribute_titles.get(name, name) for name in item.attributes]
-    details = ", ".join(text for text in (item.level or "", item.note) if text)
-    details = f" ({details})" if details else ""
-    noun = "Figures" if item.note or part.kind == "counts" else "Records"
-    return Section(
-        f"t{number}",
-        (" × ".join(names) or "Total") + details,
-        (f"{noun} by {joined(names)}" if names else f"{noun} in all") + details,
-        Markup(html_of(table, publication)),
-        " ".join([*legend(table, publication, with_quality=False), item.bound]).strip(),
-    )
+def headed_tables(export: Export) -> list[tuple[str, str, Crosstab]]:
+    """Each table of an export: its title, the same as words, and the crosstab."""
+    tables = []
+    for part in export.results.readers:
+        for item in part.items:
+            names = [export.attribute_titles.get(name, name) for name in item.attributes]
+            details = ", ".join(text for text in (item.level or "", item.note) if text)
+            details = f" ({details})" if details else ""
+            noun = "Figures" if item.note or part.kind == "counts" else "Records"
+            heading = f"{noun} by {joined(names)}" if names else f"{noun} in all"
+            title = " × ".join(names) or "Total"
+            tables.append((title + details, heading + details, crosstab_of_item(part, item)))
+    return tables
 
 
 def _width(table: Crosstab) -> int:
@@ -167,7 +168,7 @@ def _rows_kept(sizes: Sequence[tuple[int, int]]) -> list[int]:
     return kept
 
 
-def _noise(parts: Sequence[PartReader]) -> list[str]:
+def noise_sentences(parts: Sequence[PartReader]) -> list[str]:
     """What noise is in the figures of each part, once for those that are alike."""
     paragraphs: dict[str, None] = {}
     for part in parts:
