@@ -133,6 +133,8 @@ def test_names_that_are_code_stay_text_everywhere(page, server, project, records
     check(page)
     go_to(page, "Results")
     drawn(page)
+    expect(page.locator(".crosstab thead")).to_contain_text(IMAGE)  # the name of the attribute
+    expect(page.locator(".crosstab tbody")).to_contain_text(f"@{IMAGE}")
     check(page)
 
     # The downloads, and the report in a page of its own.

@@ -231,3 +231,25 @@ def test_rows_of_any_table_are_read_by_their_roles(tmp_path):
     np.testing.assert_array_equal(table.errors.ravel(), frame["standard_error"])
     assert "Town N1" in table.rows.labels[0]
     assert not table.has_total_row
+
+
+def test_sums_of_amounts_are_rows_without_a_total(tmp_path):
+    incomes = rp.Attribute("income", rp.Amounts(0, 1000, unit="EUR"))
+    domain = rp.Domain((incomes, DOMAIN["sex"]))
+    rows = pd.DataFrame({"income": [100.0, 300.0] * 500, "sex": ["f", "m"] * 500})
+    rows.to_csv(tmp_path / "records.csv", index=False)
+    workload = rp.Workload.of(domain, [("income", "sex"), ("sex",)])
+    planned = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    made = release(planned, tmp_path / "records.csv", tmp_path / "out").part("tables")
+    table = crosstab(made, ["income"], "sex")
+    stored = made.counts("income", "sex")
+    assert (table.has_total_row, table.has_total_column) == (False, True)
+    assert table.rows.labels[0] == ("sum (EUR)",)
+    np.testing.assert_allclose(table.values[:, :-1].ravel(), stored["value"], rtol=1e-9)
+    np.testing.assert_allclose(table.errors[:, :-1].ravel(), stored["standard_error"], rtol=1e-9)
+    # The sum of everybody, and of one sex by a fixed value.
+    total = made.counts("income")
+    np.testing.assert_allclose(table.errors[:, -1], total["standard_error"], rtol=1e-9)
+    fixed = crosstab(made, ["sex"], fixed={"income": 0})
+    np.testing.assert_allclose(fixed.values[:2, 0], table.values[0, :2], rtol=1e-9)
+    assert fixed.remarks == "income: sum (EUR)."
