@@ -131,7 +131,8 @@ def readings_of(folder: Path, others: Iterable[Path]) -> dict[str, Path]:
             elif kind == PROCESSED[0] and not manifest["rounded"]:
                 reading = NONNEGATIVE
             readings.setdefault(reading, other)
-    return readings
+    order = (BEST_GUESSES, WHOLE_NUMBERS, NONNEGATIVE)
+    return {name: readings[name] for name in order if name in readings}
 
 
 # Format of a folder -> what opens it, where that is not `load_unbiased`.

@@ -23,6 +23,7 @@ from rpexplore.planning.mechanism.reconstruction import sums_of
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.table_cells import MEANS_FOLDER
 from rpexplore.results.area_results import AreaTables
+from rpexplore.results.publication import Publication
 from rpexplore.results.results import ShownTables
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.table_text import query_matrix
@@ -126,11 +127,19 @@ class Crosstab:
         return np.where(np.isnan(cvs), "", flags)
 
     def publishable(self, cv_limit: float) -> np.ndarray:
-        """Whether each figure is publishable, bool; so is what has no known error."""
+        """Whether each figure is publishable, bool; none is whose error is not known."""
         errors, counts = self.count_errors, self.counts
         are_exact = (errors == 0) & (counts == 0) & (self.kind in ("noisy", "processed"))
-        known = np.isfinite(errors) & np.isfinite(counts)
-        return are_exact | ~known | are_publishable_as_estimated(errors, counts, cv_limit)
+        return are_exact | are_publishable_as_estimated(errors, counts, cv_limit)
+
+    def doubtful(self, publication: Publication) -> np.ndarray:
+        """Which figures are marked or left empty, bool: those that are not publishable.
+
+        Where no error is known at all nothing is marked.
+        """
+        are_known = bool(np.isfinite(self.count_errors).any())
+        marked = ~self.publishable(publication.cv_limit)
+        return marked & (are_known or publication.leave_empty)
 
     def shares(self, of: str, cv_limit: float) -> "Crosstab":
         """Each figure as a share of its total, in per cent, with its error in percentage points.

@@ -52,7 +52,7 @@ def html_of(table: Crosstab, publication: Publication, caption: str = "") -> str
     head = _head(table)
     flags, texts = table.flags, texts_of(table)
     beside = _margins_beside(table)
-    publishable = table.publishable(publication.cv_limit)
+    doubtful = table.doubtful(publication)
     body = []
     before: tuple[str, ...] = ()
     n_rows = len(table.rows)
@@ -62,7 +62,7 @@ def html_of(table: Crosstab, publication: Publication, caption: str = "") -> str
         before = () if is_total else table.rows.labels[row]
         for column in range(table.values.shape[1]):
             text, kind = texts[row, column], "t" if column >= len(table.columns) else ""
-            if text and not publishable[row, column]:
+            if text and doubtful[row, column]:
                 kind = f"{kind} x".strip()
                 text = "" if publication.leave_empty else f"({text})"
             if text:
@@ -95,7 +95,7 @@ def legend(
         limits[0] = limits[0].replace("A", "A CV", 1)
         of_counts = " (of the counts)" if table.unit else ""
         sentences.append(f"Quality{of_counts}: {' · '.join(limits)} · E above, or not above 0.")
-    if with_quality and not np.all(table.publishable(publication.cv_limit)):
+    if with_quality and np.any(table.doubtful(publication)):
         how = "Left empty" if publication.leave_empty else "In brackets"
         limit = rounded(100 * publication.cv_limit, 3)
         sentences.append(f"{how}: not publishable (CV above {limit} %, or not above 0).")

@@ -169,20 +169,20 @@ def _write_table(
     sheet.set_column(n_heads, n_heads + table.values.shape[1], _WIDTH)
     row = _write_heads(sheet, looks, table, has_codes, 2)
     sheet.freeze_panes(row, n_heads)
-    flags, publishable = table.flags, table.publishable(publication.cv_limit)
+    flags, doubtful = table.flags, table.doubtful(publication)
     decimals = 1 if table.unit else decimals_of(table)
     n_rows, n_columns = len(table.rows), len(table.columns)
     for place, figures in enumerate(table.values):
         is_last = place >= n_rows
         _write_row_head(sheet, looks, table, has_codes, place, row)
         for column, value in enumerate(figures.tolist()):
-            is_shown = bool(publishable[place, column])
-            if np.isnan(value) or (publication.leave_empty and not is_shown):
+            is_doubtful = bool(doubtful[place, column])
+            if np.isnan(value) or (publication.leave_empty and is_doubtful):
                 continue
             look = looks.figure(
                 str(flags[place, column]),
                 decimals,
-                is_publishable=is_shown,
+                is_publishable=not is_doubtful,
                 is_total=is_last or column >= n_columns,
                 is_last=is_last,
             )
@@ -200,7 +200,7 @@ def _write_table(
     for place, errors in enumerate(table.errors):
         _write_row_head(sheet, looks, table, has_codes, place, row)
         for column, error in enumerate(errors.tolist()):
-            is_hidden = publication.leave_empty and not publishable[place, column]
+            is_hidden = publication.leave_empty and doubtful[place, column]
             if not (np.isnan(error) or is_hidden):
                 sheet.write_number(row, n_heads + column, Z_95 * error, look)
         row += 1

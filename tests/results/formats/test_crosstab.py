@@ -1,5 +1,6 @@
 """Crosstabs against dense covariance matrices of all cells, and what is known of other tables."""
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from rpexplore.results.formats.crosstab import (
 )
 from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.processed_tables import ProcessedTables
+from rpexplore.results.publication import Publication
 from rpexplore.workload.bases import Prefix
 from tests.releases.area_plans import PLANS, RECORDS
 
@@ -213,6 +215,10 @@ def test_flags_brackets_and_order_follow_from_counts_and_errors():
     table = Crosstab(side, Side.of([]), counts, errors, counts, errors)
     assert table.flags.ravel().tolist() == ["A", "A", "B", "C", "D", "E", "E", "A"]
     assert table.publishable(0.2).ravel().tolist() == [True] * 4 + [False] * 3 + [True]
+    # Of sums of smooth counts no error is known: nothing is marked, but all is left empty if asked.
+    unknown = replace(table, count_errors=np.full((8, 1), np.nan))
+    assert not unknown.doubtful(Publication()).any()
+    assert unknown.doubtful(Publication(leave_empty=True)).all()
     in_order = table.sorted_by(0, ascending=True)
     assert in_order.values[:2].ravel().tolist() == [-1, 0]
     assert in_order.rows.labels[0] == ("6",)
