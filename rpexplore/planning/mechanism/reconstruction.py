@@ -315,16 +315,7 @@ class MarginalNoise:
         float64[1 + numbers that stand for it, n_rows]
         """
         if (tree := self._tree(attribute)) is not None:
-            ones, others = (
-                [tree.of_query(attribute, row, self.strategies) for row in matrix.toarray()]
-                for matrix in (left, right)
-            )
-            others = others * len(ones) if len(others) == 1 else others
-            products = [
-                [float(np.dot(own, other)) for own, other in zip(*pair, strict=True)]
-                for pair in zip(ones, others, strict=True)
-            ]
-            return np.array(products).T
+            return tree.products(attribute, left, right, self.strategies)
         strategy = self.strategies.get(attribute)
         if strategy is not None:
             outside = (left @ strategy.reference) * (right @ strategy.reference)
