@@ -132,6 +132,10 @@ def test_names_that_are_code_stay_text_everywhere(page, server, project, records
     settled(page)
     check(page)
     go_to(page, "Results")
+    attributes = page.get_by_role("combobox", name="Attributes of the table")
+    attributes.fill("onerror")
+    attributes.press("Enter")
+    attributes.press("Escape")
     drawn(page)
     expect(page.locator(".crosstab thead")).to_contain_text(IMAGE)  # the name of the attribute
     expect(page.locator(".crosstab tbody")).to_contain_text(f"@{IMAGE}")
