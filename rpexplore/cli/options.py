@@ -10,6 +10,8 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import click
 
+from rpexplore.common.text import count_of
+from rpexplore.errors import RpexploreError
 from rpexplore.workload.bases import BASES
 
 # ---- Commands of Click, made of functions whose parameters are annotated with what they are.
@@ -56,6 +58,22 @@ class _Choice(click.Choice):
 
     def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
         return str(choice)
+
+
+class RecordCount(float):
+    """A number of records as people type it, maybe with thousands separators."""
+
+
+class _RecordCountType(click.ParamType):
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | None:
+        try:
+            return count_of(str(value), "The number of records", least=None)
+        except RpexploreError as error:
+            self.fail(str(error), param, ctx)
 
 
 def command(
@@ -121,6 +139,8 @@ def _type(kind: type, low: int | None = None, high: int | None = None) -> Any:
         return click.Path(path_type=Path)
     if issubclass(kind, StrEnum):
         return _Choice(kind)
+    if kind is RecordCount:
+        return _RecordCountType()
     return kind
 
 
@@ -289,6 +309,11 @@ _A_RELEASE = "The folder of a release, or of combined tables."
 
 Weighting = StrEnum("Weighting", ["equal", "cells", "sqrt"])
 RelativeTo = StrEnum("RelativeTo", ["weight", "target"])
+# In the order of `counts_objectives.OBJECTIVES`.
+CountsObjectiveName = StrEnum(
+    "CountsObjectiveName",
+    {"LARGEST": "largest", "SUM": "sum", "TARGETS_THEN_SUM": "targets-then-sum"},
+)
 MinimumBudgetFor = StrEnum("MinimumBudgetFor", ["targets", "required"])
 ExcessRecords = StrEnum("ExcessRecords", {"REFUSE": "refuse", "KEEP_FIRST": "keep-first"})
 # In the order of `presets.PRESETS`.
@@ -380,7 +405,7 @@ TheMinimumBudget = Annotated[MinimumBudgetFor | None, Option(help=_TABLES_MINIMU
 Share = Annotated[list[str] | None, _option("PART=SHARE", _SHARE)]
 RecordsPerPerson = Annotated[int | None, _option("M", _PERSON)]
 ExpectedCount = Annotated[
-    float | None,
+    RecordCount | None,
     _option("N", "How many records are expected in all: shows the publishable share of cells."),
 ]
 ExpectedFile = Annotated[Path | None, _option("FILE", _EXPECTED, "--expected")]
@@ -398,7 +423,7 @@ PublicFiles = Annotated[
     ),
 ]
 ForecastCount = Annotated[
-    float | None,
+    RecordCount | None,
     _option("N", "How many records are expected in all; else as many as the public tables count."),
 ]
 ForecastLimit = Annotated[
@@ -421,6 +446,26 @@ TemplateCodebook = Annotated[Path, _option("FILE", _A_CODEBOOK, "--codebook")]
 Counts = Annotated[Path | None, _option("FILE", _QUERIES)]
 Count = Annotated[list[str] | None, _option("TEXT", _QUERY)]
 CountTarget = Annotated[str | None, _option("T", _QUERY_TARGET)]
+TheCountsObjective = Annotated[
+    CountsObjectiveName | None,
+    Option(
+        help="What own counts are planned for, each compared with its target: the largest ratio of "
+        "a variance to its squared target, the sum of all ratios, or their sum once all targets "
+        "are met.  [default: largest]"
+    ),
+]
+FreeCounts = Annotated[
+    Path | None,
+    _option(
+        "FILE",
+        "A second list of own counts, as for --counts, that takes only what the first leaves of "
+        "the budget: no record costs more for it.",
+    ),
+]
+FreeCount = Annotated[
+    list[str] | None,
+    _option("NAME", "An own count that takes only what the others leave. (repeatable)"),
+]
 CountsOf = Annotated[str | None, _option("A,B", _QUERY_ATTRIBUTES)]
 QueryAttributes = Annotated[str | None, _option("A,B", _QUERY_ATTRIBUTES, "--attributes")]
 ChosenPreset = Annotated[

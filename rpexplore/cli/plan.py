@@ -11,6 +11,7 @@ import click
 from rpexplore.cli import area_options, inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say_result, text_table
 from rpexplore.cli.options import LossHelp, Option
+from rpexplore.common.files import file_bytes
 from rpexplore.common.text import describe_share
 from rpexplore.errors import ReleaseError, RpexploreError, WorkloadError
 
@@ -177,7 +178,17 @@ RequestFile = Annotated[
     ),
 ]
 _NO_AREAS = "No table is in the areas of the codebook; one that names a level is in each of them."
-_PATHS = ("codebook", "areas", "lists", "tables", "counts", "expected", "from-release", "out")
+_PATHS = (
+    "codebook",
+    "areas",
+    "lists",
+    "tables",
+    "counts",
+    "free-counts",
+    "expected",
+    "from-release",
+    "out",
+)
 
 
 class PlanCommand(LossHelp):
@@ -225,11 +236,8 @@ def _arguments(file: Path, parameters: Iterable[click.Parameter]) -> list[str]:
     """
     known = {flag.removeprefix("--"): each for each in parameters for flag in each.opts}
     try:
-        content = tomllib.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise RpexploreError(
-            f"The request {str(file)!r} cannot be read ({error.strerror})."
-        ) from None
+        text = file_bytes(file, f"The request {str(file)!r}", RpexploreError).decode()
+        content = tomllib.loads(text)
     except ValueError as error:
         raise RpexploreError(f"The request {file.name} is no TOML file ({error}).") from None
     arguments = []
@@ -316,6 +324,9 @@ def plan(
     counts: options.Counts = None,
     count: options.Count = None,
     count_target: options.CountTarget = None,
+    counts_objective: options.TheCountsObjective = None,
+    free_counts: options.FreeCounts = None,
+    free_count: options.FreeCount = None,
     counts_of: options.CountsOf = None,
     preset: options.ChosenPreset = None,
     role: options.PresetRole = None,
@@ -388,6 +399,7 @@ def plan(
             area_choice=(detail, level or [], level_weight or [], lists),
             counts=(counts, count or [], count_target, counts_of),
             preset=(preset, role or [], category or []),
+            free=(free_counts, free_count or []),
             up_to=up_to,
             of_order=of_order or [],
             at_most_cells=at_most_cells,
@@ -411,6 +423,7 @@ def plan(
                 "--weighting": weighting,
                 "--relative-to": relative_to,
             },
+            of_counts={"--counts-objective": counts_objective},
             of_tables={"--uniform-reference": uniform_reference},
             of_areas={"--uniform-levels": uniform_levels, "--compare": compare},
         )
@@ -425,6 +438,7 @@ def plan(
             "uniform_reference": uniform_reference,
             "uniform_levels": uniform_levels,
             "tolerance": tolerance,
+            "counts_objective": counts_objective or "largest",
         }
         reason = None
         if minimum_budget is None:
@@ -506,11 +520,10 @@ def _beside(
         note = note_on_depth(of_areas.workload.tree)
         beside["note"] = note, note
     if has_counts and (of_counts := made.part("counts")) is not None:
-        from rpexplore.analysis.queries import budgets_needed, query_baselines
-        from rpexplore.planning.counts import query_optimum
+        from rpexplore.analysis.queries import budgets_needed, optimum_of, query_baselines
 
-        optimum = query_optimum(of_counts.queries)
-        needed = budgets_needed(query_baselines(optimum, on_progress=on_progress), of_counts.budget)
+        baselines = query_baselines(optimum_of(of_counts), on_progress=on_progress)
+        needed = budgets_needed(baselines, of_counts.budget)
         text = f"{baseline_table(needed)}\n\n{spare_text(of_counts)}"
         beside["baselines"] = row_facts(needed), text
     return beside
