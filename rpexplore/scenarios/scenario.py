@@ -19,6 +19,7 @@ from rpexplore.common.text import check_text
 from rpexplore.domain.area_tree_file import ReadTreeFile, no_tree_file
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.areas.area_plan import with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
@@ -55,14 +56,9 @@ NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
 
 _LEFT_OUT_EMPTY = (
-    "survey",
-    "board",
-    "areas",
-    "asks_for_tables",
-    "shares",
-    "counts_objective",
-    "free_counts",
-)  # of files; fmt: skip
+    "survey", "board", "areas", "asks_for_tables", "shares", "counts_objective", "free_counts",
+    "design",
+)  # of files  # fmt: skip
 NOTHING_ASKED = "Nothing is asked for; ask for tables, or for own counts."
 _UNUSABLE = "This is not a usable scenario"
 
@@ -91,6 +87,8 @@ class Scenario:
                  the list does not have are out of use
     shares       (kind of part, its share of the budget), 1 in all; (): the best ones. Those that
                  were stated for other parts than there are now are out of use
+    design       of the survey, if its sampling error counts beside the noise in forecasts and
+                 publishable shares; the plan does not depend on it
 
     All of it is one plan within the budget, of the parts `kinds`.
 
@@ -119,6 +117,7 @@ class Scenario:
     shares: tuple[tuple[str, Fraction], ...] = ()
     counts_objective: str = LARGEST.option
     free_counts: tuple[str, ...] = ()
+    design: SurveyDesign | None = None
 
     def __post_init__(self) -> None:
         for noun, text, most in (
@@ -175,6 +174,11 @@ class Scenario:
         beside = tuple(kind for kind, asked in others.items() if asked is not None)
         has_tables = self.asks_for_tables and (len(self.domain) > 0 or not beside)
         return ("tables", *beside) if has_tables else beside
+
+    @property
+    def design_in_use(self) -> SurveyDesign | None:
+        """The design without design effects of tables that are not asked for now."""
+        return self.design and self.design.among(self.workload.tables)
 
     @property
     def stated_shares(self) -> dict[str, Fraction] | None:
@@ -365,7 +369,12 @@ class Scenario:
             except WorkloadError as error:
                 notes.append(f"{error} They were dropped.")
                 expected = None
-        return replace(self, domain=domain, request=request, expected=expected), notes
+        design = self.design
+        if design is not None:
+            design, lost = design.renamed(renamed or {}, domain.with_levels.names)
+            notes += lost
+        changed = replace(self, domain=domain, request=request, expected=expected, design=design)
+        return changed, notes
 
     # ---- files
 
@@ -402,6 +411,8 @@ class Scenario:
             content["counts_objective"] = self.counts_objective
         if self.free_counts:
             content["free_counts"] = list(self.free_counts)
+        if self.design is not None:
+            content["design"] = self.design.to_json()
         return content if self.board.is_empty else content | {"board": self.board.to_json()}
 
     @classmethod
@@ -458,6 +469,7 @@ class Scenario:
                 free_counts=tuple(
                     list_of(content, "free_counts") if "free_counts" in content else ()
                 ),
+                design=SurveyDesign.from_json(content["design"]) if "design" in content else None,
             )
             _ = scenario.workload
         return scenario

@@ -12,6 +12,7 @@ from pages.components.results.files import (
     reading_code,
     workbook_download,
 )
+from pages.components.results.forecast import beside_forecast
 from pages.components.results.postprocess import (
     HERE,
     POSTPROCESSING,
@@ -54,6 +55,7 @@ def draw() -> None:
 def _tables(shown: Shown) -> None:
     """Unbiased tables, and what can be made of them."""
     _browse(shown)
+    beside_forecast(shown.whole)
     postprocessing(shown.part, shown.whole, shown.folder)
     synthesizing(shown.part, shown.folder)
 

@@ -11,7 +11,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.components.release.release_task import project_task
-from pages.components.shared.autosave import autosaves, is_saved, open_key, save_project
+from pages.components.shared.autosave import (
+    PARAMETER,
+    autosaves,
+    is_saved,
+    open_key,
+    save_project,
+)
 from pages.components.shared.background import worked_out
 from pages.components.shared.files import finished_at, path_choice, released_folders
 from pages.components.shared.session import current, escaped, kept, project
@@ -126,6 +132,7 @@ def _note(folder: Path | None) -> None:
         return
     if not is_saved():
         save_project(project())
+        st.query_params[PARAMETER] = open_key()  # for a reload
     with suppress(OSError):  # without the note the folder is chosen again
         autosaves().save_results_folder(open_key(), folder)
     st.session_state[_PROJECT], st.session_state[_NOTED] = open_key(), folder

@@ -280,7 +280,8 @@ class MarginalNoise:
                 moments = strategy.value_moments if strategy else Moments.of_single_values(size)
                 factors = np.stack([moments.total, moments.spread])
             variances = np.tensordot(variances, factors, axes=(0, 0))
-        return variances.reshape([int(sizes[attribute]) for attribute in self.attributes])
+        single = [axis for axis, index in enumerate(self.attributes) if sizes[index] == 1]
+        return np.expand_dims(variances, tuple(single))
 
     def covariances(
         self, left: "Mapping[int, sparse.csr_array]", right: "Mapping[int, sparse.csr_array]"
