@@ -129,6 +129,21 @@ class Figures:
         """What was done to amounts beyond their limits, as a sentence; "" without amounts."""
         return ""
 
+    @property
+    def has_sums(self) -> bool:
+        """Whether sums over any values are known with their exact errors, from `marginals`."""
+        return False
+
+    def marginals(self, attributes: Collection[str]) -> "Sequence[Marginal]":
+        """The unbiased counts of these attributes by single values, with their noise.
+
+        One, or one for each area of areas side by side. Raises `ReleaseError` without any.
+        """
+        raise ReleaseError(
+            "Sums with exact errors are those of unbiased counts of single values; open the "
+            "release that these tables were made of."
+        )
+
     def has_counts(self, attributes: Collection[str]) -> bool:
         """Whether there are counts of these attributes together: a table, or within one."""
         return set(attributes) <= set(self.attributes) and self.has(attributes)
@@ -287,6 +302,17 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
+class Marginal:
+    """A noisy marginal by single values, and what its noise is.
+
+    values  float64, one axis an attribute of `noise`
+    """
+
+    values: np.ndarray
+    noise: MarginalNoise
+
+
+@dataclass(frozen=True, eq=False)
 class MarginalEstimate:
     """A marginal from the contributions of its residuals, whatever they were measured by.
 
@@ -308,6 +334,10 @@ class MarginalEstimate:
             noise.strategies,
             noise.trees,
         )
+
+    @property
+    def marginal(self) -> Marginal:
+        return Marginal(self.values, self.noise)
 
     def cells(self, labels: Sequence[Labels]) -> pa.Table:
         """One row a cell: labels, value, standard_error, lower_95, upper_95, and perhaps note.

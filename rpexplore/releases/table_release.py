@@ -54,7 +54,7 @@ from rpexplore.planning.pilot import (
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases import measurement
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
-from rpexplore.releases.items import Answer, Item, MarginalEstimate
+from rpexplore.releases.items import Answer, Item, Marginal, MarginalEstimate
 from rpexplore.releases.manifest import TableFiles, WrittenFiles, file_entry
 from rpexplore.releases.means import amounts_of, figures_of_sums, n_groups, ratio_columns
 from rpexplore.releases.measurement import (
@@ -239,6 +239,13 @@ class TableRelease(PartRelease[TablePlan]):
         """
         indices = query_attributes(self.domain, attributes, where)
         return self._estimate(indices).answer(where or {})
+
+    @property
+    def has_sums(self) -> bool:
+        return True
+
+    def marginals(self, attributes: Collection[str]) -> Sequence[Marginal]:
+        return [self._estimate(self.domain.positions(attributes)).marginal]
 
     def _estimate(self, attributes: AttributeIndices) -> MarginalEstimate:
         """A marginal, from the measured residuals within it."""

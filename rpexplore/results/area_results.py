@@ -37,7 +37,7 @@ from rpexplore.releases.area_files import (
 )
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.items import Answer, Figures, Item, PartReader
+from rpexplore.releases.items import Answer, Figures, Item, Marginal, PartReader
 from rpexplore.releases.table_cells import Labels, arrays_of_figures, label_columns, table_of_cells
 from rpexplore.results.estimates.area_counts import LABEL, AreaCounts
 from rpexplore.results.measurement_source import MeasurementSource, sources_of
@@ -291,6 +291,29 @@ class AreaTables(Figures):
         values, variances = np.append(values, nothing), np.append(variances, nothing)
         labels = [self._labels(np.append(areas, np.array(self.empty, dtype=np.int64)))]
         return frame_of(table_of_cells(labels, values, variances))
+
+    @property
+    def has_sums(self) -> bool:
+        return not self._stand_alone
+
+    def marginals(self, attributes: Collection[str]) -> Sequence[Marginal]:
+        if self._stand_alone:
+            return super().marginals(attributes)
+        indices = self._indices([attributes])
+        table = self._smallest_with(indices)
+        groups = self._plan.groups.of_area[asked_areas(self._parts, table, self.areas)].tolist()
+        noises = {group: self._noise(indices, group) for group in set(groups)}
+        cells = self._cells(indices, table)
+        return [
+            Marginal(values, noises[group]) for values, group in zip(cells, groups, strict=True)
+        ]
+
+    def axis_labels(self, attributes: Collection[str]) -> tuple[list[str], list[str]]:
+        """Codes and names of the areas of `marginals`; without names these are empty."""
+        table = self._smallest_with(self._indices([attributes]))
+        numbers = asked_areas(self._parts, table, self.areas).tolist()
+        names = distinct_names(self.results.tree, numbers)
+        return list(distinct_codes(self.results.tree, numbers)), list(names or ())
 
     def reading_lines(self, *attributes: str) -> str:
         """Python lines that read a table for all areas of the level."""

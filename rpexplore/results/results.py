@@ -108,6 +108,33 @@ def source_folder(
     return None
 
 
+BEST_GUESSES, WHOLE_NUMBERS, NONNEGATIVE = "Best guesses", "Whole numbers", "Nonnegative"
+
+
+def readings_of(folder: Path, others: Iterable[Path]) -> dict[str, Path]:
+    """Other readings of the tables in a folder: what they are, and the first folder of each.
+
+    others: folders that may hold what was made of them
+    """
+    readings: dict[str, Path] = {}
+    for other in others:
+        with suppress(OSError, ReleaseError, LookupError, TypeError):
+            manifest = read_manifest(other)
+            kind = manifest.get("format")
+            if kind not in (PROCESSED[0], WHOLE_AREA_COUNTS[0]):
+                continue
+            if source_folder(manifest["sources"], [folder]) is None:
+                continue
+            reading = WHOLE_NUMBERS
+            if manifest.get("method") == "smooth":
+                reading = BEST_GUESSES
+            elif kind == PROCESSED[0] and not manifest["rounded"]:
+                reading = NONNEGATIVE
+            readings.setdefault(reading, other)
+    order = (BEST_GUESSES, WHOLE_NUMBERS, NONNEGATIVE)
+    return {name: readings[name] for name in order if name in readings}
+
+
 # Format of a folder -> what opens it, where that is not `load_unbiased`.
 _LOADERS: Mapping[str, Callable[[Path], Any]] = {
     PROCESSED[0]: ProcessedTables.load,

@@ -1,6 +1,6 @@
 """Estimates: unbiased tables and their exact accuracy, whatever measurements they came from."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -28,7 +28,7 @@ from rpexplore.planning.mechanism.reconstruction import (
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.pilot import n_pilot_residuals
 from rpexplore.releases.adaptive_release import AdaptiveRelease
-from rpexplore.releases.items import Answer, Item, MarginalEstimate, PartReader
+from rpexplore.releases.items import Answer, Item, Marginal, MarginalEstimate, PartReader
 from rpexplore.releases.measurement import measured_shape
 from rpexplore.releases.table_cells import (
     Labels,
@@ -322,6 +322,13 @@ class Estimates(PartReader):
         """The noisy answer to a product query on a table, as `Release.answer`."""
         indices = query_attributes(self.domain, attributes, where)
         return self._estimate(indices).answer(where or {})
+
+    @property
+    def has_sums(self) -> bool:
+        return True
+
+    def marginals(self, attributes: Collection[str]) -> Sequence[Marginal]:
+        return [self._estimate(self.domain.positions(attributes)).marginal]
 
     def covariance(self, table: AttributeSet, where: Where, other: Where) -> float:
         """Covariance of the noise in the answers to two product queries on a table."""

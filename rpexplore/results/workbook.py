@@ -188,12 +188,12 @@ def _sheets(items: Sequence[Item], positions: Sequence[int]) -> list[Sheet]:
         starts = range(0, n_rows, SHEET_ROWS - 1)
         for number, start in enumerate(starts, start=1):
             part = f".{number}" if len(starts) > 1 else ""
-            name = _sheet_name(f"{position:04d}{part} {items[position].title}")
+            name = sheet_name(f"{position:04d}{part} {items[position].title}")
             sheets.append(Sheet(name, position, start, min(start + SHEET_ROWS - 1, n_rows)))
     return sheets
 
 
-def _sheet_name(text: str) -> str:
+def sheet_name(text: str) -> str:
     """A name that Excel takes, beginning with the number of the table's file; each is another."""
     safe = _NOT_IN_NAMES.sub("_", text)
     # An astral character takes two units, and is not cut in half.
@@ -225,21 +225,21 @@ def _write_contents(
     link_look = add_format({"font_color": "#1d4f8f", "underline": 1})
     for column, width in enumerate(_WIDTHS):
         sheet.set_column(column, column, width)
-    _text(sheet, 0, 0, "Noisy tables under differential privacy", bold)
+    write_text(sheet, 0, 0, "Noisy tables under differential privacy", bold)
     row = 1
     for term, sentence in label:
         row += 1
-        _text(sheet, row, 0, term, bold)
-        _text(sheet, row, 1, sentence, wrapped)
+        write_text(sheet, row, 0, term, bold)
+        write_text(sheet, row, 1, sentence, wrapped)
     row += 2
     for column, head in enumerate([*_LIST_HEADS, *facts]):
-        _text(sheet, row, column, head, bold)
+        write_text(sheet, row, column, head, bold)
     parts = Counter(listed.position for listed in sheets)
     for position, listed in enumerate(sheets):
         row += 1
         item = items[listed.position]
-        _text(sheet, row, 0, item.name)
-        _text(sheet, row, 1, _title(item, listed, parts[listed.position]))
+        write_text(sheet, row, 0, item.name)
+        write_text(sheet, row, 1, _title(item, listed, parts[listed.position]))
         link = f"internal:'{listed.name}'!A1"
         _done(sheet.write_url(row, 2, link, link_look, listed.name), listed.name)
         _number(sheet, row, 3, listed.stop - listed.start)
@@ -248,7 +248,7 @@ def _write_contents(
             if isinstance(fact, int):
                 _number(sheet, row, column, fact)
             else:
-                _text(sheet, row, column, fact)
+                write_text(sheet, row, column, fact)
 
 
 def _title(item: Item, sheet: Sheet, n_parts: int) -> str:
@@ -266,11 +266,11 @@ def _write_cells(
     columns = Schema.of(frame).columns
     looks = [look_of(column.role) if column.is_number else None for column in columns]
     for position, column in enumerate(columns):
-        _text(sheet, 0, position, column.name)
+        write_text(sheet, 0, position, column.name)
     for row, values in enumerate(frame.itertuples(index=False, name=None), start=1):
         for column, (value, look) in enumerate(zip(values, looks, strict=True)):
             if look is None:
-                _text(sheet, row, column, _FLAGS.get(value, str(value)))
+                write_text(sheet, row, column, _FLAGS.get(value, str(value)))
             elif not math.isnan(value):
                 _number(sheet, row, column, value, look)
 
@@ -281,7 +281,7 @@ def _number(
     _done(sheet.write_number(row, column, value, look), value)
 
 
-def _text(
+def write_text(
     sheet: "Worksheet", row: int, column: int, text: str, look: "Format | None" = None
 ) -> None:
     _done(sheet.write_string(row, column, text, look), text)

@@ -9,12 +9,9 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis.released_cells import (
-    MARGIN,
     ReleasedCells,
     describe_margin,
-    describe_margins,
     describe_sum,
-    released_grid,
     vector_of,
 )
 from rpexplore.domain.result_schema import PROCESSED, RELEASED, SMOOTH, Schema, frame_of
@@ -71,15 +68,6 @@ def test_labels_stand_for_codes_and_no_attribute_is_taken_for_a_label():
     assert (value.name, value.labels) == ("value", ("a", "b", "c", "d"))
 
 
-def test_a_grid_has_codes_before_the_labels_of_its_rows():
-    cells = ReleasedCells.of(made(), NAMES).at({"value": 0}).along(["age label", "age"])
-    frame = released_grid(cells.only("age label", [1]).first([5, 2]))
-    assert frame.iloc[:, :2].to_dict("list") == {"age label": ["m"], "age label label": ["male"]}
-    assert list(frame.columns[2:]) == ["0", "1"]
-    heads = released_grid(cells.along(["age", "age label"])).columns
-    assert list(heads) == ["age", "f: female", "m: male"]
-
-
 def test_the_total_has_no_axes():
     cells = ReleasedCells.of(rows((), np.array(7.0), np.array(4.0)), [])
     assert (cells.axes, float(cells.value), float(cells.standard_error)) == ((), 7.0, 2.0)
@@ -130,25 +118,6 @@ def test_processed_counts_keep_the_unbiased_ones_and_their_label():
     result = cells.frame
     assert Schema.of(result).figures == PROCESSED
     assert set(result["value_is"]) == {"rounded; biased"}
-    # No error is known of them: the margin of the unbiased counts, 1.96 × 2, is said once.
-    attributes = (rp.Attribute("a", rp.Integers(0, 2)),)
-    few = rows(attributes, np.array([-3.0, 3, -9]), np.full(3, 4.0))
-    whole = ReleasedCells.of(as_processed(few, np.array([0.0, 3.95, -1])), ["a"])
-    assert released_grid(whole).to_dict("list") == {"a": ["0", "1", "2"], "count": ["0", "4", "-1"]}
-    assert describe_margins(whole, are_known=True).startswith(
-        "The unbiased counts are within 3.92 of the true ones, 95 % of the time."
-    )
-    # Or in a column, where rows such as areas have their own; or from the least to the largest.
-    both = (*attributes, rp.Attribute("sex", rp.Integers(0, 1)))
-    of_rows = rows(both, np.zeros((3, 2)), np.array([[1.0, 1], [4, 4], [9, 9]]))
-    beside = ReleasedCells.of(as_processed(of_rows, 2.0), ["a", "sex"])
-    grid = released_grid(beside)
-    assert grid.columns.tolist() == ["a", "0", "1", MARGIN]
-    assert grid[MARGIN].tolist() == ["1.96", "3.92", "5.88"]
-    assert "the margin in the column" in describe_margins(beside, are_known=True)
-    turned = beside.along(["sex", "a"])
-    assert MARGIN not in released_grid(turned)
-    assert "1.96 (the most accurate cell) to 5.88" in describe_margins(turned, are_known=True)
     part = cells.at({"age": 0, "value": 0})
     assert part.describe_bars("people").startswith("Processed (biased) counts of people by age la")
     assert "unbiased noisy counts and their 95 % intervals" in part.describe_bars("people")
@@ -165,11 +134,6 @@ def test_smooth_counts_have_the_margin_of_the_model_and_are_publishable_by_it():
     assert cells.publishable(0.2).ravel().tolist() == [False, False, *[True] * 22]
     part_names = ["value", "age label"]
     part = cells.at({"age": 0}).along(part_names)
-    assert released_grid(part, 0.2).iloc[:2, 1].tolist() == ["(100)", "(100 ±41.2)"]
-    # The count is possible from 0 on: 15 + 1.96 × 10, and of no known error nothing is said.
-    low = ReleasedCells.of(frame.assign(value=15.0), NAMES).at({"age": 0}).along(part_names)
-    texts = released_grid(low).iloc[:, 1].tolist()
-    assert texts == ["15", "15 [0–56.2]", "15 [0–34.6]", "15 [0–34.6]"]
     pd.testing.assert_frame_equal(cells.frame[names_of(SMOOTH)], frame[names_of(SMOOTH)])
     empty = cells.suppressed(0.2).frame
     assert empty["model_error"].isna().tolist() == empty["value"].isna().tolist()
@@ -240,15 +204,3 @@ def test_sums_in_words():
     assert everybody.startswith("people in all: 5 ±1.96")
     assert vector_of(region, (1, 3)) == [0, 1, 0, 1]
     assert vector_of(region, ()) == [1, 1, 1, 1]
-
-
-def test_a_grid_marks_what_is_not_publishable_or_leaves_it_empty():
-    values = np.array([[100.0, 4], [-50, 9.9]])
-    attributes = (rp.Attribute("age", rp.Integers(0, 1)), rp.Attribute("sex", rp.Integers(0, 1)))
-    frame = rows(attributes, values, np.full((2, 2), 4.0))  # CVs of 2, 50, 4 and 20.2 %
-    cells = ReleasedCells.of(frame, ["age", "sex"])
-    marked = [["100 ±3.92", "(4 ±3.92)"], ["(-50 ±3.92)", "(10 ±3.92)"]]
-    assert released_grid(cells, 0.2)[["0", "1"]].to_numpy().tolist() == marked
-    emptied = released_grid(cells.suppressed(0.2), 0.2)
-    assert emptied[["0", "1"]].to_numpy().tolist() == [["100 ±3.92", ""], ["", ""]]
-    assert released_grid(cells)["0"].tolist() == ["100 ±3.92", "-50 ±3.92"]

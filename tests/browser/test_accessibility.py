@@ -148,9 +148,9 @@ def released(tmp_path_factory) -> Path:
 def test_no_serious_finding_on_any_view_of_results(visitor, server, released, name):
     visitor.goto(f"{server}/results{SAMPLE}")
     name_path(visitor, released / name)
-    expect(visitor.get_by_test_id("stDataFrame")).to_be_visible()
-    for view in ("Grid", "List", "Bars", "Heat map"):
+    expect(visitor.locator(".crosstab")).to_be_visible()
+    for view in ("Crosstab", "List", "Bars", "Heat map"):
         visitor.get_by_text(view, exact=True).click()
-        expect(visitor.locator(".js-plotly-plot")).to_have_count(int(view not in ("Grid", "List")))
+        expect(visitor.locator(".js-plotly-plot")).to_have_count(int(view in ("Bars", "Heat map")))
         drawn(visitor)
         assert not findings(visitor), view

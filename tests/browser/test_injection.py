@@ -97,9 +97,11 @@ def _watch(page: Page, problems: list[str]) -> None:
 def test_names_that_are_code_stay_text_everywhere(page, server, project, records, tmp_path):
     problems: list[str] = []
     _watch(page, problems)
+    settled(page)
+    page.get_by_role("button", name="Import a project file").click()
+    page.locator("input[type=file]").first.set_input_files(project)
+    expect(page.get_by_text("All changes are saved").first).to_be_visible()
     go_to(page, "Scenarios")
-    page.get_by_text("Open another project").click()
-    page.locator("input[type=file]").set_input_files(project)
     expect(page.get_by_role("combobox", name="Open scenario")).to_have_value(SCRIPT)
     for name in PAGES:
         go_to(page, name)
@@ -132,7 +134,13 @@ def test_names_that_are_code_stay_text_everywhere(page, server, project, records
     settled(page)
     check(page)
     go_to(page, "Results")
+    attributes = page.get_by_role("combobox", name="Attributes of the table")
+    attributes.fill("onerror")
+    attributes.press("Enter")
+    attributes.press("Escape")
     drawn(page)
+    expect(page.locator(".crosstab thead")).to_contain_text(IMAGE)  # the name of the attribute
+    expect(page.locator(".crosstab tbody")).to_contain_text(f"@{IMAGE}")
     check(page)
 
     # The downloads, and the report in a page of its own.

@@ -43,6 +43,7 @@ def records(tmp_path) -> Path:
 
 def go_to(page: Page, name: str) -> None:
     link = "Compare" if name == "Fairness" else name
+    settled(page)  # until when there are no links to count
     if not page.get_by_role("link", name=link, exact=True).count():
         go_to(page, BY_WAY_OF[name])
     page.get_by_role("link", name=link, exact=True).click()

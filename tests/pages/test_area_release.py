@@ -126,5 +126,6 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     shown = session.selectbox(key="areas shown within 0")
     shown.select("2 areas of the level region, side by side").run()
     assert session.dataframe[0].value["value"].tolist() == whole["value"].tolist()
-    session.press("Open the source: towns")
+    session.segmented_control(key="reading of results").set_value("Unbiased").run()
+    assert session.text_input(key="results folder").value == str(output)
     assert not session.warning

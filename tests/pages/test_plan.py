@@ -52,7 +52,7 @@ def test_expected_counts_tell_what_is_publishable_and_what_a_change_does(app, sm
     stricter = Usefulness.of_plan(session.planned, cells, 0.05)
     assert session.metrics()["Publishable cells, if counts were even"] == stricter.share_text
     assert metric_of_even(session).delta.startswith("-")
-    assert "Margin of error" not in plain(session.texts("caption"))  # a change of the limit alone
+    assert "Margin of error ±" not in plain(session.texts("caption"))  # a change of the limit alone
     session.button(key="budget for 0.95").click().run()
     assert "Margin of error ±" in plain(session.texts("caption"))
     assert Usefulness.of_plan(session.planned, cells, 0.05).share >= 0.95

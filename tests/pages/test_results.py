@@ -7,6 +7,7 @@ import zipfile
 from dataclasses import astuple
 from pathlib import Path
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
@@ -87,6 +88,17 @@ def spec(session) -> dict:
     return json.loads(chart.proto.spec)
 
 
+def rows_of(session) -> tuple[str, list[list[str]]]:
+    """The caption of the crosstab, and the texts of its rows, heads first."""
+    (table,) = [
+        ElementTree.fromstring(body[body.index("<table") : body.index("</table>") + 8])
+        for html in session.get("html")
+        if "<table class" in (body := html.proto.body)
+    ]
+    rows = [["".join(cell.itertext()) for cell in row] for row in table.iter("tr")]
+    return table.findtext("caption") or "", rows[1:]
+
+
 def made(session):
     """Wait until what is being made is there, and what is there is opened."""
     while "postprocessing" in session.session_state:
@@ -145,6 +157,7 @@ def test_a_release_of_a_query_list_is_opened_with_its_answers(app, tmp_path):
     pd.testing.assert_frame_equal(shown, done.answers, check_dtype=False)
     assert [button.label for button in session.get("download_button")] == [
         "Download noisy-counts.csv",
+        "Download a page for readers",
         "Download all tables as an Excel workbook",
         "Download answers-frictionless.zip",
     ]
@@ -169,8 +182,10 @@ def test_names_are_never_formatting(app, hostile, tmp_path):
     release(plan, tmp_path / "records.csv", tmp_path / "out")
     session = app("results", hostile)
     session.text_input(key="results folder").set_value(str(tmp_path / "out")).run()
-    for view in ("Grid", "List", "Bars", "Heat map"):
+    for view in ("Crosstab", "List", "Bars", "Heat map"):
         look(session, list(names[:4]), view)
+        if view == "Crosstab":  # names are texts of its heads
+            assert rows_of(session)[1][0][0] in names
         texts = [text for kind in ("markdown", "caption", "info") for text in session.texts(kind)]
         labels = [widget.label for widget in (*session.selectbox, *session.get("download_button"))]
         for text in (*texts, *labels):
@@ -196,6 +211,7 @@ def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
     assert labels == [
         "Download age_sex.csv",
         "Download age_sex.parquet",
+        "Download a page for readers",
         "Download all tables as an Excel workbook",
         "Download all-frictionless.zip",
     ]
@@ -223,6 +239,8 @@ def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monke
     )
     monkeypatch.setattr(publishing, "in_other_process", lambda function, *args: function(*args))
     session = opened(app, released["all"])
+    page = files["all.html"]().decode()
+    assert page.count("<article") == 7
     session.multiselect(key="publish formats").set_value(["csvw", "sdmx"])
     session.text_input(key="publish license").set_value("CC BY").run()
     assert "must be a web address, got 'CC BY'" in plain(session.texts("error"))
@@ -234,9 +252,10 @@ def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monke
         assert archive.read("README.md").startswith(b"# Atlas\n")
 
 
-def test_cells_above_the_limit_are_marked_or_left_empty(app, released):
-    session = look(opened(app, released["all"]), ["sex", "age"], "Grid")
-    table = TableRelease.load(released["all"]).table(["age", "sex"])
+def test_a_crosstab_has_totals_shares_and_what_is_publishable(app, released):
+    session = look(opened(app, released["all"]), ["sex", "age"], "Crosstab")
+    tables = TableRelease.load(released["all"])
+    table = tables.table(["age", "sex"])
     limit = next(field for field in session.text_input if field.key.startswith("limit of"))
     assert limit.value == "20"
     for leave_empty in (False, True):
@@ -246,12 +265,42 @@ def test_cells_above_the_limit_are_marked_or_left_empty(app, released):
         n_publishable = int(publication.publishable(table).sum())
         assert 0 < n_publishable < 20
         assert publication.describe(n_publishable, 20) in plain(session.texts("markdown"))
-        texts = session.dataframe[0].value[["f: female", "m: male"]].to_numpy().ravel().tolist()
+        caption, (heads, *rows) = rows_of(session)
+        assert caption == "People by age and sex"
+        assert heads == ["age", "female", "male", "Total"]
+        texts = [text for row in rows[:-1] for text in row[1:3]]
         others = [text for text in texts if text.startswith("(") or not text]
         assert len(others) == 20 - n_publishable
         assert (others[0] == "") == leave_empty
         labels = [button.label for button in session.get("download_button")]
         assert labels[0] == f"Download age_sex{'-publishable' * leave_empty}.csv"
+    total = tables.answer("age", "sex", where={})
+    assert rows[-1][-1].startswith(f"{total.value:,.0f}")
+    margins = [
+        rounded(1.959964 * error, 3)
+        for error in (
+            float(table["standard_error"][0]),
+            float(tables.table("age")["standard_error"][0]),
+            float(tables.table("sex")["standard_error"][0]),
+            total.standard_error,
+        )
+    ]
+    said = "Margin of error (95 %): ±{} in every cell, ±{} in the totals of rows, ±{} in the totals"
+    assert said.format(*margins) in plain(session.texts("caption"))
+    session.segmented_control(key="figures of ['Counts', 'Row %', 'Column %']").set_value(
+        "Column %"
+    ).run()
+    assert rows_of(session)[1][-1][1].startswith("100.0")
+    session.segmented_control(key="figures of ['Counts', 'Row %', 'Column %']").set_value(
+        "Counts"
+    ).run()
+    session.selectbox(key="order of rows").set_value("largest first").run()
+    by_age = tables.table("age")
+    assert rows_of(session)[1][1][0] == str(by_age["age"][by_age["value"].idxmax()])
+    assert "Download as shown, for Excel" in labels
+    session.press("Exchange rows and columns")
+    assert rows_of(session)[1][0][0] == "sex"
+    session.press("Exchange rows and columns")
     hidden = "This subtotal is not publishable, and is left empty."
     assert hidden not in plain(session.texts("info"))
     limit.set_value("0.1").run()
@@ -331,7 +380,7 @@ def test_smooth_tables_show_their_error_and_how_far_groups_were_smoothed(app, re
     shares = (stored["model_error"] / stored["value"]).where(stored["value"] > 0)
     assert shown["cv"].tolist() == pytest.approx((100 * shares).tolist(), nan_ok=True)
     banner = plain(session.texts("warning"))
-    assert "biased, small groups most. ± in the grid is model-based" in banner
+    assert "biased, small groups most. ± in the crosstab is model-based" in banner
     gain = SmoothingGain.of_table(stored)
     assert gain is not None
     assert ("Smoothing gains next to nothing here" in plain(session.texts("info"))) == (
@@ -410,7 +459,7 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     assert not done.manifest["rounded"]
     assert done.table(["age"])["value"].min() >= 0
     # The release is a click away, as it was, and another folder is offered for it.
-    session.press("Open the source")
+    session.segmented_control(key="reading of results").set_value("Unbiased").run()
     assert session.text_input(key="results folder").value == str(source)
     assert not session.warning
     field = next(box for box in session.text_input if "processed into" in (box.key or ""))

@@ -8,6 +8,7 @@ from pathlib import Path
 import cvxpy
 import numpy as np
 import pytest
+from scipy import sparse
 
 import rpexplore as rp
 from rpexplore.common.numbers import Decimals
@@ -302,3 +303,31 @@ def test_one_level_costs_what_as_many_values_cost():
 def test_what_is_not_there_for_several_levels_is_refused(ask, message):
     with pytest.raises(rp.RpexploreError, match=message):
         ask(crossing())
+
+
+@pytest.mark.parametrize("make", [crossing, lambda: random_family(9), lambda: random_family(16)])
+def test_covariances_of_many_queries_are_those_of_each_pair(make):
+    workload = make()
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=ONE).part("tables")
+    random = np.random.default_rng(0)
+    for table in range(len(workload)):
+        noise = plan.marginal_noise(workload.attribute_indices(table))
+        sizes = [int(noise.domain.sizes[index]) for index in noise.attributes]
+        left, right = (
+            {
+                index: random.integers(-2, 3, (rows, size)).astype(float)
+                for index, size in zip(noise.attributes, sizes, strict=True)
+            }
+            for rows in (3, 1)  # one row on the right is paired with all on the left
+        )
+        found = noise.covariances(
+            {index: sparse.csr_array(rows) for index, rows in left.items()},
+            {index: sparse.csr_array(rows) for index, rows in right.items()},
+        )
+        assert found.shape == (3,) * len(sizes)
+        of_right = {index: rows[0] for index, rows in right.items()}
+        for place in np.ndindex(*found.shape):
+            own = {
+                index: left[index][row] for index, row in zip(noise.attributes, place, strict=True)
+            }
+            assert found[place] == pytest.approx(noise.covariance(own, of_right), abs=1e-9)

@@ -19,6 +19,7 @@ from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.processed_tables import ProcessedTables
 from rpexplore.results.results import (
     load_results,
+    readings_of,
     source_folder,
 )
 from rpexplore.workload.bases import Prefix
@@ -121,6 +122,19 @@ def test_processed_tables_hold_nothing_but_themselves(folders):
     unbiased = TableRelease.load(folders["first"]).table(["age", "sex"])
     assert table["unbiased_value"].equals(unbiased["value"])
     assert set(table["value_is"]) == {loaded.label}
+
+
+def test_readings_of_a_release_are_what_was_made_of_it_and_of_nothing_else(folders, tmp_path):
+    first = TableRelease.load(folders["first"])
+    postprocess(first, tmp_path / "whole", method="nonnegative", rounded=True)
+    postprocess(first, tmp_path / "smooth", method="smooth")
+    others = [tmp_path / "whole", folders["combined"], tmp_path / "none", *folders.values()]
+    assert readings_of(folders["first"], [*others, tmp_path / "smooth"]) == {
+        "Best guesses": tmp_path / "smooth",
+        "Whole numbers": tmp_path / "whole",
+        "Nonnegative": folders["processed"],
+    }
+    assert readings_of(folders["combined"], others) == {}
 
 
 def test_processed_tables_of_combined_ones(folders, tmp_path):

@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components.fairness.cells import CELLS_VIEW
+from pages.components.results.crosstab import show
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import MOST_ROWS, chart_with_numbers, chosen_row, listing
 from pages.components.shared.expected_counts import usefulness_of
@@ -16,8 +17,8 @@ from rpexplore.analysis import accuracy, targets_met
 from rpexplore.analysis.cell_accuracy import table_to_see
 from rpexplore.analysis.explanation import describe_former, explanation
 from rpexplore.analysis.glossary import meaning
-from rpexplore.analysis.released_cells import ReleasedCells, released_grid
-from rpexplore.common.text import describe_share
+from rpexplore.analysis.released_cells import ReleasedCells
+from rpexplore.common.text import describe_share, joined
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.readings import READINGS
 from rpexplore.domain.result_schema import Schema
@@ -35,6 +36,8 @@ from rpexplore.planning.mechanism.variances import cells_differ
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.rehearsal import MadeUpTable, rehearse
+from rpexplore.results.formats.crosstab import crosstab_of_cells
+from rpexplore.results.publication import Publication
 from rpexplore.results.rehearsal import rehearse_smooth_tables
 
 # ---- The results on the Plan page: what a plan guarantees and how accurate its tables are.
@@ -208,8 +211,9 @@ def _draw(made_up: MadeUpTable) -> None:
             chart = Chart(figure, alt, made_up.text, shown, columns, "made_up_table.csv")
             chart_with_numbers(chart)
             return
-        frame = released_grid(cells)
-        listing(frame, {name: Column(name, "name") for name in frame.columns}, alt)
+        crosstab = crosstab_of_cells(cells, has_columns=len(order) == 2)
+        caption = f"Example of {record_noun} by {joined(names)}"
+        show(crosstab, Publication(current().cv_limit), caption)
     else:
         listing(shown, columns, alt)
     st.caption(escaped(made_up.text))

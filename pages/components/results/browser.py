@@ -5,8 +5,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.components.results.crosstab import crosstab_view
 from pages.components.results.source import is_of_current
-from pages.components.results.views import bar_view, grid_view, heat_view, list_view
+from pages.components.results.views import bar_view, heat_view, list_view
 from pages.components.shared.charts import numbers
 from pages.components.shared.inputs import number_field
 from pages.components.shared.session import current, escaped, kept
@@ -40,7 +41,7 @@ from rpexplore.results.results import (
 
 
 VIEWS = {  # how many attributes each needs, what draws it, and what it is called in a sentence
-    "Grid": (0, grid_view, "a grid"),
+    "Crosstab": (0, crosstab_view, "a crosstab"),
     "List": (0, list_view, "a list"),
     "Bars": (1, bar_view, "bars"),
     "Heat map": (2, heat_view, "a heat map"),

@@ -15,8 +15,12 @@ from rpexplore.planning.plan import TITLES
 from rpexplore.releases.manifest import in_release
 from rpexplore.releases.readme import TableFile
 from rpexplore.releases.table_cells import parquet_of
+from rpexplore.results.formats.crosstab import Crosstab
+from rpexplore.results.formats.crosstab_workbook import shown_workbook
 from rpexplore.results.formats.export import Imprint
 from rpexplore.results.formats.publishing import FORMATS, published_zip
+from rpexplore.results.formats.readers_page import MOST_TABLES as MOST_TABLES_ON_PAGE
+from rpexplore.results.formats.readers_page import readers_page_bytes
 from rpexplore.results.formats.writers import DEFAULT
 from rpexplore.results.publication import Publication
 from rpexplore.results.results import AnyResults
@@ -26,6 +30,7 @@ from rpexplore.results.workbook import MAX_TABLES, workbook_bytes
 
 
 MOST_IN_WORKBOOK = 200_000  # cells: some ten seconds of work
+MOST_ON_PAGE = 2_000_000  # cells behind the crosstabs of a page for readers: the same
 
 
 def table_downloads(frame: pd.DataFrame, file: str) -> None:
@@ -34,6 +39,18 @@ def table_downloads(frame: pd.DataFrame, file: str) -> None:
         download_frame(frame, file)
         parquet = f"{Path(file).stem}.parquet"
         download(parquet, lambda: parquet_of(frame))
+
+
+def page_for_readers(results: AnyResults, folder: Path, publication: Publication) -> None:
+    """A button for one HTML file with all tables as crosstabs, where they are not too many."""
+    counts = [item.n_rows for item in results.items]
+    if sum(counts) <= MOST_ON_PAGE and len(counts) <= MOST_TABLES_ON_PAGE:
+        kind = "-publishable" if publication.leave_empty else ""
+        download(
+            f"{folder.name}{kind}.html",
+            lambda: in_other_process(readers_page_bytes, folder, publication),
+            "Download a page for readers",
+        )
 
 
 def workbook_download(results: AnyResults, folder: Path, publication: Publication) -> None:
@@ -52,6 +69,14 @@ def workbook_download(results: AnyResults, folder: Path, publication: Publicatio
             "These tables are too many to be made a workbook here; `rpexplore workbook` writes one "
             "from the folder."
         )
+
+
+def shown_download(
+    folder: Path, table: Crosstab, heading: str, publication: Publication, file: str
+) -> None:
+    """A button for the crosstab that is shown; file: what to call it."""
+    label = "Download as shown, for Excel"
+    download(file, lambda: shown_workbook(folder, table, heading, publication), label)
 
 
 # ---- All tables in the formats of catalogues, agencies and other programs, as one zip file.

@@ -2,9 +2,16 @@
 
 from collections.abc import Callable, Mapping
 
+import streamlit as st
+
 from pages.components.results.areas import area_work, browse_areas
 from pages.components.results.browser import browse, browse_answers
-from pages.components.results.files import publishing, reading_code, workbook_download
+from pages.components.results.files import (
+    page_for_readers,
+    publishing,
+    reading_code,
+    workbook_download,
+)
 from pages.components.results.forecast import beside_forecast
 from pages.components.results.postprocess import (
     HERE,
@@ -14,7 +21,12 @@ from pages.components.results.postprocess import (
     postprocessing,
     shrinkage,
 )
-from pages.components.results.source import Shown, record_noun_of, results_source
+from pages.components.results.source import (
+    Shown,
+    reading_choice,
+    record_noun_of,
+    results_source,
+)
 from pages.components.results.synthetic import (
     browse_records,
     synthesizing,
@@ -36,6 +48,7 @@ def draw() -> None:
     show_messages(HERE)
     shown = results_source()
     if shown is not None:
+        reading_choice(shown)
         _VIEWS[shown.part.kind](shown)
 
 
@@ -96,8 +109,10 @@ def _records(shown: Shown) -> None:
 
 
 def _downloads(shown: Shown, publication: Publication) -> None:
-    """All tables of all parts, as a workbook and in other formats."""
-    workbook_download(shown.whole, shown.folder, publication)
+    """All tables of all parts: for readers, as a workbook, and in other formats."""
+    with st.container(horizontal=True):
+        page_for_readers(shown.whole, shown.folder, publication)
+        workbook_download(shown.whole, shown.folder, publication)
     publishing(shown.whole, shown.folder)
 
 

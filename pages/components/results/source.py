@@ -11,7 +11,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.components.release.release_task import project_task
-from pages.components.shared.autosave import autosaves, is_saved, open_key, save_project
+from pages.components.shared.autosave import (
+    PARAMETER,
+    autosaves,
+    is_saved,
+    open_key,
+    save_project,
+)
 from pages.components.shared.background import worked_out
 from pages.components.shared.files import finished_at, path_choice, released_folders
 from pages.components.shared.session import current, escaped, kept, project
@@ -19,7 +25,7 @@ from rpexplore.common.processes import Progress
 from rpexplore.common.text import capitalised
 from rpexplore.planning.plan import TITLES
 from rpexplore.releases.items import PartReader
-from rpexplore.releases.manifest import read_manifest
+from rpexplore.releases.manifest import MANIFEST, read_manifest
 from rpexplore.results.area_results import AreaResults
 from rpexplore.results.estimates.area_counts import KIND as WHOLE_COUNTS
 from rpexplore.results.processed_tables import ProcessedTables
@@ -28,6 +34,7 @@ from rpexplore.results.results import (
     ShownTables,
     load_any_results,
     load_area_results,
+    readings_of,
     source_folder,
 )
 from rpexplore.results.synthetic.records import KIND as SYNTHETIC
@@ -125,6 +132,7 @@ def _note(folder: Path | None) -> None:
         return
     if not is_saved():
         save_project(project())
+        st.query_params[PARAMETER] = open_key()  # for a reload
     with suppress(OSError):  # without the note the folder is chosen again
         autosaves().save_results_folder(open_key(), folder)
     st.session_state[_PROJECT], st.session_state[_NOTED] = open_key(), folder
@@ -166,6 +174,41 @@ def _folder() -> Path | None:
         st.error(escaped(f"There is no folder {folder.absolute()}; check the path."))
         return None
     return folder.absolute()
+
+
+_UNBIASED = "Unbiased"
+
+
+def reading_choice(shown: Shown) -> None:
+    """Which reading of the tables is shown, where several were made: each is a folder."""
+    folder, origin = shown.folder.absolute(), shown.folder.absolute()
+    if shown.part.kind == "processed":
+        origin = kept(origin_of, shown.part)
+    elif shown.part.kind == "whole areas":
+        origin = shown.part.release.named
+    if origin is None:
+        return
+    beside = [path.parent for path in sorted(origin.parent.glob(f"*/{MANIFEST}"))]
+    others = dict.fromkeys([folder, *beside, *released_folders().names])
+    folders = {_UNBIASED: origin, **kept(readings_of, origin, tuple(others))}
+    if len(folders) == 1:
+        return
+    now = next((name for name, own in folders.items() if own.absolute() == folder), None)
+    key = "reading of results"
+
+    def take() -> None:
+        if chosen := st.session_state[key]:
+            open_folder(folders[chosen].absolute())
+
+    st.session_state[key] = now
+    st.segmented_control(
+        "Counts",
+        list(folders),
+        key=key,
+        on_change=take,
+        help="Unbiased counts have exact errors and may be negative. Best guesses are nearer to "
+        "the truth if their model holds, and biased. Whole numbers are biased, and read easily.",
+    )
 
 
 def _way_back_to(origin: Path | None) -> None:
@@ -215,23 +258,21 @@ def _label_of_whole_counts(results: AreaResults) -> None:
         "use the unbiased ones.",
         icon=":material/label_important:",
     )
-    _way_back_to(results.release.named)
 
 
 def _label_of_processed(results: ProcessedTables) -> None:
     said = f"{escaped(results.label)}."
     if results.is_smooth:
         said = (
-            f"{escaped(results.steps)}. ± in the grid is model-based, and nothing guarantees it. "
-            "The 95 % intervals in the list and in charts are those of the unbiased counts, and "
-            "hold whatever the model."
+            f"{escaped(results.steps)}. ± in the crosstab is model-based, and nothing guarantees "
+            "it. The 95 % intervals in the list and in charts are those of the unbiased counts, "
+            "and hold whatever the model."
         )
     st.warning(
         f"**Processed tables:** {said} To add up or compare counts, use the unbiased ones: of the "
         "release, or in the list of each table.",
         icon=":material/label_important:",
     )
-    _way_back_to(kept(origin_of, results))
 
 
 def _no_label(_: PartReader) -> None:

@@ -1,7 +1,8 @@
-"""The views of a table of the results: a grid, a list, bars with intervals, and a heat map."""
+"""The views of a table of the results beside its crosstab: a list, bars, and a heat map."""
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 from unicodedata import normalize
 
 import pandas as pd
@@ -11,11 +12,10 @@ import streamlit as st
 from pages.components.results.files import table_downloads
 from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.session import escaped, kept
+from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.released_cells import (
     ReleasedCells,
     describe_margin,
-    describe_margins,
-    released_grid,
 )
 from rpexplore.domain.result_schema import NOTE, Role, Schema
 from rpexplore.figures.cells import (
@@ -28,43 +28,12 @@ from rpexplore.figures.cells import (
 )
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.results.area_results import AreaTables
-from rpexplore.results.publication import Publication, has_errors
+from rpexplore.results.publication import Publication
 from rpexplore.results.results import ShownTables
 
 MOST_OPTIONS = 1000  # values of an attribute, to choose from
-MOST_ROWS, MOST_COLUMNS = 1000, 100  # of a grid
 TOGETHER = "all together"
 COUNTS, MARGINS = "Counts", "Margins of error"
-
-
-def grid_view(
-    results: ShownTables, attributes: tuple[str, ...], record_noun: str, publication: Publication
-) -> None:
-    """One attribute down, maybe a second across, as a plan shows a table; others fixed."""
-    if not attributes:
-        list_view(results, attributes, record_noun, publication)
-        return
-    cells, remark = kept(_as_released, results, attributes), ""
-    axes = _down_and_across(results, cells)[:2]
-    if len(attributes) > len(axes):
-        part, remark = _across_and_down(results, attributes, "grid", publication)
-        if part is None:
-            st.info(remark)
-            return
-        cells = part
-    else:
-        cells = _shown(cells.along(axes), publication)
-    cells = cells.first([MOST_ROWS, MOST_COLUMNS][: len(cells.axes)])
-    released = kept(results.table, attributes)
-    is_known = has_errors(released)
-    frame = released_grid(cells, publication.cv_limit if is_known else None)
-    listing(frame, {name: Column(name, "name") for name in frame.columns}, _alt(results))
-    marked = "In parentheses: cells that are not publishable."
-    if publication.leave_empty or not is_known:
-        marked = ""
-    sentences = (describe_margins(cells, are_known=is_known), marked, cells.remarks, remark)
-    st.caption(escaped(" ".join(filter(None, sentences))))
-    table_downloads(publication.table(released), file_of(_named(results, attributes), publication))
 
 
 def list_view(
@@ -101,19 +70,19 @@ def list_view(
             "not rounded, and may be negative."
         )
     frame = publication.table(released)
-    listing(frame, columns_of(frame), _alt(results))
-    table_downloads(frame, file_of(_named(results, attributes), publication))
+    listing(frame, columns_of(frame), alt_of(results))
+    table_downloads(frame, file_of(named(results, attributes), publication))
 
 
 def bar_view(
     results: ShownTables, attributes: tuple[str, ...], record_noun: str, publication: Publication
 ) -> None:
     """One attribute on the axis, maybe a second side by side; others fixed or together."""
-    cells = _cells(results, attributes)
+    cells = cells_of(results, attributes)
     left, right = st.columns([1, 3], gap="large")
     with left:
         along = st.selectbox(
-            "Along the axis", _by_size(results, cells), key=f"bars along {attributes}"
+            "Along the axis", by_size(results, cells), key=f"bars along {attributes}"
         )
         others = [name for name in attributes if name != along]
         beside, groups = _groups(cells, along, others) if others else (None, ())
@@ -174,8 +143,8 @@ def _across_and_down(
     results: ShownTables, attributes: tuple[str, ...], key: str, publication: Publication
 ) -> tuple[ReleasedCells | None, str]:
     """Cells along two attributes, of which it draws the choice, as `_part` has them."""
-    cells = _cells(results, attributes)
-    names = _down_and_across(results, cells)
+    cells = cells_of(results, attributes)
+    names = down_and_across(results, cells)
     is_beside = isinstance(results, AreaTables) and results.axis  # areas are rows
     across = st.selectbox(
         "Across", [*names[1:], names[0]] if is_beside else names, key=f"{key} across {attributes}"
@@ -219,42 +188,64 @@ def _part(
 
     Draws a choice for each other attribute: one of its values, or all together.
     """
+    fixed, summed, problem = chosen_values(results, cells.axes, axes)
+    if problem:
+        return None, problem
+    names = results.in_column_order([*axes, *fixed])
+    remark = f"{', '.join(summed)}: {TOGETHER}." if summed else ""
+    return _shown(cells_of(results, names), publication).at(fixed).along(axes), remark
+
+
+def chosen_values(
+    results: ShownTables,
+    all_axes: Sequence[Axis],
+    axes: Sequence[str],
+    width: Literal["stretch"] | int = "stretch",
+) -> tuple[dict[str, int], list[str], str]:
+    """Of other axes: the chosen value of each, those that are summed, and why that cannot be.
+
+    Draws a choice for each: one of its values, or all together.
+    """
     fixed, summed, can_be_summed = {}, [], results.has_counts(axes)
-    for axis in cells.axes:
+    for axis in all_axes:
         if axis.name in axes:
             continue
         label = TOGETHER
-        if axis.name in _amounts(results):
+        if axis.name in amounts_of(results):
             key = f"results value of {axis.name}"
-            label = st.selectbox(escaped(axis.name), axis.labels, key=key)
+            label = st.selectbox(escaped(axis.name), axis.labels, key=key, width=width)
         elif len(axis.labels) <= MOST_OPTIONS:
             label = st.selectbox(
                 escaped(axis.name),
                 [TOGETHER, *axis.labels],
                 index=0 if can_be_summed else 1,
                 key=f"results value of {axis.name}{'' if can_be_summed else ', no sum'}",
+                width=width,
             )
         if label == TOGETHER:
             summed.append(axis.name)
         else:
             fixed[axis.name] = axis.labels.index(label)
-    names = results.in_column_order([*axes, *fixed])
-    if not results.has_counts(names) and not results.is_biased:
-        return None, f"Areas are not added up here; choose one at {escaped(' and '.join(summed))}."
-    if not results.has_counts(names):
-        return None, (
-            "Biased counts cannot be summed any further here, and there is no table without "
-            f"{escaped(' and '.join(summed))}; choose a value there."
+    if results.has_counts(results.in_column_order([*axes, *fixed])):
+        return fixed, summed, ""
+    names = escaped(" and ".join(summed))
+    if results.is_biased:
+        return (
+            fixed,
+            summed,
+            (
+                "Biased counts cannot be summed any further here, and there is no table without "
+                f"{names}; choose a value there."
+            ),
         )
-    remark = f"{', '.join(summed)}: {TOGETHER}." if summed else ""
-    return _shown(_cells(results, names), publication).at(fixed).along(axes), remark
+    return fixed, summed, f"Areas are not added up here; choose one at {names}."
 
 
 def _shown(cells: ReleasedCells, publication: Publication) -> ReleasedCells:
     return cells.suppressed(publication.cv_limit) if publication.leave_empty else cells
 
 
-def _cells(results: ShownTables, attributes: tuple[str, ...]) -> ReleasedCells:
+def cells_of(results: ShownTables, attributes: tuple[str, ...]) -> ReleasedCells:
     """All cells of the table of these attributes."""
     return kept(_all_cells, results, attributes, slot=str(len(attributes)))
 
@@ -263,25 +254,20 @@ def _all_cells(results: ShownTables, attributes: tuple[str, ...]) -> ReleasedCel
     return ReleasedCells.of(results.counts(attributes), attributes)
 
 
-def _as_released(results: ShownTables, attributes: tuple[str, ...]) -> ReleasedCells:
-    """The cells with the aggregation that the table has."""
-    return ReleasedCells.of(results.table(attributes), attributes)
-
-
-def _down_and_across(results: ShownTables, cells: ReleasedCells) -> list[str]:
+def down_and_across(results: ShownTables, cells: ReleasedCells) -> list[str]:
     """The attributes by size; areas that stand side by side come first, one row each."""
-    names = _by_size(results, cells)
+    names = by_size(results, cells)
     axis = results.axis if isinstance(results, AreaTables) else ""
     return sorted(names, key=lambda name: name != axis) if axis else names
 
 
-def _by_size(results: ShownTables, cells: ReleasedCells) -> list[str]:
+def by_size(results: ShownTables, cells: ReleasedCells) -> list[str]:
     """The attributes, those with the most values first; amounts last, of which one row is shown."""
     sizes = {axis.name: len(axis.labels) for axis in cells.axes}
-    return sorted(sizes, key=lambda name: (name in _amounts(results), -sizes[name]))
+    return sorted(sizes, key=lambda name: (name in amounts_of(results), -sizes[name]))
 
 
-def _amounts(results: ShownTables) -> list[str]:
+def amounts_of(results: ShownTables) -> list[str]:
     """The attributes of amounts."""
     domain = results.domain
     return [] if domain is None else [domain.names[index] for index in domain.amounts]
@@ -298,18 +284,18 @@ def _chart(
 ) -> None:
     """A chart of cells, and its numbers as a table and as CSV."""
     frame = publication.table(cells.frame)
-    file = file_of(_named(results, tuple(axis.name for axis in cells.axes)), publication)
+    file = file_of(named(results, tuple(axis.name for axis in cells.axes)), publication)
     columns = columns_of(frame)
     chart_with_numbers(Chart(figure, subject, sentence, frame, columns, file, remark))
 
 
-def _alt(results: ShownTables) -> str:
+def alt_of(results: ShownTables) -> str:
     if results.is_estimated:
         return "Estimated table"
     return "Processed table" if results.is_biased else "Noisy table"
 
 
-def _named(results: ShownTables, attributes: tuple[str, ...]) -> tuple[str, ...]:
+def named(results: ShownTables, attributes: tuple[str, ...]) -> tuple[str, ...]:
     """The attributes that a file is named by; of areas after the one that they are, or lie in."""
     if isinstance(results, AreaTables):
         own = attributes if results.axis else (attributes or ("total",))

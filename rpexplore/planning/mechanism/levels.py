@@ -199,6 +199,44 @@ class LevelTree:
             numbers = np.bincount(self.parents[level], numbers * shares[level], n_above)
         return [numbers, *(found[number] for number in self.numbers)]
 
+    def products(
+        self,
+        attribute: int,
+        left: sparse.csr_array,
+        right: sparse.csr_array,
+        strategies: Mapping[int, Strategy],
+    ) -> np.ndarray:
+        """What noise of variance 1 adds to the covariances of pairs of sums of an attribute's
+        values: float64[1 + n_blocks, n_rows], first the total, then each block.
+
+        left, right: a sum a row, [n_rows, n_values]; one row on the right is paired with all
+        """
+        last, index = self.of_tables[attribute]
+        products = np.zeros((1 + len(self.numbers), left.shape[0]))  # pyright: ignore[reportOptionalSubscript]
+        sums = [sparse.csr_array(one)[:, index] for one in (left, right)]
+        shares, first = self.shares(strategies), self.numbers[0]
+        for level in range(last, -1, -1):
+            columns = [sparse.csc_array(one) for one in sums]
+            for number, groups in self.blocks[level]:
+                inside = [one[:, groups] for one in columns]
+                strategy = strategies.get(number)
+                if strategy is None:
+                    totals = [np.asarray(one.sum(axis=1)).ravel() for one in inside]
+                    of_pairs = np.asarray(inside[0].multiply(inside[1]).sum(axis=1)).ravel()
+                    products[number - first + 1] = of_pairs - totals[0] * totals[1] / len(groups)
+                else:
+                    rows, others = (one @ strategy.decoding for one in inside)
+                    products[number - first + 1] = np.sum(rows * others, axis=1)
+            n_above = self.sizes[level - 1] if level else 1
+            spread = sparse.csr_array(
+                (shares[level], (np.arange(len(shares[level])), self.parents[level])),
+                (len(shares[level]), n_above),
+            )
+            sums = [sparse.csr_array(one @ spread) for one in sums]
+        of_left, of_right = (one.toarray()[:, 0] for one in sums)
+        products[0] = of_left * of_right
+        return products
+
     def spread_down(
         self,
         attribute: int,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import product
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from rpexplore.planning.mechanism.strategy import Moments, Strategy
 from rpexplore.workload.bases.sums import default_basis
 from rpexplore.workload.table_text import QueryMatrix, query_matrix
 from rpexplore.workload.workload import Workload
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 # ---- Reconstruction: from measured residuals to tables, by centring and broadcast sums.
 #
@@ -279,6 +282,50 @@ class MarginalNoise:
             variances = np.tensordot(variances, factors, axes=(0, 0))
         single = [axis for axis, index in enumerate(self.attributes) if sizes[index] == 1]
         return np.expand_dims(variances, tuple(single))
+
+    def covariances(
+        self, left: "Mapping[int, sparse.csr_array]", right: "Mapping[int, sparse.csr_array]"
+    ) -> np.ndarray:
+        """Covariances of the answers to pairs of product queries, one axis an attribute.
+
+        The same formula as `covariance`, for all combinations of rows at once. Rows of the two
+        matrices of an attribute are paired by their place: with `right` the same as `left` these
+        are the variances of all cells of a table with any rows, totals among them.
+
+        left, right: a matrix [n_rows, n_i] for each attribute of A; one of a single row on the
+            right is paired with all rows on the left
+        """
+        numbers = [self._numbers(attribute) for attribute in self.attributes]
+        sums = np.zeros([1 + len(own) for own in numbers])
+        for subset, sigma_squared in self.sigma_squared.items():
+            place = tuple(
+                next((1 + own.index(index) for index in subset if index in own), 0)
+                for own in numbers
+            )
+            sums[place] = sigma_squared
+        for attribute in self.attributes:
+            pair = left[attribute], right[attribute]
+            sums = np.tensordot(sums, self._factors(attribute, *pair), axes=(0, 0))
+        return sums
+
+    def _factors(
+        self, attribute: int, left: "sparse.csr_array", right: "sparse.csr_array"
+    ) -> np.ndarray:
+        """What multiplies σ² where the attribute is not in a residual, and where it is.
+
+        float64[1 + numbers that stand for it, n_rows]
+        """
+        if (tree := self._tree(attribute)) is not None:
+            return tree.products(attribute, left, right, self.strategies)
+        strategy = self.strategies.get(attribute)
+        if strategy is not None:
+            outside = (left @ strategy.reference) * (right @ strategy.reference)
+            inside = np.sum((left @ strategy.decoding) * (right @ strategy.decoding), axis=1)
+            return np.stack([outside, inside])
+        size = int(self.domain.sizes[attribute])
+        totals = np.asarray(left.sum(axis=1)) * np.asarray(right.sum(axis=1))
+        products = np.asarray(left.multiply(right).sum(axis=1))
+        return np.stack([totals / size**2, products - totals / size])
 
     def _tree(self, attribute: int) -> LevelTree | None:
         return next((tree for tree in self.trees if attribute in tree.of_tables), None)

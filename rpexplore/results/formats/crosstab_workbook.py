@@ -1,0 +1,253 @@
+"""Crosstabs as an Excel workbook: contents, notes, and a sheet a table, as the page shows them.
+
+Figures are numbers: flags and brackets are their number formats, so that a spreadsheet can go on
+with them. Everything else is text: nothing in a codebook can become a formula.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rpexplore.common.files import whole_file
+from rpexplore.common.text import rounded
+from rpexplore.planning.part_plan import Z_95
+from rpexplore.results.formats.crosstab import FLAGS, TOTAL, Crosstab
+from rpexplore.results.formats.crosstab_html import (
+    decimals_of,
+    has_margins_beside,
+    legend,
+)
+from rpexplore.results.formats.export import Export
+from rpexplore.results.formats.readers_page import headed_tables, noise_sentences
+from rpexplore.results.publication import Publication
+from rpexplore.results.workbook import SHEET_ROWS, check_size, sheet_name, write_text
+
+if TYPE_CHECKING:
+    from xlsxwriter.format import Format
+    from xlsxwriter.workbook import Workbook
+    from xlsxwriter.worksheet import Worksheet
+
+CONTENTS, NOTES = "Contents", "Notes"
+_USUAL = Publication()
+_GREY, _RULE = "#5b6775", "#7f8b99"
+_MOST_ROWS = SHEET_ROWS // 2 - 100  # figures, and their margins below them
+_WIDTH, _LABEL_WIDTH = 14, 26  # of columns, in characters
+
+
+@dataclass(frozen=True)
+class Headed:
+    """A crosstab and what it is called, in a list and in a heading."""
+
+    title: str
+    heading: str
+    table: Crosstab
+
+
+def write_crosstabs(export: Export, output: Path, publication: Publication = _USUAL) -> None:
+    """Write all tables of an export as crosstabs to a file, replacing what was there.
+
+    Raises:
+        ReleaseError: For more tables or cells than a workbook is good for.
+        OSError: If the file cannot be written.
+    """
+    items = export.results.items
+    check_size(len(items), sum(item.n_rows for item in items))
+    tables = [Headed(*one) for one in headed_tables(export)]
+    with whole_file(output) as part:
+        _write(part, tables, _notes(export, publication), publication, export.title)
+
+
+def shown_workbook(folder: Path, table: Crosstab, heading: str, publication: Publication) -> bytes:
+    """A workbook of one crosstab of a folder of results, and its notes, for a download."""
+    export = Export(folder)
+    with TemporaryDirectory() as temporary:
+        path = Path(temporary) / "table.xlsx"
+        headed = Headed(heading, heading, table)
+        _write(path, [headed], _notes(export, publication), publication, "")
+        return path.read_bytes()
+
+
+def _notes(export: Export, publication: Publication) -> list[tuple[str, str]]:
+    """Terms and what there is to say of them."""
+    limits = ", ".join(f"{letter} at most {rounded(100 * limit, 3)} %" for letter, limit in FLAGS)
+    uncertain = "left empty" if publication.leave_empty else "grey and in brackets"
+    limit = rounded(100 * publication.cv_limit, 3)
+    return [
+        ("Figures", " ".join(noise_sentences(export.results.readers))),
+        (
+            "Quality",
+            "The letter behind a figure is its quality by the coefficient of variation (CV), the "
+            f"standard error as a share of the figure: {limits}, E above or not above 0.",
+        ),
+        (
+            "Not publishable",
+            f"Figures with a CV above {limit} %, or not above 0, are {uncertain}.",
+        ),
+        ("Adding up", export.results.adding_up),
+        ("Guarantee", export.guarantee),
+        ("Source", f"SHA-256 of the manifest: {export.privacy['manifest_sha256']}"),
+    ]
+
+
+def _write(
+    path: Path,
+    tables: Sequence[Headed],
+    notes: Iterable[tuple[str, str]],
+    publication: Publication,
+    title: str,
+) -> None:
+    """title: of the contents, which a single table needs not; "" for none."""
+    from xlsxwriter import Workbook  # which no other verb waits for
+
+    workbook = Workbook(str(path), {"in_memory": True, "strings_to_formulas": False})
+    bold, wrapped = workbook.add_format({"bold": True, "valign": "top"}), {"text_wrap": True}
+    text_look = workbook.add_format(wrapped)
+    names = [sheet_name(f"{number} {one.title}") for number, one in enumerate(tables, start=1)]
+    if title:
+        contents = workbook.add_worksheet(CONTENTS)
+        contents.set_column(0, 0, 60)
+        write_text(contents, 0, 0, title, bold)
+        contents.write_url(1, 0, f"internal:'{NOTES}'!A1", string="How to read the figures")
+        for row, (name, one) in enumerate(zip(names, tables, strict=True), start=3):
+            contents.write_url(row, 0, f"internal:'{name}'!A1", string=one.heading[:255])
+    looks = _Looks(workbook)
+    for name, one in zip(names, tables, strict=True):
+        _write_table(workbook.add_worksheet(name), looks, one, publication)
+    sheet = workbook.add_worksheet(NOTES)
+    sheet.set_column(0, 0, 18)
+    sheet.set_column(1, 1, 100)
+    for row, (term, sentence) in enumerate(notes):
+        write_text(sheet, row, 0, term, bold)
+        write_text(sheet, row, 1, sentence, text_look)
+    workbook.close()
+
+
+class _Looks:
+    """The formats of a workbook, each made once."""
+
+    def __init__(self, workbook: "Workbook") -> None:
+        self._add: Callable[[dict[str, Any]], Format] = workbook.add_format
+        self._made: dict[tuple[tuple[str, Any], ...], Format] = {}
+
+    def of(self, **facts: Any) -> "Format":
+        key = tuple(sorted(facts.items()))
+        if key not in self._made:
+            self._made[key] = self._add(facts)
+        return self._made[key]
+
+    def figure(
+        self, flag: str, decimals: int, *, is_publishable: bool, is_total: bool, is_last: bool
+    ) -> "Format":
+        """A number with its flag behind it, and grey in brackets if it is not publishable."""
+        pattern = "#,##0" + ("." + "0" * decimals if decimals else "")
+        behind = f'" {flag}"' if flag else ""
+        positive, negative = f"{pattern}{behind}", f"−{pattern}{behind}"
+        facts: dict[str, Any] = {"bold": is_total, "align": "right"}
+        if not is_publishable:
+            positive, negative = f"({pattern}){behind}", f"(−{pattern}){behind}"
+            facts["font_color"] = _GREY
+        if is_last:
+            facts |= {"top": 1, "top_color": _RULE}
+        return self.of(num_format=f"{positive};{negative}", **facts)
+
+
+def _write_table(
+    sheet: "Worksheet", looks: _Looks, headed: Headed, publication: Publication
+) -> None:
+    """The heading, the crosstab, the sentences below it, and its margins where they differ."""
+    table = headed.table.first(_MOST_ROWS)
+    write_text(sheet, 0, 0, headed.heading, looks.of(bold=True))
+    has_codes = [
+        any(codes[place] for codes in table.rows.codes) for place in range(len(table.rows.names))
+    ]
+    n_heads = max(len(has_codes) + sum(has_codes), 1)
+    sheet.set_column(0, n_heads - 1, _LABEL_WIDTH)
+    sheet.set_column(n_heads, n_heads + table.values.shape[1], _WIDTH)
+    row = _write_heads(sheet, looks, table, has_codes, 2)
+    sheet.freeze_panes(row, n_heads)
+    flags, doubtful = table.flags, table.doubtful(publication)
+    decimals = 1 if table.unit else decimals_of(table)
+    n_rows, n_columns = len(table.rows), len(table.columns)
+    for place, figures in enumerate(table.values):
+        is_last = place >= n_rows
+        _write_row_head(sheet, looks, table, has_codes, place, row)
+        for column, value in enumerate(figures.tolist()):
+            is_doubtful = bool(doubtful[place, column])
+            if np.isnan(value) or (publication.leave_empty and is_doubtful):
+                continue
+            look = looks.figure(
+                str(flags[place, column]),
+                decimals,
+                is_publishable=not is_doubtful,
+                is_total=is_last or column >= n_columns,
+                is_last=is_last,
+            )
+            sheet.write_number(row, n_heads + column, value, look)
+        row += 1
+    row += 1
+    for sentence in legend(table, publication, elsewhere="in the table below for the figures"):
+        write_text(sheet, row, 0, sentence, looks.of(font_color=_GREY))
+        row += 1
+    if not has_margins_beside(table):
+        return
+    write_text(sheet, row + 1, 0, "Margins of error (95 %)", looks.of(bold=True))
+    row = _write_heads(sheet, looks, table, has_codes, row + 3)
+    look = looks.of(num_format="#,##0.00")
+    for place, errors in enumerate(table.errors):
+        _write_row_head(sheet, looks, table, has_codes, place, row)
+        for column, error in enumerate(errors.tolist()):
+            is_hidden = publication.leave_empty and doubtful[place, column]
+            if not (np.isnan(error) or is_hidden):
+                sheet.write_number(row, n_heads + column, Z_95 * error, look)
+        row += 1
+
+
+def _write_heads(
+    sheet: "Worksheet", looks: _Looks, table: Crosstab, has_codes: Sequence[bool], row: int
+) -> int:
+    """The names of attributes and the labels of columns, from a row on; the row behind them."""
+    left = looks.of(bold=True, bottom=1, bottom_color=_RULE)
+    right = looks.of(
+        bold=True, bottom=1, bottom_color=_RULE, align="right", text_wrap=True, valign="top"
+    )
+    n_heads = max(len(has_codes) + sum(has_codes), 1)
+    heads = ["share" if table.unit else "count"]
+    if table.columns.names:
+        write_text(sheet, row, n_heads, table.columns.names[0], looks.of(bold=True))
+        heads = [label for (label,) in table.columns.labels]
+        row += 1
+    heads += [TOTAL] if table.has_total_column else []
+    column = 0
+    for name, with_code in zip(table.rows.names, has_codes, strict=True):
+        for text in [name, f"{name} (code)"][: 1 + with_code]:
+            write_text(sheet, row, column, text, left)
+            column += 1
+    for column, head in enumerate(heads, start=n_heads):
+        write_text(sheet, row, column, head, right)
+    return row + 1
+
+
+def _write_row_head(
+    sheet: "Worksheet",
+    looks: _Looks,
+    table: Crosstab,
+    has_codes: Sequence[bool],
+    place: int,
+    row: int,
+) -> None:
+    """The labels of a row, each with its code behind it where there are codes."""
+    if place >= len(table.rows) or not table.rows.names:
+        is_total = place >= len(table.rows)
+        write_text(sheet, row, 0, TOTAL if is_total else "All", looks.of(bold=is_total))
+        return
+    column = 0
+    for label, code, with_code in zip(
+        table.rows.labels[place], table.rows.codes[place], has_codes, strict=True
+    ):
+        for text in [label, code][: 1 + with_code]:
+            write_text(sheet, row, column, text)
+            column += 1
