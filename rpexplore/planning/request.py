@@ -9,7 +9,7 @@ Each part is planned by itself for the objective; the budget is split between th
 objective of all of them together is as small as can be (`shares`), or as stated.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib.metadata import version
@@ -29,6 +29,7 @@ from rpexplore.planning.planner import optimum, refuse_type
 from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.query_list import QueryList
+from rpexplore.workload.rules import Rule, rules_of
 from rpexplore.workload.workload import Workload
 
 AtBudget = Callable[[Budget], PartPlan]
@@ -50,6 +51,8 @@ class Request:
     loss               what tables and tables in areas are planned for; own counts are planned for
                        their targets, and count in the split like tables of one cell
     shares             kind -> share of the budget, exact and 1 in all; without it the best
+    require            rules that the tables are to meet, such as "CV<=20% for 90% of people in each
+                       table"; the plan keeps them. `RuleTargets` turns them into targets
     uniform_reference, uniform_levels, tolerance   as of `plan_tables` and `plan_areas`
     """
 
@@ -60,6 +63,7 @@ class Request:
     rounds: Rounds | None = None
     loss: Loss = field(default_factory=SumOfVariances)
     shares: Mapping[str, Exact] | None = None
+    require: Sequence[Rule | str] = ()
     uniform_reference: bool = False
     uniform_levels: bool = False
     tolerance: float | None = None
@@ -68,6 +72,15 @@ class Request:
         refuse_type(self.budget, {Budget}, "budget", "Budget(rho=0.5)")
         if not self.kinds:
             raise WorkloadError("Nothing is asked for; ask for tables, or for own counts.")
+        if self.require and self.tables is None:
+            raise WorkloadError(
+                "A rule is about tables, and none is asked for; ask for some, or leave it out."
+            )
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules of its tables. Raises `WorkloadError` for those that cannot be used."""
+        return () if self.tables is None else rules_of(self.tables, self.require)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -192,14 +205,16 @@ def share_of_budget(budget: Budget, share: Fraction) -> Budget:
 
 def _tables_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:
     assert request.tables is not None
-    return optimum(
+    rules = request.rules  # what is wrong with them is said before anything is planned for long
+    solved = optimum(
         request.tables,
         loss=request.loss,
         budget=budget,
         tolerance=TOLERANCE if request.tolerance is None else request.tolerance,
         uniform_reference=request.uniform_reference,
         on_progress=on_progress,
-    ).at
+    )
+    return lambda of_part: solved.at(of_part, rules)
 
 
 def _areas_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:

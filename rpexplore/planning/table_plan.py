@@ -25,6 +25,7 @@ from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.part_plan import Certificate, CertifiedPlan, WorkloadPlan, accuracy_frame
 from rpexplore.planning.table_plan_file import fields_of_plan, text_of_plan
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.rules import Rule
 from rpexplore.workload.table_text import all_titles, title_of
 from rpexplore.workload.targets import MET_FACTOR
 from rpexplore.workload.workload import Workload
@@ -47,6 +48,7 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
     table_variances     of each table: mean over its cells, worst and best cell
     exact_privacy_cost  of the privacy unit, an upper bound in exact arithmetic, ≤ the budget's
     version             of the library that made the plan
+    rules               that its tables were planned for, or are to be judged by
 
     Make one with `rpexplore.plan` or `Plan.load`.
     """
@@ -67,6 +69,7 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
     exact_privacy_cost: Fraction
     certificate: Certificate
     version: str
+    rules: tuple[Rule, ...] = ()
 
     # ---- its part of the file
 
@@ -286,6 +289,7 @@ def plan_summary(plan: "TablePlan") -> str:
         *plan.privacy_lines,
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.proven}",
+        *(f"  Rule       {rule.text}" for rule in plan.rules),
         *targets_lines(
             plan.largest_standard_errors, workload.targets, workload.required, workload.describe
         ),
