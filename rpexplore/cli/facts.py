@@ -147,7 +147,11 @@ def _residuals(part: TablePlan | AreaPlan) -> dict[str, Any]:
 
 
 def _facts_of_tables(part: TablePlan) -> dict[str, Any]:
-    own = {"bases": basis_facts(part), "uniform_reference": part.has_uniform_reference}
+    own = {
+        "bases": basis_facts(part),
+        "uniform_reference": part.has_uniform_reference,
+        "rules": [str(rule) for rule in part.rules],
+    }
     return _residuals(part) | own
 
 

@@ -18,8 +18,8 @@ def forecast(
     plan_file: options.PlanFile,
     public: options.PublicFiles = None,
     expected_count: options.ForecastCount = None,
-    limit: options.ForecastLimit = 0.2,
-    share: options.ForecastShare = 0.9,
+    limit: options.ForecastLimit = None,
+    share: options.ForecastShare = None,
     by_group: options.ByGroup = None,
     tables: options.HowMany = None,
     csv: options.CsvOut = None,
@@ -31,21 +31,25 @@ def forecast(
     And how many people: all before any record is read, and with ranges. A cell is good if the
     standard error of its noise is at most --limit of its count. What no public table says of the
     counts is drawn again and again: figures are medians, with the range that 90 % of the draws are
-    in.
+    in. A plan with a rule is judged by it, unless --limit or --share is given.
     """
-    from rpexplore.analysis.forecast import Forecast
+    from rpexplore.analysis.forecast import GOOD_SHARE, Forecast
+    from rpexplore.domain.expected_counts import CV_LIMIT
 
     if csv is not None:
         refuse_existing(csv, force)
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
+    part = plan.part("tables")
+    limits = {float(rule.cv) for rule in (part.rules if part else ())}
     with progress("Drawing populations") as on_progress:
         made = Forecast(
             plan,
             public=public or (),
             expected=expected_count,
-            limit=limit,
-            share=share,
+            limit=limit if limit is not None else limits.pop() if len(limits) == 1 else CV_LIMIT,
+            share=GOOD_SHARE if share is None else share,
+            require=None if limit is None and share is None else (),
             on_progress=on_progress,
         )
         listed = made.tables()

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpexplore.analysis.binding_targets import budget_explanation, describe_advice, describe_binding
-from rpexplore.analysis.sufficient_budgets import smallest_budget, smallest_query_budget
+from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.rule_targets import RuleTargets, describe_meeting
+from rpexplore.analysis.sufficient_budgets import (
+    smallest_budget,
+    smallest_query_budget,
+    sufficient_budget,
+)
 from rpexplore.cli import area_options, inputs
 from rpexplore.cli import counts as preset_inputs
 from rpexplore.common.numbers import exact_fraction
@@ -27,6 +33,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import Optimum, minimum_budget
 from rpexplore.planning.serialization import loss_from_text
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.rules import EXAMPLE, MEDIAN, SURELY, Rule, rules_of
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -395,6 +402,93 @@ def _counts(
     return with_queries(stated, StatedQueries.of(fitted)), guessed
 
 
+# ---- Rules: what share of people or cells must be in accurate cells.
+
+
+NEEDS_FORECAST = (
+    "--require finds the smallest budget by a forecast of the counts; give --public FILE or "
+    "--expected-count N, or state a budget."
+)
+
+
+def refuse_beside_rules(
+    require: Sequence[str] | None,
+    minimum_budget: str | None,
+    certainty: str | None,
+    public: Sequence[Path] | None,
+) -> None:
+    """Raise `WorkloadError` for options that go with --require alone, or not with it."""
+    for name, value in (("--certainty", certainty), ("--public", public)):
+        if value and not require:
+            raise WorkloadError(
+                f"{name} goes with --require RULE, such as --require '{EXAMPLE}'; give both."
+            )
+    if require and minimum_budget == REQUIRED:
+        raise WorkloadError(
+            "--require finds the smallest budget for its rule and all targets; leave "
+            "--minimum-budget required out."
+        )
+
+
+def rules_from_options(
+    asked: PartsAsked,
+    require: Sequence[str],
+    certainty: str | None,
+    public: Sequence[Path],
+    wanted: "tuple[ExpectedCounts, float] | None",
+    on_progress: Progress,
+) -> tuple[tuple[Rule, ...], RuleTargets | None]:
+    """The rules of --require, and their targets by --public and --expected-count, if given.
+
+    wanted: the counts of --expected-count, or of --expected, which are one public table more
+    """
+    if asked.tables is None:
+        raise WorkloadError(
+            "--require is about tables, and none is asked for; ask for some, such as --up-to 2."
+        )
+    counts = None if wanted is None else wanted[0]
+    if counts is None and not public:
+        return rules_of(asked.tables, require, certainty or MEDIAN), None
+    tables: list[Path | ExpectedCounts] = [*public]
+    expected = None
+    if counts is not None and counts.attributes:
+        tables.append(counts)
+    elif counts is not None:
+        expected = counts.total
+    ruled = RuleTargets(
+        asked.tables, require, public=tables, expected=expected, certainty=certainty or MEDIAN,
+        on_progress=on_progress,
+    )  # fmt: skip
+    return ruled.rules, ruled
+
+
+def rule_outcome(made: Plan, ruled: RuleTargets, is_smallest: bool) -> tuple[dict[str, Any], str]:
+    """How many tables of a plan meet its rules, as facts and as text.
+
+    is_smallest: whether the plan has the smallest budget for them; else that is said
+    """
+    forecast = Forecast(made, drawn=ruled.counts)
+    facts: dict[str, Any] = {
+        "rules": [rule.text for rule in ruled.rules],
+        "rests_on": ruled.counts.public.text,
+        "tables": int(np.sum(forecast.judged)),
+        "meeting": forecast.n_meeting(),
+        "surely": forecast.n_meeting(SURELY),
+    }
+    said = [describe_meeting(forecast)]
+    if not is_smallest:
+        facts["smallest_budget"] = None
+        if ruled.reason:
+            said.append(ruled.reason)
+        else:
+            minimum = minimum_budget(ruled.workload).for_unit_of(made.budget)
+            needed = sufficient_budget(minimum.rho, made.budget, "The rule")
+            facts["smallest_budget"] = needed.rho
+            said.append(f"All meet it from {needed.text} on, with a plan for it.")
+        facts["why"] = ruled.reason or None
+    return facts, " ".join(said)
+
+
 # ---- The smallest budget that meets the targets, and the plan at it.
 
 
@@ -470,6 +564,7 @@ def plan_at_smallest_budget(
     objective: tuple[str | None, str | None, str | None],
     shares: Mapping[str, Fraction] | None,
     *,
+    ruled: RuleTargets | None,
     uniform_reference: bool,
     uniform_levels: bool,
     tolerance: float | None,
@@ -481,6 +576,7 @@ def plan_at_smallest_budget(
 
     which: TARGETS, or REQUIRED where only tables without areas have other targets
     objective: --loss, --weighting and --relative-to
+    ruled: the rules that the targets of tables are from, if they are; the plan keeps them
 
     Raises `WorkloadError` for parts without targets, or options that do not go with it.
     """
@@ -502,7 +598,9 @@ def plan_at_smallest_budget(
             which, asked.tables, loss, reference_budget,
             uniform_reference=uniform_reference, on_progress=on_progress,
         )  # fmt: skip
-        parts.append(optimum.at(budget))
+        parts.append(optimum.at(budget, () if ruled is None else ruled.rules))
+        if ruled is not None:
+            reason = f"{ruled.text} {reason}"
     elif any(objective):
         name = ("loss", "weighting", "relative-to")[[bool(text) for text in objective].index(True)]
         raise WorkloadError(
