@@ -14,13 +14,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rpexplore.analysis.forecast import LEAST_DRAWS, DrawnCounts, Forecast, Range, public_tables_of
+from rpexplore.analysis.forecast import (
+    DrawnCounts,
+    Forecast,
+    Range,
+    at_certainty,
+    public_tables_of,
+)
 from rpexplore.analysis.populations import CountsOfTables
+from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient_budget
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import describe_share, plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTable
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.planner import Optimum, rho_of_unit
+from rpexplore.privacy.budget import Budget
 from rpexplore.workload.rules import CELLS, CERTAINTIES, MEDIAN, Rule, rules_of
 from rpexplore.workload.table_text import title_of
 from rpexplore.workload.workload import Workload
@@ -99,7 +108,9 @@ class RuleTargets:
         targets = self.tables.targets.copy()
         for rule, counts in zip(self.rules, self._least_counts, strict=True):
             places = self._places(rule)
-            targets[places] = np.fmin(targets[places], float(rule.cv) * _at_certainty(counts, rule))
+            targets[places] = np.fmin(
+                targets[places], float(rule.cv) * at_certainty(counts, rule.certainty)
+            )
         return replace(self.tables, targets=targets)
 
     @cached_property
@@ -186,10 +197,10 @@ class RuleTargets:
         found = []
         for rule, counts in zip(self.rules, self._least_counts, strict=True):
             empty = counts <= 0
-            if _at_certainty(~np.any(empty, axis=0), rule):
+            if at_certainty(~np.any(empty, axis=0), rule.certainty):
                 continue
             table = int(self._places(rule)[np.argmax(empty.mean(axis=1))])
-            n_tables = int(np.sum(~_at_certainty(~empty, rule)))
+            n_tables = int(np.sum(~at_certainty(~empty, rule.certainty)))
             found.append(_Unreached(rule, table, n_tables, self._occupied(table)))
         return found
 
@@ -206,19 +217,35 @@ class RuleTargets:
         raise AssertionError("only tables that are forecast are asked for")
 
 
+def budget_with_objective(
+    ruled: RuleTargets, optimum: Optimum, budget: Budget
+) -> SufficientBudget | None:
+    """The smallest budget at which all tables meet the rules, planned for another objective.
+
+    Args:
+        ruled: The rules, as targets of the optimum's tables.
+        optimum: With an objective whose best noise at one budget is that of another, scaled.
+        budget: The current one, for the privacy unit and the comparison.
+
+    Returns:
+        The budget; None where none reaches the rules, or the objective's noise does not scale.
+    """
+    if ruled.reason or optimum.budget is not None:
+        return None
+    targets = ruled.workload.planned_targets
+    cost = float(np.nanmax(optimum.table_variances.largest / targets**2))
+    needed = rho_of_unit(cost, budget.max_records_per_person)
+    return sufficient_budget(needed, budget, "The rule")
+
+
 def describe_meeting(forecast: Forecast) -> str:
     """How many tables of a plan meet its rules, in a sentence."""
     of = int(np.sum(forecast.judged))
     median, surely = (forecast.n_meeting(certainty) for certainty in CERTAINTIES)
     return (
         f"{median:,} of {plural(of, 'table')} {'meets' if of == 1 else 'meet'} the rule by the "
-        f"median of the forecast, {surely:,} surely ({forecast.criterion})."
+        f"median of the forecast, {surely:,} surely."
     )
-
-
-def _at_certainty(values: np.ndarray, rule: Rule) -> np.ndarray:
-    """What is reached in at least the share of populations, the last axis, that a rule asks for."""
-    return np.quantile(values, 1 - LEAST_DRAWS[rule.certainty], axis=-1, method="lower")
 
 
 def least_counts(

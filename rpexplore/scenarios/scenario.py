@@ -43,6 +43,7 @@ from rpexplore.scenarios.table_settings import (
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_json, stated_to_json
+from rpexplore.workload.rules import Rule
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 
@@ -53,7 +54,7 @@ NAME_LENGTH = 60  # also of a survey
 NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
 
-_LEFT_OUT_EMPTY = ("survey", "board", "areas", "asks_for_tables", "shares")  # of files
+_LEFT_OUT_EMPTY = ("survey", "board", "areas", "asks_for_tables", "shares", "rules")  # of files
 NOTHING_ASKED = "Nothing is asked for; ask for tables, or for own counts."
 _UNUSABLE = "This is not a usable scenario"
 
@@ -79,6 +80,8 @@ class Scenario:
     asks_for_tables  whether tables are asked for; without any, areas or own counts must be
     shares       (kind of part, its share of the budget), 1 in all; (): the best ones. Those that
                  were stated for other parts than there are now are out of use
+    rules        what the tables are to meet; those about tables that are not asked for now are out
+                 of use
 
     All of it is one plan within the budget, of the parts `kinds`.
 
@@ -105,6 +108,7 @@ class Scenario:
     areas: AreaStudy | None = None
     asks_for_tables: bool = True
     shares: tuple[tuple[str, Fraction], ...] = ()
+    rules: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
         for noun, text, most in (
@@ -141,6 +145,7 @@ class Scenario:
             plan.budget,
             record_noun,
             uniform_reference=plan.has_uniform_reference,
+            rules=plan.rules,
         )
 
     @cached_property
@@ -164,6 +169,16 @@ class Scenario:
         """Kind -> its share of the budget as it was stated; None where the best are wanted."""
         shares = dict(self.shares)
         return shares if shares and set(shares) == set(self.kinds) else None
+
+    @property
+    def rules_in_use(self) -> tuple[Rule, ...]:
+        """The rules about tables that are asked for."""
+        find, positions = self.workload.find, self.workload.domain.positions
+        return tuple(
+            rule
+            for rule in self.rules
+            if all(find(positions(table)) is not None for table in rule.tables)
+        )
 
     @property
     def objective(self) -> Loss:
@@ -208,20 +223,22 @@ class Scenario:
 
     def table_plan(self) -> TablePlan:
         """The optimal plan of its tables at the whole budget."""
-        return plan_tables(
+        planned = plan_tables(
             self.workload,
             loss=self.loss,
             budget=self.budget,
             uniform_reference=self.uniform_reference,
         )
+        return replace(planned, rules=self.rules_in_use)
 
     def _tables_at(self) -> AtBudget:
-        return optimum(
+        solved = optimum(
             self.workload,
             loss=self.loss,
             budget=self.budget_to_solve("tables"),
             uniform_reference=self.uniform_reference,
-        ).at
+        )
+        return lambda budget: solved.at(budget, self.rules_in_use)
 
     def _areas_at(self) -> AtBudget:
         assert self.areas is not None
@@ -334,7 +351,15 @@ class Scenario:
             except WorkloadError as error:
                 notes.append(f"{error} They were dropped.")
                 expected = None
-        return replace(self, domain=domain, request=request, expected=expected), notes
+        names, rules = renamed or {}, []
+        for rule in self.rules:
+            tables = [[names.get(name, name) for name in table] for table in rule.tables]
+            if all(name in domain.with_levels for table in tables for name in table):
+                rules.append(replace(rule, tables=tables))
+            else:
+                notes.append(f"The rule {str(rule)!r} was dropped: the codebook lacks its tables.")
+        made = replace(self, domain=domain, request=request, expected=expected, rules=tuple(rules))
+        return made, notes
 
     # ---- files
 
@@ -367,6 +392,8 @@ class Scenario:
             content["asks_for_tables"] = False
         if self.shares:
             content["shares"] = {kind: exact_text(share) for kind, share in self.shares}
+        if self.rules:
+            content["rules"] = [rule.to_json() for rule in self.rules]
         return content if self.board.is_empty else content | {"board": self.board.to_json()}
 
     @classmethod
@@ -419,7 +446,11 @@ class Scenario:
                     (kind, exact_fraction(share, f"The share of {shown(kind)}"))
                     for kind, share in content.get("shares", {}).items()
                 ),
+                rules=tuple(map(Rule.from_json, content.get("rules", ()))),
             )
+            for rule in scenario.rules:
+                for table in rule.tables:
+                    domain.with_levels.positions(table)
             _ = scenario.workload
         return scenario
 

@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
+from rpexplore.common.json_fields import check_keys, list_of, lists, text_of
 from rpexplore.common.numbers import shown
 from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.errors import WorkloadError
@@ -32,6 +34,7 @@ _FORM = re.compile(
 )
 _EACH = re.compile(r"(?:each|every) table|all tables", re.IGNORECASE)
 # Outside quotation marks, in which names may hold it.
+_SEMICOLON = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')
 _AND_IN = re.compile(r'\s+and\s+in\s+(?=(?:[^"]*"[^"]*")*[^"]*$)', re.IGNORECASE)
 
 
@@ -112,6 +115,23 @@ class Rule:
         surely = f", {SURELY}" if self.certainty == SURELY else ""
         return f"{cv} for {share} of {self.of} in {where}{surely}"
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for a file, tables by their attributes; `from_json` undoes it."""
+        numbers = {"cv": f"{self.cv:f}", "share": f"{self.share:f}"}
+        tables = [list(table) for table in self.tables]
+        return {**numbers, "of": self.of, "tables": tables, "certainty": self.certainty}
+
+    @classmethod
+    def from_json(cls, content: Any) -> "Rule":
+        """The rule that `to_json` wrote; raises what `refusing` takes for anything else."""
+        check_keys(content, ("cv", "share", "of", "tables", "certainty"), "a rule")
+        texts = {name: text_of(content, name) for name in ("cv", "share", "of", "certainty")}
+        tables = [
+            [text_of({"name": name}, "name") for name in table]
+            for table in lists(list_of(content, "tables"), "table of a rule")
+        ]
+        return cls(**texts, tables=tables)
+
     def fitted(self, workload: Workload) -> "Rule":
         """The rule with its tables in the order of the workload.
 
@@ -176,6 +196,11 @@ def parse_rule(domain: Domain, text: str, certainty: str = MEDIAN) -> Rule:
         tables,
         SURELY if surely else certainty,
     )
+
+
+def rules_from_text(domain: Domain, text: str) -> tuple[Rule, ...]:
+    """The rules of a text, separated by semicolons outside quotation marks; () for none."""
+    return tuple(parse_rule(domain, one) for one in _SEMICOLON.split(text) if one.strip())
 
 
 def rules_of(
