@@ -560,6 +560,7 @@ def test_a_booking_that_the_server_drops_at_commit_is_noticed_before_noise_is_dr
     owned.set_limit(data, Fraction(1))
     postgres.run(*DEFERRED.split(";\n\n"))
     monkeypatch.setattr(ledger_tables, "foreign_object", lambda _: "")
+    monkeypatch.setattr(ledger_tables, "foreign_right", lambda _: "")
     with pytest.raises(LedgerError, match=r"has not kept what was entered.*Nothing was charged"):
         rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name)
 
@@ -588,10 +589,6 @@ CHANGED = [
     "ALTER TABLE {}events DISABLE TRIGGER kept",
     "ALTER TABLE {}events ENABLE ROW LEVEL SECURITY",
     "ALTER TABLE {}events ADD more text DEFAULT ''",
-    "GRANT INSERT ON {}events TO booker",
-    "GRANT UPDATE (digest) ON {}last TO booker",
-    "GRANT EXECUTE ON FUNCTION {}append TO PUBLIC",
-    "GRANT CREATE ON SCHEMA rpexplore_ledger TO booker",
     "CREATE OPERATOR {}<> (FUNCTION = textne, LEFTARG = text, RIGHTARG = text)",
     "CREATE DOMAIN {}text AS int",
     "CREATE TABLE public.heir () INHERITS ({}events)",
@@ -608,6 +605,51 @@ def test_what_its_owner_changes_in_a_ledger_is_noticed(statement, ledger, owned,
                 refused()
     finally:
         postgres.run("DROP TABLE IF EXISTS public.heir")
+
+
+GIVEN = {
+    "INSERT on rpexplore_ledger.events to booker": "GRANT INSERT ON {}events TO booker",
+    "UPDATE on rpexplore_ledger.last to booker": "GRANT UPDATE (digest) ON {}last TO booker",
+    "CREATE on rpexplore_ledger to booker": "GRANT CREATE ON SCHEMA rpexplore_ledger TO booker",
+    **{
+        f"EXECUTE on rpexplore_ledger.{function} to PUBLIC": (
+            f"GRANT EXECUTE ON FUNCTION {{}}{function} TO PUBLIC"
+        )
+        for function in ("append", "book", "set_limits", "hold_off_others")
+    },
+    "EXECUTE on rpexplore_ledger.book to booker WITH GRANT OPTION": (
+        "GRANT EXECUTE ON FUNCTION {}book TO booker WITH GRANT OPTION"
+    ),
+    # Who is a member may write to the tables, and take the trigger away.
+    "ledger_owner to eve": "CREATE ROLE eve; GRANT ledger_owner TO eve",
+    "ledger_owner to (eve|mid)": (
+        "CREATE ROLE eve; CREATE ROLE mid; GRANT ledger_owner TO mid; GRANT mid TO eve"
+    ),
+    "ledger_owner to eve$": "CREATE ROLE eve NOINHERIT; GRANT ledger_owner TO eve",
+}
+
+
+@pytest.mark.parametrize("right", GIVEN)
+def test_rights_that_nobody_but_its_owner_may_have_are_noticed(
+    right, ledger, owned, data, postgres, tmp_path, no_noise
+):
+    owned.set_limit(data, Fraction(1))
+    postgres.run(*GIVEN[right].format("rpexplore_ledger.").split("; "))
+    try:
+        for refused in (
+            ledger.accounts,
+            lambda: ledger.book(data, PLAN, "out"),
+            lambda: rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name),
+        ):
+            with pytest.raises(
+                LedgerError, match=rf"'{right.rstrip('$')}'; have its owner or .*REVOKE"
+            ):
+                refused()
+    finally:
+        postgres.run("SET client_min_messages = error", "DROP ROLE IF EXISTS eve, mid")
+    if right.startswith("ledger_owner"):
+        ledger.book(data, PLAN, "out")
+        assert len(ledger.account(data).entries) == 1
 
 
 @pytest.mark.parametrize(
