@@ -36,6 +36,7 @@ from rpexplore.workload.workload import Workload
 
 _ROUNDING = 1e-9  # of shares
 _MOST_CELLS = 1_000_000  # of a table whose impossible cells are counted
+_MOST_AT_ONCE = 2_000_000  # counts that are sorted together: some 80 MB
 
 
 class _Unreached(NamedTuple):
@@ -256,6 +257,14 @@ def least_counts(
     float64[n, n_populations]: of each table of a group; 0 where there is none above 0.
     n_cells: float64[n]
     """
+    most = max(_MOST_AT_ONCE // group.counts[0].size, 1)
+    if len(group.tables) > most:
+        pieces = []
+        for first in range(0, len(group.tables), most):
+            own = slice(first, first + most)
+            piece = CountsOfTables(group.tables[own], group.counts[own], group.of_cells)
+            pieces.append(least_counts(piece, share, of, n_records, n_cells[own]))
+        return np.concatenate(pieces)
     falling = -np.sort(-group.counts.astype(float), axis=2)
     if of == CELLS:
         # Of m people in a cell of a count, one stands for n_records / m / count cells.

@@ -165,7 +165,10 @@ def _facts_of_counts(part: QueryPlan) -> dict[str, Any]:
         "cell_count": part.domain.n_cells,
         **({} if part.queries.atoms is None else {"group_count": part.queries.n_cells}),
         "targets_met": int(np.count_nonzero(part.met)),
+        "objective": part.objective.option,
         "largest_ratio": part.ratio,
+        "mean_ratio": float(np.mean(part.variance_ratios[part.strategy.is_charged])),
+        **({"free_counts": list(part.free_counts)} if part.free_counts else {}),
         "spare_cells": row_facts(spare_cells(part)),
     }
 

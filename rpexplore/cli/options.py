@@ -315,6 +315,11 @@ _REQUIRE = (
 Weighting = StrEnum("Weighting", ["equal", "cells", "sqrt"])
 RelativeTo = StrEnum("RelativeTo", ["weight", "target"])
 Certainty = StrEnum("Certainty", ["median", "surely"])
+# In the order of `counts_objectives.OBJECTIVES`.
+CountsObjectiveName = StrEnum(
+    "CountsObjectiveName",
+    {"LARGEST": "largest", "SUM": "sum", "TARGETS_THEN_SUM": "targets-then-sum"},
+)
 MinimumBudgetFor = StrEnum("MinimumBudgetFor", ["targets", "required"])
 ExcessRecords = StrEnum("ExcessRecords", {"REFUSE": "refuse", "KEEP_FIRST": "keep-first"})
 # In the order of `presets.PRESETS`.
@@ -465,6 +470,26 @@ TemplateCodebook = Annotated[Path, _option("FILE", _A_CODEBOOK, "--codebook")]
 Counts = Annotated[Path | None, _option("FILE", _QUERIES)]
 Count = Annotated[list[str] | None, _option("TEXT", _QUERY)]
 CountTarget = Annotated[str | None, _option("T", _QUERY_TARGET)]
+TheCountsObjective = Annotated[
+    CountsObjectiveName | None,
+    Option(
+        help="What own counts are planned for, each compared with its target: the largest ratio of "
+        "a variance to its squared target, the sum of all ratios, or their sum once all targets "
+        "are met.  [default: largest]"
+    ),
+]
+FreeCounts = Annotated[
+    Path | None,
+    _option(
+        "FILE",
+        "A second list of own counts, as for --counts, that takes only what the first leaves of "
+        "the budget: no record costs more for it.",
+    ),
+]
+FreeCount = Annotated[
+    list[str] | None,
+    _option("NAME", "An own count that takes only what the others leave. (repeatable)"),
+]
 CountsOf = Annotated[str | None, _option("A,B", _QUERY_ATTRIBUTES)]
 QueryAttributes = Annotated[str | None, _option("A,B", _QUERY_ATTRIBUTES, "--attributes")]
 ChosenPreset = Annotated[

@@ -180,8 +180,17 @@ RequestFile = Annotated[
 ]
 _NO_AREAS = "No table is in the areas of the codebook; one that names a level is in each of them."
 _PATHS = (
-    "codebook", "areas", "lists", "tables", "counts", "expected", "public", "from-release", "out",
-)  # fmt: skip
+    "codebook",
+    "areas",
+    "lists",
+    "tables",
+    "counts",
+    "free-counts",
+    "expected",
+    "public",
+    "from-release",
+    "out",
+)
 
 
 class PlanCommand(LossHelp):
@@ -317,6 +326,9 @@ def plan(
     counts: options.Counts = None,
     count: options.Count = None,
     count_target: options.CountTarget = None,
+    counts_objective: options.TheCountsObjective = None,
+    free_counts: options.FreeCounts = None,
+    free_count: options.FreeCount = None,
     counts_of: options.CountsOf = None,
     preset: options.ChosenPreset = None,
     role: options.PresetRole = None,
@@ -352,7 +364,7 @@ def plan(
     are needed.
     With --adaptive the tables are promised privacy, and no accuracy.
     """
-    from rpexplore.cli import plan_inputs
+    from rpexplore.cli import plan_inputs, rule_options
     from rpexplore.cli.facts import plan_facts
     from rpexplore.cli.publishable import (
         expected_from_options,
@@ -366,7 +378,7 @@ def plan(
     stated = {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost}
     if require and all(text is None for text in stated.values()):
         minimum_budget = minimum_budget or options.MinimumBudgetFor.targets
-    plan_inputs.refuse_beside_rules(require, minimum_budget, certainty, public)
+    rule_options.refuse_beside_rules(require, minimum_budget, certainty, public)
     budget = inputs.budget_from_options(
         stated, delta, records_per_person, find_smallest=minimum_budget is not None
     )
@@ -394,6 +406,7 @@ def plan(
             area_choice=(detail, level or [], level_weight or [], lists),
             counts=(counts, count or [], count_target, counts_of),
             preset=(preset, role or [], category or []),
+            free=(free_counts, free_count or []),
             up_to=up_to,
             of_order=of_order or [],
             at_most_cells=at_most_cells,
@@ -417,6 +430,7 @@ def plan(
                 "--weighting": weighting,
                 "--relative-to": relative_to,
             },
+            of_counts={"--counts-objective": counts_objective},
             of_tables={"--uniform-reference": uniform_reference},
             of_areas={"--uniform-levels": uniform_levels, "--compare": compare},
         )
@@ -429,18 +443,19 @@ def plan(
     rules, ruled = (), None
     if require:
         with progress("Drawing populations") as on_progress:
-            rules, ruled = plan_inputs.rules_from_options(
+            rules, ruled = rule_options.rules_from_options(
                 asked, require, certainty, public or [], wanted, on_progress
             )
         if minimum_budget is not None:
             if ruled is None:
-                raise WorkloadError(plan_inputs.NEEDS_FORECAST)
+                raise WorkloadError(rule_options.NEEDS_FORECAST)
             asked = replace(asked, tables=ruled.workload)
     with progress(f"Planning {asked.contents}") as on_progress:
         search: dict[str, Any] = {
             "uniform_reference": uniform_reference,
             "uniform_levels": uniform_levels,
             "tolerance": tolerance,
+            "counts_objective": counts_objective or "largest",
         }
         reason = None
         if minimum_budget is None:
@@ -460,7 +475,7 @@ def plan(
             )  # fmt: skip
         beside = _beside(made, asked.counts is not None, compare, on_progress)
         if ruled is not None:
-            beside["rule"] = plan_inputs.rule_outcome(made, ruled, minimum_budget is not None)
+            beside["rule"] = rule_options.rule_outcome(made, ruled, minimum_budget is not None)
         refuse_existing(out, force)
         made.save(out)
     warning = _warning(made, wanted)
@@ -526,11 +541,10 @@ def _beside(
         note = note_on_depth(of_areas.workload.tree)
         beside["note"] = note, note
     if has_counts and (of_counts := made.part("counts")) is not None:
-        from rpexplore.analysis.queries import budgets_needed, query_baselines
-        from rpexplore.planning.counts import query_optimum
+        from rpexplore.analysis.queries import budgets_needed, optimum_of, query_baselines
 
-        optimum = query_optimum(of_counts.queries)
-        needed = budgets_needed(query_baselines(optimum, on_progress=on_progress), of_counts.budget)
+        baselines = query_baselines(optimum_of(of_counts), on_progress=on_progress)
+        needed = budgets_needed(baselines, of_counts.budget)
         text = f"{baseline_table(needed)}\n\n{spare_text(of_counts)}"
         beside["baselines"] = row_facts(needed), text
     return beside

@@ -33,6 +33,7 @@ from rpexplore.common.processes import collection_paused
 from rpexplore.common.text import joined, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ContradictionError, PlanError
+from rpexplore.planning.counts_objectives import LARGEST, CountsObjective
 from rpexplore.planning.losses.losses import Loss, p_norm
 from rpexplore.planning.part_plan import Certificate, PartPlan
 from rpexplore.privacy import conversions
@@ -296,7 +297,9 @@ class Plan:
             return getattr(self.parts[0], "proven", "")
         if self.certificate is None:
             return ""
-        restrictions = "; ".join(filter(None, (part.restriction for part in self.parts)))
+        loss = objective_of(self.parts)
+        each = (part.restriction_for(loss) for part in self.parts)
+        restrictions = "; ".join(filter(None, each))
         alike = f" ({restrictions})" if restrictions else ""
         return self.certificate.sentence(
             f"that plan each part by itself{alike}", split=", however it is split between the parts"
@@ -560,15 +563,23 @@ def certificate_of_parts(parts: Sequence[PartPlan], budget: Budget) -> Certifica
     )
 
 
-def refuse_unsplittable(kinds: Sequence[str], loss: Loss) -> None:
-    """Raise `PlanError` for parts of which the objective does not say how to split a budget."""
-    if len(kinds) == 1 or (loss.power is not None and "rounds" not in kinds):
+def refuse_unsplittable(
+    kinds: Sequence[str], loss: Loss, of_counts: CountsObjective = LARGEST
+) -> None:
+    """Raise `PlanError` for parts of which the objective does not say how to split a budget.
+
+    of_counts: the objective of own counts
+    """
+    depends_on_budget = "counts" in kinds and not of_counts.is_homogeneous
+    if len(kinds) == 1:
         return
-    reason = (
-        "adaptive tables promise no accuracy that could be compared"
-        if "rounds" in kinds
-        else "this objective does not say how the parts compare"
-    )
+    if loss.power is not None and "rounds" not in kinds and not depends_on_budget:
+        return
+    reason = "this objective does not say how the parts compare"
+    if "rounds" in kinds:
+        reason = "adaptive tables promise no accuracy that could be compared"
+    elif depends_on_budget:
+        reason = "own counts whose targets come first depend on how much they get"
     raise PlanError(
         f"The budget must be split between {joined(list(kinds))} by you, as {reason}: state the "
         f"shares, for example {' '.join(f'--share {kind}=1/{len(kinds)}' for kind in kinds)}."
@@ -582,9 +593,10 @@ def best_shares(parts: Sequence[PartPlan], loss: Loss) -> dict[str, Fraction]:
 
     Raises `PlanError` where the objective does not say how to split it.
     """
-    refuse_unsplittable([part.kind for part in parts], loss)
+    kinds = [part.kind for part in parts]
+    refuse_unsplittable(kinds, loss)
     if len(parts) == 1:
-        return {parts[0].kind: Fraction(1)}
+        return {kinds[0]: Fraction(1)}
     assert loss.power is not None
     wanted = np.array([value for value, _ in filter(None, (part.worth(loss) for part in parts))])
     weights = (wanted / np.max(wanted)) ** _exponent(loss.power)  # of which none can overflow

@@ -7,7 +7,7 @@ import json
 from importlib.resources import files
 from pathlib import Path
 
-from rpexplore.planning import adaptive, counts, table_plan_file
+from rpexplore.planning import adaptive, counts_plan_file, table_plan_file
 from rpexplore.planning.areas import area_fields
 from rpexplore.planning.plan import FORMAT, FORMAT_VERSION, PARTS
 from rpexplore.planning.plan_fields import (
@@ -28,7 +28,7 @@ FILE = f"schemas/plan-{FORMAT_VERSION}.json"
 _OF_PARTS = {
     "tables": table_plan_file.FIELDS,
     "areas": area_fields.FIELDS,
-    "counts": counts.FIELDS,
+    "counts": counts_plan_file.FIELDS,
     "rounds": adaptive.FIELDS,
 }
 _MEANING = (

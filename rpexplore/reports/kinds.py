@@ -164,7 +164,7 @@ def _of_counts(plan: QueryPlan) -> Words:
         bias="The noise of a count does not depend on how large it is",
         look_at="Look at the counts about small groups and at those furthest off their targets; "
         "give them narrower targets, or leave them out.",
-        objective="the largest ratio of an own count's variance to its squared target",
+        objective=plan.objective.description.replace("a variance", "an own count's variance"),
         bound_of="every mechanism with Gaussian noise",
         n_coarse=int((plan.standard_errors < COARSE).sum()),
         top=query_headline(plan),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.analysis import rule_targets
 from rpexplore.analysis.populations import CountsOfTables
 from rpexplore.analysis.rule_targets import RuleTargets, least_counts
 from tests.domain.test_public_tables import DOMAIN, table
@@ -23,8 +24,12 @@ RULES = [
 
 @pytest.mark.parametrize("of", ["people", "cells"])
 @pytest.mark.parametrize("of_cells", [True, False])
-def test_the_least_count_is_the_largest_at_which_enough_are_good(of, of_cells):
+@pytest.mark.parametrize("at_once", [1, 300, 10**6])
+def test_the_least_count_is_the_largest_at_which_enough_are_good(
+    of, of_cells, at_once, monkeypatch
+):
     """By the other function that judges counts: the share of what is at least so large."""
+    monkeypatch.setattr(rule_targets, "_MOST_AT_ONCE", at_once)
     rng = np.random.default_rng(1)
     counts = rng.integers(0 if of_cells else 1, 12, (5, 4, 30)).astype(np.float32)
     group, n_cells = CountsOfTables(np.arange(5), counts, of_cells), np.full(5, 30.0)

@@ -19,7 +19,7 @@ from pages.components.results.source import _load
 from pages.components.shared.background import task_name
 from rpexplore.analysis.released_cells import describe_gains, farthest_group
 from rpexplore.common.text import rounded
-from rpexplore.planning.counts import query_plan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.readme import TableFile
 from rpexplore.releases.release import release

@@ -498,3 +498,21 @@ def test_expected_counts_of_another_codebook_are_no_scenario():
     content["expected"] = {"attributes": ["no"], "values": [["1"]], "counts": [1]}
     with pytest.raises(WorkloadError, match="not a usable scenario"):
         Scenario.from_json(content)
+
+
+def test_objective_and_free_counts_are_kept_and_planned_with():
+    domain = rp.Domain.from_sizes({"sex": 2, "age": 3})
+    stated = stated_from_text(domain, "old: age = 2 ± 9\nwomen: sex = 1 & age < 2 ± 9")
+    scenario = Scenario(domain, query_list=stated, asks_for_tables=False).replaced(
+        counts_objective="sum", free_counts=("women", "gone")
+    )
+    again = Scenario.parse(scenario.text())
+    assert (again.counts_objective, again.free_counts) == ("sum", ("women", "gone"))
+    part = again.plan().part("counts")
+    assert (part.objective.option, part.free_counts) == ("sum", ("women",))
+    assert "counts_objective" not in Scenario(domain).text()
+    assert not again.replaced(
+        counts_objective="targets-then-sum", asks_for_tables=True
+    ).splits_itself
+    with pytest.raises(WorkloadError, match="must be one of largest, sum"):
+        scenario.replaced(counts_objective="mean")
