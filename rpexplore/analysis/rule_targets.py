@@ -1,7 +1,7 @@
 """From a rule to targets: the largest standard error with which each table meets it.
 
 "CV <= 20 % for 90 % of people" holds of a table with the standard error σ if σ ≤ 20 % · q, with q
-the count that 90 % of its people are in cells of at least (docs/mathematics.md §20). q is read off
+the count that 90 % of its people are in cells of at least (docs/mathematics.md §21). q is read off
 the populations of a forecast; what then follows is a plan for targets: the smallest budget, the
 tables that decide it, and their shadow prices.
 """

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from rpexplore.cli import options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
-from rpexplore.cli.facts import row_facts
 from rpexplore.cli.look import load_verified
 from rpexplore.common.text import csv_of_frame
 
@@ -20,9 +19,13 @@ def forecast(
     expected_count: options.ForecastCount = None,
     limit: options.ForecastLimit = None,
     share: options.ForecastShare = None,
+    design_effect: options.DesignEffect = None,
+    weight_cv: options.WeightCv = None,
+    sampling_fraction: options.SamplingFraction = None,
     by_group: options.ByGroup = None,
     tables: options.HowMany = None,
     csv: options.CsvOut = None,
+    out: options.ForecastOut = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -31,17 +34,23 @@ def forecast(
     And how many people: all before any record is read, and with ranges. A cell is good if the
     standard error of its noise is at most --limit of its count. What no public table says of the
     counts is drawn again and again: figures are medians, with the range that 90 % of the draws are
-    in. A plan with a rule is judged by it, unless --limit or --share is given.
+    in. A plan with a rule is judged by it, unless --limit or --share is given. With the design of a
+    sample survey the error is the total one, of noise and sampling.
     """
     from rpexplore.analysis.forecast import GOOD_SHARE, Forecast
+    from rpexplore.cli.facts import row_facts
     from rpexplore.domain.expected_counts import CV_LIMIT
+    from rpexplore.workload.survey_text import design_from_texts
 
     if csv is not None:
         refuse_existing(csv, force)
+    if out is not None:
+        refuse_existing(out, force)
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
     part = plan.part("tables")
     limits = {float(rule.cv) for rule in (part.rules if part else ())}
+    survey = design_from_texts(plan.domain, design_effect or (), weight_cv, sampling_fraction)
     with progress("Drawing populations") as on_progress:
         made = Forecast(
             plan,
@@ -51,17 +60,21 @@ def forecast(
             share=GOOD_SHARE if share is None else share,
             require=None if limit is None and share is None else (),
             on_progress=on_progress,
+            survey=survey,
         )
         listed = made.tables()
         groups = {name: made.by_group(name) for name in by_group or ()}
         if csv is not None:
             write_new(csv, csv_of_frame(listed), force)
+        if out is not None:
+            made.in_plan().save(out)
     if as_json:
         facts = made.to_json()
         if by_group:
             facts["by_group"] = {name: row_facts(frame) for name, frame in groups.items()}
         first = listed if tables is None else listed.head(tables)
-        say_json({**facts, "list": row_facts(first), "csv": csv and str(csv)})
+        files = {"csv": csv and str(csv), "plan": out and str(out)}
+        say_json({**facts, "list": row_facts(first), **files})
         return
     parts = [str(made), _text(made.by_order(), "attributes", "meeting")]
     parts.append(
@@ -73,6 +86,8 @@ def forecast(
     say("\n\n".join(parts))
     if csv is not None:
         say(f"All {len(listed):,} tables are in {csv}.")
+    if out is not None:
+        say(f"The plan with this forecast is in {out}\nSHA-256 {made.in_plan().sha256}")
 
 
 def _text(frame: "pd.DataFrame", title: str, last: str) -> str:

@@ -464,6 +464,33 @@ ByGroup = Annotated[
     ),
 ]
 
+ForecastOut = Annotated[
+    Path | None,
+    _option(
+        "FILE",
+        "Write the plan with this forecast in it: a release by that plan shows it beside what came "
+        "out.",
+        "--out",
+    ),
+]
+DesignEffect = Annotated[
+    list[str] | None,
+    _option(
+        "[TABLE=]D",
+        "Total error, for a sample survey: the design effect, 1.8 or of one table age,sex=2.1. "
+        "(repeatable)",
+        "--design-effect",
+    ),
+]
+WeightCv = Annotated[
+    float | None,
+    _option("X", "Total error: the public CV of the weights, for the design effect 1 + X²."),
+]
+SamplingFraction = Annotated[
+    str | None,
+    _option("SHARE", "Total error: the share of the population that is in the sample, as 1%."),
+]
+
 # ---- planning own counts
 
 TemplateCodebook = Annotated[Path, _option("FILE", _A_CODEBOOK, "--codebook")]
@@ -508,6 +535,7 @@ TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv f
 Approvals = Annotated[list[Path] | None, _option("FILE", _APPROVAL, "--approval")]
 AllowedSigners = Annotated[Path | None, _option("FILE", _ALLOWED_SIGNERS)]
 PlanFile = Annotated[Path, _argument("PLAN", "A plan file.")]
+PlanOrRelease = Annotated[Path, _argument("PLAN", "A plan file, or the folder of a release.")]
 PlanFiles = Annotated[list[Path], _argument("PLAN", "Plan files.")]
 SkipOthers = Annotated[
     bool,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from rpexplore.cli import area_options, inputs, options
+from rpexplore.cli import area_options, inputs, options, weights
 from rpexplore.cli.console import progress, refuse_existing, say_result, text_table
 from rpexplore.cli.options import LossHelp, Option
 from rpexplore.common.files import file_bytes
@@ -306,6 +306,10 @@ def plan(
     sums: options.Sum = None,
     mean: options.Mean = None,
     by: options.By = None,
+    weight_column: weights.WeightColumn = None,
+    max_weight: weights.MaxWeight = None,
+    weight_decimals: weights.WeightDecimals = None,
+    unweighted: weights.Unweighted = None,
     weight: options.Weight = None,
     smooth_weights: SmoothWeightsFlag = False,
     from_release: FromRelease = None,
@@ -350,6 +354,9 @@ def plan(
     expected_count: options.ExpectedCount = None,
     expected: options.ExpectedFile = None,
     cv_limit: options.CvLimit = None,
+    design_effect: options.DesignEffect = None,
+    weight_cv: options.WeightCv = None,
+    sampling_fraction: options.SamplingFraction = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -357,16 +364,17 @@ def plan(
 
     Say which tables in one way or several; the same table twice is an error. A table that names
     a level of areas (--table municipality,sex,age) is in each of its areas. Add own counts with
-    --counts or --count, and sums and means of amounts with --sum. All of it shares one budget,
-    split so that the objective of all together is best, or as --share says. Attributes count
-    single values, or as --basis says. Give the budget in one way, or have it found with
-    --minimum-budget or --require; its numbers are exact: 0.1 and 1/3 mean just that. No records
-    are needed.
+    --counts or --count, sums and means of amounts with --sum, and survey weights with
+    --weight-column. All of it shares one budget, split so that the objective of all together is
+    best, or as --share says. Attributes count single values, or as --basis says. Give the budget in
+    one way, or have it found with --minimum-budget or --require; its numbers are exact: 0.1 and 1/3
+    mean just that. No records are needed.
     With --adaptive the tables are promised privacy, and no accuracy.
     """
     from rpexplore.cli import plan_inputs, rule_options
     from rpexplore.cli.facts import plan_facts
     from rpexplore.cli.publishable import (
+        design_from_options,
         expected_from_options,
         usefulness_facts,
         usefulness_of,
@@ -386,7 +394,17 @@ def plan(
         tree, domain = plan_inputs.codebook_from_options(
             codebook, areas, level_names, separator, lengths
         )
+    records_weighted = weights.Weighting(
+        weight_column, max_weight, weight_decimals, unweighted or []
+    )
+    not_weighted = {
+        "--counts": counts, "--count": count, "--preset": preset, "--adaptive": adaptive,
+        "--smooth-weights": smooth_weights, "--from-release": from_release,
+        "--detail": detail, "--level": level, "--lists": lists,
+    }  # fmt: skip
+    domain = records_weighted.domain(domain, not_weighted)
     wanted = expected_from_options(domain, expected_count, expected, cv_limit)
+    design = design_from_options(domain, design_effect, weight_cv, sampling_fraction, wanted)
     if adaptive:
         others = {
             "--loss": loss, "--weighting": weighting, "--relative-to": relative_to,
@@ -395,7 +413,7 @@ def plan(
             "--require": require, "--minimum-budget": minimum_budget,
         }  # fmt: skip
         refuse_beside_adaptive(wanted, others)
-    weights = smooth_for(
+    smooth = smooth_for(
         smooth_weights, from_release, domain, minimum_budget, budget, wanted, loss, weighting
     )
     with progress("Listing what is asked for"):
@@ -413,10 +431,11 @@ def plan(
             table=[*(table or []), *inputs.tables_of_sums(domain, sums, mean, by)],
             tables=tables,
             weight=weight or [],
-            smooth_for=weights,
+            smooth_for=smooth,
             target=target or [],
             basis=basis or [],
         )
+        asked = records_weighted.of(asked)
         if areas is not None and asked.areas is None:
             raise WorkloadError(
                 "--areas names areas, and no table is in them; name a level in a table, such as "
@@ -478,9 +497,9 @@ def plan(
             beside["rule"] = rule_options.rule_outcome(made, ruled, minimum_budget is not None)
         refuse_existing(out, force)
         made.save(out)
-    warning = _warning(made, wanted)
+    warning, note = _warning(made, wanted), records_weighted.note(domain, asked)
     # Rules are judged by a forecast, beside which evenly spread counts would only mislead.
-    useful = usefulness_of(made, None if ruled else wanted)
+    useful = usefulness_of(made, None if ruled else wanted, design=design)
     choice = _when_to_choose(useful) if adaptive else None
     facts = {
         "plan": str(out),
@@ -488,8 +507,9 @@ def plan(
         **usefulness_facts(useful),
         **({"choice": choice} if adaptive else {}),
         "why": reason,
-        "weights": None if weights is None else weights.text,
+        "weights": None if smooth is None else smooth.text,
         "warning": warning,
+        **({"unweighted": note} if note else {}),
         **{name: found for name, (found, _) in beside.items()},
         **({"guessed": asked.guessed} if asked.guessed else {}),
     }  # fmt: skip
@@ -501,11 +521,12 @@ def plan(
         else None,
         reason,
         str(made),
+        note,
         _NO_AREAS if tree is not None and asked.areas is None else None,
         *(text for _, text in beside.values()),
         usefulness_text(useful),
         _saved(made, out),
-        next_steps(weights, from_release),
+        next_steps(smooth, from_release),
         warning,
     ]
     say_result(as_json, facts, "\n\n".join(filter(None, texts)))

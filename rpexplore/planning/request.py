@@ -12,7 +12,6 @@ objective of all of them together is as small as can be (`shares`), or as stated
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from importlib.metadata import version
 
 from rpexplore.common.numbers import Exact
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
@@ -26,7 +25,14 @@ from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.free_counts import indices_of_free
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.part_plan import PartPlan
-from rpexplore.planning.plan import PARTS, Plan, best_shares, refuse_unsplittable, stated_shares
+from rpexplore.planning.plan import (
+    PARTS,
+    Plan,
+    best_shares,
+    refuse_unsplittable,
+    refuse_unweighted,
+    stated_shares,
+)
 from rpexplore.planning.planner import optimum, refuse_type
 from rpexplore.planning.solvers.queries import TOLERANCE as COUNTS_TOLERANCE
 from rpexplore.planning.solvers.solution import TOLERANCE
@@ -85,6 +91,7 @@ class Request:
             indices_of_free(self.counts, self.free_counts)
         if not self.kinds:
             raise WorkloadError("Nothing is asked for; ask for tables, or for own counts.")
+        refuse_unweighted(self.tables, self.kinds)
         if self.require and self.tables is None:
             raise WorkloadError(
                 "A rule is about tables, and none is asked for; ask for some, or leave it out."
@@ -206,7 +213,7 @@ def combined(
         if len(parts) > 1:
             shares = best_shares([at(budget) for at in parts.values()], loss)
     made = [at(share_of_budget(budget, shares[kind])) for kind, at in parts.items()]
-    return Plan(tuple(made), budget, version("rpexplore"))
+    return Plan(tuple(made), budget, made[0].version)
 
 
 def share_of_budget(budget: Budget, share: Fraction) -> Budget:

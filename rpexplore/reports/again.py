@@ -168,6 +168,7 @@ def _values(attribute: Attribute) -> str:
         limits = [literal(str(limit)) for limit in (values.minimum, values.maximum)]
         more = [f"decimals={values.decimals}"] if values.decimals else []
         more += [f"unit={literal(values.unit)}"] if values.unit else []
+        more += ["are_weights=True"] if values.are_weights else []
         return call("rp.Amounts", [*limits, *more, *_missing(values)])
     assert isinstance(values, Categories)
     labels = [f"labels={wrapped(values.labels)}"] if values.labels != values.values else []

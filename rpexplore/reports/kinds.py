@@ -12,6 +12,7 @@ from rpexplore.common.text import joined
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts import QueryPlan
@@ -301,6 +302,7 @@ class Given:
     request: WorkloadRequest | None = None
     rehearsal: SmoothRehearsal | None = None
     area_totals: Mapping[int, float] | None = None
+    design: SurveyDesign | None = None
 
 
 @dataclass(frozen=True)

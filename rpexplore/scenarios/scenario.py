@@ -19,6 +19,7 @@ from rpexplore.common.text import check_text
 from rpexplore.domain.area_tree_file import ReadTreeFile, no_tree_file
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.areas.area_plan import with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
@@ -56,15 +57,9 @@ NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
 
 _LEFT_OUT_EMPTY = (
-    "survey",
-    "board",
-    "areas",
-    "asks_for_tables",
-    "shares",
-    "counts_objective",
-    "free_counts",
-    "rules",
-)  # of files; fmt: skip
+    "survey", "board", "areas", "asks_for_tables", "shares", "counts_objective", "free_counts",
+    "design", "rules",
+)  # of files  # fmt: skip
 NOTHING_ASKED = "Nothing is asked for; ask for tables, or for own counts."
 _UNUSABLE = "This is not a usable scenario"
 
@@ -93,6 +88,8 @@ class Scenario:
                  the list does not have are out of use
     shares       (kind of part, its share of the budget), 1 in all; (): the best ones. Those that
                  were stated for other parts than there are now are out of use
+    design       of the survey, if its sampling error counts beside the noise in forecasts and
+                 publishable shares; the plan does not depend on it
     rules        what the tables are to meet; those about tables that are not asked for now are out
                  of use
 
@@ -123,6 +120,7 @@ class Scenario:
     shares: tuple[tuple[str, Fraction], ...] = ()
     counts_objective: str = LARGEST.option
     free_counts: tuple[str, ...] = ()
+    design: SurveyDesign | None = None
     rules: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
@@ -181,6 +179,11 @@ class Scenario:
         beside = tuple(kind for kind, asked in others.items() if asked is not None)
         has_tables = self.asks_for_tables and (len(self.domain) > 0 or not beside)
         return ("tables", *beside) if has_tables else beside
+
+    @property
+    def design_in_use(self) -> SurveyDesign | None:
+        """The design without design effects of tables that are not asked for now."""
+        return self.design and self.design.among(self.workload.tables)
 
     @property
     def stated_shares(self) -> dict[str, Fraction] | None:
@@ -390,8 +393,15 @@ class Scenario:
                 rules.append(replace(rule, tables=tables))
             else:
                 notes.append(f"The rule {str(rule)!r} was dropped: the codebook lacks its tables.")
-        made = replace(self, domain=domain, request=request, expected=expected, rules=tuple(rules))
-        return made, notes
+        design = self.design
+        if design is not None:
+            design, lost = design.renamed(renamed or {}, domain.with_levels.names)
+            notes += lost
+        changed = replace(
+            self, domain=domain, request=request, expected=expected, design=design,
+            rules=tuple(rules),
+        )  # fmt: skip
+        return changed, notes
 
     # ---- files
 
@@ -430,6 +440,8 @@ class Scenario:
             content["counts_objective"] = self.counts_objective
         if self.free_counts:
             content["free_counts"] = list(self.free_counts)
+        if self.design is not None:
+            content["design"] = self.design.to_json()
         return content if self.board.is_empty else content | {"board": self.board.to_json()}
 
     @classmethod
@@ -487,6 +499,7 @@ class Scenario:
                 free_counts=tuple(
                     list_of(content, "free_counts") if "free_counts" in content else ()
                 ),
+                design=SurveyDesign.from_json(content["design"]) if "design" in content else None,
             )
             for rule in scenario.rules:
                 for table in rule.tables:

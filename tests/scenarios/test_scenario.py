@@ -405,6 +405,21 @@ def test_the_limit_of_publishable_cells_is_kept_and_told_apart():
             scenario.replaced(cv_limit=invalid)
 
 
+def test_the_design_of_a_survey_is_kept_and_follows_the_codebook():
+    tables = (((("age", "sex"), 2.5)), ((("sex",), 3.0)))
+    scenario = Scenario(DOMAIN, design=rp.SurveyDesign(1.5, tables, 0.1))
+    assert Scenario.parse(scenario.text()) == scenario
+    assert "design" not in json.loads(Scenario(DOMAIN).text())
+    with pytest.raises(WorkloadError, match="design effect must be from"):
+        Scenario.parse(scenario.text().replace("1.5", "-1"))
+    without = rp.Domain(tuple(one for one in DOMAIN if one.name != "age"))
+    changed, notes = scenario.with_domain(without)
+    assert changed.design == rp.SurveyDesign(1.5, tables[1:], 0.1)
+    assert any("design effect of age × sex was dropped" in note for note in notes)
+    one_way = scenario.with_request(order=1)
+    assert one_way.design_in_use.of_tables == tables[1:]
+
+
 LONE = "\ud800"  # half of a pair, which no file can hold
 
 

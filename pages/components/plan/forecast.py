@@ -9,6 +9,7 @@ from rpexplore.analysis.forecast import DrawnCounts, Forecast, range_columns
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.text import capitalised, describe_share, plural, rounded
 from rpexplore.domain.public_tables import PublicTable, PublicTables
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.planning.table_plan import TablePlan
 
 _NOT_BY_GROUP = "of all"
@@ -28,7 +29,8 @@ def forecast(planned: TablePlan) -> None:
     drawn = worked_out(DrawnCounts.of, planned.workload, public, by=(planned.workload, expected))
     if drawn is None:
         return
-    made = kept(_forecast, planned, drawn, scenario.cv_limit)
+    design = scenario.design and scenario.design.among(planned.workload.tables)
+    made = kept(_forecast, planned, drawn, scenario.cv_limit, design)
     n_judged = int(made.judged.sum())
     noun = escaped(scenario.record_noun)
     figures = {
@@ -48,7 +50,8 @@ def forecast(planned: TablePlan) -> None:
     st.caption(
         f"Forecast from {escaped(public.text)}: the median, and where 90 % of the populations lie "
         f"that may be behind it. Good: a coefficient of variation of at most "
-        f"{100 * made.limit:g} %. A table is good enough with {escaped(made.criterion)}."
+        f"{100 * made.limit:g} %. A table is good enough with {escaped(made.criterion)}. "
+        f"{escaped(made.survey_text)}"
     )
     if made.rules:
         budget_for_rule(made, drawn)
@@ -56,8 +59,10 @@ def forecast(planned: TablePlan) -> None:
         _details(planned, made)
 
 
-def _forecast(planned: TablePlan, drawn: DrawnCounts, limit: float) -> Forecast:
-    return Forecast(planned, limit=limit, drawn=drawn)
+def _forecast(
+    planned: TablePlan, drawn: DrawnCounts, limit: float, design: SurveyDesign | None
+) -> Forecast:
+    return Forecast(planned, limit=limit, drawn=drawn, survey=design)
 
 
 def _details(planned: TablePlan, made: Forecast) -> None:
