@@ -13,6 +13,7 @@ from pages.components.plan.objective import (
     unit_inputs,
 )
 from pages.components.plan.results import chart, downloads, one_table, smooth_rehearsal, table_list
+from pages.components.plan.rule import rule_input
 from pages.components.plan.sections import sections
 from pages.components.plan.targets import required_targets_can_be_met, targets_met
 from pages.components.plan.usefulness import (
@@ -71,6 +72,7 @@ with st.container(key="layout"):
             reference_distribution_input()
             pilot_input()
             cv_limit_input()
+            rule_input()
     planned = None
     with st.container(key="answer"):
         has_whole = sections(current())

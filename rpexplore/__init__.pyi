@@ -3,6 +3,7 @@
 from rpexplore import errors as errors
 from rpexplore.analysis.baselines import compare as compare
 from rpexplore.analysis.forecast import Forecast as Forecast
+from rpexplore.analysis.rule_targets import RuleTargets as RuleTargets
 from rpexplore.analysis.usefulness import publishable as publishable
 from rpexplore.data.engines.source import DatabaseSource as DatabaseSource
 from rpexplore.data.source import PersonRule as PersonRule
@@ -64,6 +65,7 @@ from rpexplore.workload.bases import WeightedCounts as WeightedCounts
 from rpexplore.workload.bases import Windows as Windows
 from rpexplore.workload.bases.custom import read_custom_basis as read_custom_basis
 from rpexplore.workload.query_list import QueryList as QueryList
+from rpexplore.workload.rules import Rule as Rule
 from rpexplore.workload.smooth_weights import SmoothWeights as SmoothWeights
 from rpexplore.workload.targets import Target as Target
 from rpexplore.workload.targets import parse_target as parse_target

@@ -24,7 +24,7 @@ from rpexplore.analysis.populations import MOST_CELLS, CountsOfTables, Populatio
 from rpexplore.common.files import file_bytes
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import describe_share, plural, rounded
-from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.domain.public_tables import PublicTable, PublicTables
@@ -38,6 +38,7 @@ from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.stated_forecast import MOST_TABLES, GroupForecast, StatedForecast
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.workload.rules import CELLS, CERTAINTIES, MEDIAN, SURELY, Rule, rules_of
 from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
 
@@ -48,6 +49,8 @@ MOST_UNEVEN = 200_000
 """Cells of all tables whose cells are not equally accurate that are gone through one by one."""
 
 _RANGE = (0.05, 0.5, 0.95)
+_AT = {MEDIAN: _RANGE[1], SURELY: _RANGE[0]}
+
 _ROUNDING = 1e-9  # of shares
 _LEFT_OUT = (
     "sums of amounts, weighted counts, tables of too many cells that are not equally accurate, or "
@@ -173,6 +176,8 @@ class Forecast:
         share: Share of a table's people who are to be in good cells, so that it meets the rule.
         on_progress: Called with what is being done and the share that is done.
         drawn: Counts that were drawn for the same tables already.
+        require: Rules by which tables are judged, instead of limit and share; by default those of
+            the plan, if it has any.
         survey: The design of the survey that the records are of, if its own sampling error counts
             beside the noise: limit and rule are then of the total error.
 
@@ -197,6 +202,7 @@ class Forecast:
     share: float = GOOD_SHARE
     on_progress: Progress = no_progress
     drawn: DrawnCounts | None = None
+    require: Sequence[Rule | str] | None = None
     survey: SurveyDesign | None = None
 
     def __post_init__(self) -> None:
@@ -212,6 +218,7 @@ class Forecast:
                 f"got {self.share!r}; 0.9 is 90 %."
             )
         checked_cv_limit(self.limit)
+        _ = self.rules
         if self.survey is not None:
             self.survey.refuse_unknown(part.workload.tables)
         _ = self._drawn  # so that what is wrong is said here
@@ -228,19 +235,20 @@ class Forecast:
         """What is public, in the order of the codebook."""
         if self.drawn is not None:
             return self.drawn.public
-        domain = self.tables_of_plan.domain.of_records
-        tables = []
-        for given in self.public:
-            if isinstance(given, PublicTable):
-                tables.append(given)
-            elif isinstance(given, ExpectedCounts):
-                tables.append(PublicTable(given))
-            else:
-                content = file_bytes(given, f"The public table {str(given)!r}", WorkloadError)
-                name = Path(given).name
-                counts = expected_counts_from_csv(domain.with_levels, content, name)
-                tables.append(PublicTable(counts, name))
-        return PublicTables(domain, tuple(tables), self.expected)
+        return public_tables_of(self.tables_of_plan.domain, self.public, self.expected)
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules by which tables are judged; (): by `limit` and `share`."""
+        part = self.tables_of_plan
+        return rules_of(part.workload, part.rules if self.require is None else self.require)
+
+    @property
+    def criterion(self) -> str:
+        """When a table is good enough, for a sentence."""
+        if not self.rules:
+            return f"at least {describe_share(self.share)} of their people in good cells"
+        return "; ".join(rule.text for rule in self.rules)
 
     # ---- the figures
 
@@ -256,8 +264,22 @@ class Forecast:
 
     @cached_property
     def meeting(self) -> Range:
-        """How many tables meet the rule: at least `share` of their people are in good cells."""
-        return Range.of(self._meet[self._held].sum(axis=0).astype(float))
+        """How many tables meet the rules; without any, have `share` of people in good cells."""
+        return Range.of(self._meet[self.judged].sum(axis=0).astype(float))
+
+    @cached_property
+    def judged(self) -> np.ndarray:
+        """Which tables are judged: those that the rules are about, bool[n_tables]."""
+        if not self.rules:
+            return self._held
+        judged = np.zeros(len(self._held), dtype=bool)
+        for rule in self.rules:
+            judged[rule.places(self._accuracy.workload)] = True
+        return judged & self._held
+
+    def n_meeting(self, certainty: str = MEDIAN) -> int:
+        """How many tables meet the rules, each by itself, in most or (surely) 95 % of the draws."""
+        return int(np.sum(at_certainty(self._meet[self.judged], certainty)))
 
     @cached_property
     def noise_adds(self) -> Range | None:
@@ -298,7 +320,7 @@ class Forecast:
                 {"attributes": group_name(group, workload), "tables": int(np.sum(chosen))}
                 | _columns("people", self._people[chosen].mean(axis=0))
                 | _columns("cells", self._share_of_cells(chosen))
-                | _columns("meeting", self._meet[chosen].sum(axis=0).astype(float))
+                | _columns("meeting", self._meet[chosen & self.judged].sum(axis=0).astype(float))
             )
         return pd.DataFrame(rows)
 
@@ -306,16 +328,16 @@ class Forecast:
         """One row a table, that with fewest people in good cells first; index: its place.
 
         Columns: table, order, cells, standard_error, people_low, people_median, people_high,
-        cells_low, cells_median, cells_high, meets ("yes", "no", or "open": the median meets the
-        rule, and the lower end does not).
+        cells_low, cells_median, cells_high, meets ("yes"; "open": the median meets the rule, and
+        the lower end does not; "no"; "no rule": none is about it).
         """
         workload = self._accuracy.workload
         held = np.flatnonzero(self._held)
         people = np.quantile(self._people[held], _RANGE, axis=1)
         cells = np.quantile(self._cells[held], _RANGE, axis=1)
-        meets = np.where(
-            people[0] >= self.share, "yes", np.where(people[1] >= self.share, "open", "no")
-        )
+        median, surely = (at_certainty(self._meet[held], certainty) for certainty in CERTAINTIES)
+        meets = np.where(surely, "yes", np.where(median, "open", "no"))
+        meets = np.where(self.judged[held], meets, "no rule")
         frame = pd.DataFrame(
             {
                 "table": all_titles(workload)[held],
@@ -354,7 +376,9 @@ class Forecast:
         known = self.public_tables.domain.with_levels
         own, size = known.position(attribute), int(domain.sizes[index])
         n_records, shares, good = self.public_tables.n_records, [], []
-        least = self._least_counts(self._accuracy.standard_errors, np.arange(len(workload)))
+        least = self._least_counts(
+            self._accuracy.standard_errors, np.arange(len(workload)), self.limit
+        )
         for population in self._drawn.populations.drawn():
             values = population.values_of_people(own)
             n_people = np.bincount(values, minlength=size)
@@ -395,7 +419,8 @@ class Forecast:
             "people": self.people._asdict(),
             "cells": self.cells._asdict(),
             "by_order": by_order,
-            "tables": {"meeting": self.meeting._asdict(), "of": int(np.sum(self._held))},
+            "rules": [rule.text for rule in self.rules],
+            "tables": {"meeting": self.meeting._asdict(), "of": int(np.sum(self.judged))},
             "rests_on": self.public_tables.text,
             "contradictions": list(self.public_tables.contradictions),
             "left_out": int(np.sum(~self._held)),
@@ -471,8 +496,8 @@ class Forecast:
             f"  People in good cells  {self.people.text(describe_share)}  (CV of at most "
             f"{100 * self.limit:g} %; mean over tables)",
             f"  Good cells            {self.cells.text(describe_share)}",
-            f"  Tables that meet      {self.meeting.text(lambda value: f'{value:.0f}')} of {of:,}  "
-            f"(at least {describe_share(self.share)} of their people in good cells)",
+            f"  Tables that meet      {self.meeting.text(lambda value: f'{value:.0f}')} of "
+            f"{int(np.sum(self.judged)):,}  ({self.criterion})",
         ]
         lines += [f"  {self.survey_text}"] if self.survey is not None else []
         lines += [f"  {sentence}" for sentence in self.public_tables.contradictions]
@@ -501,6 +526,9 @@ class Forecast:
 
     @cached_property
     def _shares(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._shares_at(self.limit)
+
+    def _shares_at(self, limit: float) -> tuple[np.ndarray, np.ndarray]:
         """Shares of people and of cells that are good, float64[n_tables, n_populations] each."""
         accuracy, workload = self._accuracy, self._accuracy.workload
         shape = (len(workload), self._drawn.populations.n_populations)
@@ -509,7 +537,7 @@ class Forecast:
             errors = accuracy.standard_errors[places]
             if not self._drawn.is_even[places[0]]:
                 errors = accuracy.cell_standard_errors(int(places[0])).reshape(1, -1)
-            least = self._least_counts(errors, places)
+            least = self._least_counts(errors, places, limit)
             found = counts.good(least, self.public_tables.n_records, workload.cells[places])
             people[places], cells[places] = found
         return people, cells
@@ -522,13 +550,15 @@ class Forecast:
             return np.zeros(len(workload))
         return self.survey.factors(workload.tables)
 
-    def _least_counts(self, standard_errors: np.ndarray, places: np.ndarray) -> np.ndarray:
+    def _least_counts(
+        self, standard_errors: np.ndarray, places: np.ndarray, limit: float
+    ) -> np.ndarray:
         """The smallest good count of each table, or of each of its cells; shaped as the errors."""
         if self.survey is None:
-            return standard_errors / self.limit
+            return standard_errors / limit
         factors = self._factors[places].reshape(-1, *[1] * (standard_errors.ndim - 1))
         n_records = self.public_tables.n_records
-        return least_good_counts(standard_errors, self.limit, n_records, factors)
+        return least_good_counts(standard_errors, limit, n_records, factors)
 
     @property
     def _people(self) -> np.ndarray:
@@ -538,14 +568,53 @@ class Forecast:
     def _cells(self) -> np.ndarray:
         return self._shares[1]
 
-    @property
+    @cached_property
     def _meet(self) -> np.ndarray:
-        return self._people >= self.share - _ROUNDING
+        """Whether tables meet all rules about them, bool[n_tables, n_populations]."""
+        if not self.rules:
+            return self._people >= self.share - _ROUNDING
+        meet = np.ones_like(self._people, dtype=bool)
+        by_cv = {self.limit: self._shares}
+        for rule in self.rules:
+            cv, places = float(rule.cv), rule.places(self._accuracy.workload)
+            if cv not in by_cv:
+                by_cv[cv] = self._shares_at(cv)
+            shares = by_cv[cv][rule.of == CELLS][places]
+            meet[places] &= shares >= float(rule.share) - _ROUNDING
+        return meet
 
     def _share_of_cells(self, chosen: np.ndarray) -> np.ndarray:
         """Of all cells of these tables, those that are good: float64[n_populations]."""
         n_cells = self._accuracy.workload.cells[chosen]
         return (self._cells[chosen] * n_cells[:, None]).sum(axis=0) / np.sum(n_cells)
+
+
+def at_certainty(values: np.ndarray, certainty: str) -> np.ndarray:
+    """What more than half of the populations, the last axis, reach; surely: 95 % of them."""
+    place = math.floor(_AT[certainty] * (values.shape[-1] - 1))
+    return np.partition(values, place, axis=-1)[..., place]
+
+
+def public_tables_of(
+    domain: Domain,
+    given: Sequence[str | Path | PublicTable | ExpectedCounts],
+    expected: float | None,
+) -> PublicTables:
+    """Public tables, or files of them, over a codebook; `given`, `expected` as of `Forecast`."""
+    domain = domain.of_records
+    tables = []
+    for one in given:
+        if isinstance(one, PublicTable):
+            tables.append(one)
+        elif isinstance(one, ExpectedCounts):
+            tables.append(PublicTable(one))
+        else:
+            content = file_bytes(one, f"The public table {str(one)!r}", WorkloadError)
+            name = Path(one).name
+            tables.append(
+                PublicTable(expected_counts_from_csv(domain.with_levels, content, name), name)
+            )
+    return PublicTables(domain, tuple(tables), expected)
 
 
 def _stated(values: np.ndarray) -> tuple[float, float, float]:

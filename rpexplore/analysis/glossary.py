@@ -134,7 +134,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Good cell": "A cell with a coefficient of variation within the limit, 20 % unless you "
         "choose another. Counts that are not public are drawn again and again; a figure is the "
         "median, with its range.",
-        "Rule": "A table is good enough if at least 90 % of its people are in good cells.",
+        "Rule": "When a table is good enough: if at least 90 % of its people are in good cells, or "
+        "as you state it, such as CV<=20% for 90% of people in each table; of cells instead of "
+        "people; in age,sex instead of each table.",
         "Publishable share": "The share of cells that meet the CV limit, judged by the expected "
         "counts. The limit is 20 % unless you choose another.",
         "Total error": "The error of a sample survey and the noise together. The sampling error "

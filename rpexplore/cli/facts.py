@@ -150,6 +150,7 @@ def _facts_of_tables(part: TablePlan) -> dict[str, Any]:
     own: dict[str, Any] = {
         "bases": basis_facts(part),
         "uniform_reference": part.has_uniform_reference,
+        "rules": [str(rule) for rule in part.rules],
     }
     if part.pilot is not None:
         own["pilot"] = {

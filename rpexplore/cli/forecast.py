@@ -18,8 +18,8 @@ def forecast(
     plan_file: options.PlanOrRun,
     public: options.PublicFiles = None,
     expected_count: options.ForecastCount = None,
-    limit: options.ForecastLimit = 0.2,
-    share: options.ForecastShare = 0.9,
+    limit: options.ForecastLimit = None,
+    share: options.ForecastShare = None,
     design_effect: options.DesignEffect = None,
     weight_cv: options.WeightCv = None,
     sampling_fraction: options.SamplingFraction = None,
@@ -35,10 +35,12 @@ def forecast(
     And how many people: all before any record is read, and with ranges. A cell is good if the
     standard error of its noise is at most --limit of its count. What no public table says of the
     counts is drawn again and again: figures are medians, with the range that 90 % of the draws are
-    in. With the design of a sample survey the error is the total one, of noise and sampling.
+    in. A plan with a rule is judged by it, unless --limit or --share is given. With the design of a
+    sample survey the error is the total one, of noise and sampling.
     """
-    from rpexplore.analysis.forecast import Forecast
+    from rpexplore.analysis.forecast import GOOD_SHARE, Forecast
     from rpexplore.cli.facts import row_facts
+    from rpexplore.domain.expected_counts import CV_LIMIT
     from rpexplore.releases.pilot import pilot_folder
     from rpexplore.results.pilot_tables import pilot_tables, planned_run
     from rpexplore.workload.survey_text import design_from_texts
@@ -54,6 +56,8 @@ def forecast(
         else:
             plan, release = planned_run(plan_file)
             tables_of.insert(0, release)
+    part = plan.part("tables")
+    limits = {float(rule.cv) for rule in (part.rules if part else ())}
     given = [path for path in public or () if path not in tables_of]
     survey = design_from_texts(plan.domain, design_effect or (), weight_cv, sampling_fraction)
     with progress("Drawing populations") as on_progress:
@@ -61,8 +65,9 @@ def forecast(
             plan,
             public=[*given, *(table for folder in tables_of for table in pilot_tables(folder))],
             expected=expected_count,
-            limit=limit,
-            share=share,
+            limit=limit if limit is not None else limits.pop() if len(limits) == 1 else CV_LIMIT,
+            share=GOOD_SHARE if share is None else share,
+            require=None if limit is None and share is None else (),
             on_progress=on_progress,
             survey=survey,
         )

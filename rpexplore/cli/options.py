@@ -307,8 +307,14 @@ _REQUIRE_APPROVALS = (
 _A_RELEASE = "The folder of a release, or of combined tables."
 
 
+_REQUIRE = (
+    "A rule that tables are to meet, such as 'CV<=20% for 90% of people in each table'; or of "
+    "cells, or in age,sex. Without a budget the smallest is found, by --public or "
+    "--expected-count; with one you read which tables meet it. Repeat it for more."
+)
 Weighting = StrEnum("Weighting", ["equal", "cells", "sqrt"])
 RelativeTo = StrEnum("RelativeTo", ["weight", "target"])
+Certainty = StrEnum("Certainty", ["median", "surely"])
 # In the order of `counts_objectives.OBJECTIVES`.
 CountsObjectiveName = StrEnum(
     "CountsObjectiveName",
@@ -402,6 +408,15 @@ Delta = Annotated[str | None, _option("D", f"The δ that goes with ε. {_DIRECTI
 Mu = Annotated[str | None, _option("M", f"Budget as μ = √(2ρ). {_DIRECTION}")]
 PrivacyCost = Annotated[str | None, _option("C", f"Budget as 2ρ. {_DIRECTION}")]
 TheMinimumBudget = Annotated[MinimumBudgetFor | None, Option(help=_TABLES_MINIMUM_BUDGET)]
+Require = Annotated[list[str] | None, _option("RULE", _REQUIRE, "--require")]
+TheCertainty = Annotated[
+    Certainty | None,
+    Option(
+        "--certainty",
+        help="With --require: for the median of the forecast (the default), or surely: for the "
+        "lower end of its range.",
+    ),
+]
 Share = Annotated[list[str] | None, _option("PART=SHARE", _SHARE)]
 RecordsPerPerson = Annotated[int | None, _option("M", _PERSON)]
 ExpectedCount = Annotated[
@@ -436,11 +451,20 @@ ForecastCount = Annotated[
     _option("N", "How many records are expected in all; else as many as the public tables count."),
 ]
 ForecastLimit = Annotated[
-    float, _option("X", "Largest coefficient of variation of a good cell: 0.2 is 20 %.", "--limit")
+    float | None,
+    _option(
+        "X",
+        "Largest coefficient of variation of a good cell (else that of the plan's rule, or 0.2).",
+        "--limit",
+    ),
 ]
 ForecastShare = Annotated[
-    float,
-    _option("X", "Share of a table's people who are to be in good cells: 0.9 is 90 %.", "--share"),
+    float | None,
+    _option(
+        "X",
+        "Share of a table's people who are to be in good cells (else the plan's rule, or 0.9).",
+        "--share",
+    ),
 ]
 ByGroup = Annotated[
     list[str] | None,

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -186,6 +187,7 @@ _PATHS = (
     "counts",
     "free-counts",
     "expected",
+    "public",
     "from-release",
     "out",
 )
@@ -343,6 +345,9 @@ def plan(
     mu: options.Mu = None,
     privacy_cost: options.PrivacyCost = None,
     minimum_budget: options.TheMinimumBudget = None,
+    require: options.Require = None,
+    certainty: options.TheCertainty = None,
+    public: options.PublicFiles = None,
     share: options.Share = None,
     records_per_person: options.RecordsPerPerson = None,
     tolerance: area_options.Tolerance = None,
@@ -363,11 +368,11 @@ def plan(
     --counts or --count, sums and means of amounts with --sum, and survey weights with
     --weight-column. All of it shares one budget, split so that the objective of all together is
     best, or as --share says. Attributes count single values, or as --basis says. Give the budget in
-    one way, or have it found with --minimum-budget; its numbers are exact: 0.1 and 1/3 mean just
-    that. No records are needed.
+    one way, or have it found with --minimum-budget or --require; its numbers are exact: 0.1 and 1/3
+    mean just that. No records are needed.
     With --adaptive the tables are promised privacy, and no accuracy.
     """
-    from rpexplore.cli import plan_inputs
+    from rpexplore.cli import plan_inputs, rule_options
     from rpexplore.cli.facts import plan_facts
     from rpexplore.cli.publishable import (
         design_from_options,
@@ -382,11 +387,12 @@ def plan(
     refuse_existing(out, force)
     if pilot is not None:
         share_of_budget(pilot)
+    stated = {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost}
+    if require and all(text is None for text in stated.values()):
+        minimum_budget = minimum_budget or options.MinimumBudgetFor.targets
+    rule_options.refuse_beside_rules(require, minimum_budget, certainty, public)
     budget = inputs.budget_from_options(
-        {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost},
-        delta,
-        records_per_person,
-        find_smallest=minimum_budget is not None,
+        stated, delta, records_per_person, find_smallest=minimum_budget is not None
     )
     with progress("Reading the codebook"):
         tree, domain = plan_inputs.codebook_from_options(
@@ -408,7 +414,7 @@ def plan(
             "--loss": loss, "--weighting": weighting, "--relative-to": relative_to,
             "--weight": weight, "--smooth-weights": smooth_weights, "--from-release": from_release,
             "--target": target, "--basis": basis, "--uniform-reference": uniform_reference,
-            "--minimum-budget": minimum_budget,
+            "--require": require, "--minimum-budget": minimum_budget,
         }  # fmt: skip
         refuse_beside_adaptive(wanted, others)
     smooth = smooth_for(
@@ -457,6 +463,16 @@ def plan(
                 "all areas of a level have the same tables; leave it or --lists out."
             )
         shares = plan_inputs.shares_from_options(share or [])
+    rules, ruled = (), None
+    if require:
+        with progress("Drawing populations") as on_progress:
+            rules, ruled = rule_options.rules_from_options(
+                asked, require, certainty, public or [], wanted, on_progress
+            )
+        if minimum_budget is not None:
+            if ruled is None:
+                raise WorkloadError(rule_options.NEEDS_FORECAST)
+            asked = replace(asked, tables=ruled.workload)
     with progress(f"Planning {asked.contents}") as on_progress:
         search: dict[str, Any] = {
             "uniform_reference": uniform_reference,
@@ -470,22 +486,26 @@ def plan(
                 loss, weighting, relative_to, in_areas=asked.areas is not None
             )
             made = made_for(
-                asked.request(budget, objective, shares, **search), on_progress=on_progress
+                asked.request(budget, objective, shares, require=rules, **search),
+                on_progress=on_progress,
             )
         else:
             from rpexplore.cli.plan_inputs import plan_at_smallest_budget
 
             made, reason = plan_at_smallest_budget(
                 minimum_budget, asked, budget, (loss, weighting, relative_to), shares,
-                on_progress=on_progress, **search,
+                ruled=ruled, on_progress=on_progress, **search,
             )  # fmt: skip
         if pilot is not None:
             made = with_pilot(made, pilot)
         beside = _beside(made, asked.counts is not None, compare, on_progress)
+        if ruled is not None:
+            beside["rule"] = rule_options.rule_outcome(made, ruled, minimum_budget is not None)
         refuse_existing(out, force)
         made.save(out)
     warning, note = _warning(made, wanted), records_weighted.note(domain, asked)
-    useful = usefulness_of(made, wanted, design=design)
+    # Rules are judged by a forecast, beside which evenly spread counts would only mislead.
+    useful = usefulness_of(made, None if ruled else wanted, design=design)
     choice = _when_to_choose(useful) if adaptive else None
     facts = {
         "plan": str(out),

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpexplore.analysis.binding_targets import budget_explanation, describe_advice, describe_binding
-from rpexplore.analysis.sufficient_budgets import smallest_budget, smallest_query_budget
+from rpexplore.analysis.rule_targets import RuleTargets
+from rpexplore.analysis.sufficient_budgets import (
+    smallest_budget,
+    smallest_query_budget,
+)
 from rpexplore.cli import area_options, inputs
 from rpexplore.cli import counts as preset_inputs
 from rpexplore.common.numbers import exact_fraction
@@ -503,6 +507,7 @@ def plan_at_smallest_budget(
     objective: tuple[str | None, str | None, str | None],
     shares: Mapping[str, Fraction] | None,
     *,
+    ruled: RuleTargets | None,
     uniform_reference: bool,
     uniform_levels: bool,
     tolerance: float | None,
@@ -515,6 +520,7 @@ def plan_at_smallest_budget(
 
     which: TARGETS, or REQUIRED where only tables without areas have other targets
     objective: --loss, --weighting and --relative-to
+    ruled: the rules that the targets of tables are from, if they are; the plan keeps them
 
     Raises `WorkloadError` for parts without targets, or options that do not go with it.
     """
@@ -536,7 +542,9 @@ def plan_at_smallest_budget(
             which, asked.tables, loss, reference_budget,
             uniform_reference=uniform_reference, on_progress=on_progress,
         )  # fmt: skip
-        parts.append(optimum.at(budget))
+        parts.append(optimum.at(budget, () if ruled is None else ruled.rules))
+        if ruled is not None:
+            reason = f"{ruled.text} {reason}"
     elif any(objective):
         name = ("loss", "weighting", "relative-to")[[bool(text) for text in objective].index(True)]
         raise WorkloadError(

@@ -33,6 +33,7 @@ from rpexplore.planning.solving import (
 )
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.rules import Rule
 from rpexplore.workload.workload import Workload
 
 # ---- Optimum: the solution of a planning problem, which scales to any budget.
@@ -87,8 +88,10 @@ class Optimum:
         variances = self.table_variances.at(cell) / record_cost(budget)
         return np.sqrt(variances) * self.workload.units
 
-    def at(self, budget: Budget) -> TablePlan:
+    def at(self, budget: Budget, rules: tuple[Rule, ...] = ()) -> TablePlan:
         """The plan with the smallest loss within the budget, exact and with its certificate.
+
+        rules: for the plan to keep
 
         Raises `PlanError` for a budget that cannot be computed with, or is not the one solved for.
         """
@@ -119,6 +122,7 @@ class Optimum:
                 limit=None if limit is None else limit / cost,
             ),
             version=_version(),
+            rules=rules,
         )
 
 

@@ -40,6 +40,7 @@ from rpexplore.planning.solvers.queries import TOLERANCE as COUNTS_TOLERANCE
 from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.query_list import QueryList
+from rpexplore.workload.rules import Rule, rules_of
 from rpexplore.workload.workload import Workload
 
 AtBudget = Callable[[Budget], PartPlan]
@@ -64,6 +65,8 @@ class Request:
                        squared target, the "sum" of all ratios, or "targets-then-sum"
     free_counts        names of own counts that take only what the others leave of their budget
     shares             kind -> share of the budget, exact and 1 in all; without it the best
+    require            rules that the tables are to meet, such as "CV<=20% for 90% of people in each
+                       table"; the plan keeps them. `RuleTargets` turns them into targets
     uniform_reference, uniform_levels, tolerance   as of `plan_tables` and `plan_areas`
     pilot              share of the budget that measures one-way tables first, as of `with_pilot`
     """
@@ -77,6 +80,7 @@ class Request:
     counts_objective: str = LARGEST.option
     free_counts: Sequence[str] = ()
     shares: Mapping[str, Exact] | None = None
+    require: Sequence[Rule | str] = ()
     uniform_reference: bool = False
     uniform_levels: bool = False
     tolerance: float | None = None
@@ -94,6 +98,15 @@ class Request:
         refuse_unweighted(self.tables, self.kinds)
         if self.pilot is not None:
             share_of_pilot(self.pilot)
+        if self.require and self.tables is None:
+            raise WorkloadError(
+                "A rule is about tables, and none is asked for; ask for some, or leave it out."
+            )
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules of its tables. Raises `WorkloadError` for those that cannot be used."""
+        return () if self.tables is None else rules_of(self.tables, self.require)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -229,14 +242,16 @@ def share_of_budget(budget: Budget, share: Fraction) -> Budget:
 
 def _tables_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:
     assert request.tables is not None
-    return optimum(
+    rules = request.rules  # what is wrong with them is said before anything is planned for long
+    solved = optimum(
         request.tables,
         loss=request.loss,
         budget=budget,
         tolerance=TOLERANCE if request.tolerance is None else request.tolerance,
         uniform_reference=request.uniform_reference,
         on_progress=on_progress,
-    ).at
+    )
+    return lambda of_part: solved.at(of_part, rules)
 
 
 def _areas_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:

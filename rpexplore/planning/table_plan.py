@@ -25,6 +25,7 @@ from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.part_plan import Certificate, CertifiedPlan, WorkloadPlan, accuracy_frame
 from rpexplore.planning.table_plan_file import fields_of_plan, text_of_plan
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.rules import Rule
 from rpexplore.workload.table_text import all_titles, title_of
 from rpexplore.workload.targets import MET_FACTOR
 from rpexplore.workload.workload import Workload
@@ -54,6 +55,7 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
                         measured before the rest (`planning/pilot.py`); None without a pilot
     pilot_of            of the plan of a pilot alone: SHA-256 of the plan that it is the first part
                         of; "" for others
+    rules               that its tables were planned for, or are to be judged by
 
     Make one with `rpexplore.plan` or `Plan.load`.
     """
@@ -76,6 +78,7 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
     version: str
     pilot: Fraction | None = None
     pilot_of: str = ""
+    rules: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
         if self.pilot is not None:
@@ -341,6 +344,7 @@ def plan_summary(plan: "TablePlan") -> str:
         f"  Objective  {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.proven}",
         *([f"  Pilot      {plan.note}"] if plan.note else []),
+        *(f"  Rule       {rule.text}" for rule in plan.rules),
         *targets_lines(
             plan.largest_standard_errors, workload.targets, workload.required, workload.describe
         ),

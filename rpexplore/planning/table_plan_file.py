@@ -74,6 +74,7 @@ from rpexplore.planning.solvers.solution import CellPrices
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.attribute_sets import padded
 from rpexplore.workload.bases import Basis
+from rpexplore.workload.rules import CELLS, MEDIAN, PEOPLE, SURELY, Rule, rules_of
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -131,10 +132,11 @@ _TABLE = {
     "items": False,
     "minItems": 2,
 }
+_DECIMAL = "^(?!0$)(0|[1-9][0-9]*)(\\.[0-9]*[1-9])?(?!\\n)$"
 _NOISE_SCALE = of_type(
     "string",
     "In records squared: a positive plain decimal of at most 18 significant digits.",
-    pattern="^(?!0$)(0|[1-9][0-9]*)(\\.[0-9]*[1-9])?(?!\\n)$",
+    pattern=_DECIMAL,
 )
 FIELDS = record(
     kind=const("tables"),
@@ -197,15 +199,44 @@ FIELDS = record(
         "Of the plan of a pilot alone: the SHA-256 of the plan that it is the first part of.",
         pattern="^[0-9a-f]{64}(?!\\n)$",
     ),
+    rules=rows(
+        record(
+            cv=of_type(
+                "string",
+                "The largest coefficient of variation of the noise of a cell: 0.2 is 20 %.",
+                pattern=_DECIMAL,
+            ),
+            share=of_type(
+                "string",
+                "The share of people, or cells, of each table: 0.9 is 90 %.",
+                pattern=_DECIMAL,
+            ),
+            of={"enum": [PEOPLE, CELLS]},
+            tables=rows(
+                index(), "The tables it is about, ascending, numbered from 0; empty: each table."
+            ),
+            certainty={
+                "description": (
+                    "Whether tables must meet it for the median of the forecast counts, or surely: "
+                    "for the lower end of their range."
+                ),
+                "enum": [MEDIAN, SURELY],
+            },
+        ),
+        "The rules that the tables were planned for, or are to be judged by. Left out where there "
+        "are none. Whether tables meet them depends on their counts, which no plan knows.",
+        minItems=1,
+    ),
 )
-_OF_LEVELS, _OF_PILOTS = ("block_strategies", "record_prices"), ("pilot", "pilot_of")
-FIELDS["required"] = [key for key in FIELDS["required"] if key not in (*_OF_LEVELS, *_OF_PILOTS)]
+_OF_LEVELS, _IF_ANY = ("block_strategies", "record_prices"), ("pilot", "pilot_of", "rules")
+FIELDS["required"] = [key for key in FIELDS["required"] if key not in (*_OF_LEVELS, *_IF_ANY)]
 
 # ---- Tables in a plan file: each table and each residual on a line of its own.
 
 
 _KEYS, _CERTIFICATE_KEYS = keys(FIELDS), keys(FIELDS, "certificate")
 _CLASS_KEYS, _CELL_KEYS = keys(CLASS), keys(CELL)
+_RULE_KEYS = ("cv", "share", "of", "tables", "certainty")
 _VARIANCE_KEYS = ("variance", "largest_variance", "smallest_variance")
 
 
@@ -248,6 +279,8 @@ def text_of_plan(plan: "TablePlan") -> str:
         prices = plan.closure.prices
         sections["block_strategies"] = block_strategy_lines(workload, plan.closure)
         sections["record_prices"] = [] if prices is None else list(map(dumps, prices.tolist()))
+    if plan.rules:
+        sections["rules"] = [_rule_line(rule, workload) for rule in plan.rules]
     return object_text(head, sections)
 
 
@@ -288,6 +321,12 @@ def _cell_lines(workload: Workload, cells: CellPrices | None) -> list[str]:
     ]
 
 
+def _rule_line(rule: Rule, workload: Workload) -> str:
+    tables = rule.places(workload) if rule.tables else []
+    texts = (f"{number:f}" for number in (rule.cv, rule.share))
+    return dumps(dict(zip(_RULE_KEYS, (*texts, rule.of, tables, rule.certainty), strict=True)))
+
+
 # ---- reading
 
 
@@ -299,7 +338,7 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     has_levels = isinstance(content, dict) and any(key in content for key in _OF_LEVELS)
     absent = set() if has_levels else set(_OF_LEVELS)
     if isinstance(content, dict):
-        absent |= {key for key in _OF_PILOTS if key not in content}
+        absent |= {key for key in _IF_ANY if key not in content}
     keys_there = [key for key in _KEYS if key not in absent]
     check_keys(content, keys_there, "the tables")
     check_keys(content["certificate"], _CERTIFICATE_KEYS, "the certificate")
@@ -356,7 +395,24 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
         "version": version,
         "pilot": positive_exact(content, "pilot") if "pilot" in content else None,
         "pilot_of": text_of(content, "pilot_of") if "pilot_of" in content else "",
+        "rules": _rules(content, workload) if "rules" in content else (),
     }
+
+
+def _rules(content: dict[str, Any], workload: Workload) -> tuple[Rule, ...]:
+    listed = columns(content, "rules", _RULE_KEYS)
+    if not listed["cv"]:
+        raise PlanError("the rules must be left out where there are none.")
+    names = workload.tables
+    found = []
+    for cv, share, of, places, certainty in zip(*listed.values(), strict=True):
+        if not all(isinstance(text, str) for text in (cv, share, of, certainty)):
+            raise PlanError("the cv, share, of and certainty of a rule must be texts.")
+        tables = indices(places, len(workload), "table of a rule").tolist()
+        if tables != sorted(set(tables)):
+            raise PlanError("the tables of a rule must ascend, each once.")
+        found.append(Rule(cv, share, of, [names[place] for place in tables], certainty))
+    return rules_of(workload, found)
 
 
 def _is_of_columns(content: dict[str, Any], n_columns: int) -> bool:

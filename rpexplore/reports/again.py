@@ -53,20 +53,24 @@ def tables_again(plan: TablePlan, scenario: Scenario) -> Reproduction:
     """How the tables of a plan are made again."""
     recipe = Recipe.of(plan, scenario)
     loss, uniform = source_of_loss(plan.loss), recipe.uniform_reference
-    uniform_text = {"uniform_reference": "True"} if uniform else {}
+    more = {"uniform_reference": "True"} if uniform else {}
     share = None if plan.pilot is None else scenario.pilot or share_of_pilot(plan)
     pilot = None if share is None else exact_text(share)
-    pilot_text = {} if pilot is None else {"pilot": literal(pilot)}
+    if pilot is not None:
+        more["pilot"] = literal(pilot)
     pilot_option = [] if pilot is None else [["--pilot", pilot]]
+    if plan.rules:
+        more["require"] = f"[{', '.join(literal(str(rule)) for rule in plan.rules)}]"
+    required = [["--require", str(rule)] for rule in plan.rules]
     losses = [[f"--{name}", text] for name, text in options_of_loss(plan.loss)]
     return Reproduction(
         asked="workload(domain())",
-        settings={"loss": loss, **uniform_text, **pilot_text},
+        settings={"loss": loss, **more},
         definitions=_definitions(recipe),
         imports=_imports(recipe),
         needs_path=bool(recipe.needs_tables_csv or recipe.custom_basis_files),
         verb=["rpexplore", "plan", "codebook.json"],
-        options=[*_tables(recipe), *_basis_choices(recipe), *losses, *pilot_option],
+        options=[*_tables(recipe), *_basis_choices(recipe), *losses, *pilot_option, *required],
         files=_files(plan, recipe, "every table with its cells, standard error, weight and target"),
     )
 

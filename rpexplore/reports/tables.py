@@ -37,6 +37,7 @@ from rpexplore.reports.first_pages import what_is_released
 from rpexplore.reports.kinds import FrontRow, Given, PartReport
 from rpexplore.reports.section import Attachment, Numbers, Points, Section, template_blocks
 from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.workload.rules import SURELY, Rule
 from rpexplore.workload.table_text import titles
 from rpexplore.workload.targets import MET_FACTOR
 
@@ -148,7 +149,16 @@ def accuracy(plan: TablePlan, record_noun: str) -> Section:
     top, frame = standard_errors.headline(plan), standard_errors.by_order(plan)
     (sentences,) = template_blocks("accuracy.txt.j2", plan=plan, top=top, record_noun=record_noun)
     chart = accuracy_by_order_chart(frame, record_noun, cells_differ=top.cells_differ)
+    sentences = (*sentences, *(_rule_sentence(rule) for rule in plan.rules))
     return Section("Accuracy", sentences, (chart, _least_accurate(plan), _list_of_tables(plan)))
+
+
+def _rule_sentence(rule: Rule) -> str:
+    judged = "at the lower end of a forecast" if rule.certainty == SURELY else "by a forecast"
+    return (
+        f"The rule for these tables: {rule.text}. Whether a table meets it depends on its counts, "
+        f"and is judged {judged} from what is public of them."
+    )
 
 
 def _least_accurate(plan: TablePlan) -> Numbers:

@@ -47,6 +47,7 @@ from rpexplore.scenarios.table_settings import (
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_json, stated_to_json
+from rpexplore.workload.rules import Rule
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 
@@ -59,7 +60,7 @@ RECORD_NOUN_LENGTH = 100
 
 _LEFT_OUT_EMPTY = (
     "survey", "board", "areas", "asks_for_tables", "shares", "counts_objective", "free_counts",
-    "design", "pilot",
+    "design", "pilot", "rules",
 )  # of files  # fmt: skip
 NOTHING_ASKED = "Nothing is asked for; ask for tables, or for own counts."
 _UNUSABLE = "This is not a usable scenario"
@@ -93,6 +94,8 @@ class Scenario:
                  publishable shares; the plan does not depend on it
     pilot        share of the budget by which one-way tables are measured first, at most; None: no
                  pilot
+    rules        what the tables are to meet; those about tables that are not asked for now are out
+                 of use
 
     All of it is one plan within the budget, of the parts `kinds`.
 
@@ -123,6 +126,7 @@ class Scenario:
     free_counts: tuple[str, ...] = ()
     design: SurveyDesign | None = None
     pilot: Fraction | None = None
+    rules: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
         for noun, text, most in (
@@ -165,6 +169,7 @@ class Scenario:
             record_noun,
             uniform_reference=plan.has_uniform_reference,
             pilot=share_of_pilot(plan),
+            rules=plan.rules,
         )
 
     @cached_property
@@ -193,6 +198,16 @@ class Scenario:
         """Kind -> its share of the budget as it was stated; None where the best are wanted."""
         shares = dict(self.shares)
         return shares if shares and set(shares) == set(self.kinds) else None
+
+    @property
+    def rules_in_use(self) -> tuple[Rule, ...]:
+        """The rules about tables that are asked for."""
+        find, positions = self.workload.find, self.workload.domain.positions
+        return tuple(
+            rule
+            for rule in self.rules
+            if all(find(positions(table)) is not None for table in rule.tables)
+        )
 
     @property
     def objective(self) -> Loss:
@@ -255,20 +270,22 @@ class Scenario:
 
     def table_plan(self) -> TablePlan:
         """The optimal plan of its tables at the whole budget."""
-        return plan_tables(
+        planned = plan_tables(
             self.workload,
             loss=self.loss,
             budget=self.budget,
             uniform_reference=self.uniform_reference,
         )
+        return replace(planned, rules=self.rules_in_use)
 
     def _tables_at(self) -> AtBudget:
-        return optimum(
+        solved = optimum(
             self.workload,
             loss=self.loss,
             budget=self.budget_to_solve("tables"),
             uniform_reference=self.uniform_reference,
-        ).at
+        )
+        return lambda budget: solved.at(budget, self.rules_in_use)
 
     def _areas_at(self) -> AtBudget:
         assert self.areas is not None
@@ -386,11 +403,21 @@ class Scenario:
             except WorkloadError as error:
                 notes.append(f"{error} They were dropped.")
                 expected = None
+        names, rules = renamed or {}, []
+        for rule in self.rules:
+            tables = [[names.get(name, name) for name in table] for table in rule.tables]
+            if all(name in domain.with_levels for table in tables for name in table):
+                rules.append(replace(rule, tables=tables))
+            else:
+                notes.append(f"The rule {str(rule)!r} was dropped: the codebook lacks its tables.")
         design = self.design
         if design is not None:
             design, lost = design.renamed(renamed or {}, domain.with_levels.names)
             notes += lost
-        changed = replace(self, domain=domain, request=request, expected=expected, design=design)
+        changed = replace(
+            self, domain=domain, request=request, expected=expected, design=design,
+            rules=tuple(rules),
+        )  # fmt: skip
         return changed, notes
 
     # ---- files
@@ -424,6 +451,8 @@ class Scenario:
             content["asks_for_tables"] = False
         if self.shares:
             content["shares"] = {kind: exact_text(share) for kind, share in self.shares}
+        if self.rules:
+            content["rules"] = [rule.to_json() for rule in self.rules]
         if self.counts_objective != LARGEST.option:
             content["counts_objective"] = self.counts_objective
         if self.free_counts:
@@ -484,6 +513,7 @@ class Scenario:
                     (kind, exact_fraction(share, f"The share of {shown(kind)}"))
                     for kind, share in content.get("shares", {}).items()
                 ),
+                rules=tuple(map(Rule.from_json, content.get("rules", ()))),
                 counts_objective=content.get("counts_objective", LARGEST.option),
                 free_counts=tuple(
                     list_of(content, "free_counts") if "free_counts" in content else ()
@@ -491,6 +521,9 @@ class Scenario:
                 design=SurveyDesign.from_json(content["design"]) if "design" in content else None,
                 pilot=share_of_pilot_budget(content["pilot"]) if "pilot" in content else None,
             )
+            for rule in scenario.rules:
+                for table in rule.tables:
+                    domain.with_levels.positions(table)
             _ = scenario.workload
         return scenario
 

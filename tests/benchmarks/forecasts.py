@@ -18,7 +18,7 @@ OTHERS = ("hospital-stays", "labour-force", "redistricting")
 
 
 @cache
-def _records(name: str) -> tuple[rp.Domain, np.ndarray]:
+def records_of(name: str) -> tuple[rp.Domain, np.ndarray]:
     if name != "adult":
         return coded(name)
     frame = pd.read_csv(DATA / "adult.csv")
@@ -27,7 +27,7 @@ def _records(name: str) -> tuple[rp.Domain, np.ndarray]:
     return domain, frame[list(domain.names)].to_numpy(np.int64)
 
 
-def _margins(domain: rp.Domain, codes: np.ndarray) -> tuple[rp.ExpectedCounts, ...]:
+def margins_of(domain: rp.Domain, codes: np.ndarray) -> tuple[rp.ExpectedCounts, ...]:
     return tuple(
         rp.ExpectedCounts(
             (attribute.name,),
@@ -62,12 +62,12 @@ def figures(names: tuple[str, ...], *, margins: bool) -> pd.DataFrame:
     """One row a figure: name, epsilon, order, what, truth, low, median, high, inside."""
     rows = []
     for name in names:
-        domain, codes = _records(name)
+        domain, codes = records_of(name)
         tables = rp.Workload.all_up_to(domain, 3)
         for epsilon in (3, 1, 0.2):
             budget = rp.Budget(epsilon=epsilon, delta=1e-6)
             plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=budget)
-            public = _margins(domain, codes) if margins else ()
+            public = margins_of(domain, codes) if margins else ()
             found = rp.Forecast(plan, public=public, expected=len(codes)).by_order()
             for order, true in truth(plan, codes, 0.2).iterrows():
                 for what in ("people", "cells", "meeting"):
@@ -102,10 +102,10 @@ def forecasts_of_others() -> list[Row]:
 
 
 def forecast_of_adult() -> list[Row]:
-    domain, codes = _records("adult")
+    domain, codes = records_of("adult")
     tables = rp.Workload.all_up_to(domain, 3)
     plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(epsilon=1, delta=1e-6))
-    margins = _margins(domain, codes)
+    margins = margins_of(domain, codes)
     seconds, _ = best_of_three(lambda _: rp.Forecast(plan, public=margins).people)
     return [("forecast of Adult up to 3-way, populations drawn, s", seconds, "<=", 5.0)]
 

@@ -60,6 +60,26 @@ def test_expected_counts_tell_what_is_publishable_and_what_a_change_does(app, sm
     assert not session.error
 
 
+def test_a_rule_is_kept_by_the_plan_and_met_at_the_budget_of_its_button(app, small):
+    session = app("plan", small.replaced(expected=ExpectedCounts.of_total(900)))
+    rule = session.text_input(key="typed rule")
+    rule.set_value("CV<=10% for 110% of people in each table").run()
+    assert "got 110" in session.error[0].value
+    session.text_input(key="typed rule").set_value("CV<=0.5% for 70% of people in sex").run()
+    (stated,) = session.scenario.rules
+    assert session.planned.rules == (stated,)
+    assert session.text_input(key="typed rule").value == "CV <= 0.5% for 70% of people in sex"
+    assert "0 of 1 table meets the rule" in plain(session.texts("caption"))
+    session.button(key="budget for rule").click().run()
+    assert "1 of 1 table meets the rule" in plain(session.texts("caption"))
+    less = session.scenario.budget.rho * Fraction(98, 100)
+    assert rp.Forecast(session.planned, expected=900).n_meeting() == 1
+    before = session.scenario.replaced(budget=rp.Budget(rho=less)).table_plan()
+    assert rp.Forecast(before, expected=900).n_meeting() == 0
+    session.text_input(key="typed rule").set_value("").run()
+    assert session.scenario.rules == ()
+
+
 def test_a_table_is_shown_as_it_would_look_and_explained(app, small):
     session = app("plan", small.replaced(expected=ExpectedCounts.of_total(5000)))
     session.selectbox(key="table to look at").set_value("sex").run()

@@ -1,6 +1,7 @@
 """The published schema of plan files against the reader, for parts changed at random."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -10,11 +11,12 @@ import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.workload.rules import rules_of
 from tests.support.plan_schemas import PLAN_VALIDATOR
 from tests.support.plan_texts import laid_out_compact, replaced
 
 
-def plan_text(loss, bases, budget) -> str:
+def plan_text(loss, bases, budget, rules=()) -> str:
     region = rp.Attribute(
         "region", rp.Categories(("a", "b", "c"), ("A", "B", "C")), "Region", (("N",), ("N",), ())
     )
@@ -27,13 +29,15 @@ def plan_text(loss, bases, budget) -> str:
         targets=[20, 30, 40, None, 200],
         required=[False, True, False, False, False],
     )
-    return plan_tables(workload.with_bases(bases), loss=loss, budget=budget).text
+    planned = plan_tables(workload.with_bases(bases), loss=loss, budget=budget)
+    return replace(planned, rules=rules_of(planned.workload, rules)).text
 
 
 OWN = rp.CustomBasis([[1, 1, 0, 0], [0.5, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, -1]], name="mine")
+RULES = ["CV<=20% for 90% of people in each table", "CV<=2.5% for 9% of cells in income, surely"]
 BASES = {"age": OWN, "region": rp.Hierarchy(), "income": rp.Windows(2)}
 TEXTS = [
-    plan_text(rp.SumOfVariances("sqrt"), {}, rp.Budget(rho="1/3")),
+    plan_text(rp.SumOfVariances("sqrt"), {}, rp.Budget(rho="1/3"), RULES),
     plan_text(rp.MaxVariance(), BASES, rp.Budget(epsilon=1, delta="1e-9")),
     plan_text(rp.SumWithinTargets(), BASES, rp.Budget(mu=3, max_records_per_person=3)),
     plan_text(rp.SumWithBoundedMax("cells", 0.125), {}, rp.Budget(privacy_cost=2)),

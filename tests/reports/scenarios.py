@@ -123,6 +123,10 @@ def scenarios() -> dict[str, Scenario]:
                     TableSetting(("region",), target="12.50 required"),
                 ),
             ),
+            rules=(
+                rp.Rule("0.2", "0.9"),
+                rp.Rule("0.025", "0.5", "cells", [("age",), ("age", "sex")], "surely"),
+            ),
         ),
         "groups": Scenario(
             domain,

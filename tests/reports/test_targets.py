@@ -114,3 +114,12 @@ def test_why_the_budget_is_as_large_as_it_is():
     message = " ".join(targets(plan).sentences)
     assert "The 2 targets take ρ =" in message
     assert "the same objective" in message
+
+
+def test_a_report_states_the_rules_of_the_plan():
+    scenario = Scenario(
+        DOMAIN, rules=(rp.Rule("0.2", "0.9"), rp.Rule("0.1", 1, certainty="surely"))
+    )
+    text = html(contents_of(scenario.table_plan(), scenario))
+    assert "CV of at most 20 % for 90 % of people in each table. Whether" in text
+    assert "in each table, surely. Whether a table meets it depends on its counts, and" in text

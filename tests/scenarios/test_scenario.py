@@ -204,6 +204,29 @@ def test_a_renamed_attribute_keeps_its_settings():
     assert changed.request.settings == (TableSetting(("years", "sex"), 2.0),)
 
 
+RULED = Scenario(
+    DOMAIN, rules=(rp.Rule("0.2", "0.9", "cells", [("age", "sex"), ("sex",)]), rp.Rule("0.1", 1))
+)
+
+
+def test_its_plan_keeps_the_rules_that_are_in_use():
+    assert RULED.plan().part("tables").rules == RULED.table_plan().rules == RULED.rules_in_use
+    assert len(RULED.rules_in_use) == 2
+    assert RULED.with_request(order=1).rules_in_use == RULED.rules[1:]
+    assert Scenario.of_plan(RULED.table_plan()).rules == RULED.rules_in_use
+    assert Scenario.parse(RULED.text()) == RULED
+
+
+def test_rules_follow_renamed_attributes_and_are_dropped_with_others():
+    renamed = rp.Domain.from_sizes({"age": 10, "gender": 2, "region": 5, "income": 4})
+    changed, notes = RULED.with_domain(renamed, renamed={"sex": "gender"})
+    assert changed.rules[0].tables == (("age", "gender"), ("gender",))
+    assert notes == []
+    changed, notes = RULED.with_domain(rp.Domain.from_sizes({"age": 10, "region": 5}))
+    assert changed.rules == RULED.rules[1:]
+    assert "in age,sex and in sex' was dropped" in " ".join(notes)
+
+
 # ---- files
 
 
@@ -339,6 +362,10 @@ def without(*path):
         Scenario(DOMAIN).text().replace('"note": ""', '"note": "", "note": ""'),
         Scenario(DOMAIN).text().replace("up_to", "any"),
         Scenario(DOMAIN).text().replace('"order": 2', '"order": -1'),
+        RULED.text().replace('"share": "0.9"', '"share": "1.1"'),
+        RULED.text().replace('"sex"\n', '"job"\n'),
+        RULED.text().replace('"certainty"', '"chance"'),
+        RULED.text().replace('"rules": [', '"rules": [[],'),
         Scenario(DOMAIN).text().replace('"format_version": 2', '"format_version": 3'),
     ],
 )

@@ -15,7 +15,7 @@ from rpexplore.domain.codebook import attributes_from_schema
 
 _SECTIONS = (
     "bases", "strategies", "classes", "tables", "cells", "noise_scales", "residuals",
-    "queries", "strategy", "levels", "workloads", "rounds",
+    "queries", "strategy", "levels", "workloads", "rounds", "rules",
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.components.plan.rule import budget_for_rule
 from pages.components.shared.background import worked_out
 from pages.components.shared.session import attempt, current, escaped, kept
 from rpexplore.analysis.forecast import DrawnCounts, Forecast, range_columns
@@ -30,12 +31,12 @@ def forecast(planned: TablePlan) -> None:
         return
     design = scenario.design and scenario.design.among(planned.workload.tables)
     made = kept(_forecast, planned, drawn, scenario.cv_limit, design)
-    n_held = int(drawn.held.sum())
+    n_judged = int(made.judged.sum())
     noun = escaped(scenario.record_noun)
     figures = {
         f"{capitalised(noun)} in good cells": made.people.texts(describe_share),
         "Good cells": made.cells.texts(describe_share),
-        f"Of {plural(n_held, 'table')}, good enough": made.meeting.texts(
+        f"Of {plural(n_judged, 'table')}, good enough": made.meeting.texts(
             lambda value: rounded(round(value), 6)
         ),
     }
@@ -49,9 +50,11 @@ def forecast(planned: TablePlan) -> None:
     st.caption(
         f"Forecast from {escaped(public.text)}: the median, and where 90 % of the populations lie "
         f"that may be behind it. Good: a coefficient of variation of at most "
-        f"{100 * made.limit:g} %. A table is good enough if {describe_share(made.share)} of its "
-        f"{noun} are in good cells. {escaped(made.survey_text)}"
+        f"{100 * made.limit:g} %. A table is good enough with {escaped(made.criterion)}. "
+        f"{escaped(made.survey_text)}"
     )
+    if made.rules:
+        budget_for_rule(made, drawn)
     with st.expander("Forecast by number of attributes, by table, by group"):
         _details(planned, made)
 

@@ -34,6 +34,7 @@ from rpexplore.scenarios.area_study import AreaStudy
 from rpexplore.scenarios.project import check_limits
 from rpexplore.scenarios.scenario import NOTHING_ASKED, Scenario
 from rpexplore.workload.query_list import QueryList
+from rpexplore.workload.rules import Rule
 from rpexplore.workload.workload import Workload
 
 NO_PLAN = "There is no plan: "
@@ -281,7 +282,10 @@ Solved = tuple[Any, AtBudget]
 
 def _solved_tables(scenario: Scenario) -> Solved | None:
     solution = optimum(scenario=scenario)
-    return None if solution is None else (solution, solution.at)
+    if solution is None:
+        return None
+    found = FoundTables(solution, scenario.rules_in_use)
+    return found, found.at
 
 
 def _solved_areas(scenario: Scenario) -> Solved | None:
@@ -313,6 +317,15 @@ _SOLVED: dict[str, Callable[[Scenario], Solved | None]] = {
     "areas": _solved_areas,
     "counts": _solved_counts,
 }
+
+
+@dataclass(frozen=True)
+class FoundTables:
+    solution: Optimum
+    rules: tuple[Rule, ...]
+
+    def at(self, budget: Budget) -> TablePlan:
+        return self.solution.at(budget, self.rules)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,280 @@
+"""From a rule to targets: the largest standard error with which each table meets it.
+
+"CV <= 20 % for 90 % of people" holds of a table with the standard error σ if σ ≤ 20 % · q, with q
+the count that 90 % of its people are in cells of at least (docs/mathematics.md §22). q is read off
+the populations of a forecast; what then follows is a plan for targets: the smallest budget, the
+tables that decide it, and their shadow prices.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from rpexplore.analysis.forecast import (
+    DrawnCounts,
+    Forecast,
+    Range,
+    at_certainty,
+    public_tables_of,
+)
+from rpexplore.analysis.populations import CountsOfTables
+from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient_budget
+from rpexplore.common.processes import Progress, no_progress
+from rpexplore.common.text import describe_share, plural
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.public_tables import PublicTable
+from rpexplore.errors import WorkloadError
+from rpexplore.planning.planner import Optimum, rho_of_unit
+from rpexplore.privacy.budget import Budget
+from rpexplore.workload.rules import CELLS, CERTAINTIES, MEDIAN, Rule, rules_of
+from rpexplore.workload.table_text import title_of
+from rpexplore.workload.workload import Workload
+
+_ROUNDING = 1e-9  # of shares
+_MOST_CELLS = 1_000_000  # of a table whose impossible cells are counted
+_MOST_AT_ONCE = 2_000_000  # counts that are sorted together: some 80 MB
+
+
+class _Unreached(NamedTuple):
+    """A rule that no budget reaches: the table that most often stands in its way, and how many."""
+
+    rule: Rule
+    table: int
+    n_tables: int
+    occupied: Range  # share of the table's cells that hold anybody
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RuleTargets:
+    """Rules as targets of tables, by what is public of their counts.
+
+    Args:
+        tables: The tables; those that have a target of their own keep the stricter one.
+        require: Rules, such as "CV<=20% for 90% of people in each table".
+        public, expected, on_progress, drawn: As of `Forecast`.
+        certainty: Of rules that do not say it: "median", or "surely" for the lower end of the
+            forecast.
+
+    Raises:
+        WorkloadError: If a rule or a public table cannot be used, or a rule names a table that
+            cannot be forecast.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 100, "sex": 2}), 1)
+        >>> public = [rp.ExpectedCounts(("sex",), (("0", "1"),), (500, 1500))]
+        >>> rule = "CV<=10% for 90% of people in sex"
+        >>> found = rp.RuleTargets(tables, [rule], public=public)
+        >>> found.workload.targets.tolist()
+        [nan, nan, 50.0]
+        >>> float(rp.minimum_budget(found.workload).budget.rho)
+        0.00020001
+    """
+
+    tables: Workload
+    require: Sequence[Rule | str]
+    public: Sequence[str | Path | PublicTable | ExpectedCounts] = ()
+    expected: float | None = None
+    certainty: str = MEDIAN
+    on_progress: Progress = no_progress
+    drawn: DrawnCounts | None = None
+
+    def __post_init__(self) -> None:
+        if not self.rules:
+            raise WorkloadError("No rule is stated; state one, or plan without.")
+        for rule in self.rules:
+            if rule.tables and not np.all(self.counts.held[rule.places(self.tables)]):
+                raise WorkloadError(
+                    f"The rule {str(rule)!r} is about a table that cannot be forecast: of sums of "
+                    "amounts, or of too many cells that are not equally accurate; leave it out."
+                )
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules, for these tables."""
+        return rules_of(self.tables, self.require, self.certainty)
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The tables with the targets that the rules come to.
+
+        Raises `WorkloadError` if no budget reaches a rule, and says why.
+        """
+        if self.reason:
+            raise WorkloadError(self.reason)
+        targets = self.tables.targets.copy()
+        for rule, counts in zip(self.rules, self._least_counts, strict=True):
+            places = self._places(rule)
+            targets[places] = np.fmin(
+                targets[places], float(rule.cv) * at_certainty(counts, rule.certainty)
+            )
+        return replace(self.tables, targets=targets)
+
+    @cached_property
+    def reason(self) -> str:
+        """Why no budget reaches the rules, in sentences; "" if one does."""
+        if not self._unreached:
+            return ""
+        rule, table, n_tables, occupied = self._unreached[0]
+        title = title_of(self.tables, table)
+        why = (
+            f"{occupied.text(describe_share)} of the cells of {title} hold anybody"
+            if rule.of == CELLS
+            else f"the counts of {title} are too small"
+        )
+        more = f"; so it is in {plural(n_tables - 1, 'more table')}" if n_tables > 1 else ""
+        return (
+            f"No budget reaches the rule {str(rule)!r}: {why}{more}. Ask for a smaller share or "
+            "for people instead of cells, for coarser levels, or leave such tables out."
+        )
+
+    @cached_property
+    def counts(self) -> DrawnCounts:
+        """The counts that the rules are judged by."""
+        if self.drawn is not None:
+            return self.drawn
+        public = public_tables_of(self.tables.domain, self.public, self.expected)
+        return DrawnCounts.of(self.tables, public, self.on_progress)
+
+    @property
+    def text(self) -> str:
+        """What the rules came to, in a sentence."""
+        n_tables = int(np.sum(~np.isnan(self.workload.targets)))
+        rests_on = self.counts.public.text
+        return (
+            f"{self.rules_text}: by a forecast from {rests_on}, this comes to a target for "
+            f"{plural(n_tables, 'table')}."
+        )
+
+    @property
+    def rules_text(self) -> str:
+        """The rules, for a sentence."""
+        return "; ".join(rule.text for rule in self.rules)
+
+    # ---- inside
+
+    def _places(self, rule: Rule) -> np.ndarray:
+        """The tables that a rule is about and that are forecast, int64[n]."""
+        places = np.array(rule.places(self.tables))
+        return places[self.counts.held[places]]
+
+    @cached_property
+    def _least_counts(self) -> list[np.ndarray]:
+        """Of each rule, the least count that its share of people, or cells, have, by table.
+
+        float64[n_tables_of_rule, n_populations]; 0 where no cell that must be good holds anybody
+        """
+        drawn, found = self.counts, []
+        shape = (len(self.tables), drawn.populations.n_populations)
+        for rule in self.rules:
+            counts = np.zeros(shape)
+            share, wanted = float(rule.share), set(rule.places(self.tables))
+            for group, places in drawn.groups:
+                if wanted.isdisjoint(places.tolist()):
+                    continue
+                n_cells = self.tables.cells[places]
+                n_records = drawn.public.n_records
+                counts[places] = least_counts(group, share, rule.of, n_records, n_cells)
+            if rule.of == CELLS:
+                counts[[place for place in wanted if self._possible(place) < share]] = 0.0
+            found.append(counts[self._places(rule)])
+        return found
+
+    def _possible(self, place: int) -> float:
+        """The share of a table's cells that the codebook's combinations leave possible."""
+        domain = self.tables.domain
+        if not domain.impossible or self.tables.cells[place] > _MOST_CELLS:
+            return 1.0
+        possible = domain.structural_zeros.possible(self.tables.attribute_indices(place))
+        return 1.0 if possible is None else float(possible.mean()) + _ROUNDING
+
+    @cached_property
+    def _unreached(self) -> list[_Unreached]:
+        """Rules that in too many populations some table cannot meet at any budget."""
+        found = []
+        for rule, counts in zip(self.rules, self._least_counts, strict=True):
+            empty = counts <= 0
+            if at_certainty(~np.any(empty, axis=0), rule.certainty):
+                continue
+            table = int(self._places(rule)[np.argmax(empty.mean(axis=1))])
+            n_tables = int(np.sum(~at_certainty(~empty, rule.certainty)))
+            found.append(_Unreached(rule, table, n_tables, self._occupied(table)))
+        return found
+
+    def _occupied(self, table: int) -> Range:
+        """The share of a table's cells that hold anybody."""
+        for group, places in self.counts.groups:
+            if table in places:
+                one = np.array([int(np.flatnonzero(places == table)[0])])
+                own = CountsOfTables(group.tables[one], group.counts[one], group.of_cells)
+                n_cells = self.tables.cells[[table]]
+                least = np.full(1, np.finfo(np.float32).tiny)
+                shares = own.good(least, self.counts.public.n_records, n_cells)[1]
+                return Range.of(shares[0])
+        raise AssertionError("only tables that are forecast are asked for")
+
+
+def budget_with_objective(
+    ruled: RuleTargets, optimum: Optimum, budget: Budget
+) -> SufficientBudget | None:
+    """The smallest budget at which all tables meet the rules, planned for another objective.
+
+    Args:
+        ruled: The rules, as targets of the optimum's tables.
+        optimum: With an objective whose best noise at one budget is that of another, scaled.
+        budget: The current one, for the privacy unit and the comparison.
+
+    Returns:
+        The budget; None where none reaches the rules, or the objective's noise does not scale.
+    """
+    if ruled.reason or optimum.budget is not None:
+        return None
+    targets = ruled.workload.planned_targets
+    cost = float(np.nanmax(optimum.table_variances.largest / targets**2))
+    needed = rho_of_unit(cost, budget.max_records_per_person)
+    return sufficient_budget(needed, budget, "The rule")
+
+
+def describe_meeting(forecast: Forecast) -> str:
+    """How many tables of a plan meet its rules, in a sentence."""
+    of = int(np.sum(forecast.judged))
+    median, surely = (forecast.n_meeting(certainty) for certainty in CERTAINTIES)
+    return (
+        f"{median:,} of {plural(of, 'table')} {'meets' if of == 1 else 'meet'} the rule by the "
+        f"median of the forecast, {surely:,} surely."
+    )
+
+
+def least_counts(
+    group: CountsOfTables, share: float, of: str, n_records: float, n_cells: np.ndarray
+) -> np.ndarray:
+    """The largest count q so that a share of people, or of cells, are in cells of at least q.
+
+    float64[n, n_populations]: of each table of a group; 0 where there is none above 0.
+    n_cells: float64[n]
+    """
+    most = max(_MOST_AT_ONCE // group.counts[0].size, 1)
+    if len(group.tables) > most:
+        pieces = []
+        for first in range(0, len(group.tables), most):
+            own = slice(first, first + most)
+            piece = CountsOfTables(group.tables[own], group.counts[own], group.of_cells)
+            pieces.append(least_counts(piece, share, of, n_records, n_cells[own]))
+        return np.concatenate(pieces)
+    falling = -np.sort(-group.counts.astype(float), axis=2)
+    if of == CELLS:
+        # Of m people in a cell of a count, one stands for n_records / m / count cells.
+        people_of_one = n_records / falling.shape[2]
+        weights = np.ones_like(falling) if group.of_cells else people_of_one / falling
+        needed = share * n_cells[:, None, None]
+    else:
+        weights = falling if group.of_cells else np.ones_like(falling)
+        needed = share * weights.sum(axis=2, keepdims=True)
+    reached = np.cumsum(weights, axis=2) >= needed * (1 - _ROUNDING)
+    first = np.argmax(reached, axis=2)[:, :, None]
+    counts = np.take_along_axis(falling, first, axis=2)[:, :, 0]
+    return np.where(reached[:, :, -1], counts, 0.0)

@@ -1,0 +1,104 @@
+"""The rules of the verb plan: what share of people or cells must be in accurate cells."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.rule_targets import RuleTargets, describe_meeting
+from rpexplore.analysis.sufficient_budgets import sufficient_budget
+from rpexplore.common.processes import Progress
+from rpexplore.errors import WorkloadError
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import minimum_budget
+from rpexplore.workload.rules import EXAMPLE, MEDIAN, SURELY, Rule, rules_of
+
+if TYPE_CHECKING:
+    from rpexplore.cli.plan_inputs import PartsAsked
+    from rpexplore.domain.expected_counts import ExpectedCounts
+
+REQUIRED = "required"  # of --minimum-budget
+NEEDS_FORECAST = (
+    "--require finds the smallest budget by a forecast of the counts; give --public FILE or "
+    "--expected-count N, or state a budget."
+)
+
+
+def refuse_beside_rules(
+    require: Sequence[str] | None,
+    minimum: str | None,
+    certainty: str | None,
+    public: Sequence[Path] | None,
+) -> None:
+    """Raise `WorkloadError` for options that go with --require alone, or not with it."""
+    for name, value in (("--certainty", certainty), ("--public", public)):
+        if value and not require:
+            raise WorkloadError(
+                f"{name} goes with --require RULE, such as --require '{EXAMPLE}'; give both."
+            )
+    if require and minimum == REQUIRED:
+        raise WorkloadError(
+            "--require finds the smallest budget for its rule and all targets; leave "
+            "--minimum-budget required out."
+        )
+
+
+def rules_from_options(
+    asked: "PartsAsked",
+    require: Sequence[str],
+    certainty: str | None,
+    public: Sequence[Path],
+    wanted: "tuple[ExpectedCounts, float] | None",
+    on_progress: Progress,
+) -> tuple[tuple[Rule, ...], RuleTargets | None]:
+    """The rules of --require, and their targets by --public and --expected-count, if given.
+
+    wanted: the counts of --expected-count, or of --expected, which are one public table more
+    """
+    if asked.tables is None:
+        raise WorkloadError(
+            "--require is about tables, and none is asked for; ask for some, such as --up-to 2."
+        )
+    counts = None if wanted is None else wanted[0]
+    if counts is None and not public:
+        return rules_of(asked.tables, require, certainty or MEDIAN), None
+    tables: list[Path | ExpectedCounts] = [*public]
+    expected = None
+    if counts is not None and counts.attributes:
+        tables.append(counts)
+    elif counts is not None:
+        expected = counts.total
+    ruled = RuleTargets(
+        asked.tables, require, public=tables, expected=expected, certainty=certainty or MEDIAN,
+        on_progress=on_progress,
+    )  # fmt: skip
+    return ruled.rules, ruled
+
+
+def rule_outcome(made: Plan, ruled: RuleTargets, is_smallest: bool) -> tuple[dict[str, Any], str]:
+    """How many tables of a plan meet its rules, as facts and as text.
+
+    is_smallest: whether the plan has the smallest budget for them; else that is said
+    """
+    forecast = Forecast(made, drawn=ruled.counts)
+    facts: dict[str, Any] = {
+        "rules": [rule.text for rule in ruled.rules],
+        "rests_on": ruled.counts.public.text,
+        "tables": int(np.sum(forecast.judged)),
+        "meeting": forecast.n_meeting(),
+        "surely": forecast.n_meeting(SURELY),
+    }
+    said = [describe_meeting(forecast)]
+    if not is_smallest:
+        facts["smallest_budget"] = None
+        if ruled.reason:
+            said.append(ruled.reason)
+        else:
+            minimum = minimum_budget(ruled.workload).for_unit_of(made.budget)
+            needed = sufficient_budget(minimum.rho, made.budget, "The rule")
+            facts["smallest_budget"] = needed.rho
+            said.append(f"All meet it from {needed.text} on, with a plan for it.")
+        facts["why"] = ruled.reason or None
+    return facts, " ".join(said)

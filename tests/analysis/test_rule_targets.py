@@ -1,0 +1,121 @@
+"""Rules as targets: the smallest budget at which tables meet them, against counts gone through."""
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis import rule_targets
+from rpexplore.analysis.populations import CountsOfTables
+from rpexplore.analysis.rule_targets import RuleTargets, least_counts
+from tests.domain.test_public_tables import DOMAIN, table
+
+JOINT = np.random.default_rng(5).integers(0, 90, (6, 2, 3)).astype(float)
+PUBLIC = (
+    table("age,sex", JOINT.sum(2)),
+    table("sex,job", JOINT.sum(0)),
+    table("age,job", JOINT.sum(1)),
+)
+TABLES = rp.Workload.of(DOMAIN, [("age",), ("age", "sex"), ("sex", "job"), ("age", "job")])
+RULES = [
+    "CV<=20% for 90% of people in each table",
+    "CV<=30% for 80% of cells in age and in age,job",
+]
+
+
+@pytest.mark.parametrize("of", ["people", "cells"])
+@pytest.mark.parametrize("of_cells", [True, False])
+@pytest.mark.parametrize("at_once", [1, 300, 10**6])
+def test_the_least_count_is_the_largest_at_which_enough_are_good(
+    of, of_cells, at_once, monkeypatch
+):
+    """By the other function that judges counts: the share of what is at least so large."""
+    monkeypatch.setattr(rule_targets, "_MOST_AT_ONCE", at_once)
+    rng = np.random.default_rng(1)
+    counts = rng.integers(0 if of_cells else 1, 12, (5, 4, 30)).astype(np.float32)
+    group, n_cells = CountsOfTables(np.arange(5), counts, of_cells), np.full(5, 30.0)
+    for share in (0.05, 0.3, 0.5, 0.9, 1.0):
+        found = least_counts(group, share, of, 80.0, n_cells)
+        for count in range(1, 13):
+            least = np.full(5, float(count))
+            good = group.good(least, 80.0, n_cells)[of == "cells"]
+            np.testing.assert_array_equal(found >= count, good >= share - 1e-6)
+
+
+def meets(workload: rp.Workload, errors: np.ndarray) -> list[bool]:
+    """By the counts, table by table, whether those with these standard errors meet both rules."""
+    found = []
+    for names, error in zip(workload.tables, errors, strict=True):
+        axes = tuple(axis for axis, one in enumerate(DOMAIN.names) if one not in names)
+        counts = JOINT.sum(axis=axes).ravel()
+        is_met = counts[counts >= error / 0.2].sum() >= 0.9 * counts.sum() - 1e-9
+        if names in (("age",), ("age", "job")):
+            is_met &= np.mean(counts >= error / 0.3) >= 0.8
+        found.append(bool(is_met))
+    return found
+
+
+def test_where_all_is_public_the_smallest_budget_just_meets_the_rules():
+    workload = RuleTargets(TABLES, RULES, public=PUBLIC).workload
+    needed = rp.minimum_budget(workload)
+
+    def planned(budget: rp.Budget) -> rp.Plan:
+        asked = rp.Request(
+            tables=workload, loss=rp.MaxVariance("target"), budget=budget, require=RULES
+        )
+        return rp.plan(asked)
+
+    plan = planned(needed.budget)
+    errors = plan.part("tables").standard_errors
+    # A public table's counts are known up to the fitting of three tables that overlap.
+    assert all(meets(workload, errors * (1 - 1e-6)))
+    forecast = rp.Forecast(plan, public=PUBLIC)
+    assert forecast.n_meeting("surely") == 4
+    assert forecast.meeting == (4, 4, 4)
+    # With less, the best plan for the targets misses them by as much.
+    less = planned(rp.Budget(rho=float(needed.budget.rho) * 0.98))
+    assert not all(meets(workload, less.part("tables").standard_errors))
+    assert rp.Forecast(less, public=PUBLIC).meeting.median < 4
+    np.testing.assert_allclose(np.sum(needed.shares), 1)
+
+
+def test_surely_takes_a_larger_budget_and_stricter_targets_of_tables_stay():
+    """What is not public differs between the populations, and its lower end is smaller."""
+    known = {"public": PUBLIC[:1]}
+    median = RuleTargets(TABLES, RULES[:1], **known).workload.targets
+    surely = RuleTargets(TABLES, RULES[:1], certainty="surely", **known).workload.targets
+    assert np.all(surely <= median)
+    assert np.any(surely < median)
+    strict = TABLES.with_targets({"age": 0.5, ("age", "job"): 1e6})
+    kept = RuleTargets(strict, RULES[:1], **known).workload.targets
+    np.testing.assert_array_equal(kept, np.where(strict.targets == 0.5, 0.5, median))
+
+
+def test_no_budget_reaches_cells_that_hold_nobody():
+    public = (table("age", [10, 0, 0, 10, 10, 10]),)
+    tables = rp.Workload.of(DOMAIN, [("age",), ("sex",)])
+    found = RuleTargets(tables, ["CV<=20% for 90% of cells in each table"], public=public)
+    assert "67 % of the cells of age hold anybody" in found.reason
+    with pytest.raises(rp.RpexploreError, match="No budget reaches the rule"):
+        _ = found.workload
+    fewer = RuleTargets(tables, ["CV<=20% for 60% of cells in age"], public=public)
+    assert fewer.reason == ""
+    np.testing.assert_allclose(fewer.workload.targets, [2, np.nan])
+
+
+def test_impossible_combinations_are_cells_that_hold_nobody():
+    ruled_out = rp.Domain(DOMAIN.attributes, [{"age": "0..2", "sex": "f"}])  # pyright: ignore[reportArgumentType]
+    tables = rp.Workload.of(ruled_out, [("age", "sex")])
+    for share, is_reached in ((75, True), (76, False)):
+        rule = f"CV<=20% for {share}% of cells in each table"
+        found = RuleTargets(tables, [rule], expected=1e9)
+        assert (found.reason == "") == is_reached
+
+
+def test_a_rule_about_a_table_that_cannot_be_forecast_is_refused():
+    wage = rp.Attribute("wage", rp.Amounts(0, 9, 0, "EUR"))
+    domain = rp.Domain((*DOMAIN.attributes, wage))
+    tables = rp.Workload.of(domain, [("sex",), ("sex", "wage")])
+    with pytest.raises(rp.RpexploreError, match="cannot be forecast: of sums of amounts"):
+        RuleTargets(tables, ["CV<=20% for 90% of people in sex,wage"], expected=100)
+    each = RuleTargets(tables, ["CV<=20% for 90% of people in each table"], expected=100)
+    assert np.isnan(each.workload.targets).tolist() == [False, True]
