@@ -25,6 +25,7 @@ from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.domain import AttributeSet
 from rpexplore.domain.levels import Level
+from rpexplore.domain.public_tables import cells_of
 from rpexplore.errors import PlanError, RpexploreError, WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import Optimum, optimum
@@ -52,10 +53,10 @@ _MOST_SEARCHES, _MORE = 3, 1.05  # searches of a kind, each with so much larger 
 _USUAL_FACTOR = 8  # where none of them is enough
 _MOST_TIMES = 1e6  # of a budget
 _PRECISION = 1e-3  # of the logarithm of a budget
-_SAME_SHARE = 1e-6  # of all records, in every population: it is public
 _LEAST_LOST = 0.01  # of the logarithm of cells: two levels may have as many groups
 _NOTICED = 0.005  # of people: what a proposal gains at least
 _ROUNDING = 1e-9  # of shares
+_LEAST_TOLD = 0.0005  # of people in other tables
 _LEAST_SHOWN = 0.05  # per cent, points
 
 
@@ -102,6 +103,20 @@ class Proposal:
         if self.meets == "no":
             return (2, -round(self.gained, 2), -self.cells)
         return (0, max(-round(self.others_meeting), 0), self.meets == "open", -self.cells)
+
+    def text(self, record_noun: str) -> str:
+        """The proposal with what it gains and costs, in a sentence or two."""
+        sentences = [f"{self.change.text}."]
+        if self.people is not None:
+            people = self.people.text(describe_share)
+            sentences[0] = f"{self.change.text}: {people} of the {record_noun} in good cells."
+        if abs(self.others_people) >= _LEAST_TOLD or round(self.others_meeting):
+            meeting = f"{_signed(round(self.others_meeting), '')} of them good enough"
+            people = f"{_signed(100 * self.others_people, ' points')} of {record_noun}"
+            sentences.append(f"Other tables: {people}, {meeting}.")
+        else:
+            sentences.append("Other tables stay as good.")
+        return " ".join(sentences)
 
     def apply(self, plan: Plan | TablePlan) -> Plan:
         """The plan after the change: at the same budget, unless it is more budget.
@@ -368,7 +383,7 @@ class _Bench:
         yield _Search(lambda _: self._more_weight(place))
         yield _Search(lambda _: self._more_budget(place))
         if len(workload) > 1:
-            yield _Search(lambda _: TableChange(LEFT_OUT, "leave the table out", table))
+            yield _Search(lambda _: TableChange(LEFT_OUT, "Leave the table out", table))
 
     def _rungs(self, index: int) -> list[_Rung]:
         """An attribute of a table, and then its coarser levels, those with most groups first."""
@@ -385,10 +400,14 @@ class _Bench:
         return rungs
 
     def _public_shares(self, column: int) -> np.ndarray | None:
-        """The share of each value of a column, if all populations have the same: it is public."""
-        first, *others = (drawn.shares((column,)) for drawn in self.drawn.populations.drawn)
-        is_public = all(np.max(np.abs(first - other)) < _SAME_SHARE for other in others)
-        return first if is_public else None
+        """The share of each value of a column of the records, if a public table says it."""
+        public = self.drawn.public
+        known = public.domain.with_levels
+        for of in public.connected:
+            if column in of.columns:
+                cells = cells_of(known, (column,), of.columns, of.sizes)
+                return of.holds((int(known.sizes[column]),), cells)
+        return None
 
     def _coarser(
         self, table: Table, rungs: list[list[_Rung]], axis: int, kind: str, inflation: float
@@ -460,7 +479,8 @@ class _Bench:
         workload, table = self.workload, self.workload.tables[place]
         weight, loss = float(workload.weights[place]), self.plan.loss
         doubled = workload.with_weights({table: 2 * weight})
-        if np.array_equal(loss.table_weights(workload), loss.table_weights(doubled)):
+        has_no_effect = np.array_equal(loss.table_weights(workload), loss.table_weights(doubled))
+        if has_no_effect or np.median(self.people[place]) >= self.share:
             return None
 
         def is_enough(factor: int) -> bool:

@@ -13,20 +13,23 @@ from rpexplore.planning.table_plan import TablePlan
 _NOT_BY_GROUP = "of all"
 
 
-def forecast(planned: TablePlan) -> None:
-    """People, cells and tables with their ranges; nothing without expected counts."""
+def forecast(planned: TablePlan) -> DrawnCounts | None:
+    """People, cells and tables with their ranges; nothing without expected counts.
+
+    Returns the counts that were drawn for it, when they are.
+    """
     scenario = current()
     expected = scenario.expected
     if expected is None:
-        return
+        return None
     tables = (PublicTable(expected),) if expected.attributes else ()
     total = None if tables else expected.total
     public = attempt(lambda: PublicTables(scenario.domain, tables, total))
     if public is None:
-        return
+        return None
     drawn = worked_out(DrawnCounts.of, planned.workload, public, by=(planned.workload, expected))
     if drawn is None:
-        return
+        return None
     made = kept(_forecast, planned, drawn, scenario.cv_limit)
     n_held = int(drawn.held.sum())
     noun = escaped(scenario.record_noun)
@@ -52,6 +55,7 @@ def forecast(planned: TablePlan) -> None:
     )
     with st.expander("Forecast by number of attributes, by table, by group"):
         _details(planned, made)
+    return drawn
 
 
 def _forecast(planned: TablePlan, drawn: DrawnCounts, limit: float) -> Forecast:
