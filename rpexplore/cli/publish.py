@@ -37,7 +37,7 @@ Agency = Annotated[
 ]
 Period = Annotated[
     str,
-    Option("--period", metavar="PERIOD", help="When the records are of, for sdmx: 2026, 2026-Q1."),
+    Option("--period", metavar="PERIOD", help="When the records are of, for sdmx and px: 2026-Q1."),
 ]
 
 # The verb imports what it needs itself, so that no other waits for it.

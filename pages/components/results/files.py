@@ -83,24 +83,23 @@ def publishing(results: AnyResults, folder: Path) -> None:
             format_func=lambda name: FORMATS[name].title,
             key="publish formats",
         )
-        imprint = _imprint(folder, "sdmx" in formats)
+        imprint = _imprint(folder, formats)
         if imprint is not None and formats:
             name = f"{folder.name}-{'-'.join(formats)}.zip"
             download(name, lambda: in_other_process(published_zip, folder, formats, imprint))
 
 
-def _imprint(folder: Path, of_agency: bool) -> Imprint | None:
+def _imprint(folder: Path, formats: Collection[str]) -> Imprint | None:
     """What is filled in; None, and the page says why, if it cannot be."""
     fields = {
         "title": ("Title", folder.name),
         "publisher": ("Publisher", "who publishes the tables"),
         "license": ("Web address of the licence", "https://creativecommons.org/licenses/by/4.0/"),
     }
-    if of_agency:
-        fields |= {
-            "agency": ("SDMX agency", "ESTAT"),
-            "period": ("Period of the records", "2026, 2026-Q1, 2026-03"),
-        }
+    if "sdmx" in formats:
+        fields["agency"] = ("SDMX agency", "ESTAT")
+    if {"sdmx", "px"} & set(formats):
+        fields["period"] = ("Period of the records", "2026, 2026-Q1, 2026-03")
     filled = {}
     for name, column in zip(fields, st.columns(len(fields)), strict=True):
         title, example = fields[name]

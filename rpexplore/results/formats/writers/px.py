@@ -1,0 +1,261 @@
+"""PX files (PC-Axis), which the portals of many statistical offices read: px/NNNN_age_sex.px.
+
+The format, version 2013: https://www.pxtools.net/px-file-format/px-2013. A file is one cube: its
+variables are the attributes of the table, and last the figures of a cell (count, standard error,
+ends of the interval). A cube has all combinations of its values; attributes whose values do not
+all occur together, such as the levels of areas, are one variable. A figure that is empty is "..".
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from textwrap import wrap
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from rpexplore.domain.ordered_values import Dates
+from rpexplore.domain.result_schema import Schema
+from rpexplore.errors import ReleaseError
+from rpexplore.results.formats.export import Column, Export, ExportedTable, Format, decimals_of
+
+FOLDER = "px"
+MISSING = '".."'  # "is not known", in a cell
+
+_FIGURE = "figure"  # what the last variable is called
+_SIGNS_PER_LINE = 200  # programs read lines of up to 256
+_MOST_DECIMALS, _MOST_SHOWN = 15, 6
+# How the values of a variable of periods look here, and what PX files write for them.
+_PERIODS = {
+    "A1": (r"(\d{4})", r"\1"),
+    "Q1": (r"(\d{4})-Q([1-4])", r"\1\2"),
+    "M1": (r"(\d{4})-(\d\d)", r"\1\2"),
+    "W1": (r"(\d{4})-W(\d\d)", r"\1\2"),
+}
+_Value: TypeAlias = tuple[str, str]
+"""Code and label."""
+
+
+def write_px(export: Export, folder: Path) -> None:
+    """Write a file a table; raises `ReleaseError` for one with rows that are called alike."""
+    (folder / FOLDER).mkdir()
+    for table in export.tables:
+        if table.n_rows > 1 and not table.key:
+            raise ReleaseError(
+                f"The table ({table.title}) has rows that are called alike, which PX files cannot "
+                "tell apart; give them different labels, or choose another format."
+            )
+        rows = export.rows(table)
+        text = "\n".join([*_keywords(export, table, rows), ""])
+        (folder / FOLDER / f"{table.name}.px").write_text(text, encoding="utf-8", newline="\n")
+
+
+def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[str]:
+    """The lines of a file, in the order that the format recommends."""
+    variables, order = _cube(rows, table)
+    titles = _different([_title(export, attributes) for attributes, _ in variables])
+    figures = [column for column in table.columns if column.is_number]
+    figure_names = [column.title.replace("_", " ") for column in figures]
+    figure = _different([*titles, _FIGURE])[-1]
+    units = {column.name: column.unit for column in Schema.of(rows).columns}
+    decimals = min(decimals_of(rows), _MOST_DECIMALS)
+    errors = np.asarray(rows[Schema.of(rows).error_and_count[0]], dtype=float)
+    smallest = np.min(errors, where=errors > 0, initial=np.inf)
+    shown = int(np.clip(1 - np.floor(np.log10(smallest)), 0, min(decimals, _MOST_SHOWN)))
+    imprint = export.imprint
+
+    yield 'CHARSET="ANSI";'
+    yield 'AXIS-VERSION="2013";'
+    yield 'CODEPAGE="utf-8";'
+    yield 'LANGUAGE="en";'
+    yield f'CREATION-DATE="{datetime.fromisoformat(export.created):%Y%m%d %H:%M}";'
+    yield f"DECIMALS={decimals};"
+    yield f"SHOWDECIMALS={shown};"
+    yield _keyword("MATRIX", [table.name[:20]])
+    yield _keyword("SUBJECT-CODE", [export.name[:20]])
+    yield _keyword("SUBJECT-AREA", [export.title])
+    yield _keyword("DESCRIPTION", [f"{export.title}: {table.title}"])
+    yield _keyword("TITLE", [f"{export.title}: {table.title}"])
+    yield _keyword("CONTENTS", [export.results.figures])
+    yield _keyword("UNITS", [units[figures[0].name] or "number"])
+    if titles:
+        yield _keyword("STUB", titles)
+    yield _keyword("HEADING", [figure])
+    yield f'CONTVARIABLE="{figure}";'
+    for title, (_, values) in zip(titles, variables, strict=True):
+        labels = _different([label or code for code, label in values])
+        yield _keyword(f'VALUES("{title}")', labels)
+    yield _keyword(f'VALUES("{figure}")', figure_names)
+    for title, (attributes, values) in zip(titles, variables, strict=True):
+        if period := _period(export, attributes, [code for code, _ in values]):
+            scale, periods = period
+            listed = _keyword(f'TIMEVAL("{title}")', periods)
+            yield listed.replace("=", f"=TLIST({scale}),", 1)
+    for title, (_, values) in zip(titles, variables, strict=True):
+        yield _keyword(f'CODES("{title}")', [code for code, _ in values])
+    yield _keyword(f'CODES("{figure}")', [column.name for column in figures])
+    for title, (attributes, _) in zip(titles, variables, strict=True):
+        names = [export.attribute_names[attribute] for attribute in attributes]
+        yield _keyword(f'VARIABLECODE("{title}")', ["_".join(names)])
+    yield _keyword(f'VARIABLECODE("{figure}")', [_FIGURE])
+    for column, name in zip(figures, figure_names, strict=True):
+        yield _keyword(f'UNITS("{name}")', [units[column.name] or "number"])
+        if imprint.period:
+            yield _keyword(f'REFPERIOD("{name}")', [imprint.period])
+        yield _keyword(f'VALUENOTE("{figure}","{name}")', [column.meaning])
+    yield _keyword("SOURCE", [imprint.publisher or export.title])
+    of_all, of_cells = _notes(rows, table, variables, order)
+    yield _keyword("NOTEX", [f"{_plain(export.kind)}#{_plain(export.guarantee)}"])
+    said = [export.results.adding_up, table.note, imprint.license, *of_all]
+    if said := [_plain(sentence) for sentence in said if sentence]:
+        yield _keyword("NOTE", ["#".join(said)])
+    yield from of_cells
+    yield "DATA="
+    numbers = [np.asarray(rows[column.name], dtype=float)[order] for column in figures]
+    texts = [_texts(column, decimals) for column in numbers]
+    yield "\n".join(" ".join(line) + " " for line in zip(*texts, strict=True))
+    yield ";"
+
+
+def _cube(
+    rows: pa.Table, table: ExportedTable
+) -> tuple[list[tuple[tuple[str, ...], list[_Value]]], np.ndarray]:
+    """The variables of a table, each with its attributes and values, and the order of its rows.
+
+    Attributes are joined from the left, until all values of all variables occur together.
+    """
+    parts = []
+    for attribute in table.attributes:
+        columns = [column for column in table.columns if column.attribute == attribute]
+        parts.append(((attribute,), *_values(rows, columns)))
+    while len(parts) > 1 and np.prod([len(values) for _, values, _ in parts]) > rows.num_rows:
+        (left, first, high), (right, second, low), *others = parts
+        both, indices = _numbered(high * len(second) + low)
+        pairs = [divmod(index, len(second)) for index in both]
+        values = [
+            (f"{first[one][0]}/{second[two][0]}", second[two][1] or _path(first[one], second[two]))
+            for one, two in pairs
+        ]
+        parts = [((*left, *right), values, indices), *others]
+    place = np.zeros(rows.num_rows, dtype=np.int64)
+    for _, values, indices in parts:
+        place = place * len(values) + indices
+    return [(attributes, values) for attributes, values, _ in parts], np.argsort(place)
+
+
+def _path(first: _Value, second: _Value) -> str:
+    return f"{first[1] or first[0]}/{second[0]}"
+
+
+def _values(rows: pa.Table, columns: Sequence[Column]) -> tuple[list[_Value], np.ndarray]:
+    """The values of an attribute in the order in which they first come, and each row's index."""
+    codes, *labels = (rows[column.name].combine_chunks() for column in columns)
+    texts = codes.dictionary.to_pylist()
+    label_texts = labels[0].dictionary.to_pylist() if labels else [""]
+    numbers = codes.indices.to_numpy().astype(np.int64) * len(label_texts)
+    if labels:
+        numbers += labels[0].indices.to_numpy()
+    found, indices = _numbered(numbers)
+    pairs = (divmod(index, len(label_texts)) for index in found)
+    return [(texts[code], label_texts[label]) for code, label in pairs], indices
+
+
+def _numbered(numbers: np.ndarray) -> tuple[list[int], np.ndarray]:
+    """The different numbers in the order in which they first come, and the index of each."""
+    found, first, indices = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return found[order].tolist(), rank[indices]
+
+
+def _title(export: Export, attributes: Sequence[str]) -> str:
+    return _plain("/".join(export.attribute_titles[attribute] for attribute in attributes))
+
+
+def _different(texts: Sequence[str]) -> list[str]:
+    """The texts without signs that PX files cannot hold; later ones that are alike are numbered."""
+    taken: dict[str, None] = {}
+    for text in map(_plain, texts):
+        name, number = text, 1
+        while name in taken:
+            number += 1
+            name = f"{text} ({number})"
+        taken[name] = None
+    return list(taken)
+
+
+def _period(
+    export: Export, attributes: Sequence[str], codes: Sequence[str]
+) -> tuple[str, list[str]] | None:
+    """The time scale of a variable, and its values as PX files write them; None if it has none."""
+    domain = export.results.domain
+    if domain is None or len(attributes) > 1 or attributes[0] not in domain.names:
+        return None
+    if not isinstance(domain[attributes[0]].values, Dates):
+        return None
+    for scale, (here, there) in _PERIODS.items():
+        if all(re.fullmatch(here, code) for code in codes):
+            return scale, [re.sub(here, there, code) for code in codes]
+    return None
+
+
+def _notes(
+    rows: pa.Table,
+    table: ExportedTable,
+    variables: Sequence[tuple[tuple[str, ...], list[_Value]]],
+    order: np.ndarray,
+) -> tuple[list[str], list[str]]:
+    """What columns of words say of all cells, and the keywords of what they say of some."""
+    of_all, of_cells = [], []
+    sizes = [len(values) for _, values in variables]
+    for column in table.columns:
+        if column.is_number or column.names_cells:
+            continue
+        texts = rows[column.name].combine_chunks()
+        said, indices = texts.dictionary.to_pylist(), texts.indices.to_numpy()[order]
+        head = column.title.replace("_", " ")
+        if np.all(indices == indices[0]):
+            of_all += [f"{head}: {said[indices[0]]}"] if said[indices[0]] else []
+            continue
+        for place in np.flatnonzero([bool(said[index]) for index in indices]):
+            cell = np.unravel_index(place, sizes)
+            codes = [values[at][0] for at, (_, values) in zip(cell, variables, strict=True)]
+            key = ",".join(f'"{_plain(code)}"' for code in [*codes, "*"])
+            of_cells.append(_keyword(f"CELLNOTE({key})", [f"{head}: {said[indices[place]]}"]))
+    return of_all, of_cells
+
+
+def _texts(numbers: np.ndarray, decimals: int) -> list[str]:
+    if np.all(numbers == np.rint(numbers)):  # NaN is not equal to itself
+        decimals = 0
+    texts = (f"{number:.{decimals}f}" for number in numbers.tolist())
+    return [MISSING if text == "nan" else text for text in texts]
+
+
+def _keyword(keyword: str, texts: Iterable[str]) -> str:
+    """A keyword with its texts, in lines that all programs read: long texts go on in the next."""
+    lines, room = [f"{keyword}="], 0
+    for text in map(_plain, texts):
+        parts = wrap(text, _SIGNS_PER_LINE, drop_whitespace=False) or [""]
+        if len(parts) > 1 or len(text) > room:
+            lines, room = [*lines, ""], _SIGNS_PER_LINE
+        lines[-1] += "\n".join(f'"{part}"' for part in parts) + ","
+        room -= len(text) + 3
+    first, *others = lines
+    return "\n".join([first + others[0], *others[1:]]).removesuffix(",") + ";"
+
+
+def _plain(text: str) -> str:
+    """A text without quotation marks and line ends, which no PX text can have."""
+    return re.sub(r"\s+", " ", text.replace('"', "'")).strip()
+
+
+FORMAT = Format(
+    "PX (PC-Axis)",
+    "`px/` has a file a table, for PxWeb and the portals that read its files",
+    write_px,
+    has_files_of_its_own=True,
+)
