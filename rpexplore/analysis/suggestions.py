@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.forecast import DrawnCounts, Range
-from rpexplore.analysis.measures import Accuracy
 from rpexplore.analysis.populations import CountsOfTables
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
@@ -27,8 +26,10 @@ from rpexplore.domain.domain import AttributeSet
 from rpexplore.domain.levels import Level
 from rpexplore.domain.public_tables import cells_of
 from rpexplore.errors import PlanError, RpexploreError, WorkloadError
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.planner import Optimum, optimum
+from rpexplore.planning.planner import optimum, record_cost
 from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
@@ -48,6 +49,9 @@ from rpexplore.workload.table_text import Table, title_of
 from rpexplore.workload.workload import Workload
 
 _TOLERANCE = 1e-3  # of searches for the best plan: far below what a forecast knows
+# Tables of plans in which groups of several levels get the best shares of each other: with more of
+# them that takes long, and the errors without it are a few per cent larger.
+_MOST_SEARCHED = 10_000
 _FACTORS = (2, 4, 8, 16, 32, 64)  # of weights
 _MOST_SEARCHES, _MORE = 3, 1.05  # searches of a kind, each with so much larger errors
 _USUAL_FACTOR = 8  # where none of them is enough
@@ -289,6 +293,28 @@ class _Rung:
     new: tuple[tuple[str, Level], ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class _Errors:
+    """Standard errors of tables of counts, by the noise scales of a plan or nearly one."""
+
+    workload: Workload
+    closure: Closure
+    sigma_squared: np.ndarray
+
+    @cached_property
+    def of_tables(self) -> np.ndarray:
+        """The root mean square of each table's cells, float64[n_tables]."""
+        return np.sqrt(self.closure.variances(self.sigma_squared)) * self.workload.units
+
+    @cached_property
+    def _cells(self) -> CellVariances:
+        return CellVariances(self.workload, self.closure)
+
+    def of_cells(self, row: int) -> np.ndarray:
+        """Those of all cells of a table, one axis an attribute."""
+        return self._cells.standard_errors_of(row, self.sigma_squared)
+
+
 @dataclass(frozen=True)
 class _Search:
     """A search for a change that is just enough, were errors so many times those of now."""
@@ -312,24 +338,29 @@ class _Bench:
         return self.plan.workload
 
     @cached_property
-    def accuracy(self) -> Accuracy:
-        return Accuracy.of_plan("", self.plan)
+    def errors(self) -> _Errors:
+        """Those of the plan."""
+        return _Errors(self.workload, self.plan.closure, self.plan.sigma_squared.floats)
 
     @cached_property
     def people(self) -> np.ndarray:
         """Shares of people in good cells now, float64[n_tables, n_populations]."""
-        accuracy = self.accuracy
-        errors, of_cells = accuracy.standard_errors, accuracy.cell_standard_errors
-        return self.drawn.shares(errors, of_cells, self.limit)[0]
+        return self.drawn.shares(self.errors.of_tables, self.errors.of_cells, self.limit)[0]
 
-    def optimum(self, workload: Workload, budget: Budget | None = None) -> Optimum:
-        return optimum(
+    def planned_errors(self, workload: Workload, budget: Budget) -> _Errors:
+        """Those of the best plan for other tables, nearly."""
+        is_simple = self.plan.has_uniform_reference or len(workload) > _MOST_SEARCHED
+        found = optimum(
             workload,
             loss=self.plan.loss,
-            budget=budget or self.plan.budget,
+            budget=budget,
             tolerance=max(TOLERANCE, _TOLERANCE),
-            uniform_reference=self.plan.has_uniform_reference,
+            uniform_reference=is_simple,
         )
+        cost = record_cost(budget)
+        solved_at = 1.0 if found.budget is None else record_cost(found.budget)
+        sigma_squared = found.solution.sigma_squared * (solved_at / cost)
+        return _Errors(workload, found.closure, sigma_squared)
 
     # ---- what is worth planning anew
 
@@ -353,7 +384,7 @@ class _Bench:
         """What a search finds, planned anew: with what errors are then, it may have to go on."""
         if search.is_last_resort and any(one.rank[0] == 0 for one in tried):
             return []
-        now, inflation, found = self.accuracy.standard_errors[place], 1.0, None
+        now, inflation, found = self.errors.of_tables[place], 1.0, None
         for _ in range(_MOST_SEARCHES):
             change = search.change(inflation)
             if change is None or (found is not None and change == found.change):
@@ -485,8 +516,8 @@ class _Bench:
 
         def is_enough(factor: int) -> bool:
             changed = workload.with_weights({table: factor * weight})
-            accuracy = Accuracy.of_optimum("", self.optimum(changed), self.plan.budget)
-            return self._median(self._counts_now(place), accuracy, place) >= self.share
+            errors = self.planned_errors(changed, self.plan.budget)
+            return self._median(self._counts_now(place), errors, place) >= self.share
 
         number = bisect_left(_FACTORS, True, key=is_enough)
         factor = _FACTORS[number] if number < len(_FACTORS) else _USUAL_FACTOR
@@ -496,11 +527,11 @@ class _Bench:
         """The smallest budget at which the table meets the rule."""
         counts = self._counts_now(place)
         low, high = 0.0, log(_MOST_TIMES)
-        if self._median(counts, self.accuracy, place, exp(high)) < self.share:
+        if self._median(counts, self.errors, place, exp(high)) < self.share:
             return None
         while high - low > _PRECISION:
             middle = (low + high) / 2
-            enough = self._median(counts, self.accuracy, place, exp(middle)) >= self.share
+            enough = self._median(counts, self.errors, place, exp(middle)) >= self.share
             low, high = (low, middle) if enough else (middle, high)
         if high <= _PRECISION:  # it meets the rule already
             return None
@@ -530,32 +561,32 @@ class _Bench:
     def _expected(self, change: TableChange, inflation: float) -> float:
         """The median share of people in good cells, with so many times the error of now."""
         place = self.workload.position(change.table)
-        error = inflation * self.accuracy.standard_errors[[place]]
+        error = inflation * self.errors.of_tables[[place]]
         people, _ = self._counts_of(change).good(
             error / self.limit, self.drawn.public.n_records, np.ones(1)
         )
         return float(np.median(people))
 
     def _people(
-        self, counts: CountsOfTables, accuracy: Accuracy, row: int, times: float = 1.0
+        self, counts: CountsOfTables, errors: _Errors, row: int, times: float = 1.0
     ) -> np.ndarray:
         """Shares of people in good cells of a table at so many times the budget, float64[n]."""
-        errors = accuracy.standard_errors[[row]]
+        own = errors.of_tables[[row]]
         if counts.of_cells:
-            errors = accuracy.cell_standard_errors(row).reshape(1, -1)
-        least = errors / self.limit / sqrt(times)
+            own = errors.of_cells(row).reshape(1, -1)
+        least = own / self.limit / sqrt(times)
         return counts.good(least, self.drawn.public.n_records, np.ones(1))[0][0]
 
     def _median(
-        self, counts: CountsOfTables, accuracy: Accuracy, row: int, times: float = 1.0
+        self, counts: CountsOfTables, errors: _Errors, row: int, times: float = 1.0
     ) -> float:
-        return float(np.median(self._people(counts, accuracy, row, times)))
+        return float(np.median(self._people(counts, errors, row, times)))
 
     def _planned(self, place: int, change: TableChange) -> Proposal:
         """A change, planned anew and forecast."""
         workload = changed_tables(self.workload, change)
         budget = change.budget or self.plan.budget
-        accuracy = Accuracy.of_optimum("", self.optimum(workload, budget), budget)
+        planned = self.planned_errors(workload, budget)
         rows = rows_after(self.workload, workload)
         row = rows[place]
         if change.replacement is not None:
@@ -564,19 +595,17 @@ class _Bench:
         if row >= 0:
             is_new = change.replacement is not None
             counts = self._counts_of(change) if is_new else self._counts_now(place)
-            people = self._people(counts, accuracy, int(row))
+            people = self._people(counts, planned, int(row))
 
         others = rows >= 0
         others[place] = False
         errors = np.full(len(rows), np.nan)
-        errors[others] = accuracy.standard_errors[rows[others]]
-        before = self.accuracy.standard_errors
+        errors[others] = planned.of_tables[rows[others]]
+        before = self.errors.of_tables
         changes = (errors[others] / before[others]) ** 2 - 1
         after, _ = self.drawn.shares(
             errors,
-            lambda one: (
-                accuracy.cell_standard_errors(int(rows[one])) if others[one] else np.full(1, np.nan)
-            ),
+            lambda one: planned.of_cells(int(rows[one])) if others[one] else np.full(1, np.nan),
             self.limit,
         )
         others &= self.drawn.held
@@ -589,7 +618,7 @@ class _Bench:
             budget=budget,
             table="" if people is None else title_of(workload, int(row)),
             cells=0.0 if people is None else float(workload.cells[row]),
-            standard_error=nan if people is None else float(accuracy.standard_errors[row]),
+            standard_error=nan if people is None else float(planned.of_tables[row]),
             people=found,
             gained=nan if found is None else found.median - float(np.median(self.people[place])),
             meets="" if found is None else self._meets(found),
