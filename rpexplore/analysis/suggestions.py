@@ -53,7 +53,7 @@ _TOLERANCE = 1e-3  # of searches for the best plan: far below what a forecast kn
 # them that takes long, and the errors without it are a few per cent larger.
 _MOST_SEARCHED = 10_000
 _FACTORS = (2, 4, 8, 16, 32, 64)  # of weights
-_MOST_SEARCHES, _MORE = 3, 1.05  # searches of a kind, each with so much larger errors
+_MOST_SEARCHES, _MORE = 3, 1.05  # searches of a kind; by how much errors grow for the next one
 _USUAL_FACTOR = 8  # where none of them is enough
 _MOST_TIMES = 1e6  # of a budget
 _PRECISION = 1e-3  # of the logarithm of a budget
@@ -98,6 +98,11 @@ class Proposal:
     others_meeting: float
 
     @property
+    def is_enough(self) -> bool:
+        """Whether the table surely meets the rule at the same budget."""
+        return self.meets == "yes" and self.change.budget is None
+
+    @property
     def rank(self) -> tuple[float, ...]:
         """Smaller is better: see `TableSuggestions.proposals`."""
         if self.change.action == LEFT_OUT:
@@ -106,7 +111,8 @@ class Proposal:
             return (1,)
         if self.meets == "no":
             return (2, -round(self.gained, 2), -self.cells)
-        return (0, max(-round(self.others_meeting), 0), self.meets == "open", -self.cells)
+        missing, points = -round(self.others_meeting), -round(100 * self.others_people)
+        return (0, max(missing, 0), max(points, 0), self.meets == "open", -self.cells)
 
     def text(self, record_noun: str) -> str:
         """The proposal with what it gains and costs, in a sentence or two."""
@@ -157,9 +163,10 @@ class TableSuggestions:
     table      its attributes
     title      of the table
     people     share of its people in good cells now
-    proposals  the best first: those with which it meets the rule at the same budget, before these
-               the ones that make fewest other tables miss it, that surely meet it, that keep most
-               cells; then more budget; then what helps and is not enough; leaving it out at last
+    proposals  the best first: those with which it meets the rule at the same budget, and of these
+               the ones that make fewest other tables miss it, that cost these the fewest points of
+               people, that surely meet it, that keep most cells; then more budget; then what helps
+               and is not enough; leaving it out at last
     """
 
     table: Table
@@ -317,7 +324,7 @@ class _Errors:
 
 @dataclass(frozen=True)
 class _Search:
-    """A search for a change that is just enough, were errors so many times those of now."""
+    """A search for a change that is just surely enough, were errors so many times those of now."""
 
     change: Callable[[float], TableChange | None]
     is_last_resort: bool = False
@@ -381,19 +388,20 @@ class _Bench:
         )
 
     def _found(self, place: int, search: _Search, tried: list[Proposal]) -> list[Proposal]:
-        """What a search finds, planned anew: with what errors are then, it may have to go on."""
-        if search.is_last_resort and any(one.rank[0] == 0 for one in tried):
+        """The best that a search finds: it goes on with what errors are once it is planned."""
+        if search.is_last_resort and any(one.is_enough for one in tried):
             return []
-        now, inflation, found = self.errors.of_tables[place], 1.0, None
+        inflation, found = 1.0, list[Proposal]()
         for _ in range(_MOST_SEARCHES):
             change = search.change(inflation)
-            if change is None or (found is not None and change == found.change):
+            if change is None or any(one.change == change for one in found):
                 break
-            found = self._planned(place, change)
-            if found.meets != "no" or change.replacement is None:
+            found.append(self._planned(place, change))
+            if change.replacement is None:
                 break
-            inflation = max(found.standard_error / now, _MORE * inflation)
-        return [] if found is None else [found]
+            needed = found[-1].standard_error / self.errors.of_tables[place]
+            inflation = needed if found[-1].is_enough else max(needed, _MORE * inflation)
+        return sorted(found, key=lambda one: one.rank)[:1]
 
     def _searches(self, place: int) -> Iterator[_Search]:
         """Of each kind for the change that keeps most and is just enough, or else helps most."""
@@ -449,7 +457,7 @@ class _Bench:
             if rung.kind == kind:
                 change = self._coarser_by(table, (*now[:axis], rung, *now[axis + 1 :]))
                 best = change or best
-                if change is not None and self._expected(change, inflation) >= self.share:
+                if change is not None and self._is_enough(self._expected(change, inflation)):
                     break
         return best
 
@@ -461,31 +469,31 @@ class _Bench:
         Then each is as fine again as it can be.
         """
 
-        def tried(steps: Sequence[int]) -> tuple[TableChange | None, float]:
+        def tried(steps: Sequence[int]) -> tuple[TableChange | None, np.ndarray]:
             chosen = tuple(own[step] for own, step in zip(rungs, steps, strict=True))
             change = self._coarser_by(table, chosen)
-            return change, 0.0 if change is None else self._expected(change, inflation)
+            people = np.zeros(1) if change is None else self._expected(change, inflation)
+            return change, people
 
         steps, best = [0] * len(rungs), None
-        people = float(np.median(self.people[self.workload.position(table)]))
-        while people < self.share:
+        people = self.people[self.workload.position(table)]
+        while not self._is_enough(people):
             options = []
             for axis, own in enumerate(rungs):
                 if steps[axis] + 1 < len(own):
                     further = [*steps[:axis], steps[axis] + 1, *steps[axis + 1 :]]
                     change, then = tried(further)
                     lost = log(own[steps[axis]].size / own[further[axis]].size)
-                    options.append(
-                        ((then - people) / max(lost, _LEAST_LOST), axis, further, change, then)
-                    )
+                    gained = float(np.mean(then) - np.mean(people)) / max(lost, _LEAST_LOST)
+                    options.append((gained, axis, further, change, then))
             if not options:
                 break
             _, _, steps, best, people = max(options, key=lambda option: option[:2])
         for axis in range(len(rungs)):
-            while people >= self.share and steps[axis]:
+            while self._is_enough(people) and steps[axis]:
                 finer = [*steps[:axis], steps[axis] - 1, *steps[axis + 1 :]]
                 change, then = tried(finer)
-                if change is None or then < self.share:
+                if change is None or not self._is_enough(then):
                     break
                 steps, best = finer, change
         return best if best is not None and best.action == SEVERAL else None
@@ -511,13 +519,13 @@ class _Bench:
         weight, loss = float(workload.weights[place]), self.plan.loss
         doubled = workload.with_weights({table: 2 * weight})
         has_no_effect = np.array_equal(loss.table_weights(workload), loss.table_weights(doubled))
-        if has_no_effect or np.median(self.people[place]) >= self.share:
+        if has_no_effect or self._is_enough(self.people[place]):
             return None
 
         def is_enough(factor: int) -> bool:
             changed = workload.with_weights({table: factor * weight})
             errors = self.planned_errors(changed, self.plan.budget)
-            return self._median(self._counts_now(place), errors, place) >= self.share
+            return self._is_enough(self._people(self._counts_now(place), errors, place))
 
         number = bisect_left(_FACTORS, True, key=is_enough)
         factor = _FACTORS[number] if number < len(_FACTORS) else _USUAL_FACTOR
@@ -527,11 +535,11 @@ class _Bench:
         """The smallest budget at which the table meets the rule."""
         counts = self._counts_now(place)
         low, high = 0.0, log(_MOST_TIMES)
-        if self._median(counts, self.errors, place, exp(high)) < self.share:
+        if not self._is_enough(self._people(counts, self.errors, place, exp(high))):
             return None
         while high - low > _PRECISION:
             middle = (low + high) / 2
-            enough = self._median(counts, self.errors, place, exp(middle)) >= self.share
+            enough = self._is_enough(self._people(counts, self.errors, place, exp(middle)))
             low, high = (low, middle) if enough else (middle, high)
         if high <= _PRECISION:  # it meets the rule already
             return None
@@ -558,14 +566,15 @@ class _Bench:
             self._counts[change.replacement] = counts
         return self._counts[change.replacement]
 
-    def _expected(self, change: TableChange, inflation: float) -> float:
-        """The median share of people in good cells, with so many times the error of now."""
+    def _is_enough(self, people: np.ndarray) -> bool:
+        """Whether the rule is surely met: by the lower end of the range over populations."""
+        return Range.of(people).low >= self.share - _ROUNDING
+
+    def _expected(self, change: TableChange, inflation: float) -> np.ndarray:
+        """Shares of people in good cells, with so many times the error of now: float64[n]."""
         place = self.workload.position(change.table)
-        error = inflation * self.errors.of_tables[[place]]
-        people, _ = self._counts_of(change).good(
-            error / self.limit, self.drawn.public.n_records, np.ones(1)
-        )
-        return float(np.median(people))
+        least = inflation * self.errors.of_tables[[place]] / self.limit
+        return self._counts_of(change).good(least, self.drawn.public.n_records, np.ones(1))[0][0]
 
     def _people(
         self, counts: CountsOfTables, errors: _Errors, row: int, times: float = 1.0
@@ -576,11 +585,6 @@ class _Bench:
             own = errors.of_cells(row).reshape(1, -1)
         least = own / self.limit / sqrt(times)
         return counts.good(least, self.drawn.public.n_records, np.ones(1))[0][0]
-
-    def _median(
-        self, counts: CountsOfTables, errors: _Errors, row: int, times: float = 1.0
-    ) -> float:
-        return float(np.median(self._people(counts, errors, row, times)))
 
     def _planned(self, place: int, change: TableChange) -> Proposal:
         """A change, planned anew and forecast."""
