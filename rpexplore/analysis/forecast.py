@@ -5,6 +5,7 @@ coefficient of variation. Counts are those of populations that agree with what i
 (`populations`); every figure is their median with the range from the 5th to the 95th per cent.
 """
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import pandas as pd
 from rpexplore.analysis.expected_cells import split_by_accuracy
 from rpexplore.analysis.fairness import all_titles
 from rpexplore.analysis.measures import Accuracy, group_name, order_groups
-from rpexplore.analysis.populations import CountsOfTables, Populations
+from rpexplore.analysis.populations import MOST_CELLS, CountsOfTables, Populations, parts_of
 from rpexplore.common.files import file_bytes
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import describe_share, plural, rounded
@@ -43,6 +44,10 @@ MOST_UNEVEN = 200_000
 
 _RANGE = (0.05, 0.5, 0.95)
 _ROUNDING = 1e-9  # of shares
+_LEFT_OUT = (
+    "sums of amounts, tables of too many cells that are not equally accurate, or tables by "
+    f"attributes of more than {MOST_CELLS:,} values together"
+)
 
 
 class Range(NamedTuple):
@@ -104,17 +109,22 @@ class DrawnCounts:
         is_even, held = np.ones(len(workload), dtype=bool), np.ones(len(workload), dtype=bool)
         is_even[[*uneven, *left_out]] = False
         held[list(left_out)] = False
-        if not np.any(held):
-            raise WorkloadError(
-                "None of the tables can be forecast: they are sums of amounts, or have too many "
-                "cells that are not equally accurate."
-            )
         known = public.domain.with_levels
         to_known = [known.position(name) for name in workload.domain.names]
         tables = tuple(
             tuple(to_known[index] for index in workload.attribute_indices(place))
             for place in range(len(workload))
         )
+        parts = sorted(parts_of(public, tables), key=lambda of: math.prod(of.sizes))
+        n_cells, undrawn = 0, set[int]()
+        for of in parts:
+            n_cells += math.prod(of.sizes)
+            if n_cells > MOST_CELLS:
+                undrawn.update(of.columns)
+        if undrawn:
+            held &= [undrawn.isdisjoint(known.columns[list(table)].tolist()) for table in tables]
+        if not np.any(held):
+            raise WorkloadError(f"None of the tables can be forecast: they are {_LEFT_OUT}.")
         places = np.flatnonzero(held)
         by_cell = np.flatnonzero(~is_even[places]).tolist()
         chosen = [tables[place] for place in places.tolist()]
@@ -337,7 +347,7 @@ class Forecast:
         known = self.public_tables.domain.with_levels
         own, size = known.position(attribute), int(domain.sizes[index])
         n_records, shares, good = self.public_tables.n_records, [], []
-        for population in self._drawn.populations.drawn:
+        for population in self._drawn.populations.drawn():
             values = population.values_of_people(own)
             n_people = np.bincount(values, minlength=size)
             shares.append(population.shares((own,)))
@@ -432,10 +442,7 @@ class Forecast:
         ]
         lines += [f"  {sentence}" for sentence in self.public_tables.contradictions]
         if of < len(self._held):
-            lines.append(
-                f"  {plural(len(self._held) - of, 'table')} left out: sums of amounts, and tables "
-                "of too many cells that are not equally accurate."
-            )
+            lines.append(f"  {plural(len(self._held) - of, 'table')} left out: {_LEFT_OUT}.")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

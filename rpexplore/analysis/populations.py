@@ -11,7 +11,7 @@ the same forecast, and a slider moves standard errors alone.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,9 +24,12 @@ from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.public_tables import Connected, PublicTables, cells_of
 
 N_POPULATIONS = 48
-_FEWEST_POPULATIONS = 12  # for very many tables
+_FEWEST_POPULATIONS = 12  # for very many tables, or attributes of very many values
 MOST_PEOPLE, _FEWEST_PEOPLE = 800, 24  # drawn of a population
 _MOST_NUMBERS = 40_000_000  # kept of all tables, populations and people
+# Cells of all parts: 48 populations of so many take 90 MB and are kept, those of more do not.
+_MOST_KEPT = 20_000
+MOST_CELLS = 400_000  # of all parts that are drawn: 20 s, and 0.5 GB while a population is drawn
 
 # What populations differ in, calibrated on Adult and the household sample, and tried on other data
 # (docs/mathematics.md §19): how many classes, how much these differ (the standard deviation of the
@@ -39,13 +42,28 @@ _LEAST_SHARE = 1e-7  # of the largest, of a value of which nothing is known
 _RAKED = 30  # rounds
 
 
+def parts_of(public: PublicTables, tables: Iterable[AttributeIndices]) -> tuple[Connected, ...]:
+    """The columns that tables are of: those that public tables connect together, others alone.
+
+    Of what is in no table nothing is drawn. `DrawnCounts` leaves tables out whose parts would have
+    more than `MOST_CELLS` cells.
+
+    tables: the attributes of each, indices in the public tables' domain with its levels
+    """
+    domain = public.domain.with_levels
+    columns = {int(domain.columns[index]) for table in tables for index in table}
+    connected = tuple(of for of in public.connected if columns & set(of.columns))
+    alone = columns.difference(*(of.columns for of in connected))
+    single = (Connected((column,), (int(domain.sizes[column]),), ()) for column in sorted(alone))
+    return (*connected, *single)
+
+
 @dataclass(frozen=True, eq=False)
 class Population:
     """One population: latent classes over what public tables connect.
 
     weights  float64[k], sum 1: of the classes
-    parts    columns that public tables connect, or single ones, with the shares of their cells in
-             each class, float64[k, n_cells]
+    parts    see `parts_of`, with the shares of their cells in each class, float64[k, n_cells]
     people   the cell of each person in each part, int64[n_parts, n_people]
     """
 
@@ -55,8 +73,10 @@ class Population:
     people: np.ndarray
 
     @classmethod
-    def drawn(cls, public: PublicTables, n_people: int, seed: bytes) -> "Population":
-        """A population that agrees with all public tables."""
+    def drawn(
+        cls, public: PublicTables, of_parts: Sequence[Connected], n_people: int, seed: bytes
+    ) -> "Population":
+        """A population that agrees with all public tables on these parts, see `parts_of`."""
         domain, numbers = public.domain.with_levels, SeededNumbers(seed)
         own = [numbers.uniforms(1).item() for _ in range(3)]
         k = _CLASSES[int(own[0] * len(_CLASSES))]
@@ -64,14 +84,8 @@ class Population:
         shape = _SHAPES[0] * (_SHAPES[1] / _SHAPES[0]) ** own[2]
         weights = -np.log1p(-numbers.uniforms(k).astype(float))
         weights /= np.sum(weights)
-        connected = {column: of for of in public.connected for column in of.columns}
-        single = [
-            Connected((column,), (int(domain.sizes[column]),), ())
-            for column in range(domain.n_columns)
-            if column not in connected
-        ]
         parts = []
-        for of in (*public.connected, *single):
+        for of in of_parts:
             start = np.ones(1)
             tilts = np.zeros((k, 1))
             for size in of.sizes:
@@ -79,7 +93,7 @@ class Population:
                 tilts = (tilts[:, :, None] + _tilts(k, size, numbers)[:, None, :]).reshape(k, -1)
             shares = of.fitted(np.maximum(start, np.max(start) * _LEAST_SHARE))
             parts.append((of, _raked(shares, difference * tilts, weights)))
-        people = np.empty((len(parts), n_people), dtype=np.int64)
+        people = np.empty((len(of_parts), n_people), dtype=np.int64)
         classes = np.searchsorted(np.cumsum(weights)[:-1], numbers.systematic(n_people))
         for number, (_, of_classes) in enumerate(parts):
             at = numbers.uniforms(n_people).astype(float)
@@ -216,12 +230,15 @@ class Populations:
 
     tables  the attributes of each, indices in the public tables' domain with its levels
     counts  of all tables, in groups
+    kept    the populations, or () if they are too large to be kept
     """
 
     public: PublicTables
     tables: tuple[AttributeIndices, ...]
     counts: tuple[CountsOfTables, ...]
-    drawn: tuple[Population, ...]
+    n_populations: int
+    n_people: int
+    kept: tuple[Population, ...]
 
     @classmethod
     def of(
@@ -237,8 +254,10 @@ class Populations:
         """
         domain = public.domain.with_levels
         sizes = np.array([math.prod(int(domain.sizes[i]) for i in table) for table in tables])
+        parts = parts_of(public, tables)
+        is_kept = sum(math.prod(of.sizes) for of in parts) <= _MOST_KEPT
         n_populations = N_POPULATIONS
-        if len(tables) * n_populations * 4 * _FEWEST_PEOPLE > _MOST_NUMBERS:
+        if len(tables) * n_populations * 4 * _FEWEST_PEOPLE > _MOST_NUMBERS or not is_kept:
             n_populations = _FEWEST_POPULATIONS
         n_people = _MOST_NUMBERS // max(len(tables) * n_populations, 1)
         n_people = min(max(n_people, _FEWEST_PEOPLE), MOST_PEOPLE)
@@ -253,10 +272,10 @@ class Populations:
             )
             for of in groups
         ]
-        drawn = []
+        kept = []
         for number in range(n_populations):
             on_progress("Drawing populations", number / n_populations)
-            population = Population.drawn(public, n_people, b"population %d" % number)
+            population = Population.drawn(public, parts, n_people, _seed(number))
             noise = SeededNumbers(b"counts %d" % number)
             for of, into in zip(groups, counts, strict=True):
                 chosen = [tables[place] for place in of.tolist()]
@@ -264,7 +283,8 @@ class Populations:
                     _fill_cells(population, chosen, into[:, number], public, noise)
                 else:
                     _fill_people(population, chosen, into[:, number], public.n_records, noise)
-            drawn.append(population)
+            if is_kept:
+                kept.append(population)
         on_progress("Drawing populations", 1.0)
         return cls(
             public,
@@ -273,12 +293,19 @@ class Populations:
                 CountsOfTables(of, into, bool(whole[of[0]]))
                 for of, into in zip(groups, counts, strict=True)
             ),
-            tuple(drawn),
+            n_populations,
+            n_people,
+            tuple(kept),
         )
 
-    @property
-    def n_populations(self) -> int:
-        return len(self.drawn)
+    def drawn(self) -> Iterator[Population]:
+        """The populations one by one, those that are not kept drawn again."""
+        if self.kept:
+            yield from self.kept
+            return
+        parts = parts_of(self.public, self.tables)
+        for number in range(self.n_populations):
+            yield Population.drawn(self.public, parts, self.n_people, _seed(number))
 
     def counts_of(self, table: AttributeIndices, known: Domain) -> CountsOfTables:
         """The counts of one more table in the same populations, under the place 0.
@@ -286,18 +313,24 @@ class Populations:
         Args:
             table: Its attributes, indices in `known`.
             known: The domain with all levels, which may have more of them than the public tables'.
+
+        Of columns that other tables have, and populations that are kept.
         """
         n_cells = math.prod(int(known.sizes[index]) for index in table)
         whole = n_cells <= MOST_PEOPLE
-        size = n_cells if whole else self.drawn[0].people.shape[1]
+        size = n_cells if whole else self.n_people
         counts = np.empty((1, self.n_populations, size), dtype=np.float32)
-        for number, population in enumerate(self.drawn):
+        for number, population in enumerate(self.kept):
             own, noise = replace(population, domain=known), SeededNumbers(b"more %d" % number)
             if whole:
                 _fill_cells(own, [table], counts[:, number], self.public, noise)
             else:
                 _fill_people(own, [table], counts[:, number], self.public.n_records, noise)
         return CountsOfTables(np.zeros(1, dtype=np.int64), counts, whole)
+
+
+def _seed(number: int) -> bytes:
+    return b"population %d" % number
 
 
 def _fill_cells(

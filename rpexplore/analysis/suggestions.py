@@ -407,7 +407,8 @@ class _Bench:
         """Of each kind for the change that keeps most and is just enough, or else helps most."""
         table, workload = self.workload.tables[place], self.workload
         indices = workload.attribute_indices(place)
-        if all(workload.basis_of(place, index).is_identity for index in indices):
+        is_of_counts = all(workload.basis_of(place, index).is_identity for index in indices)
+        if is_of_counts and self.drawn.populations.kept:
             rungs = [self._rungs(index) for index in indices]
             for axis, own in enumerate(rungs):
                 for kind in dict.fromkeys(rung.kind for rung in own[1:]):

@@ -7,3 +7,7 @@ and `plan_inputs`; what is printed, `facts`.
 
 Imports every room; not pages.
 """
+
+from rpexplore.common.processes import heed_memory_limit
+
+heed_memory_limit()  # the verbs import linear algebra

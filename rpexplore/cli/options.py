@@ -10,6 +10,8 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import click
 
+from rpexplore.common.text import count_of
+from rpexplore.errors import RpexploreError
 from rpexplore.workload.bases import BASES
 
 # ---- Commands of Click, made of functions whose parameters are annotated with what they are.
@@ -56,6 +58,22 @@ class _Choice(click.Choice):
 
     def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
         return str(choice)
+
+
+class RecordCount(float):
+    """A number of records as people type it, maybe with thousands separators."""
+
+
+class _RecordCountType(click.ParamType):
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | None:
+        try:
+            return count_of(str(value), "The number of records", least=None)
+        except RpexploreError as error:
+            self.fail(str(error), param, ctx)
 
 
 def command(
@@ -121,6 +139,8 @@ def _type(kind: type, low: int | None = None, high: int | None = None) -> Any:
         return click.Path(path_type=Path)
     if issubclass(kind, StrEnum):
         return _Choice(kind)
+    if kind is RecordCount:
+        return _RecordCountType()
     return kind
 
 
@@ -380,7 +400,7 @@ TheMinimumBudget = Annotated[MinimumBudgetFor | None, Option(help=_TABLES_MINIMU
 Share = Annotated[list[str] | None, _option("PART=SHARE", _SHARE)]
 RecordsPerPerson = Annotated[int | None, _option("M", _PERSON)]
 ExpectedCount = Annotated[
-    float | None,
+    RecordCount | None,
     _option("N", "How many records are expected in all: shows the publishable share of cells."),
 ]
 ExpectedFile = Annotated[Path | None, _option("FILE", _EXPECTED, "--expected")]
@@ -398,7 +418,7 @@ PublicFiles = Annotated[
     ),
 ]
 ForecastCount = Annotated[
-    float | None,
+    RecordCount | None,
     _option("N", "How many records are expected in all; else as many as the public tables count."),
 ]
 ForecastLimit = Annotated[

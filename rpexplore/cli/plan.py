@@ -11,6 +11,7 @@ import click
 from rpexplore.cli import area_options, inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say_result, text_table
 from rpexplore.cli.options import LossHelp, Option
+from rpexplore.common.files import file_bytes
 from rpexplore.common.text import describe_share
 from rpexplore.errors import ReleaseError, RpexploreError, WorkloadError
 
@@ -225,11 +226,8 @@ def _arguments(file: Path, parameters: Iterable[click.Parameter]) -> list[str]:
     """
     known = {flag.removeprefix("--"): each for each in parameters for flag in each.opts}
     try:
-        content = tomllib.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise RpexploreError(
-            f"The request {str(file)!r} cannot be read ({error.strerror})."
-        ) from None
+        text = file_bytes(file, f"The request {str(file)!r}", RpexploreError).decode()
+        content = tomllib.loads(text)
     except ValueError as error:
         raise RpexploreError(f"The request {file.name} is no TOML file ({error}).") from None
     arguments = []

@@ -61,7 +61,7 @@ def release(
     from rpexplore.privacy.conversions import rho_text
     from rpexplore.releases import release as releases
     from rpexplore.releases.approvals import load_approvals
-    from rpexplore.releases.atomic_folder import check_new
+    from rpexplore.releases.atomic_folder import MANIFEST, check_new
     from rpexplore.releases.charged_run import booked_run
     from rpexplore.releases.ledger.overlaps import describe_earlier_run, ledger_of
     from rpexplore.releases.measurement_file import NOTE
@@ -83,9 +83,12 @@ def release(
                     f"--resume finishes a run from what it has drawn, and takes no {name}; leave "
                     "it out."
                 )
+        was_complete = (out / MANIFEST).is_file()
         with progress("Finishing the run") as on_progress:
             done = releases.resume(out, ledger=ledger, on_progress=on_progress)
         finding = "The run had been charged before; finishing it cost nothing."
+        if was_complete:
+            finding = "The release was complete, and nothing is left of its run; this cost nothing."
         _say_finished(as_json, done, {"charged_rho": "0"}, finding)
         return
     if plan_file is None:

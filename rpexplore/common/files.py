@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from rpexplore.common.text import data_size
 from rpexplore.errors import LedgerError, RpexploreError
 
 # ---- Files written whole or not at all, text read from bytes, and the program's own folder.
@@ -191,12 +192,29 @@ def names_to_disk(folder: Path) -> None:
         os.close(descriptor)
 
 
-def file_bytes(path: str | Path, source: str, error: type[RpexploreError]) -> bytes:
-    """The content of a file; raises `error`, which calls it by `source`, if it cannot be read."""
+MOST_BYTES = 200_000_000
+"""Of a file of any kind but plans: a list, a codebook, a matrix, a public table."""
+
+
+def file_bytes(
+    path: str | Path, source: str, error: type[RpexploreError], most_bytes: int = MOST_BYTES
+) -> bytes:
+    """The content of a file of at most so many bytes; no more is read of a device or a pipe.
+
+    Raises `error`, which calls it by `source`, if it has more or cannot be read.
+    """
     try:
-        return Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            is_larger = os.fstat(file.fileno()).st_size > most_bytes
+            content = b"" if is_larger else file.read(most_bytes + 1)
     except OSError as problem:
         raise error(f"{source} cannot be read ({problem.strerror}); check the path.") from None
+    if is_larger or len(content) > most_bytes:
+        raise error(
+            f"{source} has more than the {data_size(most_bytes)} that are read of such a file; "
+            "check that it is the right one, and take out what is not needed."
+        )
+    return content
 
 
 def utf8_text(

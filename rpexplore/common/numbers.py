@@ -44,8 +44,10 @@ def exact_fraction(value: Exact, name: str) -> Fraction:
     Strings may be "0.5", "1e-9" or "1/3". `name` is what the BudgetError calls the value.
     """
     try:
-        if isinstance(value, bool) or (isinstance(value, str) and "_" in value):
-            raise ValueError  # Python alone would read "1_5" as 15
+        if isinstance(value, bool):
+            raise ValueError
+        if isinstance(value, str) and ("_" in value or not value.strip().isascii()):
+            raise ValueError  # Python alone would read "1_5" as 15, and digits of any script
         if isinstance(value, Rational):  # int, Fraction, numpy's integers
             return Fraction(int(value.numerator), int(value.denominator))
         if isinstance(value, str) and _RATIO.fullmatch(value.strip()):

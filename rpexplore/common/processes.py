@@ -279,6 +279,34 @@ def forbid_core_dumps() -> None:
             ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
+# ---- A limit of the memory of a process (ulimit -v), which linear algebra does not heed.
+
+
+_LEAST_MEMORY, _FOR_THREADS = 700_000_000, 8_000_000_000  # bytes of addresses
+
+
+def heed_memory_limit() -> None:
+    """End the program with a sentence if it may take less memory than it needs to begin.
+
+    To be called before numpy is imported: OpenBLAS takes addresses for each of its threads at once,
+    and loops or hangs without. Below a larger limit it is told to have one thread.
+    """
+    with suppress(ImportError):  # not on Windows
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit == resource.RLIM_INFINITY:
+            return
+        if limit < _LEAST_MEMORY:
+            sys.stderr.write(
+                f"error: This program may take {limit / 1e6:,.0f} MB of memory here (ulimit -v) "
+                f"and needs {_LEAST_MEMORY / 1e6:,.0f} MB to begin; raise the limit.\n"
+            )
+            raise SystemExit(2)
+        if limit < _FOR_THREADS:
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 # ---- The signal of a terminal that is closed.
 
 

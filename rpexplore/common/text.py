@@ -162,6 +162,35 @@ def number_of(
     return number
 
 
+# Groups of three digits, with the same sign between all; of points there are two at least.
+_THOUSANDS = re.compile(
+    r"[1-9][0-9]{0,2}(?:([,'\u2019 \u00a0\u2009\u202f])[0-9]{3}(?:\1[0-9]{3})*|(?:\.[0-9]{3}){2,})"
+)
+
+
+def count_of(
+    typed: str,
+    name: str = "This field",
+    *,
+    least: float | None = 0.0,
+    most: float | None = None,
+) -> float | None:
+    """`number_of` a count, which may have thousands separators: "48,842" and "48 842" are 48842.
+
+    Raises `RpexploreError` for one such as "48.842", which may be 48,842 or about 49.
+    """
+    text = typed.strip()
+    if re.fullmatch(r"[1-9][0-9]{0,2}\.[0-9]{3}", text):
+        whole, decimals = text.split(".")
+        raise RpexploreError(
+            f"{name} {text} may mean {whole}{decimals} or about {float(text):.0f}; write it "
+            f"without a point: {whole}{decimals}."
+        )
+    if _THOUSANDS.fullmatch(text):
+        text = re.sub(r"[^0-9]", "", text)
+    return number_of(text, name, least=least, most=most)
+
+
 def needed_number_of(typed: str, name: str, **limits: float) -> float:
     """`number_of` a text that may not be blank."""
     number = number_of(typed, name, **limits)

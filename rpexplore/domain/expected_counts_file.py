@@ -3,7 +3,7 @@
 Read and written; a table of a release can be read as it is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from unicodedata import normalize
 
@@ -42,7 +42,7 @@ def expected_counts_from_csv(domain: Domain, content: bytes, source: str) -> Exp
     Raises `WorkloadError` naming the line that cannot be used.
     """
     text = utf8_text(content, source, WorkloadError)
-    rows = list(csv_rows(text, source, WorkloadError, delimiter=None))
+    rows = csv_rows(text, source, WorkloadError, delimiter=None)
     with refusing(WorkloadError, source):
         return _from_rows(domain, rows)
 
@@ -56,16 +56,19 @@ def csv_of_expected_counts(expected: ExpectedCounts) -> str:
     )
 
 
-def _from_rows(domain: Domain, rows: Sequence[tuple[int, list[str]]]) -> ExpectedCounts:
-    """The counts in rows with the numbers of their lines, the header first."""
-    header = rows[0][1] if rows else []
+def _from_rows(domain: Domain, rows: Iterator[tuple[int, list[str]]]) -> ExpectedCounts:
+    """The counts in rows with the numbers of their lines, the header first.
+
+    No row is read before the header, and none behind the first that is wrong.
+    """
+    _, header = next(rows, (1, []))
     columns, count_column = _columns(domain, header)
     attributes = [domain.attributes[index] for index in columns]
     shape = tuple(attribute.size for attribute in attributes)
     check_margin_size(shape)
     counts, negative = np.full(shape, np.nan), 0
     is_release = header[count_column] == "value" and "standard_error" in header
-    for number, row in rows[1:]:
+    for number, row in rows:
         if not any(text.strip() for text in row):
             continue
         with refusing(WorkloadError, f"Line {number}"):

@@ -71,6 +71,7 @@ TITLES = {
 }
 
 _KEYS = ("format", "format_version", "library_version", "budget", "privacy_cost", "parts", SEAL)
+_MOST_BYTES = 1_000_000_000  # of a plan file
 _GET_AGAIN = "Get the plan again from whoever made it, or plan anew."
 # Those of version 1, of which each kind of part had its own.
 _FORMAT_OF_PLANS = re.compile(rb'"format"\s*:\s*"rpexplore-(?:(?:query|area|adaptive)-)?plan"')
@@ -394,7 +395,7 @@ class Plan:
             named = f"that in it, {str(inside)!r}" if inside.is_file() else "a file"
             raise PlanError(f"The plan must be a file, got the folder {str(path)!r}; name {named}.")
         try:
-            text = file_bytes(path, f"The plan {str(path)!r}", PlanError).decode()
+            text = file_bytes(path, f"The plan {str(path)!r}", PlanError, _MOST_BYTES).decode()
         except UnicodeDecodeError:
             raise PlanError(f"{path.name} is not a plan file: it is not UTF-8.") from None
         return cls.parse(text, path.name, canonical=canonical, folder=path.parent)
@@ -500,7 +501,8 @@ def is_plan_file(path: str | Path) -> bool:
 
     Raises `OSError` if it cannot be read.
     """
-    content = Path(path).read_bytes()
+    with Path(path).open("rb") as file:
+        content = file.read(_MOST_BYTES + 1)
     try:
         fields = loads(content.decode())
     except (FieldError, UnicodeDecodeError):

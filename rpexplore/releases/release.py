@@ -12,6 +12,7 @@ further cost; one that is stopped while it writes can be finished by `resume`, w
 What is counted, measured and written of a part of a plan are its `PartSteps`.
 """
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from uuid import uuid4
@@ -27,6 +28,7 @@ from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan, load_plan
 from rpexplore.releases.approvals import load_approvals
 from rpexplore.releases.atomic_folder import (
+    MANIFEST,
     not_written_but_drawn,
     resumed_folder,
     unfinished_folder,
@@ -45,6 +47,7 @@ from rpexplore.releases.manifest import manifest_sha256
 from rpexplore.releases.measurement_file import (
     NOTE,
     PLAN,
+    RUN_FOLDER,
     MeasurementNote,
     drawn_entry_id,
     read_note,
@@ -238,7 +241,8 @@ def resume(
 ) -> Release:
     """Finish a run into `output` that was stopped after its noise had been drawn.
 
-    Needs no records, draws nothing and costs nothing. ledger: where it lies now, if it was moved.
+    Needs no records, draws nothing and costs nothing. Of a release that is complete, it removes
+    what a run that was stopped in the end has left. ledger: where it lies now, if it was moved.
 
     Raises `ReleaseError` if there is no such run, if its plan is not the one that it was booked
     with, or if its measurements are not those that were noted when they were drawn.
@@ -260,9 +264,12 @@ def resume(
         '2 noisy tables'
     """
     output = Path(output)
-    if (output / NOTE).is_file():  # it was stopped after it got its name
-        note = read_note(output)
+    if (output / MANIFEST).is_file():  # it is complete: only tidying was stopped, if anything
         finished = Release.load(output)
+        if not (output / NOTE).is_file():  # removed only when the ledger has that it finished
+            shutil.rmtree(output / RUN_FOLDER, ignore_errors=True)
+            return finished
+        note = read_note(output, measured=False)
         book, entry = noted_run(Ledger(ledger or note.ledger), note, output)
         if entry is not None and entry.manifest_sha256 not in ("", manifest_sha256(output)):
             raise ReleaseError(

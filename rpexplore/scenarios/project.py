@@ -81,6 +81,11 @@ class Project:
         return tuple(scenario.name for scenario in self.scenarios)
 
     @property
+    def name(self) -> str:
+        """What to call it: the survey of its open scenario, or that scenario's name."""
+        return self.current.survey or self.current.name
+
+    @property
     def current(self) -> Scenario:
         """The open scenario."""
         return self.scenarios[self.open_index]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.populations import Population
+from rpexplore.analysis.populations import Population, parts_of
 from rpexplore.domain.public_tables import PublicTables
 from tests.domain.test_public_tables import DOMAIN, table
 from tests.support.samples import coded
@@ -18,7 +18,8 @@ PUBLIC = (
 
 
 def test_a_population_agrees_with_all_public_tables_and_with_itself():
-    population = Population.drawn(PublicTables(DOMAIN, PUBLIC), 400, b"one")
+    public = PublicTables(DOMAIN, PUBLIC)
+    population = Population.drawn(public, parts_of(public, [(0, 1, 2)]), 400, b"one")
     known = population.domain
     by_age_sex = population.shares((known.position("age"), known.position("sex")))
     assert np.allclose(by_age_sex, JOINT.sum(2) / JOINT.sum(), atol=1e-7)
@@ -132,3 +133,37 @@ def test_the_same_plan_has_the_same_forecast_and_bad_input_one_sentence():
         rp.Forecast(plan, expected=1000, share=1.5)
     with pytest.raises(rp.RpexploreError, match="needs the number of records"):
         rp.Forecast(plan)
+
+
+def test_attributes_in_no_table_cost_nothing_and_are_not_drawn():
+    """Nor is a public table of theirs; the forecast is that of a codebook without them."""
+    sizes = {"age": 6, "sex": 2}
+    alone, beside = (rp.Domain.from_sizes(sizes | more) for more in ({}, {"place": 10**6}))
+    forecasts = []
+    for domain in (alone, beside):
+        tables = rp.Workload.of(domain, [("age", "sex")])
+        plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.01"))
+        forecasts.append(rp.Forecast(plan, expected=1000).tables())
+    pd.testing.assert_frame_equal(*forecasts)
+
+
+def test_large_attributes_are_not_kept_and_too_large_ones_left_out(monkeypatch):
+    """Three of 2,001, 399,000 and 10⁶ values: more than 400,000 are not drawn."""
+    monkeypatch.setattr("rpexplore.analysis.populations._MOST_KEPT", 2000)
+    domain = rp.Domain.from_sizes({"sex": 2, "place": 2001, "trade": 399_000, "person": 10**6})
+    tables = [("sex",), ("place",), ("sex", "trade"), ("person", "place")]
+    plan = rp.plan(
+        rp.Workload.of(domain, tables), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
+    )
+    forecast = rp.Forecast(plan, expected=50_000)
+    assert set(forecast.tables()["table"]) == {"sex", "place"}
+    assert "2 tables left out" in str(forecast)
+    populations = forecast._drawn.populations
+    assert populations.n_populations == 12
+    assert not populations.kept
+    counts = {of.counts.shape[2]: of.counts[0] for of in populations.counts}[2]
+    again = [population.shares((0,)) * 50_000 for population in populations.drawn()]
+    assert np.max(np.abs(counts - again) / np.sqrt(again)) < 5  # 24 counts about their means
+    assert len(forecast.by_group("place")) == 2001
+    with pytest.raises(rp.RpexploreError, match="forecast has 'person'"):
+        forecast.by_group("person")

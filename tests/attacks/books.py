@@ -3,9 +3,13 @@
 import base64
 import shutil
 import sqlite3
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import rpexplore as rp
+from rpexplore.data.files.source import FileSource
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger import chain
 from rpexplore.releases.ledger.ledger import Ledger
@@ -17,6 +21,11 @@ PLAN = plan_tables(
     budget=rp.Budget(rho="1/2"),
 )
 KEY = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + bytes(32)).decode()
+THIRD = plan_tables(
+    rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2}), 1),
+    loss=rp.SumOfVariances(),
+    budget=rp.Budget(rho="1/3"),
+)
 DEMAND = rp.ApprovalDemand(1, f"alice@x ssh-ed25519 {KEY}\n")
 
 
@@ -73,3 +82,24 @@ def stop(doing: str, share: float) -> None:
 def in_command(*arguments: str | Path) -> str:
     """What the command says, of its output and its errors."""
     return Program(Path())("ledger", *map(str, arguments)).output
+
+
+def costing(rho: str) -> Any:
+    """What the ledger sees of a plan, with any cost for one record."""
+    return SimpleNamespace(record_rho=Fraction(rho), budget=THIRD.budget, sha256=THIRD.sha256)
+
+
+def run_of(ledger: Ledger, data: Path, **changed) -> dict:
+    """What an entry of a run on the records holds, by whoever books."""
+    return {
+        "names": [*ledger.account(data).names] or [*ledger._names(FileSource(data))],
+        "data_bytes": 1,
+        "data_modified": "",
+        "started": "",
+        "user": "booker",
+        "plan_sha256": "",
+        "record_rho": "1/3",
+        "unit": "",
+        "output": "",
+        **changed,
+    }

@@ -24,3 +24,19 @@ def named(folder, tmp_path) -> Path:
     named.parent.mkdir()
     release(PLAN, folder / "one.csv", tmp_path / "out", ledger=named)
     return named
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    path = tmp_path / "survey" / "records.csv"
+    path.parent.mkdir()
+    path.write_text("a\n0\n1\n")
+    return path
+
+
+@pytest.fixture
+def no_noise(monkeypatch):
+    def draw(*_):
+        raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr("rpexplore.releases.release.write_measured", draw)

@@ -14,9 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from pyarrow.csv import read_csv
 
 import rpexplore as rp
+from rpexplore.cli.main import cli
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.planning.plan import load_plan
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
@@ -149,6 +151,28 @@ def test_killed_at_any_line_a_run_is_free_or_can_be_finished(
             assert not (folder / name).exists()
         shutil.rmtree(folder)
     assert {"free", "started", "drawn"} <= seen or n_points < 6
+
+
+def test_killed_while_it_tidies_a_release_is_tidied_later(tmp_path, monkeypatch):
+    """Whether its measurements were removed by then, its note or all: the release is complete."""
+    data = records(tmp_path / "data")
+    tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4}), 1)
+    plan = rp.plan(rp.Request(tables=tables, budget=rp.Budget(rho=1)))
+    with monkeypatch.context() as patch:
+        patch.setattr("rpexplore.releases.charged_run.shutil.rmtree", lambda *_, **__: None)
+        whole = rp.release(plan, data, tmp_path / "whole").folder
+    left = sorted(path.name for path in (whole / "run").iterdir())
+    for number, gone in enumerate([["measured.int64"], ["drawn.json"], left]):
+        output = tmp_path / f"out-{number}"
+        shutil.copytree(whole, output)
+        for name in gone:
+            (output / "run" / name).unlink()
+        result = CliRunner().invoke(cli, ["release", "--resume", "--out", str(output)])
+        assert result.exit_code == 0, (gone, result.output)
+        assert "The release was complete" in result.output
+        assert not (output / "run").exists()
+        assert rp.resume(output).table("age").equals(rp.Release.load(whole).table("age"))
+    assert [entry.state for entry in Ledger.beside(data).account(data).entries] == ["finished"]
 
 
 KILLED = """

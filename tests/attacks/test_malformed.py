@@ -269,3 +269,39 @@ def test_options_with_odd_texts_are_answered(attacked):
             start = (*start, "--out", next(out) + (".json" if start[0] == "plan" else ""))
         given = (f"{option}={text}",) if option.startswith("--") else (text,)
         attacked(*start, *given)
+
+
+TEXT_INPUTS = {
+    "a codebook as CSV": ("schema", "huge.csv"),
+    "a codebook": ("schema", "huge.json"),
+    "areas": ("plan", "codebook.csv", "--areas", "huge.csv", "--rho", "1", "--out", "o.json"),
+    "own counts": (*COUNTS, "huge.csv", "--rho", "1", "--out", "o.json"),
+    "tables": ("plan", "codebook.csv", "--tables", "huge.csv", "--rho", "1", "--out", "o.json"),
+    "a matrix": (*PLAN, "--basis", "age=custom:huge.csv", "--out", "o.json"),
+    "a request": ("plan", "codebook.csv", "--request", "huge.csv", "--out", "o.json"),
+    "expected counts": ("show", "plan.json", "--expected", "huge.csv"),
+    "a public table": ("forecast", "plan.json", "--public", "huge.csv"),
+    "a plan": ("verify", "huge.json"),
+    "an approval": ("verify", "plan.json", "--approval", "huge.csv"),
+    "a noisy table": ("combine", "release", "--noisy", "huge.csv:25", "--out", "o"),
+    "a device without end": ("forecast", "plan.json", "--public", "/dev/zero"),
+}
+
+
+@pytest.mark.parametrize("kind", TEXT_INPUTS)
+def test_files_of_any_size_are_refused_before_they_are_read(attacked, kind):
+    """A gigabyte and more of one sparse file: no memory and no time is spent on it."""
+    for name in ("huge.csv", "huge.json"):
+        with open(name, "wb") as file:
+            file.truncate(1_100_000_000)
+    result = CliRunner().invoke(cli, list(TEXT_INPUTS[kind]))
+    assert result.exit_code == 2, result.output
+    assert "has more than the " in result.stderr or "more than any codebook" in result.stderr
+
+
+def test_rows_of_a_public_table_are_read_no_further_than_the_first_wrong_one():
+    """The open quote at the end, or millions of lines before it, are not come to."""
+    domain = rp.Domain.from_sizes({"age": 2})
+    wrong = b'age,count\n0,5\n0,6\n1,7\n"'
+    with pytest.raises(WorkloadError, match=r"Line 3: .* twice"):
+        expected_counts_from_csv(domain, wrong, "counts.csv")

@@ -183,7 +183,7 @@ def in_every_box() -> None:
     basis("custom")(session.open("workload"))
     drop_records(session, "file of all age", "csv", "npy")
     drop_records(session.open("queries").unfold("query files"), "query file", "csv")
-    drop_records(session.open("scenarios").unfold("other projects"), "project file", "json", "zip")
+    drop_records(session.open("scenarios"), "project file", "json", "zip")
     drop_records(session.open("home"), "project file on home", "json", "zip")
     set_up(session.open("release"), Path("data/people.csv"))
     session.radio(key="plan to run").set_value("adaptive").run()

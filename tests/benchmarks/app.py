@@ -19,7 +19,6 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 import rpexplore as rp
-from pages.components.shared.autosave import cookie_name
 from rpexplore.common.installation import TOKEN_PARAMETER
 from rpexplore.common.text import capitalised
 from rpexplore.domain.expected_counts import ExpectedCounts
@@ -108,15 +107,14 @@ def visiting(scenario: Scenario) -> Iterator[Visitor]:
     """A visitor of an app of its own, with this scenario."""
     with tempfile.TemporaryDirectory() as home:
         key = Autosaves.new_key()
-        folder = Path(home) / "autosaves"
-        Autosaves(folder).save(key, Project((scenario,)).text(), None)
+        Autosaves(Path(home) / "autosaves").save(key, Project((scenario,)).text(), None)
         with running_app(Path(home)) as address:
             with urllib.request.urlopen(f"{address}/?{TOKEN_PARAMETER}={TOKEN}") as welcome:
                 session = welcome.headers["set-cookie"].partition(";")[0]
             with connect(
                 address.replace("http", "ws", 1) + "/_stcore/stream",
                 origin=Origin(address),
-                additional_headers={"Cookie": f"{session}; {cookie_name(folder)}={key}"},
+                additional_headers={"Cookie": session},
                 subprotocols=[Subprotocol("streamlit")],
                 max_size=None,
             ) as socket:

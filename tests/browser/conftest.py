@@ -8,10 +8,10 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlparse
 
 import pytest
@@ -26,6 +26,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from pages.components.shared import autosave
 from rpexplore.common.installation import TOKEN_PARAMETER, TOKEN_VARIABLE
 from rpexplore.reports.report import find_browser
 
@@ -39,6 +40,8 @@ LOG = "app.log"  # in the home folder
 IN_SCRIPT = "exec_func_with_error_handling"
 PATIENCE = 30  # seconds, also for a slow machine
 expect.set_options(timeout=1000 * PATIENCE)
+
+SAMPLE = f"?{autosave.PARAMETER}={autosave.SAMPLE}"  # a new project, whatever others have saved
 
 
 @pytest.fixture(scope="session")
@@ -194,12 +197,9 @@ def enter(page: Page, address: str, path: str = "/") -> None:
 
 
 @contextmanager
-def visit(
-    context: BrowserContext, server: str, path: str = "/", cookies: Sequence[Any] = ()
-) -> Iterator[Page]:
-    """A page with these cookies only; at the end no request may have left the machine."""
+def visit(context: BrowserContext, server: str, path: str = "/" + SAMPLE) -> Iterator[Page]:
+    """A page without cookies; at the end no request may have left the machine."""
     context.clear_cookies()
-    context.add_cookies(cookies)
     requested: list[str] = []
 
     def listen(request: Request | WebSocket) -> None:
@@ -226,7 +226,7 @@ def visit(
 @pytest.fixture
 def page(request: pytest.FixtureRequest, context: BrowserContext, server: str) -> Iterator[Page]:
     """A new session, open on the first page or on that of the parameter."""
-    with visit(context, server, getattr(request, "param", "/")) as page:
+    with visit(context, server, getattr(request, "param", "/") + SAMPLE) as page:
         yield page
 
 

@@ -14,7 +14,7 @@ from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.processed_folder import postprocess
-from tests.browser.conftest import WINDOW, drawn, is_narrow, settled, switch_scheme
+from tests.browser.conftest import SAMPLE, WINDOW, drawn, is_narrow, settled, switch_scheme
 from tests.browser.test_story import name_path
 from tests.pages.conftest import FIRST_PAGE, TITLES
 
@@ -69,7 +69,8 @@ def _is_list_of_pages(page: Page, rule: str, target: list[str]) -> bool:
 
 @pytest.fixture(scope="module", params=PAGES)
 def opened(request, visitor, server) -> Page:
-    visitor.goto(f"{server}/{request.param}")
+    path, _, view = request.param.partition("?")
+    visitor.goto(f"{server}/{path}{SAMPLE}&{view}")
     expect(visitor.get_by_role("heading", level=1, name=PAGES[request.param])).to_be_visible()
     drawn(visitor)
     return visitor
@@ -105,7 +106,7 @@ def test_no_serious_finding_at_any_width(resized):
 
 
 def test_no_serious_finding_on_a_planned_list_of_queries(visitor, server):
-    visitor.goto(f"{server}/queries")
+    visitor.goto(f"{server}/queries{SAMPLE}")
     lines = visitor.get_by_label("One count a line, as name: condition ± margin")
     lines.fill("everybody: total ± 50\nold women: age >= 80 & sex = Female ± 20")
     lines.press("Control+Enter")
@@ -145,7 +146,7 @@ def released(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("name", ["release", pytest.param("processed", marks=pytest.mark.nightly)])
 def test_no_serious_finding_on_any_view_of_results(visitor, server, released, name):
-    visitor.goto(f"{server}/results")
+    visitor.goto(f"{server}/results{SAMPLE}")
     name_path(visitor, released / name)
     expect(visitor.get_by_test_id("stDataFrame")).to_be_visible()
     for view in ("Grid", "List", "Bars", "Heat map"):

@@ -6,6 +6,8 @@ import zipfile
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import SAMPLE
+
 
 def taken(page, label, path):
     """The file behind a button."""
@@ -21,7 +23,7 @@ def taken(page, label, path):
 def test_the_project_and_the_bundle_can_be_taken(page, server, tmp_path):
     project = taken(page, "Save project.json", tmp_path / "project.json")
     assert json.loads(project.read_text())["format"] == "rpexplore-project"
-    page.goto(f"{server}/release")
+    page.goto(f"{server}/release{SAMPLE}")
     bundle = taken(page, "Download plan and report (.zip)", tmp_path / "bundle.zip")
     with zipfile.ZipFile(bundle) as archive:
         assert {"plan.json", "report.html", "plan.py"} <= set(archive.namelist())

@@ -1,5 +1,7 @@
 """What is kept, and from whom: two browsers, a refresh, a restart of the server."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -13,6 +15,7 @@ def set_budget(page: Page, value: str) -> None:
     field.press("Enter")
     expect(page.get_by_text("All changes are saved on this computer.")).to_be_visible()
     expect(page.get_by_role("button", name="Undo")).to_be_enabled()
+    expect(page).to_have_url(re.compile("project=[0-9a-f]{32}"))  # from now on a saved one
 
 
 def budget(page: Page):
@@ -20,13 +23,14 @@ def budget(page: Page):
 
 
 @pytest.mark.parametrize("page", ["/plan"], indirect=True)
-def test_two_browsers_do_not_see_each_other(browser, page, server):
+def test_what_one_browser_saves_another_one_finds(browser, page, server):
     set_budget(page, "0.321")
-    with browser.new_context() as other, visit(other, server, "/plan") as yours:
-        expect(budget(yours)).to_have_value("0.1")
+    of_page = f"/plan?{page.url.partition('?')[2]}"
+    with browser.new_context() as other, visit(other, server, of_page) as yours:
+        expect(budget(yours)).to_have_value("0.321")
         set_budget(yours, "0.654")
         page.reload()
-        expect(budget(page)).to_have_value("0.321")
+        expect(budget(page)).to_have_value("0.654")
 
 
 def test_a_project_outlives_the_server_and_a_forgotten_address(context, tmp_path):
@@ -40,14 +44,10 @@ def test_a_project_outlives_the_server_and_a_forgotten_address(context, tmp_path
         go_to(page, "Plan")
         set_budget(page, "0.321")
         query = page.url.partition("?")[2]
-        cookies = context.cookies()
     with running_app(tmp_path) as address:
-        # Another browser may use the app, but the address alone shows it nobody else's project.
-        with visit(context, address, f"/plan?{query}") as page:
-            expect(budget(page)).to_have_value("0.1")
-        # The same browser, asked for the app alone: its cookie tells.
-        with visit(context, address, "/plan", cookies) as page:
-            expect(budget(page)).to_have_value("0.321")
+        for path in (f"/plan?{query}", "/plan"):
+            with visit(context, address, path) as page:
+                expect(budget(page)).to_have_value("0.321")
 
 
 @pytest.mark.parametrize("page", ["/plan"], indirect=True)

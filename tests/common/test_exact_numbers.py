@@ -46,7 +46,7 @@ def test_a_number_is_read_as_it_is_written(value, expected):
     [
         *(math.nan, math.inf, -math.inf, "nan", "inf", Decimal("NaN"), Decimal("Infinity")),
         *(True, False, None, [], 1j, b"1", np.bool_(True)),
-        *("", "abc", "0,5", "1/0", "1/3/5", "1e-9/3", "0x10", "9" * 5000 + "/7"),
+        *("", "abc", "0,5", "١٢", "１/２", "1/0", "1/3/5", "1e-9/3", "0x10", "9" * 5000 + "/7"),
         *("1e-999999999", "1e999999999", Decimal("1e-999999999"), "1e-401", "1e99999999999999999"),
     ],
 )

@@ -2,7 +2,13 @@
 
 import pytest
 
-from rpexplore.common.text import needed_number_of, number_of, number_text, with_decimal_point
+from rpexplore.common.text import (
+    count_of,
+    needed_number_of,
+    number_of,
+    number_text,
+    with_decimal_point,
+)
 from rpexplore.errors import BudgetError, RpexploreError
 
 
@@ -12,6 +18,29 @@ from rpexplore.errors import BudgetError, RpexploreError
 )
 def test_a_number_is_read(typed, number):
     assert number_of(typed) == number
+
+
+@pytest.mark.parametrize(
+    ("typed", "count"),
+    [
+        ("48842", 48842),
+        ("48,842", 48842),
+        ("1 234 567", 1234567),
+        ("48\u202f842", 48842),
+        ("1.234.567", 1234567),
+        ("48.5", 48.5),
+        ("0.842", 0.842),
+        ("", None),
+    ],
+)
+def test_a_count_may_have_thousands_separators(typed, count):
+    assert count_of(typed) == count
+
+
+@pytest.mark.parametrize("typed", ["48.842", "1,234 567", "48,842,1", "4 8"])
+def test_a_count_that_may_be_another_one_is_not_guessed(typed):
+    with pytest.raises(RpexploreError, match="48842 or about 49" if "." in typed else "must be"):
+        count_of(typed, "The count")
 
 
 @pytest.mark.parametrize("number", [0.1, 1 / 3, 2.0, 1e16, 5e-324, 1e308])

@@ -35,7 +35,7 @@ with chdir(APP.parent):
 
 FIRST_PAGE = "home"
 TITLES = {
-    "home": "Which tables can you publish, how accurate will each be, and can you prove it?",
+    "home": "Will your tables be good enough to publish, and for whom?",
     "codebook": "Codebook",
     "workload": "Tables",
     "plan": "Plan",
@@ -213,8 +213,8 @@ def app(tmp_path, monkeypatch) -> Callable[..., App]:
         with monkeypatch.context() as start:
             if scenario is not None:  # instead of the sample
                 start.setattr(autosave, "new_project", lambda: Project((scenario,)))
-            if key is not None:  # of a project that the same browser has saved
-                start.setattr(autosave, "remembered_keys", lambda: [key])
+            if key is None:  # with a new project, whatever is saved
+                start.setattr(autosave, "saved_keys", list)
             session = App(page, key)
         assert not session.exception
         return session

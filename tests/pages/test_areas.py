@@ -209,7 +209,7 @@ def test_areas_are_a_part_of_the_scenario(towns, app):
     lost = app("areas", key=key)
     assert "6 areas is not on this computer; give it again" in plain(lost.texts("error"))
     saved = content_of(Project((lost.scenario.replaced(areas=changed),)))
-    lost.open("scenarios").unfold("other projects")
+    lost.open("scenarios")
     lost.file_uploader(key="project file").upload("project.zip", saved).run()
     assert lost.open("areas").metrics()["Areas"] == "6"  # the same project, with its areas
     tree.unlink()

@@ -1,4 +1,6 @@
-"""The Home page: its doors, what was opened before, and the gallery."""
+"""The Home page: its doors, the saved projects, and the gallery."""
+
+import re
 
 import pytest
 
@@ -10,21 +12,32 @@ from rpexplore.scenarios.project import Project
 from tests.pages.conftest import plain
 
 
-def recent(session) -> list[str]:
-    """The projects to go on with, without the time at which they were saved."""
-    return [
-        button.label.replace("\\", "").rpartition(" · ")[0]
-        for button in session.button
-        if str(button.key).startswith("recent ")
-    ]
+def listed(session) -> list[str]:
+    """The names of the saved projects, as the page lists them."""
+    buttons = [button for button in session.button if str(button.key).startswith("open project ")]
+    return [button.label.replace("\\", "") for button in buttons]
+
+
+def change_budget(session, rho: str):
+    session.open("plan").text_input(key="typed budget").set_value(rho).run()
+    return session
 
 
 def test_there_is_a_picture_of_every_example():
     assert set(PICTURES) == {example.key for example in EXAMPLES}
 
 
+def test_cells_become_good_enough_as_the_budget_grows(app):
+    session = app("home")
+    shares = []
+    for epsilon in (0.1, 1.0, 10.0):
+        session.select_slider(key="first look").set_value(epsilon).run()
+        shares += re.findall(r"(\S+ %) of the stays", plain(session.texts("caption")))
+    assert shares == ["0 %", "72 %", "99 %"]
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
-def test_an_example_opens_finished_on_the_plan_page(app, example):
+def test_an_example_opens_finished_and_is_a_project_once_it_is_changed(app, example):
     session = app("home")
     assert escaped(example.question) in session.texts("markdown")
     session.button(key=f"example {example.key}").click().run()
@@ -32,40 +45,70 @@ def test_an_example_opens_finished_on_the_plan_page(app, example):
     assert session.project == example.project()
     assert session.metrics()
     assert not session.error
+    assert session.query_params["project"] == example.key
+    assert Autosaves.of_user().keys() == []
+    again = app("plan", key=example.key)  # after a reload
+    assert again.project == example.project()
+    change_budget(again, "0.25")
+    assert Autosaves.of_user().keys() == [again.query_params["project"]]
 
 
 def test_an_example_leaves_the_project_before_as_it_was(app):
-    session = app("plan")
-    session.text_input(key="typed budget").set_value("0.25").run()
+    session = change_budget(app("plan"), "0.25")
     mine, key = session.project, session.query_params["project"]
-    session.open("home")
-    assert recent(session) == ["Household survey · 1 scenario"]
-    session.press("Open the household survey")
+    session.open("home").press("Open the household survey")
     assert "The project before is kept" in session.success[0].value
-    assert session.query_params["project"] != key
     assert session.button(key="Undo step").disabled  # it would lead to another project
     assert Autosaves.of_user().text(key) == mine.text()
-    session.open("home")
-    assert len(recent(session)) == 2
-    session.button(key=f"recent {key}").click().run()
+    session.open("home").button(key=f"open project {key}").click().run()
     assert session.title[0].value == "Plan"
     assert session.project == mine
 
 
-def test_an_example_that_was_not_changed_is_opened_again(app):
-    session = app("home")
-    for _ in range(2):
-        session.open("home").press("Open the household survey")
-    assert len(recent(session.open("home"))) == 1
-    session.open("plan").text_input(key="typed budget").set_value("0.25").run()
-    session.open("home").press("Open the household survey")
-    assert session.project == EXAMPLES[0].project()
-    assert recent(session.open("home")) == ["Household survey · 2 scenarios"] * 2
+def test_every_browser_finds_all_projects(app):
+    first = change_budget(app("plan"), "0.25")
+    second = app("plan").open("home")
+    assert listed(second) == ["Household survey"]
+    second.button(key=f"open project {first.query_params['project']}").click().run()
+    assert second.project == first.project
+    assert change_budget(second, "0.75").query_params["project"] == first.query_params["project"]
 
 
-def test_projects_of_other_browsers_are_not_listed(app):
-    app("home").press("Open the household survey")
-    assert not recent(app("home"))
+def test_projects_are_renamed_copied_deleted_and_brought_back(app):
+    session = change_budget(app("plan"), "0.25")
+    key = session.query_params["project"]
+    session.open("home").button(key=f"Duplicate {key}").click().run()
+    assert sorted(listed(session)) == ["Household survey", "Household survey (copy)"]
+    (copy,) = {*Autosaves.of_user().keys()} - {key}
+
+    session.text_input(key=f"name {copy} Household survey (copy)").set_value("Second try")
+    session.button(key=f"FormSubmitter:rename {copy}-Rename").click().run()
+    assert sorted(listed(session)) == ["Household survey", "Second try"]
+    session.text_input(key=f"name {key} Household survey").set_value("First try")
+    session.button(key=f"FormSubmitter:rename {key}-Rename").click().run()  # the open one
+    assert session.project.current.survey == "First try"
+    assert sorted(listed(session)) == ["First try", "Second try"]
+
+    session.button(key=f"Delete {copy}").click().run()
+    assert listed(session) == ["First try"]
+    session.button(key="undelete").click().run()
+    assert sorted(listed(session)) == ["First try", "Second try"]
+    session.button(key=f"Delete {key}").click().run()
+    assert listed(session) == ["Second try"]
+    assert session.query_params["project"] not in (key, copy)  # nor is it saved again by itself
+    assert Autosaves.of_user().keys() == [copy]
+
+
+def test_many_projects_are_searched(app, small):
+    saves = Autosaves.of_user()
+    for number in range(12):
+        project = Project((small.replaced(survey=f"Survey {number}"),))
+        saves.save(saves.new_key(), project.text(), None)
+    session = app("plan").open("home")
+    assert len(listed(session)) == 10
+    assert "2 further projects" in plain(session.texts("caption"))
+    session.text_input(key="search projects").set_value("survey 11").run()
+    assert listed(session) == ["Survey 11"]
 
 
 def test_own_data_begin_with_an_empty_codebook(app):

@@ -27,7 +27,7 @@ BOXES = {
     "file of all age": ("workload", (".csv", ".npy"), basis("custom")),
     "expected margin": ("codebook", (".csv",), lambda session: None),
     "query file": ("queries", (".csv",), lambda session: session.unfold("query files")),
-    "project file": ("scenarios", (".json",), lambda session: session.unfold("other projects")),
+    "project file": ("scenarios", (".json",), lambda session: None),
 }
 
 

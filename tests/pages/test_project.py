@@ -4,7 +4,7 @@ import re
 import threading
 
 import rpexplore as rp
-from pages.components.shared import autosave, background
+from pages.components.shared import background
 from rpexplore.planning import planner
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
@@ -117,22 +117,6 @@ def test_a_project_that_cannot_be_opened_is_kept(app):
     typed_budget(after, "0.3")
     assert after.query_params["project"] != key
     assert path.read_text() == text
-
-
-def test_other_projects_of_the_browser_can_be_opened(app, monkeypatch):
-    first, second = app("plan"), app("plan")
-    typed_budget(first, "0.25")
-    typed_budget(second, "0.5")
-    monkeypatch.setattr(autosave, "remembered_keys", lambda: [first.query_params["project"]])
-    second.open("scenarios")
-    assert not [button for button in second.button if str(button.key).startswith("open project")]
-    second.unfold("other projects")
-    second.button(key=f"open project {first.query_params['project']}").click().run()
-    assert second.project == first.project
-    assert second.button(key="Undo step").disabled
-    second.open("plan")
-    typed_budget(second, "0.75")
-    assert saved(first) == second.project  # and the first session would go its own way from here
 
 
 def test_undo_while_a_plan_is_made_plans_again(app, small, monkeypatch):

@@ -125,7 +125,6 @@ def test_what_differs_is_marked(three):
 def test_a_project_is_saved_opened_and_begun_anew(three):
     text = three.project.text()
     assert json.loads(text)["format"] == "rpexplore-project"
-    three.unfold("other projects")
     three.file_uploader(key="project file").upload("mine.json", text.encode()).run()
     assert any("Opened mine" in message for message in three.texts("success"))
     assert three.project == Project.parse(text)

@@ -37,7 +37,7 @@ from rpexplore.analysis.area_map import AreaMap, read_map
 from rpexplore.analysis.area_usefulness import AreaUsefulness, publishable_in_areas
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.processes import Progress
-from rpexplore.common.text import capitalised, number_of, number_text, rounded
+from rpexplore.common.text import capitalised, count_of, number_text, rounded
 from rpexplore.domain.expected_counts import MAX_COUNT, ExpectedCounts
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.areas import (
@@ -228,7 +228,7 @@ def _total_input() -> None:
 
     def take(typed: str) -> None:
         def expect(before: AreaStudy) -> AreaStudy:
-            total = number_of(typed, "The number of records", least=0.0, most=MAX_COUNT)
+            total = count_of(typed, "The number of records", most=MAX_COUNT)
             return replace(before, expected=ExpectedCounts.of_total(total) if total else None)
 
         change_study(expect)

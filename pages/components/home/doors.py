@@ -1,37 +1,19 @@
-"""The doors of the Home page: examples, a codebook of one's own, a saved project."""
+"""The ways into the app on the Home page: a picture to try, examples, one's own data."""
 
 import base64
-from collections.abc import Callable
-from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.autosave import project_of_upload, recent_projects
-from pages.components.shared.files import upload
+from pages.components.home.projects import OPENED, PLAN
+from pages.components.shared.autosave import BLANK, unsaved_project
 from pages.components.shared.serving import plans_only
-from pages.components.shared.session import (
-    escaped,
-    open_beside,
-    open_new,
-    open_saved,
-    say,
-    show_messages,
-)
-from rpexplore.common.text import plural
-from rpexplore.domain.domain import Domain
-from rpexplore.errors import RpexploreError
-from rpexplore.scenarios.autosave import SavedProject
+from pages.components.shared.session import escaped, open_beside, open_new
+from rpexplore.analysis.first_look import first_look
+from rpexplore.figures.first_look import KEY, first_look_table
 from rpexplore.scenarios.examples import EXAMPLES, Example
-from rpexplore.scenarios.project import Project
-from rpexplore.scenarios.scenario import Scenario
 
-# ---- The doors of the Home page: an example, a codebook of one's own, a saved project.
-
-
-HERE = "home"
-OPENED = "opened on home"  # the page to go to, once
-MOST_RECENT = 4
-CODEBOOK, PLAN = "pages/codebook.py", "pages/plan.py"
+CODEBOOK = "pages/codebook.py"
+BUDGETS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 def enter_opened() -> None:
@@ -42,82 +24,54 @@ def enter_opened() -> None:
 
 def open_example(example: Example) -> None:
     """Open an example on the Plan page."""
-    open_beside(example.project())
+    open_beside(example.project(), example.key)
     st.session_state[OPENED] = PLAN
 
 
+@st.fragment
+def picture() -> None:
+    """A table of an example, whose cells become good enough as the budget grows."""
+    epsilon = st.select_slider(
+        "Privacy budget ε",
+        BUDGETS,
+        1.0,
+        format_func=lambda value: f"{value:g}",
+        key="first look",
+        help="Smaller is more private, and noisier.",
+    )
+    shown = first_look(epsilon)
+    with st.container(key="first-look-table"):
+        st.html(first_look_table(shown))
+    st.caption(escaped(f"{shown.sentence} {KEY}"))
+
+
 def doors() -> None:
-    """Three ways to begin, side by side."""
-    show_messages(HERE)
-    contents: tuple[Callable[[], Any], ...] = (_example, _own_data, _saved)
-    for column, content in zip(st.columns(len(contents)), contents, strict=True):
-        with column.container(border=True, height="stretch"):
-            content()
+    """Two ways to begin."""
+    with st.container(border=True):
+        st.subheader("Try an example")
+        st.markdown(
+            "A finished plan to look at and to change. "
+            + ("No records come here." if plans_only() else "Nothing leaves this computer.")
+        )
+        st.button(
+            "Open the household survey", type="primary", on_click=open_example, args=(EXAMPLES[0],)
+        )
+    with st.container(border=True):
+        st.subheader("My own data")
+        if plans_only():
+            st.markdown("A codebook, uploaded or typed. Records are neither needed nor taken.")
+        else:
+            st.markdown("A codebook, or the column names of a data file. No records are needed.")
+        st.button("Start with a codebook", on_click=_begin)
 
 
-def _example() -> None:
-    st.subheader("An example")
-    st.markdown(
-        "A finished plan to look at and to change. It opens afresh; earlier work is kept. "
-        + ("No records come here." if plans_only() else "Nothing leaves this computer.")
-    )
-    st.button(
-        "Open the household survey", type="primary", on_click=open_example, args=(EXAMPLES[0],)
-    )
+def _begin() -> None:
+    blank = unsaved_project(BLANK)
+    assert blank is not None
+    open_new(blank, BLANK)
+    from pages.components.codebook.files import FILE  # only now: it needs pandas
 
-
-def _own_data() -> None:
-    def begin() -> None:
-        open_new(Project((Scenario(Domain(())),)))
-        from pages.components.codebook.files import FILE  # only now: it needs pandas
-
-        st.session_state.update({"codebook source": FILE, OPENED: CODEBOOK})
-
-    st.subheader("My own data")
-    if plans_only():
-        st.markdown("A codebook, uploaded or typed. Records are neither needed nor taken.")
-    else:
-        st.markdown("A codebook, or the column names of a data file. No records are needed.")
-    st.button("Start with a codebook", on_click=begin)
-
-
-def _saved() -> None:
-    def load(content: bytes, name: str) -> None:
-        try:
-            open_new(project_of_upload(content, name))
-        except RpexploreError as error:
-            say(HERE, "error", f"{error} Nothing was opened.")
-            return
-        st.session_state[OPENED] = PLAN
-
-    def carry_on(key: str) -> None:
-        open_saved(key)
-        st.session_state[OPENED] = PLAN
-
-    st.subheader("A saved project")
-    recent = recent_projects(MOST_RECENT)
-    if not recent:
-        st.markdown("Saved here as a file, or sent by a colleague.")
-    with st.container(gap=None, key="recent"):
-        for key, saved in recent.items():
-            st.button(
-                escaped(_described(saved)),
-                key=f"recent {key}",
-                type="tertiary",
-                icon=":material/history:",
-                on_click=carry_on,
-                args=(key,),
-            )
-    with st.popover("Open a project file"):
-        upload("A project file saved by this app", ["json", "zip"], "project file on home", load)
-
-
-def _described(saved: SavedProject) -> str:
-    """Its survey (else its open scenario), how many scenarios there are, and when it was saved."""
-    project = saved.project
-    name = project.current.survey or project.current.name
-    scenarios = plural(len(project.scenarios), "scenario")
-    return f"{name} · {scenarios} · {saved.saved:%Y-%m-%d %H:%M} UTC"
+    st.session_state.update({"codebook source": FILE, OPENED: CODEBOOK})
 
 
 # ---- The gallery of examples on the Home page, each with a small picture.
@@ -139,7 +93,7 @@ stroke-width="3"/><path d="M2 14h92" stroke="#3c76c3" stroke-dasharray="5 5"/>""
 def gallery() -> None:
     """Every example: what it is, what it answers, and a button that opens it."""
     st.subheader("Examples")
-    st.caption("Each opens afresh; earlier work is kept under “A saved project”.")
+    st.caption("Each opens afresh, and becomes a project of yours with your first change.")
     for column, example in zip(st.columns(len(EXAMPLES)), EXAMPLES, strict=True):
         with column.container(border=True, height="stretch", gap="xsmall"):
             _picture(PICTURES[example.key])

@@ -7,12 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.components.areas.study import area_outcome
-from pages.components.shared.autosave import (
-    delete_saved,
-    new_project,
-    other_saved_projects,
-    project_of_upload,
-)
+from pages.components.shared.autosave import new_project, project_of_upload
 from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.expected_counts import expected_cells
 from pages.components.shared.files import download, upload
@@ -23,7 +18,6 @@ from pages.components.shared.session import (
     change_project,
     escaped,
     kept,
-    open_saved,
     project,
     say,
 )
@@ -293,12 +287,8 @@ def project_file(slot: str) -> None:
     download(file, lambda: content_of(held), f"Save {file}")
     if held.areas:
         st.caption("It is a zip file because the areas are in it, for another computer.")
-    # Only when it is open: the saved projects are read and checked for it.
-    expander = st.expander("Open another project", key="other projects", on_change="rerun")
-    if not expander.open:
-        return
-    with expander:
-        _saved_projects()
+    st.page_link("pages/home.py", label="All saved projects")
+    with st.expander("Replace all scenarios"):
         upload(
             "A project file saved here, in place of all scenarios above",
             ["json", "zip"],
@@ -313,16 +303,3 @@ def _give_up_release() -> None:
         from pages.components.release.release_task import give_up_release
 
         give_up_release()
-
-
-def _saved_projects() -> None:
-    """The other projects that this browser changed last, each with a button to open it."""
-    for key, saved in other_saved_projects().items():
-        text, button = st.columns([4, 1], vertical_alignment="center")
-        names = ", ".join(f"“{name}”" for name in saved.project.names)
-        survey = saved.project.current.survey
-        whose = f"{survey}, saved" if survey else "Saved"
-        text.markdown(escaped(f"{whose} {saved.saved:%Y-%m-%d %H:%M} UTC: {names}"))
-        button.button("Open", key=f"open project {key}", on_click=open_saved, args=(key,))
-        if plans_only():  # where an account has room for some only
-            button.button("Delete", key=f"delete project {key}", on_click=delete_saved, args=(key,))

@@ -1,15 +1,12 @@
 """The session's project on disk: it survives a refresh of the browser and a restart of the server.
 
-Which project a page shows is told by a key in its address. The keys of the projects that a browser
-changed last are in a cookie, and it opens no others: an address that is passed on does not show
-somebody else's project. On a shared server an account opens what lies in its own folder.
+Which project a page shows is told by its address: the key of a saved project, or the name of an
+example or of a blank project in which nothing was changed yet. Every browser finds all projects of
+this computer; on a shared server all of its account, and no others.
 """
 
-import hashlib
-from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
-from pathlib import Path
+from functools import lru_cache
 
 import streamlit as st
 
@@ -17,17 +14,18 @@ from pages.components.shared.accounts import account
 from pages.components.shared.serving import limits, plans_only
 from rpexplore.common.server_files import log_event
 from rpexplore.common.text import data_size
-from rpexplore.errors import RpexploreError
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.scenarios.autosave import Autosaves, SavedProject
 from rpexplore.scenarios.examples import EXAMPLES
 from rpexplore.scenarios.project import Project, project_of_file
+from rpexplore.scenarios.scenario import NAME_LENGTH, Scenario
 
-PARAMETER = "project"
-MOST_REMEMBERED = 50  # keys in a cookie, which must stay below 4 KB
+PARAMETER, BLANK, SAMPLE = "project", "blank", "sample"
 _KEY, _SAVED, _PROBLEM = "autosave key", "autosave saved", "autosave problem"
-_REMEMBERED, _TROUBLE = "autosave cookie", "autosave trouble"
-_SAVED_HERE = "autosave keys"  # of the projects that this session has saved, the last one first
-_ACCOUNT = "autosave account"
+_UNSAVED = "autosave name"  # of the example that the session shows, until something is changed
+_DELETED = "autosave deleted"  # key, text and name of the project that was deleted last
+_TROUBLE, _ACCOUNT = "autosave trouble", "autosave account"
 
 
 def autosaves() -> Autosaves:
@@ -43,7 +41,7 @@ def new_project() -> Project:
 
 
 def begin() -> str:
-    """Start the session with the project that this browser had open, or a new one.
+    """Start the session with the project of the address, else the one saved last, else a new one.
 
     Returns what went wrong with it, if anything, until something is saved.
     """
@@ -53,23 +51,29 @@ def begin() -> str:
             st.session_state.clear()
         st.session_state[_ACCOUNT] = account().folder
     if "project" not in st.session_state:
-        saves, remembered = autosaves(), remembered_keys()
+        saves = autosaves()
         saves.remove_unused_areas()
-        st.session_state.update({"project": new_project(), _KEY: Autosaves.new_key(), _SAVED: None})
-        in_address = [key for key in remembered if key == st.query_params.get(PARAMETER)]
-        for key in (*in_address, *remembered[:1]):
-            try:
-                saved = saves.read(key)
-            except (RpexploreError, OSError) as error:
-                why = str(error)
-                if plans_only():  # whose paths are nobody's business
-                    why = "The project that was open last cannot be read any more."
-                st.session_state[_TROUBLE] = f"{why} It was left as it is; this is a new project."
-                continue
-            if saved is not None:
-                _open(key, saved)
-                break
-    st.query_params[PARAMETER] = st.session_state[_KEY]
+        asked = st.query_params.get(PARAMETER, "")
+        if (unsaved := unsaved_project(asked)) is not None:
+            _open_unsaved(unsaved, asked)
+        else:
+            _open_unsaved(new_project(), SAMPLE)
+            for key in dict.fromkeys((asked, *saved_keys()[:1])):
+                try:
+                    saved = saves.read(key)
+                except (RpexploreError, OSError) as error:
+                    why = str(error)
+                    if plans_only():  # whose paths are nobody's business
+                        why = "The project that was open last cannot be read any more."
+                    st.session_state[_TROUBLE] = (
+                        f"{why} It was left as it is; this is a new project."
+                    )
+                    continue
+                if saved is not None:
+                    _open(key, saved)
+                    break
+    unsaved_name = "" if is_saved() else st.session_state[_UNSAVED]
+    st.query_params[PARAMETER] = unsaved_name or st.session_state[_KEY]
     return "" if is_saved() else st.session_state.get(_TROUBLE, "")
 
 
@@ -79,7 +83,7 @@ def open_key() -> str:
 
 
 def take_saved(key: str) -> bool:
-    """Go over to another saved project of this browser; False if it is not there any more."""
+    """Go over to another saved project; False if it is not there any more."""
     try:
         saved = autosaves().read(key)
     except (RpexploreError, OSError):
@@ -89,20 +93,23 @@ def take_saved(key: str) -> bool:
     return saved is not None
 
 
-def start_project(project: Project) -> None:
-    """Go over to a project that is saved by itself, and leave the current one as it was saved.
+def unsaved_project(name: str) -> Project | None:
+    """An example by its key, the sample survey or a blank project; None for another name."""
+    if name == BLANK:
+        return Project((Scenario(Domain(())),))
+    if name == SAMPLE:
+        return new_project()
+    return next((example.project() for example in EXAMPLES if example.key == name), None)
 
-    One that this browser has saved with nothing changed is opened again.
+
+def start_project(project: Project, name: str = "") -> None:
+    """Go over to another project, and leave the current one as it was saved.
+
+    name: of an `unsaved_project`, which is saved once something is changed; others are at once
     """
-    saves, text = autosaves(), project.text()
-    key, before = Autosaves.new_key(), None
-    for remembered in remembered_keys():
-        with suppress(OSError):
-            if saves.text(remembered) == text:
-                key, before = remembered, text
-                break
-    st.session_state.update({"project": project, _KEY: key, _SAVED: before})
-    save_project(project)
+    _open_unsaved(project, name)
+    if not name:
+        save_project(project)
 
 
 def project_of_upload(content: bytes, filename: str) -> Project:
@@ -117,6 +124,11 @@ def project_of_upload(content: bytes, filename: str) -> Project:
 
 def _open(key: str, saved: SavedProject) -> None:
     st.session_state.update({"project": saved.project, _KEY: key, _SAVED: saved.text})
+
+
+def _open_unsaved(project: Project, name: str = "") -> None:
+    key = Autosaves.new_key()
+    st.session_state.update({"project": project, _KEY: key, _SAVED: None, _UNSAVED: name})
 
 
 def save_project(project: Project) -> bool:
@@ -136,11 +148,7 @@ def save_project(project: Project) -> bool:
         where = "the server" if plans_only() else saves.folder
         st.session_state[_PROBLEM] = f"nothing can be written to {where} ({error.strerror})"
         return True
-    key = st.session_state[_KEY]
-    others = [other for other in st.session_state.get(_SAVED_HERE, []) if other != key]
-    st.session_state.update(
-        {_SAVED: text, _SAVED_HERE: [key, *others], _PROBLEM: "", _REMEMBERED: False}
-    )
+    st.session_state.update({_SAVED: text, _PROBLEM: ""})
     return is_same
 
 
@@ -158,14 +166,14 @@ def _beyond_limits(saves: Autosaves, project: Project, text: str) -> str:
         if _has_no_room(saves, project):
             return (
                 f"you have saved {data_size(10**6 * most.account_mb)}, as much as this server "
-                "keeps for one account with areas; delete projects on the Scenarios page (areas "
-                "that none of them has any more go a day later)"
+                "keeps for one account with areas; delete projects on the page Home (areas that "
+                "none of them has any more go a day later)"
             )
         others = {*saves.keys()} - {st.session_state[_KEY]}
         if st.session_state[_SAVED] is None and len(others) >= most.projects:
             return (
                 f"you have {len(others):,} saved projects, as many as this server keeps for one "
-                "account; delete one on the Scenarios page, under “Open another project”"
+                "account; delete one on the page Home"
             )
     return ""
 
@@ -184,10 +192,51 @@ def _has_no_room(saves: Autosaves, project: Project) -> bool:
 
 
 def delete_saved(key: str) -> None:
-    """Delete another saved project of the account for good."""
-    if key != open_key() and key in remembered_keys():
-        with suppress(OSError):
-            autosaves().path(key).unlink(missing_ok=True)
+    """Delete a saved project; `undelete` brings the one deleted last back."""
+    saves = autosaves()
+    with suppress(OSError):
+        text = saves.text(key)
+        if text is not None and key in saved_keys():
+            listed = saved_projects().get(key)
+            st.session_state[_DELETED] = (key, text, listed.project.name if listed else "")
+            saves.path(key).unlink(missing_ok=True)
+    if key == open_key():
+        _open_unsaved(new_project(), SAMPLE)
+
+
+def undelete() -> None:
+    """Bring back the project that was deleted last."""
+    key, text, _ = st.session_state.pop(_DELETED)
+    with suppress(OSError):
+        autosaves().save(key, text, None)
+
+
+def deleted() -> str | None:
+    """What the project is called that this session deleted last; None if there is none."""
+    return st.session_state[_DELETED][2] if _DELETED in st.session_state else None
+
+
+def rename_saved(key: str, name: str) -> None:
+    """Give a saved project another name.
+
+    Raises `RpexploreError` for one that it cannot have, or a project that is not there any more.
+    """
+    saved = _saved(key)
+    autosaves().save(key, saved.project.with_survey(name).text(), saved.text)
+
+
+def duplicate_saved(key: str) -> None:
+    """Save a copy of a saved project; raises `RpexploreError` if that is not there any more."""
+    project = _saved(key).project
+    copy = project.with_survey(f"{project.name[: NAME_LENGTH - 7]} (copy)")
+    autosaves().save(Autosaves.new_key(), copy.text(), None)
+
+
+def _saved(key: str) -> SavedProject:
+    saved = saved_projects().get(key)
+    if saved is None:
+        raise WorkloadError("That project is not there any more.")
+    return saved
 
 
 def saving_problem() -> str:
@@ -200,55 +249,26 @@ def is_saved() -> bool:
     return st.session_state.get(_SAVED) is not None
 
 
-def other_saved_projects() -> dict[str, SavedProject]:
-    """The other projects that this browser changed last, by their keys; those that can be read."""
-    return {key: saved for key, saved in _saved_projects() if key != open_key()}
-
-
-def recent_projects(most: int) -> dict[str, SavedProject]:
-    """The projects that this browser changed last, with the current one, by their keys."""
-    return dict(islice(_saved_projects(), most))
-
-
-def _saved_projects() -> Iterator[tuple[str, SavedProject]]:
-    for key in remembered_keys():
+def saved_projects() -> dict[str, SavedProject]:
+    """All saved projects that can be read, by their keys, the one saved last first."""
+    saves = autosaves()
+    found = {}
+    for key in saved_keys():
         with suppress(RpexploreError, OSError):
-            saved = autosaves().read(key)
+            path = saves.path(key)
+            saved = _read(saves, key, path.stat().st_mtime_ns)
             if saved is not None:
-                yield key, saved
+                found[key] = saved
+    return found
 
 
-def remembered_keys() -> list[str]:
-    """The keys of this session and of the browser's cookie, the one changed last first.
-
-    The cookie is that with which the session began. On a shared server: all of the account.
-    """
-    if plans_only():
-        with suppress(OSError):
-            return autosaves().keys()
-        return []
-    cookie = st.context.cookies.get(cookie_name(Autosaves.of_user().folder))
-    # (Under the test runner a cookie is no text.)
-    keys = cookie.split(".") if isinstance(cookie, str) else []
-    return list(dict.fromkeys([*st.session_state.get(_SAVED_HERE, []), *keys]))
+@lru_cache(256)  # a list of projects is drawn with every step on the page Home
+def _read(saves: Autosaves, key: str, saved_at: int) -> SavedProject | None:
+    return saves.read(key)
 
 
-def remember_in_browser() -> None:
-    """Leave the key with the browser, for when the app is opened without the whole address.
-
-    Only after a change: looking at a project, or another tab, is no reason to forget the last one.
-    """
-    if st.session_state.get(_REMEMBERED, True) or plans_only():
-        return
-    st.session_state[_REMEMBERED] = True
-    keys = list(dict.fromkeys([st.session_state[_KEY], *remembered_keys()]))[:MOST_REMEMBERED]
-    # All that goes into the script is hexadecimal digits and dots.
-    value = ".".join(key for key in keys if len(key) == 32 and key.isalnum())
-    name = cookie_name(Autosaves.of_user().folder)
-    cookie = f"{name}={value}; path=/; max-age=31536000; SameSite=Strict"
-    st.html(f"<script>document.cookie = '{cookie}'</script>", unsafe_allow_javascript=True)
-
-
-def cookie_name(folder: Path) -> str:
-    """One for each folder of saved projects: cookies do not tell the ports of a machine apart."""
-    return f"rpexplore-{hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:8]}"
+def saved_keys() -> list[str]:
+    """The keys of all saved projects of this computer, or of the account on a shared server."""
+    with suppress(OSError):
+        return autosaves().keys()
+    return []

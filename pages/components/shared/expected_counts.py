@@ -23,7 +23,7 @@ from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.processes import Progress
-from rpexplore.common.text import needed_number_of, number_of, number_text
+from rpexplore.common.text import count_of, needed_number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
@@ -86,7 +86,7 @@ def expected_total_input() -> None:
     expected = current().expected
 
     def of_total(typed: str) -> ExpectedCounts | None:
-        total = number_of(typed, "The expected number", least=0.0)
+        total = count_of(typed, "The expected number")
         return None if total is None else ExpectedCounts.of_total(total)
 
     st.text_input(

@@ -8,7 +8,6 @@ from pages.components.shared.autosave import (
     begin,
     is_saved,
     open_key,
-    remember_in_browser,
     saving_problem,
 )
 from pages.components.shared.serving import has_place, session_number, where_kept
@@ -52,7 +51,6 @@ def draw() -> None:
             if page.title != "Home":
                 bar()
             notices(problem)
-        remember_in_browser()
 
 
 # ---- What stands above the pages: which scenario is open, undo, whether all is saved; notices.
@@ -194,8 +192,17 @@ button[data-selected="true"] p,
     + [data-testid="stElementContainer"]:has(.stDataFrame) {
     margin-top: 1.75rem;
 }
-.st-key-steps a { padding-inline: 0; }
-.st-key-recent button { justify-content: flex-start; padding-inline: 0; text-align: left; }
+.st-key-first-look-table { overflow-x: auto; }
+/* The picture on the page Home: its cells as far as there is room, heads on their side. */
+.first-look { border-collapse: separate; border-spacing: 2px; width: 100%; font-size: 0.75rem; }
+.first-look td, .first-look th { padding: 0.15rem 0.25rem; font-weight: 400; border: 0; }
+.first-look tbody th { text-align: left; white-space: nowrap; }
+.first-look thead th { vertical-align: bottom; height: 7.5rem; }
+.first-look span { writing-mode: vertical-rl; transform: rotate(180deg); white-space: nowrap; }
+.first-look td { text-align: right; font-variant-numeric: tabular-nums; border-radius: 3px; }
+.first-look .good { background: light-dark(#2d7a5f, #2d7a5f); color: #fff; }
+.first-look .fair { background: light-dark(#bfe3d3, #1f4a3b); color: light-dark(#0b2d21, #e2f4ec); }
+.first-look .poor { background: light-dark(#eef1f4, #1c242d); color: light-dark(#4d5a68, #a7b3c0); }
 /* Plan and Tables: inputs beside the answer, above it where there is little room. */
 .st-key-layout {
     display: grid;

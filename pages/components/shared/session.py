@@ -115,7 +115,7 @@ def can_step(back: bool) -> bool:
 
 
 def open_saved(key: str) -> None:
-    """Go over to another saved project of this browser; the current one stays saved."""
+    """Go over to another saved project; the current one stays saved."""
     if key == open_key():
         return
     if not take_saved(key):
@@ -124,22 +124,24 @@ def open_saved(key: str) -> None:
     _forget_steps()
 
 
-def open_new(project: Project) -> None:
-    """Go over to a project that is not saved yet; the current one stays saved.
+def open_new(project: Project, name: str = "") -> None:
+    """Go over to another project than a saved one; the current one stays saved.
+
+    name: as `start_project` has it
 
     Raises `LimitError` for one that is too large for a shared server.
     """
     _check_limits(project)
-    start_project(project)
+    start_project(project, name)
     _forget_steps()
 
 
-def open_beside(project: Project) -> None:
+def open_beside(project: Project, name: str = "") -> None:
     """`open_new`, and say where the project before is found again."""
-    before = open_key() if is_saved() else ""
-    open_new(project)
-    if before not in ("", open_key()):
-        say(EVERYWHERE, "success", "The project before is kept: Home lists it as a saved project.")
+    was_saved = is_saved()
+    open_new(project, name)
+    if was_saved:
+        say(EVERYWHERE, "success", "The project before is kept: Home lists it.")
 
 
 def _forget_steps() -> None:
@@ -156,8 +158,7 @@ def _keep(changed: Project) -> None:
             EVERYWHERE,
             "warning",
             "This project was changed in another window as well. Nothing is lost: the other window "
-            "keeps its own, and this one goes on with a copy. The Scenarios page has both, under "
-            "“Open another project”.",
+            "keeps its own, and this one goes on with a copy. Home lists both.",
         )
 
 

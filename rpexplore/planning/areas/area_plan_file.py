@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rpexplore.common.files import MOST_BYTES
 from rpexplore.common.json_fields import (
     check_keys,
     columns,
@@ -253,7 +254,8 @@ def _files(stated: Any, folder: Path | None) -> AreaFiles:
     for role in _ROLES:
         sha256 = sha256_of(stated, role)
         name = name_of_file(role, sha256)
-        contents[role] = (folder / name).read_bytes()
+        with (folder / name).open("rb") as file:
+            contents[role] = file.read(MOST_BYTES + 1)
         if hashlib.sha256(contents[role]).hexdigest() != sha256:
             raise ContradictionError(f"the file {name} beside it was changed since it was written.")
     return AreaFiles(**contents)

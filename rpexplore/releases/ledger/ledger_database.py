@@ -225,6 +225,11 @@ class LedgerDatabase:
                 f"it holds a {foreign}, that this program has not made, or has made otherwise; "
                 "restore it from a copy, or have whoever made that remove it"
             )
+        if right := ledger_tables.foreign_right(server):
+            raise self._error(
+                f"a right is given there that nobody but its owner may have, {right!r}; have its "
+                "owner or the server's administrator take it away (REVOKE)"
+            )
         return EventChain(self.name, *ledger_tables.rows(server), seen)
 
     @contextmanager

@@ -462,7 +462,10 @@ FROM schema JOIN pg_depend ON refclassid = 'pg_namespace'::regclass AND refobjid
     pg_identify_object(classid, objid, objsubid) AS object
 WHERE deptype = 'n' AND classid NOT IN ('pg_class'::regclass, 'pg_proc'::regclass)
 """)
-# Who may do what with them, other than to read the tables and to call the functions for that.
+# Who may do what with them, other than to read the tables and to call the functions for that; who
+# may pass the latter on; and who may be their owner. To a superuser no right has to be given, and
+# who may only make somebody a member (as, since PostgreSQL 16, whoever made a role) is the server's
+# administrator.
 _GRANTS_THERE = sa.text(f"""
 WITH schema AS (SELECT * FROM pg_namespace WHERE nspname = '{SCHEMA}'),
     relations AS (SELECT pg_class.* FROM pg_class JOIN schema ON relnamespace = schema.oid),
@@ -478,11 +481,20 @@ WITH schema AS (SELECT * FROM pg_namespace WHERE nspname = '{SCHEMA}'),
         WHERE privilege_type <> 'SELECT'
         UNION ALL
         SELECT pg_proc.oid::regproc::text, proowner, one.*
-        FROM pg_proc JOIN schema ON pronamespace = schema.oid, aclexplode(proacl) AS one
-        WHERE proname NOT IN ('book', 'set_limits', 'hold_off_others'))
+        FROM pg_proc JOIN schema ON pronamespace = schema.oid,
+            aclexplode(coalesce(proacl, acldefault('f', proowner))) AS one
+        WHERE proname NOT IN ('book', 'set_limits', 'hold_off_others')
+            OR grantee = 0 OR is_grantable)
 SELECT privilege_type || ' on ' || whose || ' to '
     || CASE grantee WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(grantee)::text END
-FROM granted WHERE grantee <> owner LIMIT 1
+    || CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
+FROM granted WHERE grantee <> owner
+UNION ALL
+SELECT pg_get_userbyid(nspowner) || ' to ' || rolname
+FROM schema, pg_roles WHERE pg_roles.oid <> nspowner AND NOT rolsuper AND (
+    pg_has_role(pg_roles.oid, nspowner, 'USAGE') OR pg_has_role(pg_roles.oid, nspowner,
+        CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END))
+LIMIT 1
 """)
 _N_RELATIONS = sa.text("SELECT count(*) FROM pg_class WHERE relnamespace = :number")
 _N_ROLES = sa.text("SELECT count(*) FROM pg_roles WHERE rolname = :role")
@@ -606,9 +618,8 @@ def rights(server: sa.Connection) -> tuple[str, bool, bool, bool]:
 def foreign_object(server: sa.Connection) -> str:
     """Something in the ledger's schema, or at its tables, that `create` has not made; "" if none.
 
-    Tables and functions, triggers and rules, with what they do and whose they are, and rights that
-    somebody has. Those of version 1 had no functions but for the trigger's, and those of versions
-    2 and 3 others.
+    Tables and functions, triggers and rules, with what they do and whose they are. Ledgers of
+    version 1 had no functions but for the trigger's, and those of versions 2 and 3 others.
     """
     is_present = list(server.scalars(sa.select(_VERSION.c.version))) == [VERSION]
     own = set(_OBJECTS)
@@ -618,8 +629,17 @@ def foreign_object(server: sa.Connection) -> str:
     for kind, name, does in server.execute(_OBJECTS_THERE):
         if (kind, name, does) not in own and (is_present or kind != "function"):
             return f"{kind} {name!r}"
-    right = server.scalar(_GRANTS_THERE) if is_present else None
-    return "" if right is None else f"right {right!r}"
+    return ""
+
+
+def foreign_right(server: sa.Connection) -> str:
+    """A right that `create` has not given, as GRANT and REVOKE have it; "" if none.
+
+    To write to the tables, to add entries for everybody or with the right to pass that on, or to be
+    the ledger's owner. Not of versions before the present one, whose rights were others.
+    """
+    is_present = list(server.scalars(sa.select(_VERSION.c.version))) == [VERSION]
+    return (server.scalar(_GRANTS_THERE) if is_present else None) or ""
 
 
 def create(server: sa.Connection) -> bool:

@@ -394,7 +394,7 @@ def decimals_of(rows: pa.Table) -> int:
     """How many decimals the numbers of a table have as CSV, as in a release's own files."""
     schema = Schema.of(rows)
     numbers = [np.asarray(rows[one.name]) for one in schema.columns if one.is_number]
-    largest = max(float(np.nanmax(np.abs(column), initial=0.0)) for column in numbers)
+    largest = max(np.max(np.abs(one), where=~np.isnan(one), initial=0.0) for one in numbers)
     errors = np.asarray(rows[schema.error_and_count[0]])
     # Without unbiased figures beside it, a model may be sure of a cell.
     by_model = schema.is_smooth and not schema.has_unbiased
@@ -402,7 +402,8 @@ def decimals_of(rows: pa.Table) -> int:
         errors = np.asarray(rows[schema.name("error")])
     if by_model:
         return csv_decimals(max(errors.min(), LEAST_ERROR), largest)
-    return csv_decimals(errors.min(where=errors > 0, initial=np.inf), largest)  # 0 in empty areas
+    errors = errors[errors > 0]  # 0 in empty areas, and none where no mean is told
+    return csv_decimals(errors.min() if errors.size else 1.0, largest)
 
 
 def _key(rows: pa.Table, columns: Sequence[Column]) -> tuple[str, ...]:

@@ -123,6 +123,7 @@ def test_an_entry_that_the_server_does_not_take_as_it_is_is_not_booked(
     ledger.book(data, PLAN, "out")
     postgres.run(EMPTIED, rule)
     monkeypatch.setattr(ledger_tables, "foreign_object", lambda _: "")
+    monkeypatch.setattr(ledger_tables, "foreign_right", lambda _: "")
     with pytest.raises(LedgerError, match="has not kept what was entered"):
         ledger.book(data, PLAN, "out")
     assert states(ledger, data) == ["started"]
@@ -355,6 +356,7 @@ def test_a_commit_that_goes_on_without_its_caller_is_waited_for(
     """Else it would be told that nothing was charged, and the run would be charged twice."""
     postgres.run(*SLOW_COMMIT.split(";\n\n"))
     monkeypatch.setattr(ledger_tables, "foreign_object", lambda _: "")
+    monkeypatch.setattr(ledger_tables, "foreign_right", lambda _: "")
     with monkeypatch.context() as patch:
         commit, n_done = sa.Connection.commit, []
         patch.setattr(

@@ -40,6 +40,7 @@ TREE = rp.AreaTree.from_columns(
 KINDS = {
     "released": "released", "combined": "released", "smooth": "released", "whole": "released",
     "adaptive": "adaptive", "areas": "areas", "whole areas": "areas", "own counts": "own counts",
+    "amounts": "amounts",
 }  # fmt: skip
 IMPRINT = rp.Imprint(
     "Atlas of persons",
@@ -94,6 +95,11 @@ def sources(tmp_path_factory) -> Path:
     queries = rp.QueryList(own, coefficients, ("women, tall", "all"), np.array([9.0, 9.0]))
     counts = query_plan(queries, budget=rp.Budget(rho="1/10"))
     rp.release(counts, pd.DataFrame(rows), top / "own counts", name="s", ledger=ledger)
+    income = rp.Attribute("income", rp.Amounts(0, 9, unit="EUR"))
+    of_sums = rp.Workload.of(rp.Domain((DOMAIN.attributes[1], income)), [("sex", "income")])
+    sums = plan_tables(of_sums, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/100000"))
+    few = pd.DataFrame({"sex": ["f"], "income": [3]})  # the noise, 200 and more, hides every mean
+    rp.release(sums, few, top / "amounts", name="t", ledger=ledger)
     return top
 
 
@@ -113,7 +119,7 @@ def exports(sources, tmp_path_factory) -> Made[Exported]:
 @pytest.fixture(
     params=[
         kind
-        if kind in ("released", "areas", "own counts")
+        if kind in ("released", "areas", "own counts", "amounts")
         else pytest.param(kind, marks=pytest.mark.nightly)
         for kind in KINDS
     ]

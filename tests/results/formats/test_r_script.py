@@ -65,6 +65,7 @@ def test_releases_and_exports_are_read_as_they_are(exports):
         for item in exported.results.items:
             frame = item.frame
             name = item.name if item.name == "answers" else " x ".join(item.attributes) or "total"
+            name += " (means)" if item.note == "means" else ""
             table = read[str(exported.source), name]
             assert list(table) == frame.columns.tolist()
             for (kind, values), column in zip(table.values(), frame, strict=True):
@@ -80,6 +81,7 @@ def test_releases_and_exports_are_read_as_they_are(exports):
                     )
                 else:
                     assert (kind, values) == ("character", frame[column].astype(str).tolist())
+    assert read[str(exports["amounts"].folder), "sex x income (means)"]["value"][1] == ["NA"] * 2
     table = read[str(exports["released"].folder), "marital_status x sex"]
     assert table["marital_status"][1][:2] == ["01", "01"]
     assert table["standard_error"][0] == "numeric"

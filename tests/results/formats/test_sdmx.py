@@ -22,7 +22,7 @@ NUMBERS = {
 }
 DIMENSIONS = {
     "marital status": "MARITAL_STATUS", "sex": "SEX", "Größe": "GRO_E", "value": "VALUE",
-    "region": "REGION", "town": "TOWN", "own count": "OWN_COUNT",
+    "region": "REGION", "town": "TOWN", "own count": "OWN_COUNT", "income": "INCOME",
 }  # fmt: skip
 
 

@@ -38,7 +38,8 @@ read_release <- function(folder, tables = NULL) {
             attributes = lapply(files, function(file) file$attributes))
 }
 
-# The table of these attributes, in whichever order.
+# The table of these attributes, in whichever order; of amounts, sums and counts. Their means are
+# release[["sex x income (means)"]].
 release_table <- function(release, ...) {
   keys <- vapply(attr(release, "attributes"), .rpexplore_key, "")
   position <- match(.rpexplore_key(c(...)), keys)
@@ -80,6 +81,7 @@ print.rpexplore_release <- function(x, ...) {
   files <- lapply(entries, function(entry) {
     attributes <- as.character(unlist(entry$attributes))
     name <- if (grepl("(^|/)answers\\.", entry$path)) "answers" else .rpexplore_name(attributes)
+    if (grepl("(^|/)means/", entry$path)) name <- paste(name, "(means)")
     # Tables in areas have a folder of files each, tables/2_town/0003_age_sex.
     folders <- strsplit(entry$path, "/", fixed = TRUE)[[1]]
     if (length(folders) > 3 && endsWith(entry$path, ".parquet")) {
@@ -106,8 +108,11 @@ print.rpexplore_release <- function(x, ...) {
 .rpexplore_package <- function(package) {
   files <- lapply(package$resources, function(resource) {
     attributes <- as.character(unlist(resource$dimensions))
-    list(path = resource$path, bytes = resource$bytes, attributes = attributes,
-         name = .rpexplore_name(attributes))
+    name <- .rpexplore_name(attributes)
+    # Beside the sums of the same attributes.
+    of_means <- paste(paste(attributes, collapse = " \u00d7 "), "(means)")
+    if (identical(resource$title, of_means)) name <- paste(name, "(means)")
+    list(path = resource$path, bytes = resource$bytes, attributes = attributes, name = name)
   })
   list(files = files, facts = package$privacy)
 }

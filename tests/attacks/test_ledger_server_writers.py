@@ -1,19 +1,13 @@
-"""Attacks on a ledger by those who may write to it: swallowed bookings, lifted limits, other names.
+"""Attacks on a ledger in PostgreSQL by those who may write to it: lifted limits, other names.
 
-In PostgreSQL those who book can do nothing else, whatever program they use: what is tried here is
-said to the server directly, as their role. In a file, where nobody can be kept from writing, the
-attack is noticed before noise is drawn.
+Those who book can do nothing else, whatever program they use: what is tried here is said to the
+server directly, as their role.
 """
 
 import json
-import os
-import pwd
 import random
-import sqlite3
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import psycopg
 import pytest
@@ -22,127 +16,16 @@ import rpexplore as rp
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import names_with_parts
 from rpexplore.errors import ApprovalError, LedgerError
-from rpexplore.planning.planner import plan_tables
 from rpexplore.releases import charged_run
 from rpexplore.releases.ledger import ledger as ledger_module
 from rpexplore.releases.ledger import ledger_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.ledger_database import LedgerDatabase
-from tests.attacks.books import DEMAND, in_command
+from tests.attacks.books import DEMAND, THIRD, costing, run_of
 from tests.data.engines.servers import Server
 from tests.support.ledgers import OWNER, database_ledger, version_1
 
-PLAN = plan_tables(
-    rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2}), 1),
-    loss=rp.SumOfVariances(),
-    budget=rp.Budget(rho="1/3"),
-)
 KEY = "AAAAC3NzaC1lZDI1NTE5AAAAI"  # the beginning of one
-
-
-@pytest.fixture
-def data(tmp_path) -> Path:
-    path = tmp_path / "survey" / "records.csv"
-    path.parent.mkdir()
-    path.write_text("a\n0\n1\n")
-    return path
-
-
-@pytest.fixture
-def no_noise(monkeypatch):
-    def draw(*_):
-        raise AssertionError("noise was drawn")
-
-    monkeypatch.setattr("rpexplore.releases.release.write_measured", draw)
-
-
-# --- a file
-
-
-SWALLOWED = {
-    "the entry": "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events "
-    "WHERE id = new.id; END",
-    "and that it is the last": "CREATE TRIGGER u AFTER UPDATE ON last BEGIN UPDATE last SET "
-    "n_events = old.n_events, digest = old.digest; END",
-}
-
-
-def in_file(path: Path, *statements: str) -> None:
-    connection = sqlite3.connect(path, isolation_level=None)
-    for statement in statements:
-        connection.execute(statement)
-    connection.close()
-
-
-@pytest.mark.parametrize(
-    "statements",
-    [
-        [*SWALLOWED.values()],
-        ["CREATE VIEW v AS SELECT * FROM events"],
-        ["CREATE TABLE t (a)"],
-        ["CREATE INDEX i ON events (kind)"],
-        [
-            "CREATE TABLE kept AS SELECT * FROM events",
-            "DROP TABLE events",
-            "CREATE VIEW events AS SELECT * FROM kept",
-        ],
-    ],
-    ids=["triggers", "a view", "a table", "an index", "a view for the table"],
-)
-def test_a_file_with_what_this_program_does_not_make_is_no_ledger(
-    statements, data, tmp_path, no_noise
-):
-    book = Ledger.beside(data)
-    book.set_limit(data, Fraction(1))
-    assert book.path is not None
-    in_file(book.path, *statements)
-    for refused in (book.accounts, lambda: rp.release(PLAN, data, tmp_path / "out")):
-        with pytest.raises(LedgerError, match=r"holds a .* that this program has not made"):
-            refused()
-
-
-def test_a_booking_that_a_trigger_swallows_is_noticed_before_noise_is_drawn(
-    data, tmp_path, monkeypatch, no_noise
-):
-    """Even if the trigger itself were not seen: what was entered is read again after the commit."""
-    book = Ledger.beside(data)
-    book.set_limit(data, Fraction(1))
-    assert book.path is not None
-    in_file(book.path, *SWALLOWED.values())
-    monkeypatch.setattr("rpexplore.releases.ledger.ledger_file._OBJECTS", "SELECT 1 WHERE 0")
-    with pytest.raises(LedgerError, match=r"has not kept what was entered.*Nothing was charged"):
-        rp.release(PLAN, data, tmp_path / "out")
-
-
-def test_a_ledger_replaced_while_a_run_is_booked_is_noticed(data, tmp_path, monkeypatch, no_noise):
-    """The commit goes to a file that has no name any more."""
-    book = Ledger.beside(data)
-    book.set_limit(data, Fraction(1))
-    assert book.path is not None
-    path, copy, add = book.path, book.path.read_bytes(), ledger_module.LedgerTransaction.add
-
-    def replaced(transaction, kind, content):
-        number = add(transaction, kind, content)
-        if kind == "run":
-            path.unlink()
-            path.write_bytes(copy)
-        return number
-
-    monkeypatch.setattr(ledger_module.LedgerTransaction, "add", replaced)
-    with pytest.raises(LedgerError, match="has not kept what was entered"):
-        rp.release(PLAN, data, tmp_path / "out")
-
-
-def test_the_user_of_an_entry_is_not_what_the_environment_says(data, monkeypatch):
-    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
-        monkeypatch.setenv(name, "somebody")
-    book = Ledger.beside(data)
-    book.book(data, PLAN, "out")
-    (entry,) = book.account(data).entries
-    assert entry.user == pwd.getpwuid(os.getuid()).pw_name
-
-
-# --- a server
 
 
 @pytest.fixture
@@ -167,27 +50,6 @@ def said_by(server: Server, role: str, *statements: str) -> None:
 def call(kind: str, content: dict, function: str = "book") -> str:
     text = json.dumps(content).replace("'", "''")
     return f"SELECT rpexplore_ledger.{function}(ARRAY['{kind}'], ARRAY['{text}'])"
-
-
-def costing(rho: str) -> Any:
-    """What the ledger sees of a plan, with any cost for one record."""
-    return SimpleNamespace(record_rho=Fraction(rho), budget=PLAN.budget, sha256=PLAN.sha256)
-
-
-def run_of(ledger: Ledger, data: Path, **changed) -> dict:
-    """What an entry of a run on the records holds, by whoever books."""
-    return {
-        "names": [*ledger.account(data).names] or [*ledger._names(FileSource(data))],
-        "data_bytes": 1,
-        "data_modified": "",
-        "started": "",
-        "user": "booker",
-        "plan_sha256": "",
-        "record_rho": "1/3",
-        "unit": "",
-        "output": "",
-        **changed,
-    }
 
 
 DIRECT = {
@@ -244,7 +106,7 @@ def test_who_sets_limits_books_nothing(ledger, data, postgres, monkeypatch):
         limiting = Ledger("postgresql:LIMITER")
         limiting.set_limit(data, Fraction(1))
         with pytest.raises(LedgerError, match=r"may not do that.*--grant ROLE"):
-            limiting.book(data, PLAN, "out")
+            limiting.book(data, THIRD, "out")
         content = run_of(ledger, data, user="limiter")
         for function in ("book", "set_limits"):
             with pytest.raises(psycopg.Error, match=r"permission denied|no sound entry"):
@@ -260,13 +122,13 @@ def test_a_first_limit_that_the_role_may_not_set_is_refused_before_records_are_c
 ):
     monkeypatch.setattr(charged_run.ChargedRun, "count", lambda *_: pytest.fail("counted"))
     with pytest.raises(LedgerError, match="may not set limits or demands"):
-        rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name, limit_rho=1)
+        rp.release(THIRD, data, tmp_path / "out", ledger=ledger.name, limit_rho=1)
 
 
 def test_an_entry_is_in_the_name_of_the_role_that_has_logged_in(ledger, data, postgres):
     with pytest.raises(psycopg.Error, match="no sound entry"):
         said_by(postgres, "booker", call("run", run_of(ledger, data, user="ledger_owner")))
-    ledger.book(data, PLAN, "out")
+    ledger.book(data, THIRD, "out")
     assert [entry.user for entry in ledger.account(data).entries] == ["booker"]
 
 
@@ -291,28 +153,8 @@ UNSOUND = {
 def test_nobody_makes_the_ledger_unreadable_for_others(how, ledger, data, postgres):
     with pytest.raises(psycopg.Error, match="no sound entry"):
         said_by(postgres, "booker", call("run", run_of(ledger, data, **UNSOUND[how])))
-    ledger.book(data, PLAN, "out")
+    ledger.book(data, THIRD, "out")
     assert len(ledger.account(data).entries) == 1
-
-
-LONG = [f"1/{10**3998}", f"1/{10**3998 + 7}", f"1/{'3' * 3999}"]  # servers once took these
-
-
-def test_amounts_of_thousands_of_digits_add_up(data, tmp_path, monkeypatch):
-    """Their exact sum has 12,000 digits, which Python does not read; it is rounded up."""
-    book = Ledger(tmp_path / "elsewhere.sqlite")
-    names = [*book._names(FileSource(data))]
-    with book.store.transaction() as events:
-        for amount in LONG:
-            events.add("run", run_of(book, data, names=names, record_rho=amount))
-    book.book(data, costing("1/3"), "out")
-    spent = book.account(data).spent_record_rho
-    assert 0 < spent - Fraction(1, 3) <= Fraction(4, 10**400)
-    book.set_limit(data, Fraction(1))  # which notes beside the records what is spent
-    (noted,) = Ledger.beside(data).account(data).elsewhere
-    assert noted.known.spent_record_rho == spent
-    said = in_command(data, "--ledger", book.name, "--json")
-    assert json.loads(said)["runs"][0]["record_rho"] == f"0.{'0' * 3997}1"
 
 
 def test_sums_of_many_long_amounts_stay_short_on_the_server(ledger, owned, data, monkeypatch):
@@ -327,15 +169,6 @@ def test_sums_of_many_long_amounts_stay_short_on_the_server(ledger, owned, data,
     unchecked(monkeypatch)
     with pytest.raises(LedgerError, match="goes beyond a budget limit"):
         ledger.book(data, costing("2/3"), "out")
-
-
-def test_what_could_not_be_read_again_is_not_entered(data):
-    """Texts of amounts hold 400 decimals."""
-    book = Ledger.beside(data)
-    with pytest.raises(LedgerError, match="cannot be added to the ledger: the amount"):
-        book.set_limit(data, Fraction(1, 10**401))
-    book.set_limit(data, Fraction(1, 10**400))
-    assert book.account(data).limit_record_rho == Fraction(1, 10**400)
 
 
 DEMANDS_OF_NOBODY = {
@@ -356,18 +189,18 @@ def test_a_demand_that_nobody_can_meet_leaves_the_ledger_readable(
     content = {"names": [*owned._names(FileSource(data))], "noted": "", "user": "ledger_owner"}
     said_by(postgres, "ledger_owner", call(kind, {**content, **demand}, "set_limits"))
     with pytest.raises(ApprovalError, match="of a list that cannot be read or has not so many"):
-        rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name)
+        rp.release(THIRD, data, tmp_path / "out", ledger=ledger.name)
     other = tmp_path / "other" / "records.csv"
     other.parent.mkdir()
     other.write_text("a\n0\n")
-    ledger.book(other, PLAN, "out")
+    ledger.book(other, THIRD, "out")
     assert len(ledger.accounts()) == 2
     owned.set_limit(data, Fraction(1))  # which notes beside the records what is demanded
     (noted,) = Ledger.beside(data).account(data).elsewhere
     assert [one.n for one in noted.known.demands] == [demand["n"]]
     if kind == "approvals":
         owned.require_approvals(data, None)
-        ledger.book(data, PLAN, "out")
+        ledger.book(data, THIRD, "out")
 
 
 def test_texts_that_other_readers_take_for_something_else_are_refused(ledger, data, postgres):
@@ -409,7 +242,7 @@ def test_the_server_keeps_a_limit_exactly(ledger, owned, data, tmp_path, monkeyp
         ledger.book(data, costing("1/3"), "out")
     for refused in (
         lambda: ledger.book(data, costing(f"1/{10**300}"), "out"),
-        lambda: rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name),
+        lambda: rp.release(THIRD, data, tmp_path / "out", ledger=ledger.name),
     ):
         with pytest.raises(LedgerError, match=r"goes beyond a budget limit"):
             refused()
@@ -462,7 +295,7 @@ def test_the_server_demands_approvals(ledger, owned, data, postgres, monkeypatch
         opened.add("approvals", {"names": names, "noted": "", "user": "", **demand})
     unchecked(monkeypatch)
     with pytest.raises(LedgerError, match="has fewer approvals than are demanded"):
-        ledger.book(data, PLAN, "out")
+        ledger.book(data, THIRD, "out")
     one = {"sha256": "", "name": "alice", "key": "1", "approved": ""}
     run = json.dumps(run_of(ledger, data))
     for given in ([one], [one, one], [one, {**one, "name": "bob"}], [one, {**one, "key": "2"}]):
@@ -540,7 +373,7 @@ def test_a_ledger_is_not_made_in_a_schema_of_somebody_elses(ledger, postgres):
 
 
 def test_nobody_finishes_the_run_of_another_role(ledger, data, postgres):
-    run_id = ledger.book(data, PLAN, "out")
+    run_id = ledger.book(data, THIRD, "out")
     postgres.run("DROP ROLE IF EXISTS other", "CREATE ROLE other LOGIN")
     try:
         LedgerDatabase(OWNER).create(("other",))
@@ -560,8 +393,9 @@ def test_a_booking_that_the_server_drops_at_commit_is_noticed_before_noise_is_dr
     owned.set_limit(data, Fraction(1))
     postgres.run(*DEFERRED.split(";\n\n"))
     monkeypatch.setattr(ledger_tables, "foreign_object", lambda _: "")
+    monkeypatch.setattr(ledger_tables, "foreign_right", lambda _: "")
     with pytest.raises(LedgerError, match=r"has not kept what was entered.*Nothing was charged"):
-        rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name)
+        rp.release(THIRD, data, tmp_path / "out", ledger=ledger.name)
 
 
 FOREIGN = {
@@ -588,10 +422,6 @@ CHANGED = [
     "ALTER TABLE {}events DISABLE TRIGGER kept",
     "ALTER TABLE {}events ENABLE ROW LEVEL SECURITY",
     "ALTER TABLE {}events ADD more text DEFAULT ''",
-    "GRANT INSERT ON {}events TO booker",
-    "GRANT UPDATE (digest) ON {}last TO booker",
-    "GRANT EXECUTE ON FUNCTION {}append TO PUBLIC",
-    "GRANT CREATE ON SCHEMA rpexplore_ledger TO booker",
     "CREATE OPERATOR {}<> (FUNCTION = textne, LEFTARG = text, RIGHTARG = text)",
     "CREATE DOMAIN {}text AS int",
     "CREATE TABLE public.heir () INHERITS ({}events)",
@@ -603,11 +433,56 @@ def test_what_its_owner_changes_in_a_ledger_is_noticed(statement, ledger, owned,
     owned.set_limit(data, Fraction(1))
     postgres.run(statement.format("rpexplore_ledger."))
     try:
-        for refused in (ledger.accounts, lambda: ledger.book(data, PLAN, "out")):
+        for refused in (ledger.accounts, lambda: ledger.book(data, THIRD, "out")):
             with pytest.raises(LedgerError, match=r"holds a .* this program has not made"):
                 refused()
     finally:
         postgres.run("DROP TABLE IF EXISTS public.heir")
+
+
+GIVEN = {
+    "INSERT on rpexplore_ledger.events to booker": "GRANT INSERT ON {}events TO booker",
+    "UPDATE on rpexplore_ledger.last to booker": "GRANT UPDATE (digest) ON {}last TO booker",
+    "CREATE on rpexplore_ledger to booker": "GRANT CREATE ON SCHEMA rpexplore_ledger TO booker",
+    **{
+        f"EXECUTE on rpexplore_ledger.{function} to PUBLIC": (
+            f"GRANT EXECUTE ON FUNCTION {{}}{function} TO PUBLIC"
+        )
+        for function in ("append", "book", "set_limits", "hold_off_others")
+    },
+    "EXECUTE on rpexplore_ledger.book to booker WITH GRANT OPTION": (
+        "GRANT EXECUTE ON FUNCTION {}book TO booker WITH GRANT OPTION"
+    ),
+    # Who is a member may write to the tables, and take the trigger away.
+    "ledger_owner to eve": "CREATE ROLE eve; GRANT ledger_owner TO eve",
+    "ledger_owner to (eve|mid)": (
+        "CREATE ROLE eve; CREATE ROLE mid; GRANT ledger_owner TO mid; GRANT mid TO eve"
+    ),
+    "ledger_owner to eve$": "CREATE ROLE eve NOINHERIT; GRANT ledger_owner TO eve",
+}
+
+
+@pytest.mark.parametrize("right", GIVEN)
+def test_rights_that_nobody_but_its_owner_may_have_are_noticed(
+    right, ledger, owned, data, postgres, tmp_path, no_noise
+):
+    owned.set_limit(data, Fraction(1))
+    postgres.run(*GIVEN[right].format("rpexplore_ledger.").split("; "))
+    try:
+        for refused in (
+            ledger.accounts,
+            lambda: ledger.book(data, THIRD, "out"),
+            lambda: rp.release(THIRD, data, tmp_path / "out", ledger=ledger.name),
+        ):
+            with pytest.raises(
+                LedgerError, match=rf"'{right.rstrip('$')}'; have its owner or .*REVOKE"
+            ):
+                refused()
+    finally:
+        postgres.run("SET client_min_messages = error", "DROP ROLE IF EXISTS eve, mid")
+    if right.startswith("ledger_owner"):
+        ledger.book(data, THIRD, "out")
+        assert len(ledger.account(data).entries) == 1
 
 
 @pytest.mark.parametrize(
@@ -619,7 +494,7 @@ def test_how_a_role_has_texts_written_and_read_makes_no_difference(
     postgres.run("SET client_min_messages = error", f"ALTER ROLE booker SET {setting}")
     try:
         owned.set_limit(data.parent, Fraction(1, 3))
-        ledger.book(data, PLAN, "out")
+        ledger.book(data, THIRD, "out")
         with pytest.raises(psycopg.Error, match="beyond the limit"):
             said_by(postgres, "booker", call("run", run_of(ledger, data)))
     finally:
@@ -633,7 +508,7 @@ def test_a_role_that_was_given_one_function_by_hand_is_refused_before_records_ar
     monkeypatch.setattr(charged_run.ChargedRun, "count", lambda *_: pytest.fail("counted"))
     postgres.run("REVOKE EXECUTE ON FUNCTION rpexplore_ledger.hold_off_others FROM booker")
     with pytest.raises(LedgerError, match=r"may not do that.*--grant ROLE"):
-        rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name)
+        rp.release(THIRD, data, tmp_path / "out", ledger=ledger.name)
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
@@ -644,8 +519,8 @@ def test_a_server_with_what_this_program_does_not_make_there_is_no_ledger(
     postgres.run(*FOREIGN[kind].split(";\n\n"))
     for refused in (
         ledger.accounts,
-        lambda: ledger.book(data, PLAN, "out"),
-        lambda: rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name),
+        lambda: ledger.book(data, THIRD, "out"),
+        lambda: rp.release(THIRD, data, tmp_path / "out", ledger=ledger.name),
     ):
         with pytest.raises(LedgerError, match=rf"holds a .*{kind}.* this program has not made"):
             refused()
@@ -721,19 +596,19 @@ def test_accounts_are_the_same_on_the_server_as_in_the_program(ledger, owned, po
 def test_a_ledger_of_version_1_is_read_and_renewed_by_its_owner(ledger, data, postgres, tmp_path):
     """There, whoever booked could write to the tables."""
     made = LedgerDatabase(OWNER)
-    ledger.book(data, PLAN, "out")
+    ledger.book(data, THIRD, "out")
     version_1(postgres)
     assert len(ledger.account(data).entries) == 1
     for refused in (
-        lambda: ledger.book(data, PLAN, "out"),
-        lambda: rp.release(PLAN, data, tmp_path / "out", ledger=ledger.name),
+        lambda: ledger.book(data, THIRD, "out"),
+        lambda: rp.release(THIRD, data, tmp_path / "out", ledger=ledger.name),
     ):
         with pytest.raises(LedgerError, match=r"has version 1.*have its owner renew it"):
             refused()
     assert made.create() == "renewed"
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         said_by(postgres, "booker", DIRECT["an entry"])
-    ledger.book(data, PLAN, "out")
+    ledger.book(data, THIRD, "out")
     assert len(ledger.account(data).entries) == 2
     with pytest.raises(LedgerError, match="is there already"):
         made.create()
@@ -745,7 +620,7 @@ def test_a_ledger_of_an_earlier_version_is_renewed_and_its_roles_keep_their_righ
 ):
     """There other functions were in place of the present ones; in version 2 the server saw no
     paths."""
-    ledger.book(data, PLAN, "out")
+    ledger.book(data, THIRD, "out")
     postgres.run(
         "SET client_min_messages = error",
         "CREATE OR REPLACE FUNCTION rpexplore_ledger.connected(given text[]) RETURNS text[] "
@@ -756,7 +631,7 @@ def test_a_ledger_of_an_earlier_version_is_renewed_and_its_roles_keep_their_righ
     )
     assert len(ledger.account(data).entries) == 1
     with pytest.raises(LedgerError, match=rf"has version {version}.*have its owner renew it"):
-        ledger.book(data, PLAN, "out")
+        ledger.book(data, THIRD, "out")
     assert LedgerDatabase(OWNER).create() == "renewed"
-    ledger.book(data, PLAN, "out")
+    ledger.book(data, THIRD, "out")
     assert len(ledger.account(data).entries) == 2
