@@ -9,9 +9,15 @@ import streamlit as st
 
 from pages.components.shared.serving import HAND_OVER, plans_only
 
+# Pages that one entry of the row above leads to; on each there are links to the others.
+BESIDE = (
+    {"workload": "Tables overall", "areas": "Areas", "queries": "Own counts"},
+    {"fairness": "Fairness", "tradeoffs": "Trade-offs", "scenarios": "Scenarios"},
+)
 
-def all_pages() -> dict[str, list]:
-    """The pages in the order of the way through the app, and those that look further, by section.
+
+def all_pages() -> list:
+    """The pages in the order of the way through the app; those beside others are not in the row.
 
     A server that plans only has one in place of the last two, where plans are handed over.
 
@@ -24,19 +30,15 @@ def all_pages() -> dict[str, list]:
             st.Page("pages/release.py", title="Release"),
             st.Page("pages/results.py", title="Results"),
         ]
-    return {
-        "": [
-            st.Page("pages/home.py", title="Home"),
-            st.Page("pages/codebook.py", title="Codebook"),
-            st.Page("pages/workload.py", title="Tables"),
-            st.Page("pages/plan.py", title="Plan"),
-            st.Page("pages/queries.py", title="Own counts"),
-            st.Page("pages/areas.py", title="Areas"),
-            *last,
-        ],
-        "Explore": [
-            st.Page("pages/fairness.py", title="Fairness"),
-            st.Page("pages/tradeoffs.py", title="Trade-offs"),
-            st.Page("pages/scenarios.py", title="Scenarios"),
-        ],
-    }
+    return [
+        st.Page("pages/home.py", title="Home"),
+        st.Page("pages/codebook.py", title="Codebook"),
+        st.Page("pages/workload.py", title="Tables"),
+        st.Page("pages/queries.py", title="Own counts", visibility="hidden"),
+        st.Page("pages/areas.py", title="Areas", visibility="hidden"),
+        st.Page("pages/plan.py", title="Plan"),
+        st.Page("pages/fairness.py", title="Compare"),
+        st.Page("pages/tradeoffs.py", title="Trade-offs", visibility="hidden"),
+        st.Page("pages/scenarios.py", title="Scenarios", visibility="hidden"),
+        *last,
+    ]

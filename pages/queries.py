@@ -16,7 +16,8 @@ from pages.components.queries.results import smallest_budget
 from pages.components.shared.session import current, show_messages
 from pages.components.shared.solutions import part, query_solution
 from pages.components.shared.texts import explained_title, next_is_last_step
-from rpexplore.planning.counts import QueryOptimum, QueryPlan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import QueryOptimum
 from rpexplore.workload.query_definitions import StatedQueries
 
 
@@ -59,6 +60,8 @@ if stated is None:
         "Type a first count, or start from a preset; the plan of the list then appears here."
     )
 else:
+    with budget_part:
+        results.objective_inputs()
     with answer_part:
         solution = query_solution()
         planned = None if solution is None else part("counts")

@@ -10,6 +10,7 @@ from pages.components.workload.bases import basis_choices
 from pages.components.workload.builders import HERE, take_list, which_tables
 from pages.components.workload.settings import HERE as SETTINGS
 from pages.components.workload.settings import PARTS, apply_typed, choose_part, lead_on, settings
+from pages.components.workload.weights import survey_weights
 from rpexplore.common.text import plural
 from rpexplore.planning.table_plan import TablePlan
 
@@ -55,4 +56,5 @@ with st.container(key="layout"):
         basis_choices()
     else:
         which_tables(outcome)
+        survey_weights()
 lead_on(part)

@@ -17,6 +17,7 @@ from rpexplore.domain.ordered_values import Bins as Bins
 from rpexplore.domain.ordered_values import Dates as Dates
 from rpexplore.domain.ordered_values import Integers as Integers
 from rpexplore.domain.public_tables import PublicTable as PublicTable
+from rpexplore.domain.survey import SurveyDesign as SurveyDesign
 from rpexplore.errors import RpexploreError as RpexploreError
 from rpexplore.planning.approval import approve as approve
 from rpexplore.planning.areas.area_workload import AreaWorkload as AreaWorkload
@@ -57,6 +58,7 @@ from rpexplore.workload.bases import Identity as Identity
 from rpexplore.workload.bases import Prefix as Prefix
 from rpexplore.workload.bases import Ranges as Ranges
 from rpexplore.workload.bases import Sums as Sums
+from rpexplore.workload.bases import WeightedCounts as WeightedCounts
 from rpexplore.workload.bases import Windows as Windows
 from rpexplore.workload.bases.custom import read_custom_basis as read_custom_basis
 from rpexplore.workload.query_list import QueryList as QueryList

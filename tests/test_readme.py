@@ -35,6 +35,8 @@ FROM_PYTHON = ("README.md", "From Python")
 AGGREGATION = ("docs/aggregation.md", "For all tables, or for some")
 SMALLEST_BUDGET = ("docs/targets.md", "The smallest budget")
 OWN_COUNTS = ("docs/own-counts.md", "Plan and release a list")
+OBJECTIVE_OF_COUNTS = ("docs/own-counts.md", "Objective")
+FREE_COUNTS = ("docs/own-counts.md", "Free counts")
 PRESETS = ("docs/own-counts.md", "Presets")
 AREA_PLANS = ("docs/areas.md", "Plan on the command line")
 AREA_RELEASES = ("docs/areas.md", "Release the tables of all areas")
@@ -58,6 +60,9 @@ RUN = {
         0,
     ),
     OWN_COUNTS: (["plan", "verify", "release"], 1),
+    OBJECTIVE_OF_COUNTS: (["plan", "show"], 0),
+    FREE_COUNTS: (["plan", "verify"], 0),
+    ("docs/tables.md", "Groups of values"): (["plan", "show"], 0),
     PRESETS: (["counts", "plan", "plan"], 0),
     AREA_PLANS: (["schema", *["plan"] * 3, "show", "verify", "report"], 0),
     AREA_RELEASES: (["release", "postprocess"], 0),
@@ -115,6 +120,7 @@ def folder(tmp_path_factory) -> Iterator[Path]:
     (folder / "sample_data").mkdir()
     sample = ROOT / "sample_data"
     files = ["household.json", "labour-force.json", "redistricting.json"]
+    files += ["census-tables.json", "census-tables.toml"]
     for name in (*files, *(path.name for path in sample.glob("municipal-register*"))):
         (folder / "sample_data" / name).write_bytes((sample / name).read_bytes())
     lines = (sample / "household.csv").read_text("utf-8").splitlines(keepends=True)
@@ -215,6 +221,13 @@ def test_lists_of_queries(shown):
     assert np.all(QueryPlan.load(folder / "own-counts.json").met)
     answers = QueryRelease.load(folder / "own-counts-release").answers
     assert answers["name"].tolist() == ["adults", "young women", "everybody"]
+
+
+def test_objectives_of_counts_and_free_counts(shown):
+    first = QueryPlan.load(shown(OBJECTIVE_OF_COUNTS) / "first-targets.json")
+    assert first.met.all()
+    assert first.certificate.gap < 1e-3
+    assert QueryPlan.load(shown(FREE_COUNTS) / "with-free.json").free_counts == ("boys",)
 
 
 def test_presets(shown):

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,9 @@ from rpexplore.analysis.measures import (
     order_groups,
 )
 from rpexplore.common.text import describe_count, describe_share, plural
-from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
 from rpexplore.domain.readings import coefficients_of_variation
+from rpexplore.domain.survey import SurveyDesign, counts_without_sampling, least_good_counts
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.table_text import query_matrix, titles
 from rpexplore.workload.workload import Workload
@@ -59,6 +61,9 @@ class ExpectedCells:
     groups    tables whose cells are equally accurate
     unequal   indices of the tables whose cells are gone through one by one, ascending
     left_out  indices of those that have too many cells for that, or amounts
+    survey    whose sampling error counts beside the noise, if it does: which cells are publishable
+              is then known for one limit only, that of the total error, at any budget
+    cv_limit  that limit
     """
 
     workload: Workload
@@ -66,9 +71,17 @@ class ExpectedCells:
     groups: tuple[_Group, ...]
     unequal: tuple[int, ...] = ()
     left_out: tuple[int, ...] = ()
+    survey: SurveyDesign | None = None
+    cv_limit: float = CV_LIMIT
 
     @classmethod
-    def of(cls, expected: ExpectedCounts, workload: Workload) -> "ExpectedCells":
+    def of(
+        cls,
+        expected: ExpectedCounts,
+        workload: Workload,
+        survey: SurveyDesign | None = None,
+        cv_limit: float = CV_LIMIT,
+    ) -> "ExpectedCells":
         """Raises `WorkloadError` if the counts do not fit the workload's domain."""
         domain, expected = workload.domain, expected.fitted(workload.domain)
         bits = np.zeros(len(domain) + 1, dtype=np.int64)  # the last for the −1 of the padding
@@ -85,7 +98,7 @@ class ExpectedCells:
             missing = tuple(axis for axis in axes if not mask >> axis & 1)
             counts = np.sort(expected.margin.sum(axis=missing), axis=None)
             groups.append(_Group(tables, workload.cells[tables] / counts.size, counts))
-        return cls(workload, expected, tuple(groups), unequal, left_out)
+        return cls(workload, expected, tuple(groups), unequal, left_out, survey, cv_limit)
 
     @property
     def held(self) -> np.ndarray:
@@ -105,7 +118,7 @@ class ExpectedCells:
         reasons = {
             False: "the cells are not equally accurate, and with more than "
             f"{MOST_GONE_THROUGH:,} in all too many to go through one by one.",
-            True: "of sums of amounts nothing is expected.",
+            True: f"of {self.workload.sums_noun} nothing is expected.",
         }
         said = []
         for of_amounts, reason in reasons.items():
@@ -179,9 +192,33 @@ class ExpectedCells:
         """Median relative error of the cells of each table, float64[n_tables]."""
         with np.errstate(divide="ignore"):
             relative = accuracy.standard_errors / self.medians()
-        for table, ratios in zip(self.unequal, _ratios(self, accuracy), strict=True):
+        for table, ratios in zip(self.unequal, _ratios(self, accuracy, True), strict=True):
             relative[table] = np.median(ratios)
         return relative
+
+    # With a survey a cell of standard error σ and count c is publishable if σ is at most κ ρ(c),
+    # ρ the count without sampling, or c at least L(σ), the smallest good count. Where a coefficient
+    # of variation is asked for, it is κ over what the standard errors are to be multiplied by.
+
+    @cached_property
+    def factors(self) -> np.ndarray:
+        """d (1 − f) of each table, 0 without a survey: float64[n_tables]."""
+        if self.survey is None:
+            return np.zeros(len(self.workload))
+        return self.survey.factors(self.workload.tables)
+
+    def least_counts(self, ratios: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        """The smallest publishable counts; ratios: standard errors over the wanted coefficient."""
+        if self.survey is None:
+            return ratios
+        errors = self.cv_limit * ratios
+        return least_good_counts(errors, self.cv_limit, self.expected.total, factors)
+
+    def counts_for_noise(self, counts: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        """Counts that leave noise as much room without a survey as these do with it."""
+        if self.survey is None:
+            return counts
+        return counts_without_sampling(counts, self.cv_limit, self.expected.total, factors)
 
     def share_curve(self, accuracy: Accuracy) -> "ShareCurve":
         """The publishable share of all cells that are looked at, by the wanted coefficient."""
@@ -189,12 +226,12 @@ class ExpectedCells:
         total = float(np.sum(self.workload.cells[self.held])) or 1.0
         parts = []
         for group in self.groups:
-            spread_errors = errors[group.tables] * group.spread
-            order = np.argsort(spread_errors)
-            weights = self.workload.cells[group.tables[order]] / (len(group.counts) * total)
-            parts.append((group.counts, spread_errors[order], weights))
+            weights = self.workload.cells[group.tables] / (len(group.counts) * total)
+            factors = self.factors[group.tables]
+            of_group = errors[group.tables], group.spread, factors, weights
+            parts.append(_CurvePart(group.counts, *of_group))
         ratios = np.concatenate([np.empty(0), *_ratios(self, accuracy)])
-        return ShareCurve(tuple(parts), np.sort(ratios[np.isfinite(ratios)]), total)
+        return ShareCurve(tuple(parts), np.sort(ratios[np.isfinite(ratios)]), total, self)
 
     def shares(self, accuracy: Accuracy, coefficient: float) -> np.ndarray:
         """Share of each table's cells that are publishable, float64[n_tables].
@@ -204,7 +241,8 @@ class ExpectedCells:
         errors, shares = accuracy.standard_errors, np.full(len(self.workload), np.nan)
         for group in self.groups:
             # The smallest count of the margin whose cells are publishable.
-            least = errors[group.tables] * group.spread / coefficient
+            ratios, factors = errors[group.tables] / coefficient, self.factors[group.tables]
+            least = self.least_counts(ratios, factors) * group.spread
             below = np.searchsorted(group.counts, least)
             shares[group.tables] = 1 - below / len(group.counts)
         for table, ratios in zip(self.unequal, _ratios(self, accuracy), strict=True):
@@ -212,48 +250,81 @@ class ExpectedCells:
         return shares
 
 
+class _CurvePart(NamedTuple):
+    """Tables whose cells are equally accurate, with the same attributes of a margin.
+
+    counts   float64[n] of the margin, ascending
+    errors   float64[m]: standard errors of the tables
+    spread   float64[m]: over how many cells each count is spread
+    factors  float64[m]: d (1 − f) of a survey, 0 without one
+    weights  float64[m]: share of one count's cells in all cells
+    """
+
+    counts: np.ndarray
+    errors: np.ndarray
+    spread: np.ndarray
+    factors: np.ndarray
+    weights: np.ndarray
+
+    def chosen(self, tables: np.ndarray) -> "_CurvePart":
+        return _CurvePart(self.counts, *(values[tables] for values in self[1:]))
+
+
 @dataclass(frozen=True, eq=False)
 class ShareCurve:
     """The publishable share of all cells as a function of the wanted coefficient of variation.
 
-    parts   of tables whose cells are equally accurate: counts float64[n] of a margin, ascending;
-            float64[m] standard errors of the tables times the number of cells that each count is
-            spread over, ascending; float64[m] share of one count's cells in all cells
+    parts   of tables whose cells are equally accurate
     ratios  coefficients of variation of the cells of other tables, ascending, where finite
-    cells   how many there are of all tables
+    n_cells how many there are of all tables
+    cells   which know what a survey makes of counts
     certain share of all cells that are publishable at every coefficient that is asked for
     """
 
-    parts: tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]
+    parts: tuple[_CurvePart, ...]
     ratios: np.ndarray
-    cells: float
+    n_cells: float
+    cells: ExpectedCells
     certain: float = 0.0
 
     def __call__(self, coefficient: float) -> float:
-        share = self.certain + np.searchsorted(self.ratios, coefficient, "right") / self.cells
-        for counts, errors, weights in self.parts:
-            accurate = len(counts) - np.searchsorted(counts, errors / coefficient)
-            share += float(weights @ accurate)
+        share = self.certain + np.searchsorted(self.ratios, coefficient, "right") / self.n_cells
+        for part in self.parts:
+            share += float(part.weights @ (len(part.counts) - self._below(part, coefficient)))
         return float(share)
+
+    def _below(self, part: _CurvePart, coefficient: float) -> np.ndarray:
+        """How many counts of the margin are too small in each table, int64[m]."""
+        least = self.cells.least_counts(part.errors / coefficient, part.factors) * part.spread
+        return np.searchsorted(part.counts, least)
 
     def between(self, low: float, high: float) -> "ShareCurve":
         """The same from one coefficient to another: of the tables only those that change there."""
         parts, certain = [], self.certain
-        for counts, errors, weights in self.parts:
-            at_low, at_high = np.searchsorted(counts, [errors / low, errors / high])
-            same, changing = at_low == at_high, at_low != at_high
-            certain += float(weights[same] @ (len(counts) - at_low[same]))
-            parts.append((counts, errors[changing], weights[changing]))
+        for part in self.parts:
+            at_low, at_high = self._below(part, low), self._below(part, high)
+            same = at_low == at_high
+            certain += float(part.weights[same] @ (len(part.counts) - at_low[same]))
+            parts.append(part.chosen(~same))
         return replace(self, parts=tuple(parts), certain=certain)
 
     @property
     def range(self) -> tuple[float, float]:
         """Coefficients between which the share rises from 0 to the largest there is."""
         ends = [*self.ratios[:1].tolist(), *self.ratios[-1:].tolist()]
-        for counts, errors, _ in self.parts:
-            positive = counts[counts > 0]
-            if len(positive):
-                ends += [float(errors[0] / positive[-1]), float(errors[-1] / positive[0])]
+        for part in self.parts:
+            # A count is publishable at some coefficient if it is above that of no noise at all.
+            none = self.cells.least_counts(np.zeros(len(part.errors)), part.factors) * part.spread
+            first = np.searchsorted(part.counts, none, "right")
+            possible = part.chosen(first < len(part.counts))
+            first = first[first < len(part.counts)]
+            if not len(first):
+                continue
+            for counts in (part.counts[first], part.counts[-1]):
+                counts = self.cells.counts_for_noise(counts / possible.spread, possible.factors)
+                ratios = possible.errors / counts
+                ends += [float(np.min(ratios)), float(np.max(ratios))]
+        ends = [end for end in ends if np.isfinite(end)]
         return (min(ends) / 2, max(ends) * 2) if ends else (1.0, 1.0)
 
 
@@ -290,15 +361,19 @@ def split_by_accuracy(workload: Workload, most: int) -> tuple[tuple[int, ...], t
 
 
 @lru_cache(maxsize=6)
-def _ratios(cells: ExpectedCells, accuracy: Accuracy) -> list[np.ndarray]:
-    """Of each of `cells.unequal`, the relative errors of its cells, ascending."""
-    return [
-        np.sort(
-            coefficients_of_variation(accuracy.cell_standard_errors(table), cells.answers(table)),
-            axis=None,
-        )
-        for table in cells.unequal
-    ]
+def _ratios(cells: ExpectedCells, accuracy: Accuracy, of_noise: bool = False) -> list[np.ndarray]:
+    """Of each of `cells.unequal`, the relative errors of its cells, ascending.
+
+    of_noise: over the counts; else over what a survey leaves of them for noise
+    """
+    ratios = []
+    for table in cells.unequal:
+        counts = np.abs(cells.answers(table))
+        if not of_noise:
+            counts = cells.counts_for_noise(counts, cells.factors[table])
+        errors = accuracy.cell_standard_errors(table)
+        ratios.append(np.sort(coefficients_of_variation(errors, counts), axis=None))
+    return ratios
 
 
 # ---- Standard errors compared with the counts that are expected (RP+ Remark 2).

@@ -137,7 +137,7 @@ class Explanation:
         for index in self.plan.workload.attribute_indices(self.table):
             values = self.plan.domain.attributes[index].values
             if isinstance(values, Amounts):
-                record_noun = values.unit
+                record_noun = f"weighted {record_noun}" if values.are_weights else values.unit
         return (
             f"{whose} of {f'{rounded(error, 3)} {record_noun}'.strip()} (95 % margin of error "
             f"±{rounded(error * Z_95, 3)})."

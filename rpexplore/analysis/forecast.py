@@ -1,14 +1,15 @@
 """Forecast: how many people, cells and tables will be good enough, with its range.
 
 A cell is good if the standard error of its noise is at most a share of its count, the limit of the
-coefficient of variation. Counts are those of populations that agree with what is public
-(`populations`); every figure is their median with the range from the 5th to the 95th per cent.
+coefficient of variation; with the design of a survey, if its total error is. Counts are those of
+populations that agree with what is public (`populations`); every figure is their median with the
+range from the 5th to the 95th per cent.
 """
 
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,8 +28,15 @@ from rpexplore.domain.domain import AttributeIndices, AttributeSet
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.domain.public_tables import PublicTable, PublicTables
+from rpexplore.domain.survey import (
+    SurveyDesign,
+    added_by_noise,
+    describe_added,
+    least_good_counts,
+)
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.stated_forecast import MOST_TABLES, GroupForecast, StatedForecast
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
@@ -45,8 +53,8 @@ MOST_UNEVEN = 200_000
 _RANGE = (0.05, 0.5, 0.95)
 _ROUNDING = 1e-9  # of shares
 _LEFT_OUT = (
-    "sums of amounts, tables of too many cells that are not equally accurate, or tables by "
-    f"attributes of more than {MOST_CELLS:,} values together"
+    "sums of amounts, weighted counts, tables of too many cells that are not equally accurate, or "
+    f"tables by attributes of more than {MOST_CELLS:,} values together"
 )
 
 
@@ -147,21 +155,22 @@ class DrawnCounts:
         self,
         standard_errors: np.ndarray,
         cell_standard_errors: Callable[[int], np.ndarray],
-        limit: float,
+        least_counts: Callable[[np.ndarray, np.ndarray], np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
         """Shares of people and of cells that are good, float64[n_tables, n_populations] each.
 
         Args:
             standard_errors: Of each table, float64[n_tables]; NaN: nobody is in good cells.
             cell_standard_errors: Those of all cells of a table whose cells differ, by its place.
-            limit: The largest coefficient of variation of a good cell.
+            least_counts: From errors and the places of their tables to the smallest good counts.
         """
         shape = (len(self.workload), self.populations.n_populations)
         people, cells = np.full(shape, np.nan), np.full(shape, np.nan)
         for counts, places in self.groups:
-            least = standard_errors[places] / limit
+            errors = standard_errors[places]
             if not self.is_even[places[0]]:
-                least = cell_standard_errors(int(places[0])).reshape(1, -1) / limit
+                errors = cell_standard_errors(int(places[0])).reshape(1, -1)
+            least = least_counts(errors, places)
             found = counts.good(least, self.public.n_records, self.workload.cells[places])
             people[places], cells[places] = found
         return people, cells
@@ -196,6 +205,8 @@ class Forecast:
         share: Share of a table's people who are to be in good cells, so that it meets the rule.
         on_progress: Called with what is being done and the share that is done.
         drawn: Counts that were drawn for the same tables already.
+        survey: The design of the survey that the records are of, if its own sampling error counts
+            beside the noise: limit and rule are then of the total error.
 
     Raises:
         WorkloadError: If public tables do not fit the codebook or each other's totals, or nothing
@@ -218,6 +229,7 @@ class Forecast:
     share: float = GOOD_SHARE
     on_progress: Progress = no_progress
     drawn: DrawnCounts | None = None
+    survey: SurveyDesign | None = None
 
     def __post_init__(self) -> None:
         part = self.plan.part("tables") if isinstance(self.plan, Plan) else self.plan
@@ -232,6 +244,8 @@ class Forecast:
                 f"got {self.share!r}; 0.9 is 90 %."
             )
         checked_cv_limit(self.limit)
+        if self.survey is not None:
+            self.survey.refuse_unknown(part.workload.tables)
         _ = self._drawn  # so that what is wrong is said here
 
     @cached_property
@@ -276,6 +290,31 @@ class Forecast:
     def meeting(self) -> Range:
         """How many tables meet the rule: at least `share` of their people are in good cells."""
         return Range.of(self._meet[self._held].sum(axis=0).astype(float))
+
+    @cached_property
+    def noise_adds(self) -> Range | None:
+        """By how much noise raises the sampling error of the median person's cell: 0.03 is 3 %.
+
+        The median over tables whose cells are equally accurate; None without a design, or where
+        nothing has a sampling error.
+        """
+        if self.survey is None:
+            return None
+        added = []
+        for counts, places in self._drawn.groups:
+            if not self._drawn.is_even[places[0]]:
+                continue
+            errors = self._accuracy.standard_errors[places][:, None, None]
+            factors = self._factors[places][:, None, None]
+            cells = counts.counts.astype(float)
+            of_cells = added_by_noise(errors, cells, self.public_tables.n_records, factors)
+            people = cells if counts.of_cells else np.ones_like(cells)
+            added.append(_weighted_medians(of_cells, people))
+        if not added:
+            return None
+        by_table = np.concatenate(added)
+        sampled = by_table[np.all(np.isfinite(by_table), axis=1)]
+        return Range.of(np.median(sampled, axis=0)) if len(sampled) else None
 
     def by_order(self) -> pd.DataFrame:
         """One row for each number of attributes.
@@ -347,6 +386,7 @@ class Forecast:
         known = self.public_tables.domain.with_levels
         own, size = known.position(attribute), int(domain.sizes[index])
         n_records, shares, good = self.public_tables.n_records, [], []
+        least = self._least_counts(self._accuracy.standard_errors, np.arange(len(workload)))
         for population in self._drawn.populations.drawn():
             values = population.values_of_people(own)
             n_people = np.bincount(values, minlength=size)
@@ -355,7 +395,7 @@ class Forecast:
             for place in places:
                 table = self._drawn.tables[place]
                 counts = n_records * population.people_by_class(table).sum(axis=0)
-                enough = counts >= self._accuracy.standard_errors[place] / self.limit
+                enough = counts >= least[place]
                 of_values += np.bincount(values, enough, size) / np.maximum(n_people, 1)
             good.append(np.where(n_people > 0, of_values / len(places), np.nan))
         counts = np.quantile(n_records * np.array(shares), _RANGE, axis=0)
@@ -404,7 +444,9 @@ class Forecast:
         from rpexplore.analysis.suggestions import suggestions  # which needs forecasts itself
 
         part, drawn = self.tables_of_plan, self._drawn
-        return suggestions(part, drawn, self.limit, self.share, tables, most, on_progress)
+        return suggestions(
+            part, drawn, self.limit, self.share, tables, most, self.survey, on_progress
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The figures as plain values: people, cells, by_order, tables, and what they rest on."""
@@ -427,7 +469,69 @@ class Forecast:
             "rests_on": self.public_tables.text,
             "contradictions": list(self.public_tables.contradictions),
             "left_out": int(np.sum(~self._held)),
+            **self._facts_of_survey,
         }
+
+    @property
+    def _facts_of_survey(self) -> dict[str, Any]:
+        if self.survey is None:
+            return {}
+        added = self.noise_adds
+        return {
+            "survey": self.survey.to_json(),
+            "noise_adds": None if added is None else added._asdict(),
+        }
+
+    # ---- kept in the plan
+
+    @cached_property
+    def stated(self) -> StatedForecast:
+        """The figures as a plan file keeps them: shares to 6 decimals."""
+        workload = self._accuracy.workload
+        orders = order_groups(workload)
+        tables: tuple[tuple[float, float, float] | None, ...] = ()
+        if len(workload) <= MOST_TABLES:
+            tables = tuple(
+                _stated(self._people[place]) if held else None
+                for place, held in enumerate(self._held.tolist())
+            )
+        return StatedForecast(
+            self.public_tables.text,
+            self.public_tables.n_records,
+            self.limit,
+            self.share,
+            self.survey,
+            self._stated_of(-1, self._held),
+            tuple(
+                self._stated_of(group, self._held & (orders == group))
+                for group in np.unique(orders[self._held]).tolist()
+            ),
+            tables,
+        )
+
+    def in_plan(self) -> Plan:
+        """The plan with this forecast in its file, so that a release shows it beside its outcome.
+
+        The file, and so its SHA-256, is another one; what it promises is the same.
+        """
+        return replace(Plan.of(self.plan), forecast=self.stated)
+
+    def _stated_of(self, attributes: int, chosen: np.ndarray) -> GroupForecast:
+        return GroupForecast(
+            attributes,
+            int(np.sum(chosen)),
+            _stated(self._people[chosen].mean(axis=0)),
+            _stated(self._share_of_cells(chosen)),
+            _stated(self._meet[chosen].sum(axis=0).astype(float)),
+        )
+
+    @property
+    def survey_text(self) -> str:
+        """The sampling error that counts beside the noise, in sentences; "" without a design."""
+        if self.survey is None:
+            return ""
+        added = "" if self.noise_adds is None else f" {describe_added(*self.noise_adds)}."
+        return f"Total error: noise and sampling ({self.survey.text}).{added}"
 
     def __str__(self) -> str:
         """The forecast in a few lines, for a terminal."""
@@ -440,6 +544,7 @@ class Forecast:
             f"  Tables that meet      {self.meeting.text(lambda value: f'{value:.0f}')} of {of:,}  "
             f"(at least {describe_share(self.share)} of their people in good cells)",
         ]
+        lines += [f"  {self.survey_text}"] if self.survey is not None else []
         lines += [f"  {sentence}" for sentence in self.public_tables.contradictions]
         if of < len(self._held):
             lines.append(f"  {plural(len(self._held) - of, 'table')} left out: {_LEFT_OUT}.")
@@ -469,7 +574,23 @@ class Forecast:
         """Shares of people and of cells that are good, float64[n_tables, n_populations] each."""
         accuracy = self._accuracy
         errors, of_cells = accuracy.standard_errors, accuracy.cell_standard_errors
-        return self._drawn.shares(errors, of_cells, self.limit)
+        return self._drawn.shares(errors, of_cells, self._least_counts)
+
+    @cached_property
+    def _factors(self) -> np.ndarray:
+        """d (1 − f) of each table, 0 without a design: float64[n_tables]."""
+        workload = self._accuracy.workload
+        if self.survey is None:
+            return np.zeros(len(workload))
+        return self.survey.factors(workload.tables)
+
+    def _least_counts(self, standard_errors: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """The smallest good count of each table, or of each of its cells; shaped as the errors."""
+        if self.survey is None:
+            return standard_errors / self.limit
+        factors = self._factors[places].reshape(-1, *[1] * (standard_errors.ndim - 1))
+        n_records = self.public_tables.n_records
+        return least_good_counts(standard_errors, self.limit, n_records, factors)
 
     @property
     def _people(self) -> np.ndarray:
@@ -487,6 +608,19 @@ class Forecast:
         """Of all cells of these tables, those that are good: float64[n_populations]."""
         n_cells = self._accuracy.workload.cells[chosen]
         return (self._cells[chosen] * n_cells[:, None]).sum(axis=0) / np.sum(n_cells)
+
+
+def _stated(values: np.ndarray) -> tuple[float, float, float]:
+    low, median, high = (round(value, 6) + 0.0 for value in Range.of(values))
+    return low, median, high
+
+
+def _weighted_medians(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The median of the last axis, each value with its weight."""
+    order = np.argsort(values, axis=-1)
+    ends = np.cumsum(np.take_along_axis(weights, order, axis=-1), axis=-1)
+    middle = np.argmax(ends >= ends[..., -1:] / 2, axis=-1)[..., None]
+    return np.take_along_axis(np.take_along_axis(values, order, -1), middle, -1)[..., 0]
 
 
 def _columns(name: str, values: np.ndarray) -> dict[str, float]:

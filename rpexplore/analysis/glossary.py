@@ -86,6 +86,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Single values": "A count for each category.",
         "Sums and counts": "The sum of amounts such as incomes, and how many records have one. "
         "Amounts beyond the limits of the codebook count as the nearer limit.",
+        "Weighted count": "The sum of the survey weights of the records in a cell. Weights beyond "
+        "the largest weight of the codebook count as the largest.",
         "Cumulative": "A count for each category and all before it: up to 17, up to 18, and so on.",
         "Moving sums": "A count for each run of a fixed number of neighbouring categories.",
         "Ranges": "A count for each range of neighbouring categories, from any to any.",
@@ -132,6 +134,9 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Rule": "A table is good enough if at least 90 % of its people are in good cells.",
         "Publishable share": "The share of cells that meet the CV limit, judged by the expected "
         "counts. The limit is 20 % unless you choose another.",
+        "Total error": "The error of a sample survey and the noise together. The sampling error "
+        "follows from the design effect (how much larger the variance is than that of a simple "
+        "random sample) and the share of the population that is in the sample.",
         "Median": "The middle value: half of the tables (or cells) are more accurate.",
         "10th / 90th percentile": "One tenth of the tables have a smaller standard error than the "
         "10th percentile, and one tenth a larger one than the 90th.",

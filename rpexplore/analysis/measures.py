@@ -227,7 +227,7 @@ class Accuracy:
         missing = len(self.workload) - len(self.having) - n_amounts
         for count, which in (
             (missing, "whose median cell has no expected count"),
-            (n_amounts, "with amounts"),
+            (n_amounts, f"of {self.workload.sums_noun_of(~self.workload.comparable)}"),
         ):
             if count:
                 are = "is" if count == 1 else "are"

@@ -6,7 +6,6 @@ record's cost rises above what the plan costs anyway (the refined privacy orderi
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -18,9 +17,10 @@ from rpexplore.common.text import describe_share, joined, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts, checked_cv_limit
 from rpexplore.domain.readings import coefficients_of_variation
-from rpexplore.planning.counts import QueryOptimum, QueryPlan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import QueryOptimum
 from rpexplore.planning.planner import rho_of_unit
-from rpexplore.planning.solvers.queries import decoding, least_sum
+from rpexplore.planning.solvers.queries import cost_bound, decoding, fitness_for_use
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.workload.query_definitions import StatedQueries
@@ -237,6 +237,17 @@ def describe_profile(plan: QueryPlan, record_noun: str) -> str:
     )
 
 
+def describe_free(plan: QueryPlan) -> str:
+    """Which counts are free, and what that means, in a sentence."""
+    count = len(plan.free_counts)
+    named = plan.free_counts[0] if count == 1 else f"{count:,} own counts"
+    verb = "takes" if count == 1 else "take"
+    return (
+        f"{named} {verb} only what the others leave of the budget: no record costs more for "
+        f"{'it' if count == 1 else 'them'}, and the others are no less accurate."
+    )
+
+
 def spare_cells(plan: QueryPlan) -> pd.DataFrame:
     """One row a cell with unused budget: what counting it as well would give, at no cost.
 
@@ -255,7 +266,7 @@ def spare_cells(plan: QueryPlan) -> pd.DataFrame:
             some = cells[start : start + _CELLS_AT_ONCE]
             own = np.zeros((len(some), plan.queries.n_cells))
             own[np.arange(len(some)), some] = 1
-            decoded = decoding(matrix, own)
+            decoded = plan.strategy.decoded(own)
             left_open = np.abs(decoded @ matrix - own).max(axis=1, initial=0.0) > _KNOWN
             variances = np.sum(decoded**2, axis=1) * float(plan.gamma_squared)
             present[start : start + len(some)] = np.where(left_open, np.nan, variances)
@@ -283,13 +294,16 @@ def _spare_cost(plan: QueryPlan) -> np.ndarray:
 
 
 def optimum_of(plan: QueryPlan) -> QueryOptimum:
-    """The optimum that a plan was made from, whatever its budget."""
-    certificate = plan.certificate
+    """The optimum that a plan was made from, without free counts."""
+    strategy = plan.strategy.charged
+    queries, prices = strategy.queries, plan.certificate.shadow_prices[plan.strategy.is_charged]
     return QueryOptimum(
-        strategy=plan.strategy,
-        lower_bound=certificate.lower_bound * float(plan.budget.record_privacy_cost),
-        shadow_prices=certificate.shadow_prices,
+        strategy=strategy,
+        lower_bound=cost_bound(queries.coefficients, queries.targets, prices, plan.cell_weights),
+        shadow_prices=prices,
         cell_weights=plan.cell_weights,
+        objective=plan.objective,
+        budget=None if plan.objective.is_homogeneous else plan.budget,
     )
 
 
@@ -310,14 +324,18 @@ def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progres
     without). on_progress may raise.
     """
     queries = optimum.queries
-    on_share = partial(on_progress, "Comparing with baselines")
+    least_sum = fitness_for_use(
+        queries.coefficients,
+        queries.targets,
+        1e-6,
+        average=1.0,
+        on_progress=lambda _, share: on_progress("Comparing with baselines", share),
+    )
     rows = [(OPTIMUM, len(optimum.strategy.integers), optimum.needed_costs)]
     # Noise on each cell by itself: the variances add up.
     alone = np.sum(queries.coefficients**2, axis=1) / queries.targets**2
     rows.append(("input perturbation", int(np.count_nonzero(queries.counted_cells)), alone))
-    matrices = [
-        ("sum of variances", least_sum(queries.coefficients, queries.targets, on_share=on_share))
-    ]
+    matrices = [("sum of variances", least_sum.matrix)]
     if queries.n_cells <= MAX_CELLS:  # of many atoms, which are in no order, nobody would
         matrices.insert(0, ("hierarchy", _tree(queries)))
     for baseline, matrix in matrices:

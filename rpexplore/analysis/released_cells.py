@@ -461,6 +461,9 @@ def describe_sum(
         amounts = domain[name].values
         if isinstance(amounts, Amounts) and (*values, 0)[0] == 0:
             unit = f" in {amounts.unit}" if amounts.unit else ""
+            if amounts.are_weights:
+                who = f"weighted count of {who}"
+                continue
             who = f"sum of {name}{unit} of {who}"
     margin = rounded(Z_95 * error, 3)
     return f"{who}: {value:,.0f} ±{margin}, 95 % of the time (σ = {rounded(error, 3)})"

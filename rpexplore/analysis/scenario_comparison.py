@@ -177,8 +177,9 @@ def _describe_range(values: np.ndarray) -> str:
 
 
 def _spread(plan: TablePlan) -> float:
-    smallest = plan.table_variances.standard_errors("smallest")
-    return float(np.max(plan.largest_standard_errors) / np.min(smallest))
+    tables = plan.workload.comparable
+    smallest = plan.variances_in_units.standard_errors("smallest")[tables]
+    return float(np.max(plan.largest_standard_errors[tables]) / np.min(smallest))
 
 
 # ---- The areas of scenarios side by side: what is asked for them, and how accurate that will be.

@@ -23,7 +23,7 @@ from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.usefulness import accuracy_at_cost_1
 from rpexplore.common.text import rounded
 from rpexplore.errors import BudgetError, PlanError, WorkloadError
-from rpexplore.planning.counts import QueryOptimum
+from rpexplore.planning.counts_planner import QueryOptimum
 from rpexplore.planning.losses.losses import MaxVariance
 from rpexplore.planning.planner import Optimum, rho_of_unit, rho_with_allowance, typed_above
 from rpexplore.privacy import conversions as privacy

@@ -25,6 +25,7 @@ from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.domain import AttributeSet
 from rpexplore.domain.levels import Level
 from rpexplore.domain.public_tables import cells_of
+from rpexplore.domain.survey import SurveyDesign, least_good_counts
 from rpexplore.errors import PlanError, RpexploreError, WorkloadError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.variances import CellVariances
@@ -245,6 +246,7 @@ def suggestions(
     share: float,
     tables: Sequence[AttributeSet] = (),
     most: int = 5,
+    survey: SurveyDesign | None = None,
     on_progress: Progress = no_progress,
 ) -> list[TableSuggestions]:
     """What would make tables good enough: of a plan, with the counts that were drawn for it.
@@ -256,6 +258,7 @@ def suggestions(
         share: Of a table's people who are to be in good cells.
         tables: The tables to look at; those with fewest people in good cells if none is named.
         most: How many of these at most.
+        survey: The design of the survey, if its sampling error counts beside the noise.
 
     Raises:
         WorkloadError: If a named table is not there, or cannot be forecast.
@@ -266,7 +269,7 @@ def suggestions(
             "Suggestions need the objective of the plan, which only the script that made it knows; "
             "make them there."
         )
-    bench = _Bench(plan, drawn, limit, share)
+    bench = _Bench(plan, drawn, limit, share, survey)
     if tables:
         places = [plan.workload.position(table) for table in tables]
         for place in places:
@@ -338,6 +341,7 @@ class _Bench:
     drawn: DrawnCounts
     limit: float
     share: float
+    survey: SurveyDesign | None
     _counts: dict[Table, CountsOfTables] = field(default_factory=dict)
 
     @property
@@ -352,7 +356,23 @@ class _Bench:
     @cached_property
     def people(self) -> np.ndarray:
         """Shares of people in good cells now, float64[n_tables, n_populations]."""
-        return self.drawn.shares(self.errors.of_tables, self.errors.of_cells, self.limit)[0]
+        return self.drawn.shares(self.errors.of_tables, self.errors.of_cells, self._least_counts)[0]
+
+    @cached_property
+    def _factors(self) -> np.ndarray:
+        """d (1 − f) of each table: float64[n_tables]."""
+        assert self.survey is not None
+        return self.survey.factors(self.workload.tables)
+
+    def _least_counts(self, errors: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """The smallest good count of each table, or of each of its cells; shaped as the errors.
+
+        A table in place of another one has its design effect.
+        """
+        if self.survey is None:
+            return errors / self.limit
+        factors = self._factors[places].reshape(-1, *[1] * (errors.ndim - 1))
+        return least_good_counts(errors, self.limit, self.drawn.public.n_records, factors)
 
     def planned_errors(self, workload: Workload, budget: Budget) -> _Errors:
         """Those of the best plan for other tables, nearly."""
@@ -526,7 +546,7 @@ class _Bench:
         def is_enough(factor: int) -> bool:
             changed = workload.with_weights({table: factor * weight})
             errors = self.planned_errors(changed, self.plan.budget)
-            return self._is_enough(self._people(self._counts_now(place), errors, place))
+            return self._is_enough(self._people(place, self._counts_now(place), errors, place))
 
         number = bisect_left(_FACTORS, True, key=is_enough)
         factor = _FACTORS[number] if number < len(_FACTORS) else _USUAL_FACTOR
@@ -536,11 +556,11 @@ class _Bench:
         """The smallest budget at which the table meets the rule."""
         counts = self._counts_now(place)
         low, high = 0.0, log(_MOST_TIMES)
-        if not self._is_enough(self._people(counts, self.errors, place, exp(high))):
+        if not self._is_enough(self._people(place, counts, self.errors, place, exp(high))):
             return None
         while high - low > _PRECISION:
             middle = (low + high) / 2
-            enough = self._is_enough(self._people(counts, self.errors, place, exp(middle)))
+            enough = self._is_enough(self._people(place, counts, self.errors, place, exp(middle)))
             low, high = (low, middle) if enough else (middle, high)
         if high <= _PRECISION:  # it meets the rule already
             return None
@@ -574,17 +594,22 @@ class _Bench:
     def _expected(self, change: TableChange, inflation: float) -> np.ndarray:
         """Shares of people in good cells, with so many times the error of now: float64[n]."""
         place = self.workload.position(change.table)
-        least = inflation * self.errors.of_tables[[place]] / self.limit
+        errors = inflation * self.errors.of_tables[[place]]
+        least = self._least_counts(errors, np.array([place]))
         return self._counts_of(change).good(least, self.drawn.public.n_records, np.ones(1))[0][0]
 
     def _people(
-        self, counts: CountsOfTables, errors: _Errors, row: int, times: float = 1.0
+        self, place: int, counts: CountsOfTables, errors: _Errors, row: int, times: float = 1.0
     ) -> np.ndarray:
-        """Shares of people in good cells of a table at so many times the budget, float64[n]."""
+        """Shares of people in good cells, float64[n_populations].
+
+        Of the table in this row, which is or replaces that at the place; at so many times the
+        budget of its errors.
+        """
         own = errors.of_tables[[row]]
         if counts.of_cells:
             own = errors.of_cells(row).reshape(1, -1)
-        least = own / self.limit / sqrt(times)
+        least = self._least_counts(own / sqrt(times), np.array([place]))
         return counts.good(least, self.drawn.public.n_records, np.ones(1))[0][0]
 
     def _planned(self, place: int, change: TableChange) -> Proposal:
@@ -600,7 +625,7 @@ class _Bench:
         if row >= 0:
             is_new = change.replacement is not None
             counts = self._counts_of(change) if is_new else self._counts_now(place)
-            people = self._people(counts, planned, int(row))
+            people = self._people(place, counts, planned, int(row))
 
         others = rows >= 0
         others[place] = False
@@ -611,7 +636,7 @@ class _Bench:
         after, _ = self.drawn.shares(
             errors,
             lambda one: planned.of_cells(int(rows[one])) if others[one] else np.full(1, np.nan),
-            self.limit,
+            self._least_counts,
         )
         others &= self.drawn.held
         now, then = self.people[others], after[others]

@@ -19,6 +19,7 @@ from rpexplore.analysis.measures import Accuracy, group_name, order_groups
 from rpexplore.common.text import describe_count, describe_share, plural, rounded
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.domain.readings import coefficients_of_variation
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.planning.part_plan import Z_95, PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import Optimum, record_cost
@@ -184,6 +185,8 @@ class Usefulness:
     def describe(self) -> str:
         """How much is publishable, in a sentence."""
         limit = f"with a coefficient of variation of at most {100 * self.cv_limit:g} %"
+        if self.cells.survey is not None:
+            limit += f" (of noise and sampling: {self.cells.survey.text})"
         if self.n_cells == 1:
             return f"The one cell is {'' if self.whole else 'not '}publishable, {limit}."
         return (
@@ -204,13 +207,18 @@ class Usefulness:
 
 
 def publishable(
-    plan: Plan | PartPlan, expected: ExpectedCounts, *, cv_limit: float = CV_LIMIT
+    plan: Plan | PartPlan,
+    expected: ExpectedCounts,
+    *,
+    cv_limit: float = CV_LIMIT,
+    survey: SurveyDesign | None = None,
 ) -> Usefulness:
     """Which cells of a plan's tables are accurate enough to publish.
 
     Args:
         expected: How many records each cell is expected to hold, from public sources.
         cv_limit: The largest coefficient of variation of a publishable cell: 0.2 is 20 %.
+        survey: The design of the survey, if its sampling error counts beside the noise.
 
     Raises:
         PlanError: If the plan has no tables.
@@ -224,8 +232,10 @@ def publishable(
         1.0
     """
     tables = TablePlan.part_of(plan)
-    cells = ExpectedCells.of(expected, tables.workload)
-    return Usefulness.of_plan(tables, cells, checked_cv_limit(cv_limit))
+    if survey is not None:
+        survey.refuse_unknown(tables.workload.tables)
+    cells = ExpectedCells.of(expected, tables.workload, survey, checked_cv_limit(cv_limit))
+    return Usefulness.of_plan(tables, cells, cv_limit)
 
 
 def points_since(now: Usefulness, before: Usefulness) -> float:
@@ -295,7 +305,7 @@ class _Level:
 @lru_cache(maxsize=6)
 def _levels(cells: ExpectedCells, accuracy: Accuracy) -> list[_Level]:
     workload = cells.workload
-    parts: dict[tuple[int, str], list[tuple[np.ndarray, np.ndarray]]] = {}
+    parts: dict[tuple[int, str], list[tuple[np.ndarray, ...]]] = {}
     for table in cells.unequal:
         bases = workload.attribute_basis_index[table].tolist()
         having = [
@@ -306,16 +316,19 @@ def _levels(cells: ExpectedCells, accuracy: Accuracy) -> list[_Level]:
         if not having:
             continue
         answers, errors = np.abs(cells.answers(table)), accuracy.cell_standard_errors(table)
+        for_noise = cells.counts_for_noise(answers, cells.factors[table])
         for axis, index in having:
             attribute, basis = workload.attribute_bases[index]
             for name, rows in basis.levels(workload.domain.attributes[attribute]).items():
-                pair = np.take(answers, rows, axis).ravel(), np.take(errors, rows, axis).ravel()
-                parts.setdefault((index, name), []).append(pair)
+                of_level = (
+                    np.take(part, rows, axis).ravel() for part in (answers, errors, for_noise)
+                )
+                parts.setdefault((index, name), []).append(tuple(of_level))
     levels = []
     for (index, name), pairs in parts.items():
         attribute, basis = workload.attribute_bases[index]
-        counts, errors = (np.concatenate(each) for each in zip(*pairs, strict=True))
-        ratios = np.sort(coefficients_of_variation(errors, counts))
+        counts, errors, for_noise = (np.concatenate(each) for each in zip(*pairs, strict=True))
+        ratios = np.sort(coefficients_of_variation(errors, for_noise))
         title = attribute_title(workload.domain.attributes[attribute], basis)
         medians = float(np.median(counts)), float(np.median(errors))
         levels.append(_Level(title, name, len(pairs), ratios, *medians))

@@ -235,9 +235,12 @@ def _describe_concerned(changes: AccuracyChanges, budget: Budget, record_noun: s
 
 
 def _variances(optimum: Optimum, larger: Optimum) -> np.ndarray:
-    """Mean cell variances of the tables of the larger workload by either of the two optima."""
+    """Mean cell variances of the tables of the larger workload by either of the two optima.
+
+    In the units of the tables.
+    """
     if optimum is larger:
-        return optimum.mean_variances
+        return optimum.mean_variances * larger.workload.units**2
     variances = np.full(len(larger.workload), np.inf)
     # Only if both measure the used attributes in the same way can σ² be carried over.
     own = optimum.closure.strategies
@@ -251,7 +254,7 @@ def _variances(optimum: Optimum, larger: Optimum) -> np.ndarray:
         variances = larger.closure.variances(sigma_squared)
     tables = row_indices(optimum.workload.members, larger.workload.members)
     variances[tables] = optimum.mean_variances
-    return variances
+    return variances * larger.workload.units**2
 
 
 def _available(values: np.ndarray) -> np.ndarray:

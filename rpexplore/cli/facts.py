@@ -161,7 +161,10 @@ def _facts_of_counts(part: QueryPlan) -> dict[str, Any]:
         "cell_count": part.domain.n_cells,
         **({} if part.queries.atoms is None else {"group_count": part.queries.n_cells}),
         "targets_met": int(np.count_nonzero(part.met)),
+        "objective": part.objective.option,
         "largest_ratio": part.ratio,
+        "mean_ratio": float(np.mean(part.variance_ratios[part.strategy.is_charged])),
+        **({"free_counts": list(part.free_counts)} if part.free_counts else {}),
         "spare_cells": row_facts(spare_cells(part)),
     }
 
@@ -198,11 +201,16 @@ def basis_text(plan: TablePlan) -> str:
     for fact in facts:
         tables = f", in {list_titles(fact['tables'])}" if fact["tables"] else ""
         lines.append(f"  {one_line(fact['attribute'] + ': ' + fact['description'] + tables)}")
-    amounts = [plan.domain.attributes[index] for index in plan.workload.amounts]
-    lines += ["Sums of amounts, with counts and means"] if amounts else []
-    for attribute in amounts:
-        assert isinstance(attribute.values, Amounts)
-        lines.append(f"  {one_line(attribute.name)}: {attribute.values.clamping}")
+    weights = plan.domain.weights
+    for are_weights, heading in (
+        (False, "Sums of amounts, with counts and means"),
+        (True, "Weights"),
+    ):
+        own = [index for index in plan.workload.amounts if (index in weights) == are_weights]
+        lines += [heading] if own else []
+        for attribute in (plan.domain.attributes[index] for index in own):
+            assert isinstance(attribute.values, Amounts)
+            lines.append(f"  {one_line(attribute.name)}: {attribute.values.clamping}")
     if plan.has_uniform_reference:
         lines.append("  Uniform reference distribution (ResidualPlanner+)")
     return "\n".join(lines)

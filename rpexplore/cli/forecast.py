@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from rpexplore.cli import options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
-from rpexplore.cli.facts import row_facts
 from rpexplore.cli.look import load_verified
 from rpexplore.common.text import csv_of_frame
 from rpexplore.errors import RpexploreError
@@ -22,9 +21,13 @@ def forecast(
     expected_count: options.ForecastCount = None,
     limit: options.ForecastLimit = 0.2,
     share: options.ForecastShare = 0.9,
+    design_effect: options.DesignEffect = None,
+    weight_cv: options.WeightCv = None,
+    sampling_fraction: options.SamplingFraction = None,
     by_group: options.ByGroup = None,
     tables: options.HowMany = None,
     csv: options.CsvOut = None,
+    out: options.ForecastOut = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -33,14 +36,19 @@ def forecast(
     And how many people: all before any record is read, and with ranges. A cell is good if the
     standard error of its noise is at most --limit of its count. What no public table says of the
     counts is drawn again and again: figures are medians, with the range that 90 % of the draws are
-    in.
+    in. With the design of a sample survey the error is the total one, of noise and sampling.
     """
     from rpexplore.analysis.forecast import Forecast
+    from rpexplore.cli.facts import row_facts
+    from rpexplore.workload.survey_text import design_from_texts
 
     if csv is not None:
         refuse_existing(csv, force)
+    if out is not None:
+        refuse_existing(out, force)
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
+    survey = design_from_texts(plan.domain, design_effect or (), weight_cv, sampling_fraction)
     with progress("Drawing populations") as on_progress:
         made = Forecast(
             plan,
@@ -49,17 +57,21 @@ def forecast(
             limit=limit,
             share=share,
             on_progress=on_progress,
+            survey=survey,
         )
         listed = made.tables()
         groups = {name: made.by_group(name) for name in by_group or ()}
         if csv is not None:
             write_new(csv, csv_of_frame(listed), force)
+        if out is not None:
+            made.in_plan().save(out)
     if as_json:
         facts = made.to_json()
         if by_group:
             facts["by_group"] = {name: row_facts(frame) for name, frame in groups.items()}
         first = listed if tables is None else listed.head(tables)
-        say_json({**facts, "list": row_facts(first), "csv": csv and str(csv)})
+        files = {"csv": csv and str(csv), "plan": out and str(out)}
+        say_json({**facts, "list": row_facts(first), **files})
         return
     parts = [str(made), _text(made.by_order(), "attributes", "meeting")]
     parts.append(
@@ -71,6 +83,8 @@ def forecast(
     say("\n\n".join(parts))
     if csv is not None:
         say(f"All {len(listed):,} tables are in {csv}.")
+    if out is not None:
+        say(f"The plan with this forecast is in {out}\nSHA-256 {made.in_plan().sha256}")
 
 
 def suggest(
@@ -79,6 +93,9 @@ def suggest(
     expected_count: options.ForecastCount = None,
     limit: options.ForecastLimit = 0.2,
     share: options.ForecastShare = 0.9,
+    design_effect: options.DesignEffect = None,
+    weight_cv: options.WeightCv = None,
+    sampling_fraction: options.SamplingFraction = None,
     table: options.Table = None,
     tables: options.SuggestTables = 5,
     apply: options.Apply = None,
@@ -93,6 +110,7 @@ def suggest(
     more budget, and forecast; beside each stands what it costs the other tables.
     """
     from rpexplore.analysis.forecast import Forecast
+    from rpexplore.workload.survey_text import design_from_texts
     from rpexplore.workload.table_text import table_from_text
 
     if (apply is None) != (out is None) or (apply is not None and len(table or ()) != 1):
@@ -105,6 +123,7 @@ def suggest(
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
         named = [table_from_text(plan.domain, text) for text in table or ()]
+        survey = design_from_texts(plan.domain, design_effect or (), weight_cv, sampling_fraction)
     with progress("Drawing populations") as on_progress:
         made = Forecast(
             plan,
@@ -113,6 +132,7 @@ def suggest(
             limit=limit,
             share=share,
             on_progress=on_progress,
+            survey=survey,
         )
     with progress("Trying changes") as on_progress:
         found = made.suggest(named, most=tables, on_progress=on_progress)

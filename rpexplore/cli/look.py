@@ -24,6 +24,7 @@ from rpexplore.common.processes import Progress
 from rpexplore.errors import ContradictionError, RpexploreError
 
 if TYPE_CHECKING:
+    from rpexplore.analysis.outcome import Outcome
     from rpexplore.planning.approval import Approval
     from rpexplore.planning.plan import Plan
     from rpexplore.planning.verification import Verification
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def show(
-    plan_file: options.PlanFile,
+    plan_file: options.PlanOrRelease,
     tables: options.HowMany = None,
     areas: area_options.ListsOfAreas = None,
     csv: options.CsvOut = None,
@@ -45,18 +46,23 @@ def show(
     expected: options.ExpectedFile = None,
     expected_areas: area_options.ExpectedAreas = None,
     cv_limit: options.CvLimit = None,
+    design_effect: options.DesignEffect = None,
+    weight_cv: options.WeightCv = None,
+    sampling_fraction: options.SamplingFraction = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Show what a plan promises, table by table or query by query.
 
-    Of a plan for areas with --areas how accurate sums over lists of areas will be, each table for
-    each list. Refuses a plan that `verify` finds wrong.
+    Of a release (its folder) also what came out beside the forecast, if its plan keeps one. Of a
+    plan for areas with --areas how accurate sums over lists of areas will be, each table for each
+    list. Refuses a plan that `verify` finds wrong.
     """
     from rpexplore.analysis.accuracy import accuracy_of, csv_of_accuracy
     from rpexplore.cli.after import planned_sum_table, planned_sums
     from rpexplore.cli.facts import csv_of_sums, items_of, plan_facts, plan_text, row_facts
     from rpexplore.cli.publishable import (
+        design_from_options,
         expected_from_options,
         totals_from_option,
         usefulness_facts,
@@ -66,12 +72,19 @@ def show(
 
     if csv is not None:
         refuse_existing(csv, force)
+    outcome = None
     with progress("Reading the plan"):
-        loaded = load_verified(plan_file)
+        if plan_file.is_dir():
+            loaded, outcome = released_plan(plan_file)
+        else:
+            loaded = load_verified(plan_file)
     with progress("Listing the tables"):
         totals = totals_from_option(loaded, expected_areas)
         wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit, totals)
-        useful = usefulness_of(loaded, wanted, totals)
+        design = design_from_options(
+            loaded.domain, design_effect, weight_cv, sampling_fraction, wanted
+        )
+        useful = usefulness_of(loaded, wanted, totals, design)
         if areas is None:
             rows, items = accuracy_of(loaded), items_of(loaded)
         else:
@@ -85,13 +98,44 @@ def show(
     if as_json:
         first_rows = row_facts(rows if tables is None else rows.head(tables))
         facts = {**plan_facts(loaded), **usefulness_facts(useful)}
+        facts |= {} if loaded.forecast is None else {"forecast": loaded.forecast.to_json()}
+        facts |= {} if outcome is None else {"outcome": outcome.to_json()}
         key = {"own counts": "queries"}.get(items, items)  # the name that programs know
         say_json({**facts, key: first_rows, "csv": csv and str(csv)})
         return
     shown = plan_text(loaded, tables) if areas is None else planned_sum_table(rows, tables)
-    say("\n\n".join(filter(None, (shown, usefulness_text(useful)))))
+    kept = _forecast_text(loaded, outcome)
+    say("\n\n".join(filter(None, (shown, usefulness_text(useful), kept))))
     if csv is not None:
         say(f"All {len(rows):,} {items} are in {csv}.")
+
+
+def _forecast_text(plan: "Plan", outcome: "Outcome | None") -> str:
+    """The forecast that a plan keeps, and the outcome beside it; "" if it keeps none."""
+    from rpexplore.analysis.outcome import describe_forecast, forecast_by_order, outcome_columns
+
+    if plan.forecast is None:
+        return ""
+    if outcome is None:
+        frame = forecast_by_order(plan.forecast, plan.part("tables").workload)
+        sentences = [describe_forecast(plan.forecast)]
+    else:
+        frame, sentences = outcome.by_order(), list(outcome.sentences)
+    columns = outcome_columns(frame, "attributes")
+    table = text_table({str(name): column.tolist() for name, column in columns.items()})
+    return "\n".join([table, "", *sentences])
+
+
+def released_plan(folder: Path) -> "tuple[Plan, Outcome | None]":
+    """The plan of a release, and what came out beside the forecast that the plan keeps."""
+    from rpexplore.analysis.outcome import Outcome
+    from rpexplore.planning.verification import verify
+    from rpexplore.releases.finished_release import Release
+
+    release = Release.load(folder)
+    if not verify(release.plan).holds:
+        raise RpexploreError(f"The plan of {str(folder)!r} does not hold what it claims.")
+    return release.plan, Outcome.of(release.plan, release.part("tables"))
 
 
 def load_verified(plan_file: Path, *, canonical: bool = True) -> "Plan":

@@ -309,6 +309,11 @@ _A_RELEASE = "The folder of a release, or of combined tables."
 
 Weighting = StrEnum("Weighting", ["equal", "cells", "sqrt"])
 RelativeTo = StrEnum("RelativeTo", ["weight", "target"])
+# In the order of `counts_objectives.OBJECTIVES`.
+CountsObjectiveName = StrEnum(
+    "CountsObjectiveName",
+    {"LARGEST": "largest", "SUM": "sum", "TARGETS_THEN_SUM": "targets-then-sum"},
+)
 MinimumBudgetFor = StrEnum("MinimumBudgetFor", ["targets", "required"])
 ExcessRecords = StrEnum("ExcessRecords", {"REFUSE": "refuse", "KEEP_FIRST": "keep-first"})
 # In the order of `presets.PRESETS`.
@@ -451,12 +456,59 @@ Apply = Annotated[
 ]
 AppliedOut = Annotated[Path | None, _option("FILE", "Where the plan of --apply goes.")]
 
+ForecastOut = Annotated[
+    Path | None,
+    _option(
+        "FILE",
+        "Write the plan with this forecast in it: a release by that plan shows it beside what came "
+        "out.",
+        "--out",
+    ),
+]
+DesignEffect = Annotated[
+    list[str] | None,
+    _option(
+        "[TABLE=]D",
+        "Total error, for a sample survey: the design effect, 1.8 or of one table age,sex=2.1. "
+        "(repeatable)",
+        "--design-effect",
+    ),
+]
+WeightCv = Annotated[
+    float | None,
+    _option("X", "Total error: the public CV of the weights, for the design effect 1 + X²."),
+]
+SamplingFraction = Annotated[
+    str | None,
+    _option("SHARE", "Total error: the share of the population that is in the sample, as 1%."),
+]
+
 # ---- planning own counts
 
 TemplateCodebook = Annotated[Path, _option("FILE", _A_CODEBOOK, "--codebook")]
 Counts = Annotated[Path | None, _option("FILE", _QUERIES)]
 Count = Annotated[list[str] | None, _option("TEXT", _QUERY)]
 CountTarget = Annotated[str | None, _option("T", _QUERY_TARGET)]
+TheCountsObjective = Annotated[
+    CountsObjectiveName | None,
+    Option(
+        help="What own counts are planned for, each compared with its target: the largest ratio of "
+        "a variance to its squared target, the sum of all ratios, or their sum once all targets "
+        "are met.  [default: largest]"
+    ),
+]
+FreeCounts = Annotated[
+    Path | None,
+    _option(
+        "FILE",
+        "A second list of own counts, as for --counts, that takes only what the first leaves of "
+        "the budget: no record costs more for it.",
+    ),
+]
+FreeCount = Annotated[
+    list[str] | None,
+    _option("NAME", "An own count that takes only what the others leave. (repeatable)"),
+]
 CountsOf = Annotated[str | None, _option("A,B", _QUERY_ATTRIBUTES)]
 QueryAttributes = Annotated[str | None, _option("A,B", _QUERY_ATTRIBUTES, "--attributes")]
 ChosenPreset = Annotated[
@@ -475,6 +527,7 @@ TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv f
 Approvals = Annotated[list[Path] | None, _option("FILE", _APPROVAL, "--approval")]
 AllowedSigners = Annotated[Path | None, _option("FILE", _ALLOWED_SIGNERS)]
 PlanFile = Annotated[Path, _argument("PLAN", "A plan file.")]
+PlanOrRelease = Annotated[Path, _argument("PLAN", "A plan file, or the folder of a release.")]
 PlanFiles = Annotated[list[Path], _argument("PLAN", "Plan files.")]
 SkipOthers = Annotated[
     bool,

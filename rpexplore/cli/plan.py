@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from rpexplore.cli import area_options, inputs, options
+from rpexplore.cli import area_options, inputs, options, weights
 from rpexplore.cli.console import progress, refuse_existing, say_result, text_table
 from rpexplore.cli.options import LossHelp, Option
 from rpexplore.common.files import file_bytes
@@ -178,7 +178,17 @@ RequestFile = Annotated[
     ),
 ]
 _NO_AREAS = "No table is in the areas of the codebook; one that names a level is in each of them."
-_PATHS = ("codebook", "areas", "lists", "tables", "counts", "expected", "from-release", "out")
+_PATHS = (
+    "codebook",
+    "areas",
+    "lists",
+    "tables",
+    "counts",
+    "free-counts",
+    "expected",
+    "from-release",
+    "out",
+)
 
 
 class PlanCommand(LossHelp):
@@ -294,6 +304,10 @@ def plan(
     sums: options.Sum = None,
     mean: options.Mean = None,
     by: options.By = None,
+    weight_column: weights.WeightColumn = None,
+    max_weight: weights.MaxWeight = None,
+    weight_decimals: weights.WeightDecimals = None,
+    unweighted: weights.Unweighted = None,
     weight: options.Weight = None,
     smooth_weights: SmoothWeightsFlag = False,
     from_release: FromRelease = None,
@@ -314,6 +328,9 @@ def plan(
     counts: options.Counts = None,
     count: options.Count = None,
     count_target: options.CountTarget = None,
+    counts_objective: options.TheCountsObjective = None,
+    free_counts: options.FreeCounts = None,
+    free_count: options.FreeCount = None,
     counts_of: options.CountsOf = None,
     preset: options.ChosenPreset = None,
     role: options.PresetRole = None,
@@ -332,6 +349,9 @@ def plan(
     expected_count: options.ExpectedCount = None,
     expected: options.ExpectedFile = None,
     cv_limit: options.CvLimit = None,
+    design_effect: options.DesignEffect = None,
+    weight_cv: options.WeightCv = None,
+    sampling_fraction: options.SamplingFraction = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -339,15 +359,17 @@ def plan(
 
     Say which tables in one way or several; the same table twice is an error. A table that names
     a level of areas (--table municipality,sex,age) is in each of its areas. Add own counts with
-    --counts or --count, and sums and means of amounts with --sum. All of it shares one budget,
-    split so that the objective of all together is best, or as --share says. Attributes count
-    single values, or as --basis says. Give the budget in one way, or have it found with
-    --minimum-budget; its numbers are exact: 0.1 and 1/3 mean just that. No records are needed.
+    --counts or --count, sums and means of amounts with --sum, and survey weights with
+    --weight-column. All of it shares one budget, split so that the objective of all together is
+    best, or as --share says. Attributes count single values, or as --basis says. Give the budget in
+    one way, or have it found with --minimum-budget; its numbers are exact: 0.1 and 1/3 mean just
+    that. No records are needed.
     With --adaptive the tables are promised privacy, and no accuracy.
     """
     from rpexplore.cli import plan_inputs
     from rpexplore.cli.facts import plan_facts
     from rpexplore.cli.publishable import (
+        design_from_options,
         expected_from_options,
         usefulness_facts,
         usefulness_of,
@@ -366,7 +388,17 @@ def plan(
         tree, domain = plan_inputs.codebook_from_options(
             codebook, areas, level_names, separator, lengths
         )
+    records_weighted = weights.Weighting(
+        weight_column, max_weight, weight_decimals, unweighted or []
+    )
+    not_weighted = {
+        "--counts": counts, "--count": count, "--preset": preset, "--adaptive": adaptive,
+        "--smooth-weights": smooth_weights, "--from-release": from_release,
+        "--detail": detail, "--level": level, "--lists": lists,
+    }  # fmt: skip
+    domain = records_weighted.domain(domain, not_weighted)
     wanted = expected_from_options(domain, expected_count, expected, cv_limit)
+    design = design_from_options(domain, design_effect, weight_cv, sampling_fraction, wanted)
     if adaptive:
         others = {
             "--loss": loss, "--weighting": weighting, "--relative-to": relative_to,
@@ -375,7 +407,7 @@ def plan(
             "--minimum-budget": minimum_budget,
         }  # fmt: skip
         refuse_beside_adaptive(wanted, others)
-    weights = smooth_for(
+    smooth = smooth_for(
         smooth_weights, from_release, domain, minimum_budget, budget, wanted, loss, weighting
     )
     with progress("Listing what is asked for"):
@@ -386,16 +418,18 @@ def plan(
             area_choice=(detail, level or [], level_weight or [], lists),
             counts=(counts, count or [], count_target, counts_of),
             preset=(preset, role or [], category or []),
+            free=(free_counts, free_count or []),
             up_to=up_to,
             of_order=of_order or [],
             at_most_cells=at_most_cells,
             table=[*(table or []), *inputs.tables_of_sums(domain, sums, mean, by)],
             tables=tables,
             weight=weight or [],
-            smooth_for=weights,
+            smooth_for=smooth,
             target=target or [],
             basis=basis or [],
         )
+        asked = records_weighted.of(asked)
         if areas is not None and asked.areas is None:
             raise WorkloadError(
                 "--areas names areas, and no table is in them; name a level in a table, such as "
@@ -409,6 +443,7 @@ def plan(
                 "--weighting": weighting,
                 "--relative-to": relative_to,
             },
+            of_counts={"--counts-objective": counts_objective},
             of_tables={"--uniform-reference": uniform_reference},
             of_areas={"--uniform-levels": uniform_levels, "--compare": compare},
         )
@@ -423,6 +458,7 @@ def plan(
             "uniform_reference": uniform_reference,
             "uniform_levels": uniform_levels,
             "tolerance": tolerance,
+            "counts_objective": counts_objective or "largest",
         }
         reason = None
         if minimum_budget is None:
@@ -442,8 +478,8 @@ def plan(
         beside = _beside(made, asked.counts is not None, compare, on_progress)
         refuse_existing(out, force)
         made.save(out)
-    warning = _warning(made, wanted)
-    useful = usefulness_of(made, wanted)
+    warning, note = _warning(made, wanted), records_weighted.note(domain, asked)
+    useful = usefulness_of(made, wanted, design=design)
     choice = _when_to_choose(useful) if adaptive else None
     facts = {
         "plan": str(out),
@@ -451,8 +487,9 @@ def plan(
         **usefulness_facts(useful),
         **({"choice": choice} if adaptive else {}),
         "why": reason,
-        "weights": None if weights is None else weights.text,
+        "weights": None if smooth is None else smooth.text,
         "warning": warning,
+        **({"unweighted": note} if note else {}),
         **{name: found for name, (found, _) in beside.items()},
         **({"guessed": asked.guessed} if asked.guessed else {}),
     }  # fmt: skip
@@ -464,11 +501,12 @@ def plan(
         else None,
         reason,
         str(made),
+        note,
         _NO_AREAS if tree is not None and asked.areas is None else None,
         *(text for _, text in beside.values()),
         usefulness_text(useful),
         _saved(made, out),
-        next_steps(weights, from_release),
+        next_steps(smooth, from_release),
         warning,
     ]
     say_result(as_json, facts, "\n\n".join(filter(None, texts)))
@@ -504,11 +542,10 @@ def _beside(
         note = note_on_depth(of_areas.workload.tree)
         beside["note"] = note, note
     if has_counts and (of_counts := made.part("counts")) is not None:
-        from rpexplore.analysis.queries import budgets_needed, query_baselines
-        from rpexplore.planning.counts import query_optimum
+        from rpexplore.analysis.queries import budgets_needed, optimum_of, query_baselines
 
-        optimum = query_optimum(of_counts.queries)
-        needed = budgets_needed(query_baselines(optimum, on_progress=on_progress), of_counts.budget)
+        baselines = query_baselines(optimum_of(of_counts), on_progress=on_progress)
+        needed = budgets_needed(baselines, of_counts.budget)
         text = f"{baseline_table(needed)}\n\n{spare_text(of_counts)}"
         beside["baselines"] = row_facts(needed), text
     return beside

@@ -19,7 +19,8 @@ from rpexplore.common.text import joined, plural
 from rpexplore.errors import DomainError, PlanError, RpexploreError, WorkloadError
 from rpexplore.planning import planner
 from rpexplore.planning.areas.area_planner import minimum_area_budget
-from rpexplore.planning.counts import query_optimum
+from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES
+from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.losses.losses import Loss, MaxVariance
 from rpexplore.planning.part_plan import PartPlan
@@ -84,6 +85,7 @@ def levels_shown(tree: "AreaTree | None") -> tuple[dict[str, Any] | None, str]:
 class PartsAsked:
     """What is asked for, part by part.
 
+    free     names of own counts that take only what the others leave of the budget
     guessed  what a preset has taken the attributes of the codebook for, a line each
     """
 
@@ -91,6 +93,7 @@ class PartsAsked:
     areas: "AreaWorkload | None" = None
     counts: "StatedQueries | None" = None
     rounds: "Rounds | None" = None
+    free: Sequence[str] = ()
     guessed: Sequence[str] = field(default_factory=list)
 
     @classmethod
@@ -103,17 +106,19 @@ class PartsAsked:
         area_choice: tuple[str | None, Sequence[str], Sequence[str], Path | None],
         counts: tuple[Path | None, Sequence[str], str | None, str | None],
         preset: "tuple[PresetName | None, Sequence[str], Sequence[str]]",
+        free: tuple[Path | None, Sequence[str]],
         **asked: Any,
     ) -> "PartsAsked":
         """Those of the command line; `WorkloadError` for what does not fit together.
 
         area_choice: --detail, --level, --level-weight and --lists; counts: --counts, --count,
-        --count-target and --counts-of; preset: --preset, --role and --category; asked: as of
-        `inputs.workload_from_options`
+        --count-target and --counts-of; preset: --preset, --role and --category; free:
+        --free-counts and --free-count; asked: as of `inputs.workload_from_options`
         """
         from rpexplore.planning.request import Rounds
 
         of_counts, guessed = _counts(domain, tree, counts, preset)
+        of_counts, named = _with_free(domain, of_counts, free, counts)
         at_levels, asked = split_by_level(domain, tree, asked)
         tables = areas = rounds = None
         if any(area_choice):
@@ -155,7 +160,7 @@ class PartsAsked:
                 "--tables FILE; or which own counts: --counts FILE, --count TEXT or "
                 "--preset NAME."
             )
-        return cls(tables, areas, of_counts, rounds, guessed)
+        return cls(tables, areas, of_counts, rounds, named, guessed)
 
     @property
     def contents(self) -> str:
@@ -183,6 +188,7 @@ class PartsAsked:
             tables=self.tables,
             areas=self.areas,
             counts=None if self.counts is None else self.counts.queries,
+            free_counts=self.free,
             rounds=self.rounds,
             loss=loss,
             shares=shares,
@@ -305,6 +311,7 @@ def refuse_without_effect(
     asked: PartsAsked,
     *,
     of_losses: Mapping[str, Any],
+    of_counts: Mapping[str, Any],
     of_tables: Mapping[str, Any],
     of_areas: Mapping[str, Any],
 ) -> None:
@@ -312,7 +319,8 @@ def refuse_without_effect(
     has_tables, has_areas = asked.tables is not None, asked.areas is not None
     has_losses = has_tables or has_areas or asked.rounds is not None
     for options, has_effect, about in (
-        (of_losses, has_losses, "tables, not own counts, which are planned for their targets"),
+        (of_losses, has_losses, "tables, not own counts, which have --counts-objective"),
+        (of_counts, asked.counts is not None, "own counts, and none is asked for"),
         (of_tables, has_tables, "tables without areas, and none is asked for"),
         (of_areas, has_areas, "tables in areas, and none is asked for"),
     ):
@@ -395,6 +403,31 @@ def _counts(
     return with_queries(stated, StatedQueries.of(fitted)), guessed
 
 
+def _with_free(
+    domain: "Domain",
+    stated: "StatedQueries | None",
+    free: tuple[Path | None, Sequence[str]],
+    counts: tuple[Path | None, Sequence[str], str | None, str | None],
+) -> "tuple[StatedQueries | None, tuple[str, ...]]":
+    """The own counts with a second list behind them, and the names of those that are free."""
+    from rpexplore.workload.query_edits import with_queries
+
+    file, named = free
+    if stated is None and (file is not None or named):
+        raise RpexploreError(
+            "--free-counts and --free-count take what other own counts leave of the budget; give "
+            "some with --counts, --count or --preset."
+        )
+    if stated is None or file is None:
+        return stated, tuple(named)
+    *_, target, attributes = counts
+    second = inputs.queries_from_options(
+        domain=domain, attributes=attributes, queries=file, query=[], target=target
+    )
+    joint = with_queries(stated, second)
+    return joint, (*named, *joint.queries.names[len(stated) :])
+
+
 # ---- The smallest budget that meets the targets, and the plan at it.
 
 
@@ -473,6 +506,7 @@ def plan_at_smallest_budget(
     uniform_reference: bool,
     uniform_levels: bool,
     tolerance: float | None,
+    counts_objective: str,
     on_progress: Progress,
 ) -> tuple[Plan, str | None]:
     """The plan at the smallest budget for all targets of all parts, and why it is that large.
@@ -520,8 +554,17 @@ def plan_at_smallest_budget(
             )
         )
     if asked.counts is not None:
-        of_counts = query_optimum(asked.counts.queries, on_progress=on_progress)
-        parts.append(of_counts.at(smallest_query_budget(of_counts, reference_budget).budget))
+        # That of the largest ratio is the smallest budget at which targets can come first.
+        first = OBJECTIVES[counts_objective]
+        by = first.option if first.is_homogeneous else LARGEST.option
+        queries, free = asked.counts.queries, asked.free
+        optimum = query_optimum(queries, objective=by, free=free, on_progress=on_progress)
+        budget = smallest_query_budget(optimum, reference_budget).budget
+        if not first.is_homogeneous:
+            optimum = query_optimum(
+                queries, objective=first.option, budget=budget, free=free, on_progress=on_progress
+            )
+        parts.append(optimum.at(budget))
     total = sum((part.budget.privacy_cost for part in parts), Fraction())
     budget = parts[0].budget
     if len(parts) > 1:

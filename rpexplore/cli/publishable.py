@@ -17,6 +17,7 @@ from rpexplore.domain.expected_counts import (
     checked_cv_limit,
 )
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
@@ -58,6 +59,25 @@ def expected_from_options(
     return expected_counts_from_csv(domain, content, file.name), limit
 
 
+def design_from_options(
+    domain: "Domain",
+    effects: list[str] | None,
+    weight_cv: float | None,
+    fraction: str | None,
+    wanted: tuple[ExpectedCounts, float] | None,
+) -> SurveyDesign | None:
+    """The design of the survey, for the total error of expected counts; None if none is stated."""
+    from rpexplore.workload.survey_text import design_from_texts
+
+    design = design_from_texts(domain, effects or (), weight_cv, fraction)
+    if design is not None and wanted is None:
+        raise RpexploreError(
+            "--design-effect, --weight-cv and --sampling-fraction go with --expected-count N or "
+            "--expected FILE; give one of them."
+        )
+    return design
+
+
 def totals_from_option(plan: "Plan | PartPlan", file: Path | None) -> dict[int, float] | None:
     """Publicly known totals of areas, by their numbers; None without --expected-areas."""
     from rpexplore.domain.named_areas import totals_of_areas
@@ -77,14 +97,21 @@ def usefulness_of(
     plan: "Plan | PartPlan",
     wanted: tuple[ExpectedCounts, float] | None,
     totals: dict[int, float] | None = None,
+    design: SurveyDesign | None = None,
 ) -> dict[str, Any]:
     """What of each part of a plan is publishable, by kind; None without expected counts.
 
-    Of adaptive tables, of which that is not known: of unbiased tables at the same budget.
+    Of adaptive tables, of which that is not known: of unbiased tables at the same budget. design:
+    of a survey, whose sampling error counts beside the noise in tables
     """
     if wanted is None:
         return {part.kind: None for part in plan.parts}
-    return {part.kind: _USEFULNESS[part.kind](part, *wanted, totals) for part in plan.parts}
+    kinds = [part.kind for part in plan.parts]
+    if design is not None and not {"tables", "rounds"} & set(kinds):
+        raise WorkloadError(
+            "The design of a survey counts in tables only, and the plan has none; leave it out."
+        )
+    return {part.kind: _USEFULNESS[part.kind](part, *wanted, totals, design) for part in plan.parts}
 
 
 def usefulness_facts(useful: dict[str, Any]) -> dict[str, Any]:
@@ -121,21 +148,23 @@ def texts_of_parts(texts: dict[str, str]) -> str:
 # ---- by kind of part
 
 
-def _of_tables(part: Any, expected: ExpectedCounts, limit: float, _: Any) -> "Usefulness":
+def _of_tables(
+    part: Any, expected: ExpectedCounts, limit: float, _: Any, design: SurveyDesign | None
+) -> "Usefulness":
     from rpexplore.analysis.usefulness import publishable
 
-    return publishable(part, expected, cv_limit=limit)
+    return publishable(part, expected, cv_limit=limit, survey=design)
 
 
 def _of_areas(
-    part: Any, expected: ExpectedCounts, limit: float, totals: dict[int, float] | None
+    part: Any, expected: ExpectedCounts, limit: float, totals: dict[int, float] | None, _: Any
 ) -> "AreaUsefulness":
     from rpexplore.analysis.area_usefulness import publishable_in_areas
 
     return publishable_in_areas(part, expected, cv_limit=limit, totals=totals)
 
 
-def _of_counts(part: Any, expected: ExpectedCounts, limit: float, _: Any) -> "CountUsefulness":
+def _of_counts(part: Any, expected: ExpectedCounts, limit: float, *_: Any) -> "CountUsefulness":
     from rpexplore.analysis.queries import CountUsefulness
 
     useful = CountUsefulness.of(part, expected, limit)
@@ -144,10 +173,12 @@ def _of_counts(part: Any, expected: ExpectedCounts, limit: float, _: Any) -> "Co
     return useful
 
 
-def _of_rounds(part: Any, expected: ExpectedCounts, limit: float, _: Any) -> "Usefulness":
+def _of_rounds(
+    part: Any, expected: ExpectedCounts, limit: float, _: Any, design: SurveyDesign | None
+) -> "Usefulness":
     from rpexplore.analysis.adaptive import unbiased_alternative
 
-    return _of_tables(unbiased_alternative(part), expected, limit, _)
+    return _of_tables(unbiased_alternative(part), expected, limit, _, design)
 
 
 def _facts_of_tables(useful: "Usefulness") -> dict[str, Any]:
@@ -161,6 +192,7 @@ def _facts_of_tables(useful: "Usefulness") -> dict[str, Any]:
         "tables_not": useful.none,
         "by_attributes": row_facts(useful.by_order()),
         "by_level": row_facts(useful.by_level()),
+        **({} if useful.cells.survey is None else {"survey": useful.cells.survey.to_json()}),
     }
 
 

@@ -79,7 +79,7 @@ def schema(
 
 
 def report(
-    plan_file: options.PlanFile,
+    plan_file: options.PlanOrRelease,
     out: options.ReportOut,
     survey: options.ReportSurvey = "",
     name: options.ReportName = "",
@@ -90,6 +90,9 @@ def report(
     expected: options.ExpectedFile = None,
     expected_areas: area_options.ExpectedAreas = None,
     cv_limit: options.CvLimit = None,
+    design_effect: options.DesignEffect = None,
+    weight_cv: options.WeightCv = None,
+    sampling_fraction: options.SamplingFraction = None,
     rehearse: options.Rehearse = False,
     approval: options.Approvals = None,
     force: options.Force = False,
@@ -99,9 +102,15 @@ def report(
 
     What it promises, how accurate each table is, what is proven, and what is left to do: one HTML
     file that needs nothing else, or a PDF that a browser on this machine prints. No records are
-    needed.
+    needed. Of a release (its folder) the report also has what came out beside the forecast, if its
+    plan keeps one.
     """
-    from rpexplore.cli.publishable import expected_from_options, totals_from_option
+    from rpexplore.cli.look import released_plan
+    from rpexplore.cli.publishable import (
+        design_from_options,
+        expected_from_options,
+        totals_from_option,
+    )
     from rpexplore.cli.synthesize import rehearsed
     from rpexplore.planning.approval import Approval
     from rpexplore.planning.plan import load_plan
@@ -119,7 +128,11 @@ def report(
         raise RpexploreError(f"{printing.NO_BROWSER}.")
     notes = None if board is None else BoardNotes.load(board)
     with progress("Writing the report") as on_progress:
-        loaded = load_plan(plan_file)
+        outcome = None
+        if plan_file.is_dir():
+            loaded, outcome = released_plan(plan_file)
+        else:
+            loaded = load_plan(plan_file)
         tables = loaded.part("tables")
         if rehearse and tables is None:
             raise RpexploreError(
@@ -129,6 +142,9 @@ def report(
         totals = totals_from_option(loaded, expected_areas)
         wanted = expected_from_options(loaded.domain, expected_count, expected, cv_limit, totals)
         counts = {} if wanted is None else {"expected": wanted[0], "cv_limit": wanted[1]}
+        design = design_from_options(
+            loaded.domain, design_effect, weight_cv, sampling_fraction, wanted
+        )
         made = contents_of(
             loaded,
             name=name,
@@ -139,6 +155,8 @@ def report(
             board=notes,
             area_totals=totals,
             approvals=[Approval.load(path) for path in approval or []],
+            design=design,
+            outcome=outcome,
             **counts,
         )
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)

@@ -1,4 +1,4 @@
-"""Amounts: numbers that tables sum, such as incomes, between public limits."""
+"""Amounts: numbers that tables sum, such as incomes or survey weights, between public limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +11,8 @@ from rpexplore.domain.ordered_values import Numbers, number_of
 from rpexplore.errors import DomainError
 
 MAX_DECIMALS = 6
+WEIGHT_DECIMALS = 3
+"""To how many places weights are rounded where nothing is said."""
 _MOST_SIGNS = 60  # of a limit
 MAX_RANGE = 2**40
 """The limits may be so many of the smallest steps apart; sums are then exact in 64 bits."""
@@ -30,6 +32,8 @@ class Amounts(Numbers):
     decimals          to how many places amounts are rounded, half to even
     unit              of the amounts: "EUR"
     missing           as of all numbers
+    are_weights       whether they are survey weights, whose sums are weighted counts; at least 0,
+                      and without a unit
 
     Example:
         >>> Amounts(0, 200_000, unit="EUR").range_in_steps
@@ -41,6 +45,7 @@ class Amounts(Numbers):
     decimals: int = 0
     unit: str = ""
     missing: tuple[tuple[str, str], ...] = ()
+    are_weights: bool = False
 
     if TYPE_CHECKING:  # they are decimals from then on
 
@@ -51,12 +56,13 @@ class Amounts(Numbers):
             decimals: int = 0,
             unit: str = "",
             missing: Sequence[tuple[str, str]] = (),
+            are_weights: bool = False,
         ) -> None: ...
 
     def __post_init__(self) -> None:
         if type(self.decimals) is not int or not 0 <= self.decimals <= MAX_DECIMALS:
             raise DomainError(
-                f"The decimals of amounts must be 0 to {MAX_DECIMALS}, got {self.decimals!r}."
+                f"The decimals of {self.noun} must be 0 to {MAX_DECIMALS}, got {self.decimals!r}."
             )
         if not is_text(self.unit):
             raise DomainError(f"The unit of amounts must be a text, got {self.unit!r}.")
@@ -65,15 +71,32 @@ class Amounts(Numbers):
             object.__setattr__(self, name, self._limit(name))
         if self.maximum <= self.minimum:
             raise DomainError(
-                f"The maximum of amounts must be above the minimum, got {self.minimum} … "
+                f"The maximum of {self.noun} must be above the minimum, got {self.minimum} … "
                 f"{self.maximum}."
             )
         if self.range_in_steps > MAX_RANGE or self.largest_in_steps > MAX_RANGE:
             raise DomainError(
-                f"Amounts of {self.decimals} decimals must lie within {MAX_RANGE:,} of their "
-                f"smallest steps, got {self.minimum} … {self.maximum}; use fewer decimals."
+                f"{self.noun.capitalize()} of {self.decimals} decimals must lie within "
+                f"{MAX_RANGE:,} of their smallest steps, got {self.minimum} … {self.maximum}; use "
+                "fewer decimals."
             )
+        self._check_weights()
         self._check_missing()
+
+    def _check_weights(self) -> None:
+        if type(self.are_weights) is not bool:
+            raise DomainError(
+                f"Whether amounts are weights must be true or false, got {self.are_weights!r}."
+            )
+        if self.are_weights and self.minimum < 0:
+            raise DomainError(
+                f"The minimum of weights must be at least 0, got {self.minimum}; a record counts "
+                "at least not at all."
+            )
+        if self.are_weights and self.unit:
+            raise DomainError(
+                f"Weights have no unit, as they count records, got {self.unit!r}; leave it out."
+            )
 
     def _limit(self, name: str) -> Decimal:
         given = getattr(self, name)
@@ -83,13 +106,13 @@ class Amounts(Numbers):
         number = Decimal(text) if is_plain else Decimal("nan")
         if isinstance(given, bool) or not number.is_finite() or abs(number) > MAX_RANGE:
             raise DomainError(
-                f"The {name} of amounts must be a number within ±{MAX_RANGE:,}, got {given!r}."
+                f"The {name} of {self.noun} must be a number within ±{MAX_RANGE:,}, got {given!r}."
             )
         rounded = number.quantize(Decimal(1).scaleb(-self.decimals), ROUND_HALF_EVEN)
         if rounded != number:
             raise DomainError(
-                f"The {name} of amounts of {self.decimals} decimals must have no more of them, got "
-                f"{given}."
+                f"The {name} of {self.noun} of {self.decimals} decimals must have no more of them, "
+                f"got {given}."
             )
         return rounded + 0  # no −0
 
@@ -123,23 +146,38 @@ class Amounts(Numbers):
         return max(abs(self.minimum), abs(self.maximum))
 
     @property
+    def noun(self) -> str:
+        """What they are called: "amounts", or "weights"."""
+        return "weights" if self.are_weights else "amounts"
+
+    @property
     def sum_label(self) -> str:
-        """What a sum is called in tables: "sum (EUR)"."""
+        """What a sum is called in tables: "sum (EUR)", or "weighted count"."""
+        if self.are_weights:
+            return "weighted count"
         return f"sum ({self.unit})" if self.unit else "sum"
 
     @property
     def description(self) -> str:
-        """The limits, and what may be missing: "amounts from 0 to 200,000 EUR; not stated"."""
+        """The limits, and what may be missing: "amounts from 0 to 200,000 EUR; not stated".
+
+        Of weights also their rounding: "weights from 0 to 40, rounded to 3 decimals".
+        """
         unit = f" {self.unit}" if self.unit else ""
-        limits = f"amounts from {self.minimum:,} to {self.maximum:,}{unit}"
+        limits = f"{self.noun} from {_plain(self.minimum)} to {_plain(self.maximum)}{unit}"
+        if self.are_weights:
+            places = "a whole number"
+            if self.decimals:
+                places = f"{self.decimals} decimal{'s' if self.decimals > 1 else ''}"
+            limits += f", rounded to {places}"
         return "; ".join([limits, *self.missing_labels])
 
     @property
     def clamping(self) -> str:
         """What is done to amounts beyond the limits, for a sentence."""
-        low, high = (f"{limit:,}" for limit in (self.minimum, self.maximum))
+        low, high = _plain(self.minimum), _plain(self.maximum)
         unit = f" {self.unit}" if self.unit else ""
-        return f"amounts below {low}{unit} count as {low}, those above {high}{unit} as {high}"
+        return f"{self.noun} below {low}{unit} count as {low}, those above {high}{unit} as {high}"
 
     @property
     def clamping_sentence(self) -> str:
@@ -153,3 +191,8 @@ class Amounts(Numbers):
 
     def _up_to_label(self, last: int) -> str:
         return self._numbers_label(0, last)
+
+
+def _plain(limit: Decimal) -> str:
+    """A limit without zeros behind its decimals: "200,000", "0.5"."""
+    return f"{limit.normalize():,f}"

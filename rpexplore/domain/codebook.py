@@ -12,7 +12,7 @@ from typing import Any
 from rpexplore.common.json_fields import loads, refusing
 from rpexplore.common.numbers import shown, shown_few, shown_value, whole_number
 from rpexplore.common.text import csv_rows, csv_text, is_text
-from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
 from rpexplore.domain.attribute import MAX_ATTRIBUTES, MISSING, Attribute, Values
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.codebook_properties import (
@@ -35,8 +35,9 @@ from rpexplore.errors import DomainError
 # since the specification has none for them: `constraints.step` groups integers and dates, `bins`
 # lists the edges of intervals, `groups` the path of groups that each value lies in, `spellings` for
 # each value the other texts that records have for it. So are the limits of amounts, `bounds`, with
-# their `unit` and `decimals`. One more, `impossible`, belongs to the schema: see
-# `Domain.from_schema`. What becomes of all properties is in `codebook_properties`.
+# their `unit` and `decimals`, and whether they are survey `weights`. One more, `impossible`,
+# belongs to the schema: see `Domain.from_schema`. What becomes of all properties is in
+# `codebook_properties`.
 #
 # The CSV codebook has the columns attribute, value, label and group (the last two may be left out),
 # one row a category; it describes categories only. The column group holds the path of groups that
@@ -200,6 +201,11 @@ def _values_from_field(field: dict[str, Any]) -> Values:
     is_listed = field.get("categories") is not None or constraints.get("enum") is not None
     if "bounds" in field:
         return _amounts(field, constraints)
+    if field.get("weights"):
+        raise DomainError(
+            'it has weights without limits; give it "bounds", such as [0, 40], the largest weight '
+            "chosen without a look at the records."
+        )
     if field.get("type") in DATES and not is_listed:
         return _dates(field, constraints)
     if "bins" in field:
@@ -255,7 +261,14 @@ def _amounts(field: dict[str, Any], constraints: dict[str, Any]) -> Amounts:
             f"{shown_value(bounds)}."
         )
     minimum, maximum = bounds
-    return Amounts(minimum, maximum, field.get("decimals", 0), field.get("unit", ""))
+    are_weights = field.get("weights", False)
+    if not isinstance(are_weights, bool):
+        raise DomainError(
+            f'its "weights" must be true or false, got {shown_value(are_weights)}; write true for '
+            "survey weights."
+        )
+    decimals = field.get("decimals", WEIGHT_DECIMALS if are_weights else 0)
+    return Amounts(minimum, maximum, decimals, field.get("unit", ""), are_weights=are_weights)
 
 
 def _dates(field: dict[str, Any], constraints: dict[str, Any]) -> Dates:
@@ -525,6 +538,8 @@ def _field_from_attribute(attribute: Attribute) -> dict[str, Any]:
         field |= {"decimals": values.decimals}
         if values.unit:
             field["unit"] = values.unit
+        if values.are_weights:
+            field["weights"] = True
     else:
         edges = [int(edge) if edge.is_integer() else edge for edge in values.edges]
         field |= {"type": "number", "bins": edges}

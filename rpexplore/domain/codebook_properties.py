@@ -55,10 +55,8 @@ SCHEMA: Mapping[str, Fate] = {
 FIELD: Mapping[str, Fate] = {
     **dict.fromkeys(("name", "title", "type", "constraints", "categories"), READ),
     **dict.fromkeys(("missingValues", "trueValues", "falseValues"), READ),
-    **dict.fromkeys(
-        ("bins", "groups", "levels", "areas", "spellings", "step", "bounds", "unit", "decimals"),
-        READ,
-    ),  # the project's own
+    **dict.fromkeys(("bins", "groups", "levels", "areas", "spellings", "step"), READ),  # our own,
+    **dict.fromkeys(("bounds", "unit", "decimals", "weights"), READ),  # and of amounts
     "decimalChar": Refused(
         "write the numbers of the records with a point, and leave it out", (".",)
     ),

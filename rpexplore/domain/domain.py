@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
@@ -18,7 +19,7 @@ from rpexplore.common.files import file_bytes, utf8_text, write_whole
 from rpexplore.common.numbers import read_only, shown_few, whole_number
 from rpexplore.common.text import begins_formula, joined
 from rpexplore.domain import codebook
-from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
 from rpexplore.domain.attribute import MISSING, Attribute, Values
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.codebook import IMPOSSIBLE, schema_in_json
@@ -76,11 +77,20 @@ class Domain:
 
     @cached_property
     def amounts(self) -> AttributeIndices:
-        """The attributes of amounts."""
+        """The attributes of amounts, weights among them."""
         return tuple(
             index
             for index, attribute in enumerate(self.attributes)
             if isinstance(attribute.values, Amounts)
+        )
+
+    @cached_property
+    def weights(self) -> AttributeIndices:
+        """The attributes of survey weights, which are among those of amounts."""
+        return tuple(
+            index
+            for index in self.amounts
+            if isinstance(values := self.attributes[index].values, Amounts) and values.are_weights
         )
 
     def _check_levels(self) -> None:
@@ -170,6 +180,28 @@ class Domain:
         if self.impossible:
             schema[IMPOSSIBLE] = [dict(combination.selections) for combination in self.impossible]
         return schema
+
+    def with_weights(
+        self, name: str, maximum: Decimal | float | str, decimals: int = WEIGHT_DECIMALS
+    ) -> "Domain":
+        """The domain with survey weights from 0 to a maximum, behind the others if they are new.
+
+        Raises `DomainError` for an attribute of that name that has no weights.
+        """
+        if name not in self.names:
+            weights = Amounts(0, maximum, decimals, are_weights=True)
+            return Domain((*self, Attribute(name, weights)), self.impossible)
+        attributes = list(self)
+        values = self[name].values
+        if not (isinstance(values, Amounts) and values.are_weights):
+            raise DomainError(
+                f"The attribute {name!r} has no weights; give it bounds and "
+                '"weights": true in the codebook, or name another column.'
+            )
+        changed = Amounts(values.minimum, maximum, values.decimals, "", values.missing, True)
+        index = self.position(name)
+        attributes[index] = replace(self[name], values=changed)
+        return Domain(tuple(attributes), self.impossible)
 
     def with_attributes(
         self, attributes: Iterable[Attribute], renamed: Mapping[str, str] | None = None

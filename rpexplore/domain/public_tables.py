@@ -9,8 +9,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from rpexplore.common.text import describe_share, joined, plural, rounded
 from rpexplore.domain.domain import Domain
@@ -18,6 +21,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts, checked_count, titl
 from rpexplore.errors import WorkloadError
 
 MAX_TOGETHER = 300_000  # cells of attributes that public tables connect
+_MOST_IMPOSSIBLE = 20_000  # cells of attributes that impossible combinations connect with others
 _MOST_TOTALS = 1.1  # that one table's total may be above another's
 _SAME_SHARE = 1e-6  # of all records: less is rounding
 _MOST_NAMED = 3
@@ -55,18 +59,21 @@ class Connected:
     sizes    of these
     tables   (cells, shares) of each table, the one to follow last: for each cell of the columns
              together, row-major, which cell of the table it is in, int64[n]; and its shares
+    possible which cells a record can be in by the codebook, bool[n]; None: all
     """
 
     columns: tuple[int, ...]
     sizes: tuple[int, ...]
     tables: tuple[tuple[np.ndarray, np.ndarray], ...]
+    possible: np.ndarray | None = None
 
     def fitted(self, start: np.ndarray) -> np.ndarray:
         """The shares nearest to these that all tables have, float64[n], by proportional fitting.
 
         start: float64[n], above 0. Tables that contradict each other are followed in turn.
         """
-        shares = start / np.sum(start)
+        shares = start if self.possible is None else start * self.possible
+        shares = shares / np.sum(shares)
         # A zero of an older table must not keep the newest one from being followed.
         older = [(cells, np.maximum(wanted, _LEAST_SHARE)) for cells, wanted in self.tables[:-1]]
         tables = [*older, *self.tables[-1:]]
@@ -158,6 +165,13 @@ class PublicTables:
             own = {int(known.columns[index]) for index in of_table}
             apart = [group for group in groups if not group & own]
             groups = [*apart, own.union(*(group for group in groups if group & own))]
+        # Columns of impossible combinations belong together too, as long as that is no great work.
+        for condition in known.structural_zeros.conditions:
+            own = {int(known.columns[index]) for index in condition}
+            apart = [group for group in groups if not group & own]
+            own = own.union(*(group for group in groups if group & own))
+            if math.prod(int(known.sizes[column]) for column in own) <= _MOST_IMPOSSIBLE:
+                groups = [*apart, own]
         return tuple(self._connected(tuple(sorted(group)), indices) for group in groups if group)
 
     def _connected(self, columns: tuple[int, ...], indices: list[tuple[int, ...]]) -> Connected:
@@ -175,7 +189,9 @@ class PublicTables:
                 cells = cells_of(known, of_table, columns, sizes)
                 margin = table.counts.margin.ravel()
                 tables.append((cells, margin / np.sum(margin)))
-        return Connected(columns, sizes, tuple(tables))
+        possible = known.structural_zeros.possible(columns)
+        possible = None if possible is None else possible.ravel()
+        return Connected(columns, sizes, tuple(tables), possible)
 
     @property
     def contradictions(self) -> tuple[str, ...]:
@@ -183,29 +199,45 @@ class PublicTables:
         return tuple(self._contradictions())
 
     def _contradictions(self) -> Iterator[str]:
+        known = self.domain.with_levels
         for number, newer in enumerate(self.tables):
             for older in self.tables[:number]:
-                shared = [
-                    name for name in newer.counts.attributes if name in older.counts.attributes
-                ]
+                shared = _shared(known, older.counts.attributes, newer.counts.attributes)
                 if not shared:
                     continue
-                left, right = (_shares_by(table.counts, shared) for table in (older, newer))
+                left, right = (_shares_by(known, table.counts, shared) for table in (older, newer))
                 difference = np.abs(left - right)
                 if np.max(difference) <= _SAME_SHARE:
                     continue
                 place = np.unravel_index(int(np.argmax(difference)), difference.shape)
-                known = self.domain.with_levels
                 cell = joined(
-                    [
-                        known[name].labels()[int(index)]
-                        for name, index in zip(shared, place, strict=True)
-                    ]
+                    [groups.labels[int(index)] for groups, index in zip(shared, place, strict=True)]
                 )
                 yield (
                     f"{older.title} and {newer.title} contradict each other by "
-                    f"{title_of(shared)}: of {cell} there are {describe_share(float(left[place]))} "
-                    f"and {describe_share(float(right[place]))}. The latter is followed."
+                    f"{title_of(groups.name for groups in shared)}: of {cell} there are "
+                    f"{describe_share(float(left[place]))} and "
+                    f"{describe_share(float(right[place]))}. The latter is followed."
+                )
+        for table in self.tables:
+            indices = [known.position(name) for name in table.counts.attributes]
+            order = sorted(range(len(indices)), key=indices.__getitem__)
+            possible = known.structural_zeros.possible([indices[axis] for axis in order])
+            if possible is None:
+                continue
+            shares = np.transpose(table.counts.margin, order) / table.counts.total
+            counted = np.where(possible, 0.0, shares)
+            if np.max(counted) > _SAME_SHARE:
+                place = np.unravel_index(int(np.argmax(counted)), counted.shape)
+                cell = joined(
+                    [
+                        known.attributes[indices[axis]].labels()[int(index)]
+                        for axis, index in zip(order, place, strict=True)
+                    ]
+                )
+                yield (
+                    f"{table.title} counts {describe_share(float(counted[place]))} in {cell}, "
+                    "which is impossible by the codebook. The codebook is followed."
                 )
 
     @property
@@ -236,9 +268,65 @@ def cells_of(
     return cells.ravel()
 
 
-def _shares_by(counts: ExpectedCounts, names: Sequence[str]) -> np.ndarray:
-    """Shares by some of the table's attributes, in this order."""
-    others = tuple(axis for axis, name in enumerate(counts.attributes) if name not in names)
-    kept = [name for name in counts.attributes if name in names]
-    margin = counts.margin.sum(axis=others) / counts.total
-    return np.transpose(margin, [kept.index(name) for name in names])
+class _Groups(NamedTuple):
+    """The finest groups of a column's values that two tables both tell apart.
+
+    name    of the attribute, or of the level whose groups they are
+    labels  of the groups
+    column  of the records
+    group   of each value of the column, int64[n_values]
+    """
+
+    name: str
+    labels: list[str]
+    column: int
+    group: np.ndarray
+
+
+def _shared(known: Domain, left: Sequence[str], right: Sequence[str]) -> list[_Groups]:
+    """The groups of every column that both tables are about; none where they share nothing."""
+    by_column = {int(known.columns[known.position(name)]): known[name] for name in left}
+    shared = []
+    for name in right:
+        column = int(known.columns[known.position(name)])
+        if column not in by_column:
+            continue
+        pair = by_column[column], known[name]
+        ours, theirs = (np.array(one.index_of_values or range(one.size)) for one in pair)
+        # Groups of the one that a group of the other connects are one group of both.
+        links = coo_array(
+            (np.ones(len(ours)), (ours, theirs + pair[0].size)),
+            shape=(pair[0].size + pair[1].size,) * 2,
+        )
+        n_groups, groups = connected_components(links, directed=False)
+        if n_groups == 1:
+            continue
+        group = groups[ours]
+        named = next((one for one in pair if one.size == n_groups), None)
+        if named is None:
+            labels = [f"a group of {known.names[column]}"] * n_groups
+            shared.append(_Groups(known.names[column], labels, column, group))
+            continue
+        own = np.array(named.index_of_values or range(named.size))
+        shared.append(_Groups(named.name, named.labels(), column, own))
+    return shared
+
+
+def _shares_by(known: Domain, counts: ExpectedCounts, shared: Sequence[_Groups]) -> np.ndarray:
+    """The shares of a table by groups of its columns, one axis each."""
+    margin, axes = counts.margin / counts.total, []
+    for groups in shared:
+        axis = next(
+            axis
+            for axis, name in enumerate(counts.attributes)
+            if int(known.columns[known.position(name)]) == groups.column
+        )
+        attribute = known[counts.attributes[axis]]
+        own = np.array(attribute.index_of_values or range(attribute.size))
+        into = np.zeros((attribute.size, len(groups.labels)))
+        into[own, groups.group] = 1
+        margin = np.moveaxis(np.moveaxis(margin, axis, -1) @ into, -1, axis)
+        axes.append(axis)
+    margin = margin.sum(axis=tuple(set(range(margin.ndim)) - set(axes)))
+    kept = sorted(axes)
+    return np.transpose(margin, [kept.index(axis) for axis in axes])

@@ -112,6 +112,9 @@ SUMS_MEANING = (
     "The noisy sum of the amounts, or count of the records that have one or have none, as the row "
     "says. Unbiased; may be negative. "
 )
+WEIGHTED_MEANING = (
+    "The noisy weighted count: the sum of the weights of the records. Unbiased; may be negative. "
+)
 _FIELLER_MEANING = (
     "From lower_95 to upper_95: contains the true mean of the clamped amounts 95 % of the time "
     "(Fieller's interval). Empty, as the mean is, where the interval of the count holds 0."

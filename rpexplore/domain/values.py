@@ -77,10 +77,12 @@ def _coefficients_of_amounts(
     named["sum"] = named[values.sum_label] = [float(values.minimum), float(values.maximum)]
     text = str(listed[0]).strip()
     if len(listed) > 1 or text not in named:
+        remedy = "" if values.are_weights else "; give it bins to select values"
         raise DomainError(
-            f"The attribute {attribute.name!r} has amounts, so a query on it is sum, records"
+            f"The attribute {attribute.name!r} has {values.noun}, so a query on it is "
+            f"{'weighted count' if values.are_weights else 'sum'}, records"
             f"{''.join(f', {label}' for label in values.missing_labels)}, got "
-            f"{shown(', '.join(map(str, listed)))!r}; give it bins to select values."
+            f"{shown(', '.join(map(str, listed)))!r}{remedy}."
         )
     return named[text] + [0.0] * (values.size - len(named[text]))
 

@@ -336,6 +336,12 @@ def candidates_of(workload: Workload) -> tuple[AttributeIndices, ...]:
 
 def refuse_unsuitable(workload: Workload) -> None:
     """Raise `WorkloadError` unless an adaptive release can estimate these tables."""
+    if np.any(workload.is_weighted):
+        raise WorkloadError(
+            f"The table {workload.describe(int(np.argmax(workload.is_weighted)))} is weighted, and "
+            "an adaptive release estimates counts of records; ask for it in a plan that is not "
+            "adaptive."
+        )
     if np.any(workload.has_amounts):
         table = workload.describe(int(np.argmax(workload.has_amounts)))
         raise WorkloadError(

@@ -241,6 +241,10 @@ class PartPlan(ABC):
         """What holds of all plans that its bound is about, in words; "" where it is about any."""
         return ""
 
+    def restriction_for(self, loss: "Loss | None") -> str:
+        """`restriction` where the bound is about the objective of the whole plan (`worth`)."""
+        return self.restriction
+
     def worth(self, loss: "Loss") -> tuple[float, float] | None:
         """Its loss by the objective of the whole plan, and what no plan of it can be below.
 

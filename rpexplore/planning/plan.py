@@ -32,15 +32,19 @@ from rpexplore.common.numbers import Exact, exact_fraction, exact_text, float_at
 from rpexplore.common.processes import collection_paused
 from rpexplore.common.text import joined, rounded
 from rpexplore.domain.domain import Domain
-from rpexplore.errors import ContradictionError, PlanError
+from rpexplore.errors import ContradictionError, PlanError, WorkloadError
+from rpexplore.planning.counts_objectives import LARGEST, CountsObjective
 from rpexplore.planning.losses.losses import Loss, p_norm
 from rpexplore.planning.part_plan import Certificate, PartPlan
+from rpexplore.planning.stated_forecast import StatedForecast
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from rpexplore.workload.workload import Workload
 
 
 # A plan has parts, each at most once: `tables`, `areas` (tables in areas), `counts` (own counts)
@@ -72,6 +76,7 @@ TITLES = {
 
 _KEYS = ("format", "format_version", "library_version", "budget", "privacy_cost", "parts", SEAL)
 _MOST_BYTES = 1_000_000_000  # of a plan file
+_FORECAST = "forecast"  # only of plans that keep one
 _GET_AGAIN = "Get the plan again from whoever made it, or plan anew."
 # Those of version 1, of which each kind of part had its own.
 _FORMAT_OF_PLANS = re.compile(rb'"format"\s*:\s*"rpexplore-(?:(?:query|area|adaptive)-)?plan"')
@@ -93,6 +98,7 @@ class Plan:
     parts    each planned within its share of the budget, in the order of `PARTS`
     budget   the most that all of it may cost
     version  of the library that made the plan
+    forecast what was forecast of its tables, if the plan keeps that
 
     Make one with `rpexplore.plan` or `Plan.load`.
     """
@@ -100,6 +106,7 @@ class Plan:
     parts: tuple[PartPlan, ...]
     budget: Budget
     version: str
+    forecast: StatedForecast | None = None
 
     def __post_init__(self) -> None:
         kinds = [part.kind for part in self.parts]
@@ -108,6 +115,8 @@ class Plan:
                 f"A plan has some of the parts {', '.join(PARTS)}, each once and in this order, "
                 f"got {', '.join(kinds) or 'none'}."
             )
+        tables = self.part("tables")
+        refuse_unweighted(None if tables is None else tables.workload, kinds)
         for part in self.parts:
             if part.budget.max_records_per_person != self.budget.max_records_per_person:
                 raise PlanError(
@@ -119,6 +128,10 @@ class Plan:
                 "The budgets of the parts are more than that of the plan; make them sum to it."
             )
         _ = self.domain  # the parts must be about the same attributes
+        if self.forecast is not None:
+            tables = self.part("tables")
+            if tables is None or len(self.forecast.tables) not in (0, tables.n_items):
+                raise PlanError("The forecast must be of the tables of the plan.")
 
     @classmethod
     def of(cls, plan: "Plan | PartPlan") -> "Plan":
@@ -144,6 +157,8 @@ class Plan:
 
         Raises `PlanError` for parts that do not agree about an attribute.
         """
+        if len(self.parts) == 1:
+            return self.parts[0].domain
         attributes, impossible = {}, {}
         for part in self.parts:
             for attribute in part.domain:
@@ -296,7 +311,9 @@ class Plan:
             return getattr(self.parts[0], "proven", "")
         if self.certificate is None:
             return ""
-        restrictions = "; ".join(filter(None, (part.restriction for part in self.parts)))
+        loss = objective_of(self.parts)
+        each = (part.restriction_for(loss) for part in self.parts)
+        restrictions = "; ".join(filter(None, each))
         alike = f" ({restrictions})" if restrictions else ""
         return self.certificate.sentence(
             f"that plan each part by itself{alike}", split=", however it is split between the parts"
@@ -358,6 +375,8 @@ class Plan:
             "budget": self.budget.to_json(),
             "privacy_cost": exact_text(self.exact_privacy_cost),
         }
+        if self.forecast is not None:
+            head[_FORECAST] = self.forecast.to_json()
         return canonical_text(head, {"parts": [part.to_text() for part in self.parts]})
 
     @property
@@ -442,7 +461,7 @@ class Plan:
             check_format(content, FORMAT, FORMAT_VERSION, "plan")
         try:
             with refusing(ContradictionError, f"{source} cannot be used"):
-                check_keys(content, _KEYS, "the plan")
+                check_keys(content, (*_KEYS, *({_FORECAST} & content.keys())), "the plan")
                 version = text_of(content, "library_version")
                 parts = []
                 for part in list_of(content, "parts"):
@@ -453,7 +472,10 @@ class Plan:
                             f"{shown(repr(kind))}."
                         )
                     parts.append(part_class(kind).of_content(part, version, folder))
-                plan = cls(tuple(parts), Budget.from_json(content["budget"]), version)
+                forecast = None
+                if _FORECAST in content:
+                    forecast = StatedForecast.from_json(content[_FORECAST])
+                plan = cls(tuple(parts), Budget.from_json(content["budget"]), version, forecast)
                 if positive_exact(content, "privacy_cost") != plan.exact_privacy_cost:
                     raise PlanError("its privacy_cost must be the sum of that of its parts.")
                 return plan, text_of(content, SEAL)
@@ -560,15 +582,35 @@ def certificate_of_parts(parts: Sequence[PartPlan], budget: Budget) -> Certifica
     )
 
 
-def refuse_unsplittable(kinds: Sequence[str], loss: Loss) -> None:
-    """Raise `PlanError` for parts of which the objective does not say how to split a budget."""
-    if len(kinds) == 1 or (loss.power is not None and "rounds" not in kinds):
+def refuse_unweighted(tables: "Workload | None", kinds: Sequence[str]) -> None:
+    """Raise `WorkloadError` for parts beside weighted tables: nobody would see what they count."""
+    others = [kind for kind in kinds if kind != "tables"]
+    if tables is None or not others or not tables.is_weighted.any():
         return
-    reason = (
-        "adaptive tables promise no accuracy that could be compared"
-        if "rounds" in kinds
-        else "this objective does not say how the parts compare"
+    weights = tables.domain.names[tables.domain.weights[0]]
+    raise WorkloadError(
+        f"{TITLES[others[0]]} cannot be weighted, and tables of this plan are, by {weights!r}; "
+        "make a plan of each."
     )
+
+
+def refuse_unsplittable(
+    kinds: Sequence[str], loss: Loss, of_counts: CountsObjective = LARGEST
+) -> None:
+    """Raise `PlanError` for parts of which the objective does not say how to split a budget.
+
+    of_counts: the objective of own counts
+    """
+    depends_on_budget = "counts" in kinds and not of_counts.is_homogeneous
+    if len(kinds) == 1:
+        return
+    if loss.power is not None and "rounds" not in kinds and not depends_on_budget:
+        return
+    reason = "this objective does not say how the parts compare"
+    if "rounds" in kinds:
+        reason = "adaptive tables promise no accuracy that could be compared"
+    elif depends_on_budget:
+        reason = "own counts whose targets come first depend on how much they get"
     raise PlanError(
         f"The budget must be split between {joined(list(kinds))} by you, as {reason}: state the "
         f"shares, for example {' '.join(f'--share {kind}=1/{len(kinds)}' for kind in kinds)}."
@@ -582,9 +624,10 @@ def best_shares(parts: Sequence[PartPlan], loss: Loss) -> dict[str, Fraction]:
 
     Raises `PlanError` where the objective does not say how to split it.
     """
-    refuse_unsplittable([part.kind for part in parts], loss)
+    kinds = [part.kind for part in parts]
+    refuse_unsplittable(kinds, loss)
     if len(parts) == 1:
-        return {parts[0].kind: Fraction(1)}
+        return {kinds[0]: Fraction(1)}
     assert loss.power is not None
     wanted = np.array([value for value, _ in filter(None, (part.worth(loss) for part in parts))])
     weights = (wanted / np.max(wanted)) ** _exponent(loss.power)  # of which none can overflow

@@ -330,6 +330,16 @@ DEFINITIONS = {
                 maximum=name(),
             ),
             record(
+                (
+                    "Of an attribute of weights, and of no other: the weighted count, as the "
+                    "limits on low and high over the maximum. The limits are those of the "
+                    "attribute."
+                ),
+                kind=const("weighted-counts"),
+                minimum=name(),
+                maximum=name(),
+            ),
+            record(
                 "A matrix: one row a query, one number for each value.",
                 kind=const("custom"),
                 name=of_type("string", "Of the matrix; may be empty."),
@@ -474,6 +484,7 @@ DEFINITIONS = {
                     "bounds": rows(name(), minItems=2, maxItems=2),
                     "decimals": of_type("integer", minimum=0, maximum=6),
                     "unit": name(),
+                    "weights": const(True, "They are survey weights."),
                 },
                 "required": ["bounds", "decimals"],
             },

@@ -9,10 +9,9 @@ Each part is planned by itself for the objective; the budget is split between th
 objective of all of them together is as small as can be (`shares`), or as stated.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from importlib.metadata import version
 
 from rpexplore.common.numbers import Exact
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
@@ -21,11 +20,21 @@ from rpexplore.planning.adaptive import adaptive_plan
 from rpexplore.planning.areas.area_plan import with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.areas.area_workload import AreaWorkload
-from rpexplore.planning.counts import query_optimum
+from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES, counts_objective
+from rpexplore.planning.counts_planner import query_optimum
+from rpexplore.planning.free_counts import indices_of_free
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.part_plan import PartPlan
-from rpexplore.planning.plan import PARTS, Plan, best_shares, refuse_unsplittable, stated_shares
+from rpexplore.planning.plan import (
+    PARTS,
+    Plan,
+    best_shares,
+    refuse_unsplittable,
+    refuse_unweighted,
+    stated_shares,
+)
 from rpexplore.planning.planner import optimum, refuse_type
+from rpexplore.planning.solvers.queries import TOLERANCE as COUNTS_TOLERANCE
 from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.query_list import QueryList
@@ -47,8 +56,11 @@ class Request:
     """What is asked for, and by which objective; at least one part.
 
     tables, areas, counts, rounds   the parts
-    loss               what tables and tables in areas are planned for; own counts are planned for
-                       their targets, and count in the split like tables of one cell
+    loss               what tables and tables in areas are planned for; own counts count in the
+                       split like tables of one cell
+    counts_objective   what own counts are planned for: the "largest" ratio of a variance to its
+                       squared target, the "sum" of all ratios, or "targets-then-sum"
+    free_counts        names of own counts that take only what the others leave of their budget
     shares             kind -> share of the budget, exact and 1 in all; without it the best
     uniform_reference, uniform_levels, tolerance   as of `plan_tables` and `plan_areas`
     """
@@ -59,6 +71,8 @@ class Request:
     counts: QueryList | None = None
     rounds: Rounds | None = None
     loss: Loss = field(default_factory=SumOfVariances)
+    counts_objective: str = LARGEST.option
+    free_counts: Sequence[str] = ()
     shares: Mapping[str, Exact] | None = None
     uniform_reference: bool = False
     uniform_levels: bool = False
@@ -66,8 +80,14 @@ class Request:
 
     def __post_init__(self) -> None:
         refuse_type(self.budget, {Budget}, "budget", "Budget(rho=0.5)")
+        counts_objective(self.counts_objective)
+        if self.free_counts:
+            if self.counts is None:
+                raise WorkloadError("Free counts are own counts, and none is asked for.")
+            indices_of_free(self.counts, self.free_counts)
         if not self.kinds:
             raise WorkloadError("Nothing is asked for; ask for tables, or for own counts.")
+        refuse_unweighted(self.tables, self.kinds)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -83,6 +103,7 @@ def plan(
     *,
     loss: Loss | None = None,
     budget: Budget | None = None,
+    counts_objective: str | None = None,
     shares: Mapping[str, Exact] | None = None,
     uniform_reference: bool = False,
     tolerance: float | None = None,
@@ -95,6 +116,7 @@ def plan(
         loss: What is minimised: `SumOfVariances`, `MaxVariance` and others. Own counts alone need
             none.
         budget: The most that the plan may cost.
+        counts_objective: Of own counts, as of `Request`: without it, "largest".
         shares: Kind of part -> its share of the budget ("1/3"), if it is not to be the best one.
         uniform_reference: Measure bases through evenly spread totals, as ResidualPlanner+ does.
         tolerance: Relative gap to the smallest possible loss at which a search may end.
@@ -131,23 +153,27 @@ def plan(
         assert budget is not None
         if loss is None and kind in ("tables", "areas"):
             raise PlanError("Tables need a loss, such as SumOfVariances(); name one.")
-        chosen = {} if loss is None else {"loss": loss}
+        given = {"loss": loss, "counts_objective": counts_objective}
+        chosen = {name: value for name, value in given.items() if value is not None}
         request = Request(
             **{kind: request},  # pyright: ignore[reportArgumentType]  # by the type above
-            **chosen,
+            **chosen,  # pyright: ignore[reportArgumentType]
             budget=budget,
             shares=shares,
             uniform_reference=uniform_reference,
             tolerance=tolerance,
         )
-    elif (loss, budget, shares, uniform_reference, tolerance) != (None, None, None, False, None):
+    elif (loss, budget, counts_objective, shares, uniform_reference, tolerance) != (
+        *(None, None, None, None, False, None),
+    ):
         raise PlanError(
             "A Request has its own loss, budget, shares and options; state them there alone."
         )
     kinds = request.kinds
     shares_of = stated_shares(request.shares, kinds) if request.shares is not None else None
     if shares_of is None:
-        refuse_unsplittable(kinds, request.loss)  # before anything is planned for long
+        # Before anything is planned for long.
+        refuse_unsplittable(kinds, request.loss, OBJECTIVES[request.counts_objective])
     makers: dict[str, AtBudget] = {}
     for place, kind in enumerate(kinds):
         share = part_of_progress(on_progress, place / len(kinds), (place + 1) / len(kinds))
@@ -174,7 +200,7 @@ def combined(
         if len(parts) > 1:
             shares = best_shares([at(budget) for at in parts.values()], loss)
     made = [at(share_of_budget(budget, shares[kind])) for kind, at in parts.items()]
-    return Plan(tuple(made), budget, version("rpexplore"))
+    return Plan(tuple(made), budget, made[0].version)
 
 
 def share_of_budget(budget: Budget, share: Fraction) -> Budget:
@@ -217,8 +243,14 @@ def _areas_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudg
 
 def _counts_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:
     assert request.counts is not None
-    options = {} if request.tolerance is None else {"tolerance": request.tolerance}
-    return query_optimum(request.counts, on_progress=on_progress, **options).at
+    return query_optimum(
+        request.counts,
+        objective=request.counts_objective,
+        free=request.free_counts,
+        budget=budget,
+        tolerance=COUNTS_TOLERANCE if request.tolerance is None else request.tolerance,
+        on_progress=on_progress,
+    ).at
 
 
 def _rounds_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:

@@ -7,7 +7,7 @@ import json
 from importlib.resources import files
 from pathlib import Path
 
-from rpexplore.planning import adaptive, counts, table_plan_file
+from rpexplore.planning import adaptive, counts_plan_file, stated_forecast, table_plan_file
 from rpexplore.planning.areas import area_fields
 from rpexplore.planning.plan import FORMAT, FORMAT_VERSION, PARTS
 from rpexplore.planning.plan_fields import (
@@ -28,7 +28,7 @@ FILE = f"schemas/plan-{FORMAT_VERSION}.json"
 _OF_PARTS = {
     "tables": table_plan_file.FIELDS,
     "areas": area_fields.FIELDS,
-    "counts": counts.FIELDS,
+    "counts": counts_plan_file.FIELDS,
     "rounds": adaptive.FIELDS,
 }
 _MEANING = (
@@ -76,6 +76,7 @@ def plan_schema() -> Schema:
         "library_version": name("Version of rpexplore that made the plan."),
         "budget": ref("budget", "The most that all parts may cost together, and whom it protects."),
         "privacy_cost": exact("Privacy cost of the plan: the exact sum of that of its parts."),
+        "forecast": stated_forecast.FIELDS,
         "parts": rows(
             one_of(*map(ref, PARTS), meaning="One part; its kind says which."),
             "What is planned, each kind at most once, in the order of their definitions.",
@@ -91,6 +92,7 @@ def plan_schema() -> Schema:
         "$id": f"urn:rpexplore:schema:plan:{FORMAT_VERSION}",
         "title": f"rpexplore plan, format version {FORMAT_VERSION}",
         **record(_MEANING, **fields),
+        "required": [key for key in fields if key != "forecast"],
         "$defs": {**{kind: _OF_PARTS[kind] for kind in PARTS}, **DEFINITIONS},
     }
 

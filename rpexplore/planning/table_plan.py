@@ -290,26 +290,28 @@ def plan_summary(plan: "TablePlan") -> str:
             plan.largest_standard_errors, workload.targets, workload.required, workload.describe
         ),
     ]
-    counted = ~workload.has_amounts
-    if np.any(counted):
-        rows += [
-            "  Accuracy   standard error of a cell",
-            f"    {'attributes':>10} {'tables':>9} {'smallest':>10} {'median':>10} {'largest':>10}",
-        ]
     best = plan.variances_in_units.standard_errors("smallest")
-    for order in np.unique(workload.orders[counted]):
-        tables = (workload.orders == order) & counted
-        rows.append(
-            f"    {order:>10} {np.count_nonzero(tables):>9,} {best[tables].min():>10.4g} "
-            f"{np.median(plan.standard_errors[tables]):>10.4g} "
-            f"{plan.largest_standard_errors[tables].max():>10.4g}"
-        )
-    return "\n".join([*rows, *_lines_of_amounts(plan)])
+    attributes = workload.orders - workload.is_weighted  # that tables are by
+    for of, counted in (("cell", ~workload.has_amounts), ("weighted count", workload.is_weighted)):
+        if np.any(counted):
+            rows += [
+                f"  Accuracy   standard error of a {of}",
+                f"    {'attributes':>10} {'tables':>9} {'smallest':>10} {'median':>10} "
+                f"{'largest':>10}",
+            ]
+        for order in np.unique(attributes[counted]):
+            tables = (attributes == order) & counted
+            rows.append(
+                f"    {order:>10} {np.count_nonzero(tables):>9,} {best[tables].min():>10.4g} "
+                f"{np.median(plan.standard_errors[tables]):>10.4g} "
+                f"{plan.largest_standard_errors[tables].max():>10.4g}"
+            )
+    return "\n".join([*rows, *_lines_of_sums(plan)])
 
 
-def _lines_of_amounts(plan: TablePlan) -> list[str]:
+def _lines_of_sums(plan: TablePlan) -> list[str]:
     """How accurate the sums of tables with amounts are, and the counts beside them."""
-    tables = np.flatnonzero(plan.workload.has_amounts).tolist()
+    tables = np.flatnonzero(plan.workload.has_means).tolist()
     if not tables:
         return []
     lines = ["  Sums       standard error of a sum, and of a count beside it (root mean square)"]

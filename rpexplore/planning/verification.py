@@ -13,6 +13,7 @@ from rpexplore.planning.adaptive import AdaptivePlan, subsets_within
 from rpexplore.planning.areas.area_loss import caps_of, extreme_variances, profiles_of
 from rpexplore.planning.areas.area_plan import AreaPlan, area_loss, proven_bound
 from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_objectives import TARGETS_THEN_SUM
 from rpexplore.planning.losses.constrained import SumWithBoundedMax, WithinTargets
 from rpexplore.planning.losses.losses import SumOfVariances
 from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
@@ -470,7 +471,21 @@ def query_checks(plan: QueryPlan, *, strategies: bool) -> tuple[Check, ...]:
     columns = plan.strategy.integers.astype(object)  # Python's integers, which do not overflow
     squared = int(np.max(np.sum(columns * columns, axis=0)))
     cost = Fraction(squared) / plan.gamma_squared
-    return privacy_check(plan, cost), _check_counts_variances(plan), _check_counts_bound(plan)
+    checks = [
+        privacy_check(plan, cost),
+        _check_counts_variances(plan),
+        _check_counts_bound(plan),
+    ]
+    if plan.strategy.free:
+        alone = columns[: len(columns) - plan.strategy.free_rows]
+        without = int(np.max(np.sum(alone * alone, axis=0)))
+        free = plural(len(plan.strategy.free), "free count")
+        finding = f"without what is measured for {free} alone the noise costs the same"
+        if squared != without:
+            less = Fraction(without) / plan.gamma_squared * plan.budget.records_factor
+            finding = f"without {free} the noise costs {rounded(less, 12, 'up')}"
+        checks.insert(1, Check("free counts", squared == without, finding))
+    return tuple(checks)
 
 
 def _check_counts_variances(plan: QueryPlan) -> Check:
@@ -489,21 +504,24 @@ def _check_counts_variances(plan: QueryPlan) -> Check:
 
 
 def _check_counts_bound(plan: QueryPlan) -> Check:
-    """The largest ratio, and the bound at the stated weights of queries and cells."""
-    certificate = plan.certificate
-    ratio = float(np.max(plan.variance_ratios))
-    if not np.isclose(ratio, certificate.loss_value, rtol=DECODED_TOLERANCE, atol=0):
-        finding = (
-            f"the largest ratio of a variance to its target's is {ratio:.9g}; stated "
-            f"{certificate.loss_value:.9g}"
-        )
+    """The value of the objective, and the bound at the stated weights of queries and cells."""
+    certificate, objective, charged = plan.certificate, plan.objective, plan.strategy.is_charged
+    queries, ratios = plan.strategy.charged.queries, plan.variance_ratios[charged]
+    value = objective.value(ratios)
+    if not np.isclose(value, certificate.loss_value, rtol=DECODED_TOLERANCE, atol=0):
+        finding = f"{objective.description} is {value:.9g}; stated {certificate.loss_value:.9g}"
         return Check("optimality", False, finding)
-    prices, weights = certificate.shadow_prices, plan.cell_weights
+    if objective is TARGETS_THEN_SUM and not np.all(plan.met[charged]):
+        missed = queries.names[int(np.argmax(ratios))]
+        return Check("optimality", False, f"targets come first, and that of {missed} is missed")
+    prices, weights = certificate.shadow_prices[charged], plan.cell_weights
     if any(abs(float(np.sum(shares)) - 1) > PRICE_TOLERANCE for shares in (prices, weights)):
         return Check("optimality", False, "the shadow prices or cell weights do not sum to 1")
-    cost = cost_bound(plan.queries.coefficients, plan.queries.targets, prices, weights)
-    bound = cost / float(plan.budget.record_privacy_cost)
-    claim = "with this budget no mechanism with Gaussian noise has a largest ratio"
+    cost = cost_bound(queries.coefficients, queries.targets, prices, weights)
+    bound = objective.bound(cost / float(plan.budget.record_privacy_cost), prices)
+    met = " that meets all targets" if objective is TARGETS_THEN_SUM else ""
+    ratio = objective.description.removeprefix("the ").partition(" of ")[0]
+    claim = f"with this budget no mechanism with Gaussian noise{met} has a {ratio}"
     return bound_check(plan, bound, claim, BOUND_TOLERANCE)
 
 

@@ -62,7 +62,6 @@ from rpexplore.releases.manifest import (
 )
 from rpexplore.releases.measurement_file import PLAN, MeasurementNote
 from rpexplore.releases.readme import release_readme
-from rpexplore.releases.table_cells import MEANS_FOLDER
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,8 +163,10 @@ def parts_beside(folder: Path, *kinds: str) -> str:
     held = [kind for kind in TITLES if any(path.startswith(f"{kind}/") for path in listed)]
     part = next((kind for kind in kinds if kind in held), None)
     beside = [TITLES[kind].lower() for kind in held if kind != part]
-    if part == "tables" and any(f"{MEANS_FOLDER}/" in path for path in listed):
-        beside.append("tables of sums of amounts")
+    if part == "tables" and PLAN in listed:
+        of_tables: Any = Plan.load(folder / PLAN).part("tables")
+        if sums := of_tables.workload.sums_noun:
+            beside.append(f"tables of {sums}")
     if not beside:
         return ""
     return (

@@ -10,7 +10,7 @@ import numpy as np
 
 from rpexplore.common.numbers import normal_quantile
 from rpexplore.domain.amounts import Amounts
-from rpexplore.domain.result_schema import RELEASED, SUMS_MEANING, Column
+from rpexplore.domain.result_schema import RELEASED, SUMS_MEANING, WEIGHTED_MEANING, Column
 from rpexplore.releases.manifest import CONFIDENCE
 from rpexplore.workload.workload import Workload
 
@@ -65,7 +65,11 @@ def n_groups(workload: Workload, position: int) -> int:
 
 
 def figures_of_sums(amounts: Amounts) -> tuple[Column, ...]:
-    """The columns `RELEASED` of a table with amounts: of sums and of counts, as rows say."""
-    clamped = f"{SUMS_MEANING}{amounts.clamping_sentence}"
+    """The columns `RELEASED` of a table with amounts: of sums and of counts, as rows say.
+
+    Of weights, of weighted counts.
+    """
+    meaning = WEIGHTED_MEANING if amounts.are_weights else SUMS_MEANING
+    clamped = f"{meaning}{amounts.clamping_sentence}"
     value, *others = (replace(column, unit="") for column in RELEASED)
     return (replace(value, meaning=clamped), *others)

@@ -1,7 +1,7 @@
 """The README of a release folder, and lines of Python, R, SAS and Stata that read its tables."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -57,7 +57,8 @@ def table_readme(folder: Path, plan: TablePlan, residual_files: Iterable[str]) -
         has_custom_basis=any(
             not (basis.counts_records or basis.of_amounts) for _, basis in workload.attribute_bases
         ),
-        amounts=_lines_of_amounts(plan.domain, workload),
+        amounts=_lines_of_amounts(workload, set(workload.amounts) - set(workload.domain.weights)),
+        weights=_lines_of_amounts(workload, set(workload.amounts) & set(workload.domain.weights)),
     )
 
 
@@ -167,11 +168,11 @@ def _explained(columns: Sequence[Column]) -> list[tuple[str, str]]:
     return [(", ".join(named), meaning) for meaning, named in names.items()]
 
 
-def _lines_of_amounts(domain: Domain, workload: Workload) -> list[str]:
-    """What is summed of each attribute of amounts, and what is done to amounts beyond limits."""
+def _lines_of_amounts(workload: Workload, indices: Collection[int]) -> list[str]:
+    """What is summed of each of these attributes, and what is done to amounts beyond limits."""
     lines = []
-    for index in workload.amounts:
-        attribute = domain.attributes[index]
+    for index in sorted(indices):
+        attribute = workload.domain.attributes[index]
         values = attribute.values
         assert isinstance(values, Amounts)
         places = f", rounded to {plural(values.decimals, 'decimal')}" if values.decimals else ""

@@ -86,7 +86,7 @@ def rehearse(
     position = workload.position(table)
     if workload.has_amounts[position]:
         raise WorkloadError(
-            f"The table {workload.describe(position)} has amounts, and expected counts say nothing "
+            f"The table {workload.describe(position)} has sums, and expected counts say nothing "
             "of sums; choose a table of counts."
         )
     indices = tuple(workload.attribute_indices(position))

@@ -87,7 +87,7 @@ class TableRelease(PartRelease[TablePlan]):
     @classmethod
     def files_of(cls, plan: TablePlan) -> TableFiles:
         tables = plan.workload.tables
-        of_means = np.flatnonzero(plan.workload.has_amounts).tolist()
+        of_means = np.flatnonzero(plan.workload.has_means).tolist()
         return (
             files_of_tables(tables)
             | files_of_tables(tables, MEANS_FOLDER, of_means)
@@ -121,8 +121,7 @@ class TableRelease(PartRelease[TablePlan]):
                 note="means",
             )
             for position, names in enumerate(self.table_names)
-            if workload.has_amounts[position]
-            and (path := table_path(position, names, MEANS_FOLDER))
+            if workload.has_means[position] and (path := table_path(position, names, MEANS_FOLDER))
         ]
 
     def unbiased_tables(self) -> "TableRelease":
@@ -180,16 +179,16 @@ class TableRelease(PartRelease[TablePlan]):
         """
         indices = query_attributes(self.domain, attributes)
         position = self.plan.workload.find(indices)
-        if position is None or not self.plan.workload.has_amounts[position]:
+        if position is None or not self.plan.workload.has_means[position]:
             raise WorkloadError(
                 f"There are no means of {self.domain.describe(indices)}; name a table with an "
-                "attribute of amounts."
+                "attribute of amounts that are no weights."
             )
         return frame_of(self.mean_cells(position))
 
     def means_of(self, attributes: Collection[str]) -> pd.DataFrame | None:
         position = self.plan.workload.find(self.domain.positions(attributes))
-        if position is None or not self.plan.workload.has_amounts[position]:
+        if position is None or not self.plan.workload.has_means[position]:
             return None
         return frame_of(self.mean_cells(position))
 
@@ -321,7 +320,7 @@ class TableWriter:
         self._cells = CellVariances(plan.workload, plan.closure)
         self._labels: dict[int, Labels] = {}
         self._large = threading.Lock()
-        folders = [TABLES, MEANS_FOLDER] if np.any(plan.workload.has_amounts) else [TABLES]
+        folders = [TABLES, MEANS_FOLDER] if np.any(plan.workload.has_means) else [TABLES]
         self._written = WrittenFiles(
             folder, [*residual_files(plan.closure), *map("{}/".format, folders)], measured
         )
@@ -331,7 +330,7 @@ class TableWriter:
         workload = self.plan.workload
         names = list(workload.tables[position])
         paths = table_paths(position, names, with_csv=self._with_csv)
-        if workload.has_amounts[position]:
+        if workload.has_means[position]:
             paths += table_paths(position, names, MEANS_FOLDER, with_csv=self._with_csv)
         if (entries := self._written.entries(paths, attributes=names)) is not None:
             return entries
@@ -351,8 +350,9 @@ class TableWriter:
         variances = self._cells.variances_of(position, self.plan.sigma_squared.floats)
         if units.ndim and np.any(units != 1):
             variances = variances * units**2
-        has_amounts = bool(workload.has_amounts[position])
-        figures = figures_of_sums(amounts_of(workload, position)[1]) if has_amounts else RELEASED
+        figures = RELEASED
+        if workload.has_amounts[position]:
+            figures = figures_of_sums(amounts_of(workload, position)[1])
         pieces = pieces_of_cells(
             labels,
             values,
@@ -369,7 +369,7 @@ class TableWriter:
             escape_formulas=self._escape_formulas,
             with_csv=self._with_csv,
         )
-        if has_amounts:
+        if workload.has_means[position]:
             entries += self._write_means(position, labels, values, variances)
         return entries
 

@@ -19,6 +19,7 @@ from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_objectives import LARGEST
 from rpexplore.planning.serialization import options_of_loss
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.reports.recipe import (
@@ -164,6 +165,7 @@ def _values(attribute: Attribute) -> str:
         limits = [literal(str(limit)) for limit in (values.minimum, values.maximum)]
         more = [f"decimals={values.decimals}"] if values.decimals else []
         more += [f"unit={literal(values.unit)}"] if values.unit else []
+        more += ["are_weights=True"] if values.are_weights else []
         return call("rp.Amounts", [*limits, *more, *_missing(values)])
     assert isinstance(values, Categories)
     labels = [f"labels={wrapped(values.labels)}"] if values.labels != values.values else []
@@ -412,8 +414,16 @@ def counts_again(plan: QueryPlan, scenario: Scenario, codebook: Domain) -> Repro
         csv = csv_of_conditions(stated)
     except WorkloadError:  # not every query is a condition
         csv = csv_of_coefficients(stated)
+    settings, options = {}, [["--counts-of", attributes], ["--counts", QUERIES]]
+    if plan.objective is not LARGEST:
+        settings["counts_objective"] = literal(plan.objective.option)
+        options.append(["--counts-objective", plan.objective.option])
+    if plan.free_counts:
+        settings["free_counts"] = literal(plan.free_counts)
+        options += [["--free-count", name] for name in plan.free_counts]
     return Reproduction(
         asked="counts()",
+        settings=settings,
         definitions=(
             "def counts() -> rp.QueryList:\n"
             '    """The own counts, each with its target."""\n'
@@ -425,7 +435,7 @@ def counts_again(plan: QueryPlan, scenario: Scenario, codebook: Domain) -> Repro
         imports=["from rpexplore.workload.query_files import stated_from_csv"],
         needs_path=True,
         verb=["rpexplore", "plan", "codebook.json"],
-        options=[["--counts-of", attributes], ["--counts", QUERIES]],
+        options=options,
         files={QUERIES: PartFile(csv, "your own counts with their targets")},
     )
 

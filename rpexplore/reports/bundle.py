@@ -138,6 +138,7 @@ def contents_of(
         record_noun=scenario.record_noun,
         expected=scenario.expected if expected is None else expected,
         cv_limit=scenario.cv_limit,
+        design=scenario.design_in_use if plan.part("tables") else None,
         request=scenario.request if plan.part("tables") else None,
         rehearsal=rehearsal,
         board=_board(plan, scenario),

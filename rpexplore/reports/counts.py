@@ -7,6 +7,7 @@ from rpexplore.analysis.queries import (
     CountUsefulness,
     budgets_needed,
     describe_budgets,
+    describe_free,
     describe_profile,
     optimum_of,
     query_baselines,
@@ -18,6 +19,7 @@ from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.text import describe_share, plural, rounded
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_objectives import LARGEST
 from rpexplore.planning.part_plan import worst_first
 from rpexplore.reports.kinds import FrontRow, Given, PartReport
 from rpexplore.reports.section import Attachment, Numbers, Section
@@ -116,9 +118,8 @@ def _accuracy(plan: QueryPlan, record_noun: str) -> Section:
     return Section(
         "Accuracy",
         (
-            "The plan makes the largest ratio of a standard error to its target as small as the "
-            "budget allows. The error is that of the privacy noise, and does not depend on the "
-            "counts.",
+            f"The objective is to {plan.objective.title}. The error is that of the privacy noise, "
+            "and does not depend on the counts.",
             f"{top.median_text.capitalize()} is within ±{rounded(top.median_margin, 3)} "
             f"{record_noun} of the count in the records, 95 % of the time (standard error σ = "
             f"{rounded(top.median_error, 3)}); {top.largest_text}, {top.least_accurate_table}, "
@@ -161,16 +162,17 @@ def _relative_errors(useful: CountUsefulness) -> Section:
 
 def _targets(plan: QueryPlan) -> Section:
     _, sentence = targets_met(plan, StatedQueries.of(plan.queries))
-    binding = int(np.count_nonzero(plan.certificate.shadow_prices > _NOTHING))
-    return Section(
-        "Targets",
-        (
-            sentence,
+    texts = [sentence]
+    if plan.objective is LARGEST:
+        binding = int(np.count_nonzero(plan.certificate.shadow_prices > _NOTHING))
+        texts.append(
             f"{plural(binding, 'own count')} {'decides' if binding == 1 else 'decide'} how large "
             "the smallest sufficient budget is: only wider targets of these would make it smaller. "
-            "Their contributions are in the table above.",
-        ),
-    )
+            "Their contributions are in the table above."
+        )
+    if plan.free_counts:
+        texts.append(describe_free(plan))
+    return Section("Targets", tuple(texts))
 
 
 def _profile(plan: QueryPlan, record_noun: str) -> Section:

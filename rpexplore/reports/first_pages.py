@@ -8,7 +8,7 @@ from fractions import Fraction
 import pandas as pd
 
 from rpexplore.analysis.budget_units import USUAL_DELTA, delta_warning, typed_text
-from rpexplore.common.text import plural, rounded, small
+from rpexplore.common.text import joined, plural, rounded, small
 from rpexplore.domain.domain import describe_attributes_from_records
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.adaptive import AdaptivePlan
@@ -114,7 +114,9 @@ def what_is_released(plan: TablePlan | AdaptivePlan, record_noun: str) -> tuple[
     others = len(workload.used) - MOST_NAMES
     more = f" and {others:,} more" if others > 0 else ""
     attributes = f" {plural(len(workload.used), 'attribute')}: {names}{more}." if names else ""
-    text = f"{plan.full_contents}, which count {record_noun}.{attributes}"
+    kinds = [] if workload.has_amounts.all() else [f"count {record_noun}"]
+    kinds += [f"have {workload.sums_noun} of {record_noun}"] if workload.sums_noun else []
+    text = f"{plan.full_contents}, which {joined(kinds, ' or ')}.{attributes}"
     return "What is released", text
 
 

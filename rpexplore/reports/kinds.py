@@ -12,6 +12,7 @@ from rpexplore.common.text import joined
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts import QueryPlan
@@ -164,7 +165,7 @@ def _of_counts(plan: QueryPlan) -> Words:
         bias="The noise of a count does not depend on how large it is",
         look_at="Look at the counts about small groups and at those furthest off their targets; "
         "give them narrower targets, or leave them out.",
-        objective="the largest ratio of an own count's variance to its squared target",
+        objective=plan.objective.description.replace("a variance", "an own count's variance"),
         bound_of="every mechanism with Gaussian noise",
         n_coarse=int((plan.standard_errors < COARSE).sum()),
         top=query_headline(plan),
@@ -301,6 +302,7 @@ class Given:
     request: WorkloadRequest | None = None
     rehearsal: SmoothRehearsal | None = None
     area_totals: Mapping[int, float] | None = None
+    design: SurveyDesign | None = None
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,9 @@ class Recipe:
     def of(cls, plan: Any, scenario: Scenario) -> "Recipe":
         """By the scenario's request if it gives the plan's workload, else by one read off that."""
         request, uniform_reference = scenario.request, scenario.uniform_reference
-        # A script has no word for weights that a formula gives.
-        if request.smooth_weights is not None or not _gives(request, plan.workload):
+        # A script has no word for weights that a formula gives; a list has survey weights in it.
+        is_plain = request.smooth_weights is None and not request.weighted_by
+        if not is_plain or not _gives(request, plan.workload):
             request = WorkloadRequest.of(plan.workload)
         if plan.workload.is_marginals:
             uniform_reference = getattr(plan, "has_uniform_reference", False)

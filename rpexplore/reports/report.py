@@ -19,10 +19,12 @@ import pandas as pd
 from markupsafe import Markup
 
 from rpexplore.analysis.budget_units import right_guesses
+from rpexplore.analysis.outcome import Outcome
 from rpexplore.common.text import joined, plural
 from rpexplore.domain.domain import except_from_records
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import ExportError, PlanError
 from rpexplore.figures.chart import Chart, Column
 from rpexplore.planning.approval import Approval
@@ -42,6 +44,7 @@ from rpexplore.reports.evidence import (
     versions,
 )
 from rpexplore.reports.first_pages import approvals_section, board_section, label, with_comments
+from rpexplore.reports.forecast import forecast_sections
 from rpexplore.reports.kinds import Given, PartReport, PlanWords, Words
 from rpexplore.reports.section import (
     Facts,
@@ -114,6 +117,8 @@ def report(
     board: BoardNotes | str | Path | None = None,
     area_totals: Mapping[int, float] | None = None,
     approvals: Sequence[Approval] = (),
+    design: SurveyDesign | None = None,
+    outcome: Outcome | None = None,
 ) -> Report:
     """The contents of the report on a plan.
 
@@ -131,6 +136,8 @@ def report(
         area_totals: Publicly known totals of areas, as of `publishable_in_areas`.
         board: Comments on sections, open questions and the decision of a board, or their file.
         approvals: Of this plan, to be named in the report.
+        design: The design of the survey, if its sampling error counts beside the noise.
+        outcome: What came out of a release by this plan, beside the forecast that the plan keeps.
 
     Raises:
         PlanError: If the plan does not hold what it claims: there is nothing to report; or if the
@@ -153,7 +160,7 @@ def report(
         )
     notes = BoardNotes.load(board) if isinstance(board, (str, Path)) else board or BoardNotes()
     words = PlanWords.of(plan)
-    given = Given(record_noun, expected, cv_limit, request, rehearsal, area_totals)
+    given = Given(record_noun, expected, cv_limit, request, rehearsal, area_totals, design)
     parts = [(part, SECTIONS[part.part.kind](part.part, given)) for part in words.parts]
     domain = plan.domain
     first, *others = with_comments(
@@ -162,6 +169,7 @@ def report(
             *_shares(plan, words),
             codebook(domain),
             *_of_parts(parts, lambda part, told: told.sections),
+            *forecast_sections(Plan.of(plan), outcome),
             context(plan),
             *_of_parts(parts, lambda part, told: [proof(part, checks[part.part.kind])]),
             nist_checklist(plan, record_noun),

@@ -7,8 +7,9 @@ from typing import Any
 from rpexplore.analysis.budget_units import typed_text
 from rpexplore.common.template_text import text_from_template
 from rpexplore.common.text import joined
-from rpexplore.domain.domain import except_from_records
+from rpexplore.domain.domain import Domain, except_from_records
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
@@ -22,6 +23,7 @@ from rpexplore.reports.recipe import (
 )
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.survey_text import effect_texts
 
 # ---- A Python script that makes a plan again outside the app, checks it, and can run the release.
 
@@ -126,7 +128,11 @@ def command_lines(
     if scenario.record_noun != _RECORD_NOUN:
         report += ["--record-noun", scenario.record_noun]
     counts = scenario.expected if expected is None else expected
-    report += [*_expected_counts(counts, scenario.cv_limit), *(["--rehearse"] if rehearsed else [])]
+    report += _expected_counts(counts, scenario.cv_limit)
+    design = scenario.design_in_use if plan.part("tables") else None
+    if counts is not None and design is not None:
+        report += design_options(scenario.domain, design)
+    report += ["--rehearse"] if rehearsed else []
     if not (scenario.board if board is None else board).is_empty:
         report += ["--board", "board.json"]
     for name in approvals:
@@ -163,6 +169,13 @@ def _budget(budget: Budget) -> list[list[str]]:
     if budget.max_records_per_person is not None:
         options.append(["--records-per-person", str(budget.max_records_per_person)])
     return options
+
+
+def design_options(domain: Domain, design: SurveyDesign) -> list[str]:
+    """Options that state the design of a survey."""
+    effects = [["--design-effect", text] for text in effect_texts(domain, design)]
+    fraction = ["--sampling-fraction", repr(design.sampling_fraction)]
+    return [option for options in [*effects, fraction] for option in options]
 
 
 def _expected_counts(expected: ExpectedCounts | None, cv_limit: float) -> list[str]:

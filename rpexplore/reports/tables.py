@@ -81,7 +81,7 @@ def _publishable(plan: TablePlan, given: Given) -> FrontRow:
     if given.expected is None:
         return "Publishable", "Not known without expected counts."
     try:
-        useful = publishable(plan, given.expected, cv_limit=given.cv_limit)
+        useful = publishable(plan, given.expected, cv_limit=given.cv_limit, survey=given.design)
     except WorkloadError:
         return "Publishable", "Not known, as the expected counts do not fit the tables."
     if not useful.cells.held.any():

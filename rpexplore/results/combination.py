@@ -62,7 +62,7 @@ from rpexplore.results.processed_tables import (
 from rpexplore.results.same_records import ReleaseId, refuse_other_records
 from rpexplore.results.synthetic.records import KIND as SYNTHETIC
 from rpexplore.results.synthetic.records import SyntheticRecords
-from rpexplore.results.unbiased import Estimates, has_amounts, read_arrays, write_arrays
+from rpexplore.results.unbiased import Estimates, read_arrays, sums_noun, write_arrays
 
 # ---- Combining
 
@@ -191,9 +191,10 @@ _MAKERS: Mapping[str, Callable[..., PartReader]] = {
 def left_aside(results: PartReader) -> str:
     """What combining leaves out of a folder of results, and why, as a sentence; "" for nothing."""
     kinds, said = [reader.kind for reader in results.readers], []
-    if any(isinstance(one, TableRelease) and has_amounts(one) for one in results.readers):
+    tables = [one for one in results.readers if isinstance(one, TableRelease)]
+    if noun := joined(list(filter(None, map(sums_noun, tables)))):
         said.append(
-            f"The sums of amounts of {results.named.name!r} are left aside: tables of counts alone "
+            f"The {noun} of {results.named.name!r} are left aside: tables of counts alone "
             "are combined."
         )
     if "rounds" in kinds and len(kinds) > 1:

@@ -12,7 +12,8 @@ from rpexplore.common.processes import one_thread
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain, difference_of_cells
 from rpexplore.errors import DomainError, ReleaseError
-from rpexplore.planning.counts import DECODING_TOLERANCE, QueryPlan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_strategy import DECODING_TOLERANCE
 from rpexplore.releases.query_release import ANSWERS, OwnCounts, read_measurements, rows_of_counts
 from rpexplore.results.combined_sources import MeasuredRelease, joint_domain
 from rpexplore.results.measurement_source import MeasurementSource, guarantee, label_of_sources

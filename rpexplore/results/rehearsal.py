@@ -172,8 +172,8 @@ def _tables(plan: TablePlan) -> list[AttributeIndices]:
     """The attributes of each table of counts that have several values, each set once."""
     if np.all(plan.workload.has_amounts):
         raise ReleaseError(
-            "All tables are sums of amounts, of which nothing is made up; rehearse a plan that has "
-            "tables of counts."
+            f"All tables are {plan.workload.sums_noun}, of which nothing is made up; rehearse a "
+            "plan that has tables of counts."
         )
     several = {index for index, size in enumerate(plan.closure.sizes.tolist()) if size > 1}
     workload = plan.workload

@@ -157,9 +157,9 @@ class Estimates(PartReader):
         counted = np.flatnonzero(~plan.workload.has_amounts).tolist()
         if not counted:
             raise ReleaseError(
-                f"All tables of {str(release.home)!r} are sums of amounts, and estimates, combined "
-                "tables and synthetic records are made of tables of counts; name a release that "
-                "has some, or take the sums as they are."
+                f"All tables of {str(release.home)!r} are {plan.workload.sums_noun}, and "
+                "estimates, combined tables and synthetic records are made of tables of counts; "
+                "name a release that has some, or take these tables as they are."
             )
         amounts = set(plan.domain.amounts)
         residuals = [closure.attributes(position) for position in range(len(closure))]
@@ -347,9 +347,9 @@ class Estimates(PartReader):
         return {attribute: label_columns(self.domain.attributes[attribute]) for attribute in used}
 
 
-def has_amounts(release: TableRelease) -> bool:
-    """Whether some of its tables are sums of amounts, of which no estimates are made."""
-    return bool(np.any(release.plan.workload.has_amounts))
+def sums_noun(release: TableRelease) -> str:
+    """What tables it has of which no estimates are made, "sums of amounts"; "" for none."""
+    return release.plan.workload.sums_noun
 
 
 def positions_of_counts(tables: TableRelease | Estimates) -> list[int]:

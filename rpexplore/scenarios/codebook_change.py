@@ -53,6 +53,14 @@ class CodebookChange:
             if tables
         ]
         notes += basis_notes
+        weighted_by = self._renamed(before.weighted_by) if before.weighted_by else ""
+        weights = [self.new.names[index] for index in self.new.weights]
+        if weighted_by and weighted_by not in weights:
+            notes.append(
+                f"The tables count records and are no longer weighted by {before.weighted_by!r}, "
+                "of which the codebook has no weights any more."
+            )
+            weighted_by = ""
         smooth_weights, weight_notes = self._smooth_weights(before.smooth_weights)
         notes += weight_notes
         request = replace(
@@ -64,6 +72,8 @@ class CodebookChange:
             groups=groups,
             only=self._still_there(before.only),
             containing=self._still_there(before.containing),
+            weighted_by=weighted_by,
+            unweighted=self._moved_tables(before.unweighted)[0],
         )
         emptied = request.kind == "listed" and not listed
         if emptied:

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from rpexplore.common.json_fields import dumps, loads, refusing
-from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
 from rpexplore.domain.attribute import Attribute, Values
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.dates import UNITS, reading_of, stated_day
@@ -24,8 +24,9 @@ from rpexplore.scenarios.bins import as_bins, bins_of_texts, edge_texts
 
 CATEGORIES, INTEGERS, BINS, DATES = "categories", "whole numbers", "bins", "dates"
 AMOUNTS = "amounts"
+WEIGHTS = "weights"
 UNFINISHED = "to be completed"
-KINDS = [CATEGORIES, INTEGERS, BINS, DATES, AMOUNTS, UNFINISHED]
+KINDS = [CATEGORIES, INTEGERS, BINS, DATES, AMOUNTS, WEIGHTS, UNFINISHED]
 
 # Longer lists of values are not shown in the grid, and so cannot be changed there.
 MAX_LISTED = 1000
@@ -247,7 +248,8 @@ def _kind(attribute: Attribute) -> str:
     if is_unfinished(attribute):
         return UNFINISHED
     kinds = {Categories: CATEGORIES, Integers: INTEGERS, Bins: BINS, Dates: DATES}
-    kinds |= {Amounts: AMOUNTS}
+    if isinstance(attribute.values, Amounts):
+        return WEIGHTS if attribute.values.are_weights else AMOUNTS
     return kinds[type(attribute.values)]
 
 
@@ -282,8 +284,8 @@ def _completed(kind: str, change: Mapping[str, Any]) -> Values:
     listed = [str(text).strip() for text in change.get("values") or ()]
     typed = [change.get(name) for name in ("minimum", "maximum")]
     lowest, highest = ("" if limit is None else str(limit) for limit in typed)
-    if lowest and highest and kind == AMOUNTS:
-        return _edited_values(Amounts(Decimal(0), Decimal(1)), change)
+    if lowest and highest and kind in (AMOUNTS, WEIGHTS):
+        return _edited_values(_amounts(Decimal(0), Decimal(1), kind), change)
     if lowest and highest and kind in (UNFINISHED, INTEGERS, DATES):
         if kind == DATES or (kind == UNFINISHED and _is_day(lowest) and _is_day(highest)):
             return Dates(lowest, highest, str(change.get("step") or ""))
@@ -294,7 +296,7 @@ def _completed(kind: str, change: Mapping[str, Any]) -> Values:
         return bins_of_texts(listed)
     return (
         Categories(tuple(listed))
-        if listed and kind not in (INTEGERS, DATES, AMOUNTS)
+        if listed and kind not in (INTEGERS, DATES, AMOUNTS, WEIGHTS)
         else TO_COMPLETE
     )
 
@@ -356,9 +358,11 @@ def _converted(attribute: Attribute, kind: str) -> Values:
         return Integers(0, values.n_ordered - 1, missing=missing)
     if kind == DATES:
         return _as_dates(values, missing)
-    if kind == AMOUNTS:
-        low, high = (values.minimum, values.maximum) if isinstance(values, Integers) else (0, 1000)
-        return Amounts(Decimal(low), Decimal(high), missing=missing)
+    if kind in (AMOUNTS, WEIGHTS):
+        low, high = (0, 1000)
+        if isinstance(values, Integers | Amounts):
+            low, high = values.minimum, values.maximum
+        return replace(_amounts(Decimal(low), Decimal(high), kind), missing=missing)
     if size > MAX_LISTED:
         raise DomainError(
             f"It has {size:,} values, too many to list in the grid (at most {MAX_LISTED:,}); "
@@ -369,6 +373,12 @@ def _converted(attribute: Attribute, kind: str) -> Values:
     if isinstance(values, Integers):
         return as_bins(values)
     return Bins(tuple(range(values.n_ordered + 1)), missing)
+
+
+def _amounts(minimum: Decimal, maximum: Decimal, kind: str) -> Amounts:
+    if kind == AMOUNTS:
+        return Amounts(minimum, maximum)
+    return Amounts(max(minimum, Decimal()), maximum, WEIGHT_DECIMALS, are_weights=True)
 
 
 def _as_dates(values: Values, missing: tuple[tuple[str, str], ...]) -> Dates:

@@ -13,16 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.common.json_fields import check_format, check_keys, loads, refusing
+from rpexplore.common.json_fields import check_format, check_keys, list_of, loads, refusing
 from rpexplore.common.numbers import exact_fraction, exact_text, shown
 from rpexplore.common.text import check_text
 from rpexplore.domain.area_tree_file import ReadTreeFile, no_tree_file
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.areas.area_plan import with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.counts import query_optimum
+from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES, counts_objective
+from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.plan import Plan, refuse_unsplittable, stated_shares
 from rpexplore.planning.planner import optimum, plan_tables
@@ -53,7 +55,10 @@ NAME_LENGTH = 60  # also of a survey
 NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
 
-_LEFT_OUT_EMPTY = ("survey", "board", "areas", "asks_for_tables", "shares")  # of files
+_LEFT_OUT_EMPTY = (
+    "survey", "board", "areas", "asks_for_tables", "shares", "counts_objective", "free_counts",
+    "design",
+)  # of files  # fmt: skip
 NOTHING_ASKED = "Nothing is asked for; ask for tables, or for own counts."
 _UNUSABLE = "This is not a usable scenario"
 
@@ -77,8 +82,13 @@ class Scenario:
     board        what the report tells the board beside the plan, and what it has decided
     areas        tables for areas, if there are any: of attributes of their own
     asks_for_tables  whether tables are asked for; without any, areas or own counts must be
+    counts_objective  what own counts are planned for, as of a `Request`
+    free_counts  names of own counts that take only what the others leave of the budget; those that
+                 the list does not have are out of use
     shares       (kind of part, its share of the budget), 1 in all; (): the best ones. Those that
                  were stated for other parts than there are now are out of use
+    design       of the survey, if its sampling error counts beside the noise in forecasts and
+                 publishable shares; the plan does not depend on it
 
     All of it is one plan within the budget, of the parts `kinds`.
 
@@ -105,6 +115,9 @@ class Scenario:
     areas: AreaStudy | None = None
     asks_for_tables: bool = True
     shares: tuple[tuple[str, Fraction], ...] = ()
+    counts_objective: str = LARGEST.option
+    free_counts: tuple[str, ...] = ()
+    design: SurveyDesign | None = None
 
     def __post_init__(self) -> None:
         for noun, text, most in (
@@ -126,6 +139,9 @@ class Scenario:
                 f"Whether tables are asked for must be true or false, got "
                 f"{shown(self.asks_for_tables)}."
             )
+        counts_objective(self.counts_objective)
+        if not all(isinstance(name, str) for name in self.free_counts):
+            raise WorkloadError("Free counts are named by texts; name counts of the list.")
         if self.shares:
             stated_shares(dict(self.shares), [kind for kind, _ in self.shares])
         object.__setattr__(self, "cv_limit", checked_cv_limit(self.cv_limit))
@@ -160,6 +176,11 @@ class Scenario:
         return ("tables", *beside) if has_tables else beside
 
     @property
+    def design_in_use(self) -> SurveyDesign | None:
+        """The design without design effects of tables that are not asked for now."""
+        return self.design and self.design.among(self.workload.tables)
+
+    @property
     def stated_shares(self) -> dict[str, Fraction] | None:
         """Kind -> its share of the budget as it was stated; None where the best are wanted."""
         shares = dict(self.shares)
@@ -174,7 +195,9 @@ class Scenario:
     def splits_itself(self) -> bool:
         """Whether the best shares follow from the objective, which then is that of all parts."""
         return len(self.kinds) == 1 or (
-            len(set(self._losses)) <= 1 and self.objective.power is not None
+            len(set(self._losses)) <= 1
+            and self.objective.power is not None
+            and (self.query_list is None or OBJECTIVES[self.counts_objective].is_homogeneous)
         )
 
     @property
@@ -184,6 +207,13 @@ class Scenario:
         if self.areas is not None:
             losses["areas"] = self.areas.loss
         return tuple(losses[kind] for kind in self.kinds if kind in losses)
+
+    @property
+    def used_free_counts(self) -> tuple[str, ...]:
+        """The free counts that the list has; none where it has no others."""
+        names = () if self.query_list is None else self.query_list.queries.names
+        free = tuple(name for name in names if name in self.free_counts)
+        return free if len(free) < len(names) else ()
 
     def budget_to_solve(self, kind: str) -> Budget:
         """At what a part is planned first: its stated share, or the whole budget."""
@@ -201,7 +231,7 @@ class Scenario:
                     "budget is best split between them: state the shares, or give both the same "
                     "objective."
                 )
-            refuse_unsplittable(self.kinds, self.objective)
+            refuse_unsplittable(self.kinds, self.objective, OBJECTIVES[self.counts_objective])
         made = {"tables": self._tables_at, "areas": self._areas_at, "counts": self._counts_at}
         parts = {kind: made[kind]() for kind in self.kinds}
         return combined(parts, self.budget, self.objective, self.stated_shares)
@@ -233,7 +263,12 @@ class Scenario:
 
     def _counts_at(self) -> AtBudget:
         assert self.query_list is not None
-        return query_optimum(self.query_list.queries).at
+        return query_optimum(
+            self.query_list.queries,
+            objective=self.counts_objective,
+            budget=self.budget_to_solve("counts"),
+            free=self.used_free_counts,
+        ).at
 
     @property
     def misses_target(self) -> str:
@@ -334,7 +369,12 @@ class Scenario:
             except WorkloadError as error:
                 notes.append(f"{error} They were dropped.")
                 expected = None
-        return replace(self, domain=domain, request=request, expected=expected), notes
+        design = self.design
+        if design is not None:
+            design, lost = design.renamed(renamed or {}, domain.with_levels.names)
+            notes += lost
+        changed = replace(self, domain=domain, request=request, expected=expected, design=design)
+        return changed, notes
 
     # ---- files
 
@@ -367,6 +407,12 @@ class Scenario:
             content["asks_for_tables"] = False
         if self.shares:
             content["shares"] = {kind: exact_text(share) for kind, share in self.shares}
+        if self.counts_objective != LARGEST.option:
+            content["counts_objective"] = self.counts_objective
+        if self.free_counts:
+            content["free_counts"] = list(self.free_counts)
+        if self.design is not None:
+            content["design"] = self.design.to_json()
         return content if self.board.is_empty else content | {"board": self.board.to_json()}
 
     @classmethod
@@ -419,6 +465,11 @@ class Scenario:
                     (kind, exact_fraction(share, f"The share of {shown(kind)}"))
                     for kind, share in content.get("shares", {}).items()
                 ),
+                counts_objective=content.get("counts_objective", LARGEST.option),
+                free_counts=tuple(
+                    list_of(content, "free_counts") if "free_counts" in content else ()
+                ),
+                design=SurveyDesign.from_json(content["design"]) if "design" in content else None,
             )
             _ = scenario.workload
         return scenario

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rpexplore.common.text import plural
+from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.losses import SumOfVariances
@@ -159,7 +160,10 @@ def with_preset_tables(
     cannot be, if the tables are there already, or for too many.
     """
     tables = preset.fitted_marginals(scenario.domain, matches)
-    known = set(map(frozenset, scenario.workload.tables))
+    # What a table is called without its weights.
+    known = {
+        frozenset(table) - {scenario.request.weighted_by} for table in scenario.workload.tables
+    }
     new = [table for table in tables if frozenset(table) not in known]
     if not new:
         raise WorkloadError("The tables of the preset are there already; nothing is to be added.")
@@ -182,12 +186,17 @@ def _added(scenario: Scenario, change: WorkloadChange) -> Workload:
         raise WorkloadError("Say how many attributes the added tables have.")
     orders = range(change.order, change.order + 1)
     members = attribute_sets(scenario.domain, orders, containing=change.containing)
+    if scenario.request.weighted_by and len(members):
+        members = scenario.request.weighted(_bare(scenario.domain, members)).members
     members = members[row_indices(members, scenario.workload.members) < 0]
-    count = len(members)
-    if count == 0:
+    if len(members) == 0:
         raise WorkloadError("The workload has all of these tables already.")
-    bare = Workload(scenario.domain, members, np.ones(count), np.full(count, np.nan))
+    bare = _bare(scenario.domain, members)
     return scenario.request.settled(scenario.request.with_bases(bare))
+
+
+def _bare(domain: Domain, members: np.ndarray) -> Workload:
+    return Workload(domain, members, np.ones(len(members)), np.full(len(members), np.nan))
 
 
 def _boosted(scenario: Scenario, change: WorkloadChange, workload: Workload) -> Scenario:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.common.json_fields import check_keys
+from rpexplore.common.json_fields import check_keys, text_of
 from rpexplore.common.numbers import shown, whole_number
 from rpexplore.common.text import plural
 from rpexplore.domain.domain import Domain
@@ -33,7 +33,7 @@ from rpexplore.workload.targets import Target
 from rpexplore.workload.workload import Workload
 
 KINDS = ("up_to", "of_order", "at_most_cells", "listed")
-_LEFT_OUT_EMPTY = "smooth_weights"  # of files
+_LEFT_OUT_EMPTY = ("smooth_weights", "weighted_by", "unweighted")  # of files
 MOST_ORDER, MOST_CELLS = 1_000_000, 2**53 - 1  # to ask for; a browser counts no further
 
 
@@ -61,6 +61,8 @@ class WorkloadRequest:
                 kept aside and has no effect
     basis_choices  bases of attributes other than their single values, in all tables or, on top of
                 that, in some; tables that are not asked for are kept aside here, too
+    weighted_by  the attribute of survey weights that makes all tables weighted counts; "": none
+    unweighted  tables that it leaves as they are, also where they are not asked for
     """
 
     kind: str = "up_to"
@@ -74,6 +76,8 @@ class WorkloadRequest:
     settings: tuple[TableSetting, ...] = ()
     basis_choices: tuple[BasisChoice, ...] = ()
     smooth_weights: SmoothWeights | None = None
+    weighted_by: str = ""
+    unweighted: tuple[Table, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -89,7 +93,7 @@ class WorkloadRequest:
         counts = [math.comb(attributes, size) for size in range(order + 1)]
         # Tables are never repeated, so that the number of those of each order settles it.
         present = np.bincount(workload.orders, minlength=order + 1).tolist()
-        if max(workload.used, default=0) >= attributes:  # some at a level
+        if max(workload.used, default=0) >= attributes or workload.amounts:  # some at a level
             request = cls("listed", listed=tuple(workload.tables))
         elif present == counts:
             request = cls("up_to", order=order)
@@ -118,6 +122,7 @@ class WorkloadRequest:
         """What is asked for: "All tables up to 2-way that have region"."""
         # The bases of attributes change the cells of a table, not what a limit counts.
         counting = " of single values" if self.basis_choices else ""
+        weighting = f", weighted by {self.weighted_by}" if self.weighted_by else ""
         text = {
             "up_to": f"All tables up to {self.order}-way",
             "of_order": f"All {self.order}-way tables",
@@ -125,26 +130,34 @@ class WorkloadRequest:
             "listed": plural(len(self.listed), "listed table"),
         }[self.kind]
         if not self.is_narrowed:
-            return text
+            return text + weighting
         if self.containing:
             text += f" that have {' and '.join(self.containing)}"
         if self.only:
             text += f", made of {', '.join(self.only)} only"
         if self.most_cells is not None and self.kind in ("up_to", "of_order"):
             text += f", with at most {plural(self.most_cells, 'cell')}{counting}"
-        return text
+        return text + weighting
 
     def workload(self, domain: Domain) -> Workload:
         """The tables asked for, with their bases, weights and targets.
 
         Raises `WorkloadError` or `DomainError` where the request does not fit the domain.
         """
-        workload = self._tables(domain)
+        workload = self.weighted(self._tables(domain))
         if any(name not in workload.domain for table in self.named for name in table):
             workload = workload.with_levels()  # for settings of tables that are kept aside
         workload = self.with_bases(workload)
         is_settled = not (self.groups or self.settings or self.smooth_weights)
         return workload if is_settled else self.settled(workload)
+
+    def weighted(self, workload: Workload) -> Workload:
+        """These tables, weighted as in this request."""
+        if not self.weighted_by:
+            return workload
+        positions = workload.domain.positions
+        there = [one for one in self.unweighted if workload.find(positions(one)) is not None]
+        return workload.weighted_by(self.weighted_by, unweighted=there)
 
     def with_bases(self, workload: Workload) -> Workload:
         """These tables, with the bases of this request and no others."""
@@ -214,7 +227,9 @@ class WorkloadRequest:
     @property
     def named(self) -> Iterator[Table]:
         """All tables and groups that it names, in use or not."""
-        yield from (*self.listed, self.only, self.containing)
+        yield from (*self.listed, self.only, self.containing, *self.unweighted)
+        if self.weighted_by:
+            yield (self.weighted_by,)
         yield from (group.containing for group in self.groups)
         yield from (setting.attributes for setting in self.settings)
         for choice in self.basis_choices:
@@ -245,9 +260,11 @@ class WorkloadRequest:
             "settings": [setting.to_json() for setting in self.settings],
             "basis_choices": [choice.to_json() for choice in self.basis_choices],
         }
-        smooth_weights = content.pop(_LEFT_OUT_EMPTY)
-        if smooth_weights is not None:
-            content[_LEFT_OUT_EMPTY] = smooth_weights.to_json()
+        if self.smooth_weights is not None:
+            content["smooth_weights"] = self.smooth_weights.to_json()
+        for name in _LEFT_OUT_EMPTY:
+            if not content[name]:
+                del content[name]
         return content
 
     @classmethod
@@ -257,8 +274,7 @@ class WorkloadRequest:
         Raises KeyError, TypeError, ValueError or `RpexploreError` for anything else.
         """
         names = {field.name for field in fields(cls)}
-        if _LEFT_OUT_EMPTY not in content:
-            names.remove(_LEFT_OUT_EMPTY)
+        names -= {name for name in _LEFT_OUT_EMPTY if name not in content}
         check_keys(content, sorted(names), "the tables")
         _check_bounds(content, "order", 0, MOST_ORDER)
         _check_bounds(content, "cells", 1, MOST_CELLS)
@@ -272,8 +288,12 @@ class WorkloadRequest:
             "groups": tuple(map(GroupSetting.from_json, content["groups"])),
             "basis_choices": tuple(map(BasisChoice.from_json, content["basis_choices"])),
         }
-        if _LEFT_OUT_EMPTY in content:
-            parts[_LEFT_OUT_EMPTY] = SmoothWeights.from_json(content[_LEFT_OUT_EMPTY])
+        if "smooth_weights" in content:
+            parts["smooth_weights"] = SmoothWeights.from_json(content["smooth_weights"])
+        if "weighted_by" in content:
+            parts["weighted_by"] = text_of(content, "weighted_by")
+        if "unweighted" in content:
+            parts["unweighted"] = tuple(map(names_of, content["unweighted"]))
         return cls(**(content | parts))
 
 

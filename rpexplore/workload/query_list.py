@@ -189,6 +189,11 @@ def check_attributes(domain: Domain) -> None:
     """Raise `WorkloadError` for a domain without attributes, or with amounts."""
     if not isinstance(domain, Domain) or not len(domain):
         raise WorkloadError("Own counts need a domain of at least one attribute; choose some.")
+    if domain.weights:
+        raise WorkloadError(
+            f"Own counts cannot be weighted by {domain.names[domain.weights[0]]!r}; leave it out, "
+            "and ask for weighted counts in a table."
+        )
     if domain.amounts:
         raise WorkloadError(
             f"Own counts cannot be about {domain.names[domain.amounts[0]]!r}, which has amounts; "

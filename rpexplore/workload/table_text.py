@@ -12,6 +12,7 @@ import numpy as np
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import csv_rows, joined
+from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.ordered_values import Integers
@@ -238,7 +239,10 @@ def list_titles(tables: Sequence[Table], most: int = 5) -> str:
 
 
 def titles(workload: Workload, tables: np.ndarray) -> list[str]:
-    """Titles of the tables at these indices, int64[n]: "age × sex", "sum of income by sex"."""
+    """Titles of the tables at these indices, int64[n].
+
+    "age × sex", "sum of income by sex", "weighted count (w) by sex".
+    """
     attribute_titles = [
         attribute_title(workload.domain.attributes[index], basis)
         for index, basis in workload.attribute_bases
@@ -272,6 +276,8 @@ def title_of(workload: Workload, table: int) -> str:
 def attribute_title(attribute: Attribute, basis: Basis) -> str:
     """ "sex", "age (cumulative)", "region (hierarchy)", "sum of income in EUR"."""
     suffix = basis.suffix(attribute)
+    if isinstance(attribute.values, Amounts) and attribute.values.are_weights:
+        return f"weighted count ({attribute.name})"
     if basis.of_amounts:
         unit = getattr(attribute.values, "unit", "")
         return f"sum of {attribute.name} in {unit}" if unit else f"sum of {attribute.name}"

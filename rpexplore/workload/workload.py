@@ -202,13 +202,13 @@ def setting_arrays(
     for name, given in (("weights", weights), ("targets", targets), ("required", required)):
         if given is not None and len(given) != count:
             raise WorkloadError(f"There are {count} tables but {len(given)} {name}.")
-    targets = [None] * count if targets is None else targets
-    if required is None:
+    # Arrays at once where nothing is stated: builders make a million tables.
+    if required is None and targets is not None:
         required = [isinstance(target, Target) and target.required for target in targets]
     return {
         "weights": np.ones(count) if weights is None else numbers(weights, "weights"),
-        "targets": standard_errors(targets),
-        "required": required_marks(required),
+        "targets": np.full(count, np.nan) if targets is None else standard_errors(targets),
+        "required": np.zeros(count, bool) if required is None else required_marks(required),
     }
 
 
@@ -448,6 +448,55 @@ class Workload:
         """
         return replace(self, **changed_bases(self, bases, tables))
 
+    def weighted_by(self, name: str, *, unweighted: Iterable[AttributeSet] = ()) -> "Workload":
+        """The same tables as weighted counts: each sums this attribute, which has survey weights.
+
+        unweighted: tables that stay counts of records, or sums of amounts; those that have the
+            weights stay as they are
+
+        Weights, targets and bases stay those of the tables; targets are then of weighted counts.
+        Raises `WorkloadError` for an attribute that has no weights, and for tables of amounts.
+
+        Example:
+            >>> import rpexplore as rp
+            >>> weight = rp.Attribute("w", rp.Amounts(0, 40, are_weights=True))
+            >>> domain = rp.Domain((rp.Attribute("sex", rp.Integers(0, 1)), weight))
+            >>> Workload.all_up_to(domain, 1).weighted_by("w", unweighted=[()]).tables
+            [(), ('sex', 'w')]
+        """
+        index, attribute = self.domain.position(name), self.domain[name]
+        if not (isinstance(attribute.values, Amounts) and attribute.values.are_weights):
+            raise WorkloadError(
+                f"The attribute {name!r} cannot weight tables, as it has no weights; give it "
+                '"weights": true and bounds in the codebook.'
+            )
+        is_weighted = ~np.any(self.members == index, axis=1)  # those that have it stay as they are
+        is_weighted[[self.position(table) for table in unweighted]] = False
+        if np.any(self.has_amounts & is_weighted):
+            table = int(np.argmax(self.has_amounts & is_weighted))
+            raise WorkloadError(
+                f"The table {self.describe(table)} has amounts and cannot be weighted by {name!r}; "
+                "name it as unweighted, and for weighted sums let its amounts be a column of the "
+                "records that has them times the weights."
+            )
+        last = np.iinfo(np.int32).max  # behind all attributes
+        members = np.where(self.members < 0, last, self.members)
+        added = np.where(is_weighted, index, last).astype(np.int32)[:, None]
+        basis_index = np.hstack([self.basis_index, np.where(is_weighted, 0, -1)[:, None]])
+        members = np.hstack([members, added])
+        order = np.argsort(members, axis=1, kind="stable")
+        members = np.take_along_axis(members, order, 1)
+        width = int(np.max(np.sum(members != last, axis=1)))  # the largest tables may be unweighted
+        members, order = members[:, :width], order[:, :width]
+        bases = [*self.bases]
+        bases[index] = (default_basis(attribute),)
+        return replace(
+            self,
+            members=np.where(members == last, -1, members),
+            bases=tuple(bases),
+            basis_index=np.take_along_axis(basis_index, order, 1),
+        )
+
     def with_weights(self, weights: Mapping[AttributeSet, float]) -> "Workload":
         """A copy in which the named tables have these weights."""
         return self._with_rows(weights, weights=numbers([*weights.values()], "weights"))
@@ -529,8 +578,14 @@ class Workload:
 
     @property
     def comparable(self) -> np.ndarray:
-        """The tables whose errors are told together, bool[n_tables]: those of counts, if any."""
-        return np.full(len(self), True) if np.all(self.has_amounts) else ~self.has_amounts
+        """The tables whose errors are told together, as they are in one unit: bool[n_tables].
+
+        Those of counts if there are any, else those of weighted counts, else all.
+        """
+        for of_one_unit in (~self.has_amounts, self.is_weighted):
+            if np.any(of_one_unit):
+                return of_one_unit
+        return np.full(len(self), True)
 
     @property
     def amounts(self) -> tuple[int, ...]:
@@ -543,6 +598,28 @@ class Workload:
         if not self.domain.amounts:  # most often, and there may be a million tables
             return np.zeros(len(self), dtype=bool)
         return np.any(np.isin(self.members, self.domain.amounts), axis=1)
+
+    @cached_property
+    def is_weighted(self) -> np.ndarray:
+        """Whether each table has weighted counts, bool[n_tables]."""
+        if not self.domain.weights:
+            return np.zeros(len(self), dtype=bool)
+        return np.any(np.isin(self.members, self.domain.weights), axis=1)
+
+    @property
+    def has_means(self) -> np.ndarray:
+        """Whether each table has sums of amounts beside counts, and so means, bool[n_tables]."""
+        return self.has_amounts & ~self.is_weighted
+
+    @property
+    def sums_noun(self) -> str:
+        """What tables with amounts have: "sums of amounts", "weighted counts", or both; "" none."""
+        return self.sums_noun_of(self.has_amounts)
+
+    def sums_noun_of(self, tables: np.ndarray) -> str:
+        """The same of some tables, bool[n_tables]."""
+        nouns = ("sums of amounts", self.has_means), ("weighted counts", self.is_weighted)
+        return joined([noun for noun, having in nouns if np.any(having & tables)])
 
     @cached_property
     def attribute_bases(self) -> tuple[tuple[int, Basis], ...]:
@@ -637,11 +714,16 @@ class Workload:
 
     @cached_property
     def open_attributes(self) -> tuple[int, ...]:
-        """The indices of attributes whose own matrices leave open how many have each value."""
+        """The indices of attributes whose own matrices leave open how many have each value.
+
+        Not of amounts, of which there are no counts of values.
+        """
         return tuple(
             index
             for index, bases in enumerate(self.bases)
-            if bases and leave_values_open(bases, self.domain.attributes[index])
+            if bases
+            and index not in self.domain.amounts
+            and leave_values_open(bases, self.domain.attributes[index])
         )
 
     def has_tables_of(self, workload: "Workload") -> bool:

@@ -24,4 +24,4 @@ def test_what_is_said_of_sums_is_in_their_unit_and_not_compared_with_counts():
     assert top.least_accurate_table == "region"
     accuracy = Accuracy.of_plan("plan", plan)
     assert accuracy.having.tolist() == [other]
-    assert "1 table with amounts is left out" in accuracy.cell_text
+    assert "1 table of sums of amounts is left out" in accuracy.cell_text

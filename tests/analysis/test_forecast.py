@@ -7,7 +7,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.populations import Population, parts_of
 from rpexplore.domain.public_tables import PublicTables
-from tests.domain.test_public_tables import DOMAIN, table
+from tests.domain.test_public_tables import DOMAIN, FIELDS, table
 from tests.support.samples import coded
 
 JOINT = np.random.default_rng(5).integers(1, 200, (6, 2, 3)).astype(float)
@@ -114,6 +114,20 @@ def test_what_is_public_is_certain_and_cells_that_differ_are_gone_through():
     assert len(frame) == 4
 
 
+def test_nobody_is_drawn_where_the_codebook_says_that_nobody_can_be():
+    domain = rp.Domain.from_schema({"fields": FIELDS, "impossible": [{"age": "0", "job": ["a"]}]})
+    for public in ((), (table("age", [20, 20, 20, 20, 10, 10]),)):
+        for seed in (b"one", b"two"):
+            known = PublicTables(domain, public, 100)
+            population = Population.drawn(known, parts_of(known, [(0, 1, 2)]), 200, seed)
+            shares = population.shares((0, 2))
+            assert shares[0, 0] == 0
+            assert np.all(shares.ravel()[1:] > 0)
+            assert np.isclose(shares.sum(), 1)
+            if public:  # up to 30 rounds of raking
+                assert np.allclose(shares.sum(1), [0.2, 0.2, 0.2, 0.2, 0.1, 0.1], atol=1e-3)
+
+
 def test_who_is_in_good_cells_by_group():
     """A group of few people has worse cells than one of many."""
     public = (table("age", [10, 10, 10, 10, 10, 950]), table("sex", [500, 500]))
@@ -123,6 +137,37 @@ def test_who_is_in_good_cells_by_group():
     frame = rp.Forecast(plan, public=public).by_group("age")
     assert frame["count_median"].tolist() == pytest.approx([10, 10, 10, 10, 10, 950])
     assert frame["people_high"][:5].max() < frame["people_low"][5]
+
+
+def test_with_the_design_of_a_survey_good_cells_are_those_of_a_small_total_error():
+    """Counts that are public, cell by cell: CV² = σ²/c² + d (1 − f)(1 − c/n)/c by hand."""
+    plan = rp.plan(
+        rp.Workload.of(DOMAIN, [("age", "sex"), ("sex",)]),
+        loss=rp.SumOfVariances(),
+        budget=rp.Budget(rho="0.002"),
+    )
+    survey = rp.SurveyDesign(1.5, ((("sex", "age"), 2.5),), 0.1)
+    forecast = rp.Forecast(plan, public=PUBLIC[:1], limit=0.12, survey=survey)
+    counts, n = JOINT.sum(2), JOINT.sum()
+    part, added = plan.part("tables"), {}
+    for title, of_table, effect in (("age × sex", counts, 2.5), ("sex", counts.sum(0), 1.5)):
+        place = part.workload.tables.index(tuple(title.split(" × ")))
+        noise = part.mean_variances[place] / of_table**2
+        sampling = effect * 0.9 * (1 - of_table / n) / of_table
+        good = np.sqrt(noise + sampling) <= 0.12
+        row = forecast.tables().loc[place]
+        assert row.people_median == pytest.approx(of_table[good].sum() / n)
+        assert row.cells_median == pytest.approx(good.mean())
+        of_cells = np.sqrt(1 + noise / sampling) - 1
+        added[title] = np.median(np.repeat(of_cells.ravel(), of_table.ravel().astype(int)))
+        if title == "age × sex":
+            assert not np.array_equal(good, np.sqrt(noise) <= 0.12)
+    assert forecast.noise_adds.median == pytest.approx(np.median(list(added.values())))
+    groups = forecast.by_group("sex")
+    assert groups["people_median"].between(0, 1).all()
+    assert "sampling (design effect 1.5 and 2.5 of sex × age" in str(forecast)
+    with pytest.raises(rp.RpexploreError, match="of no table of the plan"):
+        rp.Forecast(plan, expected=9, survey=rp.SurveyDesign(1, ((("age",), 2),)))
 
 
 def test_the_same_plan_has_the_same_forecast_and_bad_input_one_sentence():

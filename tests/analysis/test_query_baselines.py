@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 import rpexplore as rp
 from rpexplore.analysis.queries import budgets_needed, describe_budgets, query_baselines
-from rpexplore.planning.counts import query_optimum
+from rpexplore.planning.counts_planner import query_optimum
 from tests.planning.test_counts_plan import query_lists
 from tests.support.query_lists import (
     age_pyramid,

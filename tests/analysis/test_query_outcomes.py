@@ -13,7 +13,7 @@ from rpexplore.analysis.queries import (
 )
 from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.planning.counts import query_optimum, query_plan
+from rpexplore.planning.counts_planner import query_optimum, query_plan
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text
 from rpexplore.workload.query_list import QueryList
 

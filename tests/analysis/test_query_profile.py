@@ -5,7 +5,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.queries import describe_profile, profile_of_cells, spare_cells
-from rpexplore.planning.counts import query_optimum, query_plan
+from rpexplore.planning.counts_planner import query_optimum, query_plan
 from rpexplore.workload.query_definitions import stated_from_text
 from rpexplore.workload.query_list import QueryList
 from tests.support.query_lists import query_list

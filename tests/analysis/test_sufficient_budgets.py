@@ -14,7 +14,7 @@ from rpexplore.analysis.sufficient_budgets import (
     smallest_query_budget,
 )
 from rpexplore.errors import BudgetError, WorkloadError
-from rpexplore.planning.counts import query_optimum
+from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.mechanism.accounting import ExactVariances
 from rpexplore.planning.planner import optimum, plan_tables, rho_of_unit
 from tests.planning.test_counts_plan import query_lists

@@ -104,6 +104,20 @@ def test_the_weight_is_the_least_power_of_two_that_is_enough():
     assert proposal.others_variance > 0
 
 
+def test_the_sampling_error_of_a_survey_counts_beside_the_noise():
+    survey = rp.SurveyDesign(1.8, sampling_fraction=0.1)
+    plan = planned("0.5")
+    told = rp.Forecast(plan, public=[JOBS], expected=20_000, survey=survey)
+    (made,) = told.suggest([MISSING])
+    row = told.tables().loc[plan.part("tables").workload.position(MISSING)]
+    assert made.people.median == row.people_median
+    bands = next(one for one in made.proposals if one.change.action == "bands")
+    applied = bands.apply(plan)
+    told = rp.Forecast(applied, public=[JOBS], expected=20_000, survey=survey).tables()
+    row = told.loc[applied.part("tables").workload.position(bands.change.replacement)]
+    assert row.people_median == pytest.approx(bands.people.median, abs=0.03)
+
+
 def test_proposals_are_ranked_and_the_table_left_out_comes_last(made):
     actions = [one.change.action for one in made.proposals]
     ranks = [one.rank for one in made.proposals]

@@ -1,5 +1,7 @@
 """The publishable share of a plan against all its cells, each with its own standard error."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,8 @@ from rpexplore.analysis import expected_cells
 from rpexplore.analysis.budget_curves import publishable_at, publishable_by_budget
 from rpexplore.analysis.cell_accuracy import table_to_see
 from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.analysis.measures import Accuracy
+from rpexplore.analysis.sufficient_budgets import budgets_for_shares
 from rpexplore.analysis.usefulness import (
     Usefulness,
     describe_change,
@@ -62,6 +66,45 @@ def both_ways(based, cv_limit):
 
 def publishable(counts, errors, cv_limit):
     return errors <= cv_limit * counts
+
+
+def test_with_a_survey_cells_are_judged_by_their_total_error_one_by_one(based):
+    """σ² + D c (1 − c/n) ≤ κ² c² of every cell, at three budgets, from plan, optimum and curve."""
+    solution, plan, expected, dense = based
+    workload, n, limit = plan.workload, expected.total, 0.6
+    own, persons = workload.tables[-1], plan.budget.max_records_per_person
+
+    def at(rho: Fraction) -> rp.Budget:
+        return rp.Budget(rho=rho, max_records_per_person=persons)
+
+    survey = rp.SurveyDesign(1.7, ((own, 3.0),), 0.2)
+    cells = ExpectedCells.of(expected, workload, survey, limit)
+    for scale in (0.3, 1.0, 2.5):
+        budget = at(plan.budget.rho / Fraction(str(scale)) ** 2)
+        tables = []
+        for table, (counts, errors) in zip(workload.tables, dense, strict=True):
+            factor = 0.8 * (3.0 if table == own else 1.7)
+            total = (scale * errors) ** 2 + factor * counts * np.maximum(1 - counts / n, 0)
+            tables.append(np.sqrt(total) <= limit * counts)
+        of_budget = Usefulness.of_optimum(solution, budget, cells, limit)
+        np.testing.assert_allclose(of_budget.shares, [table.mean() for table in tables])
+        curve = cells.share_curve(Accuracy.of_plan("", plan))
+        assert curve(limit / scale) == pytest.approx(np.concatenate(tables).mean())
+        low, high = curve.range
+        assert low < limit / scale < high
+        assert curve.between(low, high)(limit / scale) == pytest.approx(curve(limit / scale))
+        levels = of_budget.by_level()
+        assert levels["publishable"].sum() > 0
+    alone = Usefulness.of_plan(plan, ExpectedCells.of(expected, workload), limit)
+    assert alone.share > rp.publishable(plan, expected, cv_limit=limit, survey=survey).share
+    most = cells.share_curve(Accuracy.of_plan("", plan))
+    assert most(most.range[1] * 1e6) == pytest.approx(most(most.range[1]))
+    budgets = budgets_for_shares(solution, plan.budget, cells, limit, (0.2, 0.4))
+    for share, found in budgets.items():
+        assert found is not None
+        for factor, is_reached in ((1, True), (Fraction(99, 100), False)):
+            useful = Usefulness.of_optimum(solution, at(found.budget.rho * factor), cells, limit)
+            assert (useful.share >= share - 1e-12) == is_reached
 
 
 @pytest.mark.parametrize("cv_limit", [0.1, 0.5, 2.0])

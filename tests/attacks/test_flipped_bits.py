@@ -15,7 +15,7 @@ import rpexplore as rp
 from rpexplore.common.json_fields import sealed_text
 from rpexplore.domain import area_tree_file
 from rpexplore.errors import LedgerError, PlanError, RpexploreError, WorkloadError
-from rpexplore.planning.counts import query_plan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease

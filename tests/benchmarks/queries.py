@@ -12,7 +12,7 @@ import numpy as np
 import rpexplore as rp
 from rpexplore.analysis.queries import query_baselines
 from rpexplore.analysis.sufficient_budgets import smallest_query_budget
-from rpexplore.planning.counts import query_optimum
+from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.solvers.queries import fitness_for_use
 from rpexplore.workload.query_definitions import stated_from_text
 from tests.benchmarks.measure import Row, once, peak_gigabytes

@@ -48,12 +48,11 @@ def test_from_an_example_to_a_release(page: Page, tmp_path: Path):
     expect(share).not_to_have_text(before)
     drawn(page)
 
-    press(page, page.get_by_role("button", name="Explore", exact=True))
-    menu = page.get_by_role("menu", name="Explore")
-    expect(menu.get_by_role("menuitem")).to_have_text(["Fairness", "Trade-offs", "Scenarios"])
+    press(page, page.get_by_role("link", name="Compare", exact=True))
+    expect(page.get_by_role("heading", name="Fairness", exact=True)).to_be_visible()
+    drawn(page)
     assert not findings(page)
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
+    press(page, page.get_by_role("link", name="Trade-offs", exact=True))
     expect(page.get_by_role("heading", name="Trade-offs", exact=True)).to_be_visible()
     drawn(page)
 

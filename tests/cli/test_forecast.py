@@ -28,6 +28,19 @@ def test_a_forecast_is_printed_as_json_and_written_as_csv(tmp_path, monkeypatch)
     text = program.done(*asked)
     assert "Tables that meet" in text
     assert "1,000 records, and 1 public table: sex.csv" in text
+    survey = ("--design-effect", "1.8", "--design-effect", "job,sex=2.1")
+    facts = program.json(*asked, *survey, "--sampling-fraction", "1%")
+    assert facts["survey"] == {
+        "design_effect": 1.8,
+        "of_tables": [[["sex", "job"], 2.1]],
+        "sampling_fraction": 0.01,
+    }
+    assert facts["noise_adds"]["median"] > 0
+    weights = program.json(*asked, "--weight-cv", "0.5")
+    assert weights["survey"]["design_effect"] == 1.25
+    refused = program.refused(*asked, "--design-effect", "2", "--weight-cv", "0.5")
+    assert "one design effect for all tables" in refused
+    assert "from 0 to 1" in program.refused(*asked, "--sampling-fraction", "150%")
     assert "needs the number of records" in program.refused("forecast", "plan.json")
 
 
@@ -60,3 +73,29 @@ def test_suggestions_are_printed_and_one_is_applied(tmp_path, monkeypatch):
     assert "exists already" in program.refused(*asked, "--apply", "1", "--out", "new.json")
     assert "no number 99" in program.refused(*asked, "--apply", "99", "--out", "other.json")
     assert not (tmp_path / "other.json").exists()
+
+
+def test_a_release_shows_what_came_out_beside_the_forecast(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "codebook.csv").write_text("attribute,value\nsex,f\nsex,m\njob,a\njob,b\njob,c\n")
+    (tmp_path / "records.csv").write_text("sex,job\n" + "f,a\n" * 700 + "m,b\n" * 200 + "m,c\n" * 9)
+    program = Program(tmp_path)
+    program.done("plan", "codebook.csv", "--up-to", "2", "--rho", "0.01", "--out", "plan.json")
+    asked = ("forecast", "plan.json", "--expected-count", "909", "--out", "kept.json")
+    assert "The plan with this forecast is in kept.json" in program.done(*asked)
+    assert "already" in program.refused(*asked)
+    shown = program.json("show", "kept.json")
+    assert shown["forecast"]["n_records"] == 909
+    assert "people in good cells: forecast" in program.done("show", "kept.json")
+    program.done("release", "kept.json", "records.csv", "--out", "out")
+    facts = program.json("show", "out")
+    row = facts["outcome"]["by_order"][-1]
+    assert row["people_outcome_low"] <= row["people_outcome"] <= row["people_outcome_high"]
+    assert facts["outcome"]["tables_read"] == 4
+    text = program.done("show", "out")
+    assert "people in good cells: outcome" in text
+    assert "estimated from the released noisy counts" in text
+    program.done("report", "out", "--out", "report.html")
+    report = (tmp_path / "report.html").read_text()
+    assert "Forecast and outcome" in report
+    assert "The forecast rests on 909 records" in report

@@ -36,6 +36,19 @@ def test_show_says_what_is_publishable_in_all_and_by_number_of_attributes(planne
     assert planned.json("show", "plan.json")["publishable"] is None
 
 
+def test_the_design_of_a_survey_counts_beside_the_noise(planned):
+    """Two cells of 45 of 90: noise of σ = 3.16 alone is 7 %; sampling 1.8 · 0.5/45 = (14 %)²."""
+    asked = ("show", "plan.json", "--expected-count", "90", "--cv-limit", "0.14")
+    survey = ("--design-effect", "1.8", "--sampling-fraction", "1%")
+    noise, total = planned.json(*asked), planned.json(*asked, *survey)
+    assert total["publishable"]["survey"]["design_effect"] == 1.8
+    assert total["publishable"]["share"] < noise["publishable"]["share"]
+    assert "(of noise and sampling: design effect 1.8" in planned.done(*asked, *survey)
+    planned.done("report", "plan.json", *asked[2:], *survey, "--out", "report.html")
+    assert "design effect 1.8" in Path("report.html").read_text()
+    assert "go with --expected-count" in planned.refused("show", "plan.json", *survey)
+
+
 def test_plan_takes_a_public_table_as_expected_counts(run):
     Path("public.csv").write_text("sex,count\nF,5000\nM,0\n")
     made = ("plan", "codebook.csv", "--table", "sex", *BUDGET)

@@ -13,7 +13,8 @@ from rpexplore import Budget
 from rpexplore.cli.counts import named_presets
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
-from rpexplore.planning.counts import QueryPlan, query_optimum
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.plan import load_plan
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease

@@ -26,9 +26,39 @@ def test_a_codebook_states_amounts_and_keeps_them():
     assert values().clamping == "amounts below 0 EUR count as 0, those above 200,000 EUR as 200,000"
 
 
+WEIGHTS = {"unit": "", "bounds": [0, 40], "weights": True}
+
+
+def test_a_codebook_states_weights_and_keeps_them():
+    field = {"name": "w", "type": "number", "bounds": [0, "40.5"], "weights": True}
+    domain = rp.Domain.from_schema({"fields": [field]})
+    stated = domain["w"].values
+    assert stated == rp.Amounts(0, "40.5", 3, are_weights=True)
+    assert rp.Domain.from_schema(domain.to_schema()) == domain
+    assert domain.weights == domain.amounts == (0,)
+    assert stated.description == "weights from 0 to 40.5, rounded to 3 decimals"
+    assert stated.clamping == "weights below 0 count as 0, those above 40.5 as 40.5"
+    assert not values().are_weights
+    assert "weights" not in rp.Domain.from_schema({"fields": [INCOME]}).to_schema()["fields"][0]
+    narrower = domain.with_weights("w", "12.5")["w"].values
+    assert narrower == rp.Amounts(0, "12.5", 3, are_weights=True)
+    with pytest.raises(rp.errors.DomainError, match="has no weights"):
+        rp.Domain.from_schema({"fields": [INCOME]}).with_weights("income", 5)
+
+
+def test_weights_need_limits():
+    field = {"name": "w", "type": "number", "weights": True, "bins": [0, 1]}
+    with pytest.raises(rp.errors.DomainError, match='weights without limits; give it "bounds"'):
+        rp.Domain.from_schema({"fields": [field]})
+
+
 @pytest.mark.parametrize(
     ("field", "words"),
     [
+        (WEIGHTS | {"weights": 1}, 'its "weights" must be true or false, got 1'),
+        (WEIGHTS | {"unit": "kg"}, "Weights have no unit"),
+        (WEIGHTS | {"bounds": [-1, 5]}, "minimum of weights must be at least 0, got -1"),
+        (WEIGHTS | {"bounds": [5, 5]}, "maximum of weights must be above the minimum"),
         ({"bounds": [0]}, "must be the lowest and the highest amount"),
         ({"bounds": [5, 5]}, "maximum of amounts must be above the minimum"),
         ({"bounds": [0, 0.5]}, "must have no more of them, got 0.5"),

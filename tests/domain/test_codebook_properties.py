@@ -50,6 +50,7 @@ HONOURED = {
     "bounds": ({"name": "x", "type": "number"}, [0, 1]),
     "unit": (AMOUNTS, "EUR"),
     "decimals": (AMOUNTS, 2),
+    "weights": (AMOUNTS, True),
     "groups": (LISTED, [["g"], []]),
     "levels": (WHOLE, {"pairs": 2}),
     "areas": (LISTED, {"path": "areas.csv"}),

@@ -57,6 +57,38 @@ def test_of_tables_that_contradict_each_other_the_newer_is_followed_and_it_is_sa
     assert public.n_records == 100
 
 
+def test_a_contradiction_at_different_levels_is_named_with_the_largest_difference():
+    """Ages 0–2 hold 30 % of the older table; the newer, by single ages, has 10 + 10 + 20 = 40 %."""
+    older = table("age@two,sex", [[20, 10], [30, 40]], name="register", date="2011")
+    newer = table("age", [10, 10, 20, 20, 20, 20], name="census", date="2021")
+    (sentence,) = PublicTables(DOMAIN, (newer, older)).contradictions
+    assert "contradict each other by age@two" in sentence
+    assert "30 % and 40 %" in sentence or "70 % and 60 %" in sentence
+    agreeing = table("age", [10, 10, 10, 30, 20, 20], date="2021")
+    assert not PublicTables(DOMAIN, (agreeing, older)).contradictions
+    one = table("sex,age@two", [[20, 30], [10, 40]], date="2021")
+    assert not PublicTables(DOMAIN, (one, older)).contradictions
+
+
+def test_impossible_combinations_hold_in_what_public_tables_leave_open():
+    """By hand: nobody of age 0 has job a; age and job else independent given the margins."""
+    domain = rp.Domain.from_schema({"fields": FIELDS, "impossible": [{"age": "0", "job": ["a"]}]})
+    ages, jobs = table("age", [20, 20, 20, 20, 10, 10]), table("job", [40, 30, 30])
+    (of,) = PublicTables(domain, (ages, jobs)).connected
+    assert of.columns == (0, 2)
+    fitted = of.fitted(np.ones(18)).reshape(6, 3)
+    assert fitted[0, 0] == 0
+    assert np.allclose(fitted.sum(1) * 100, [20, 20, 20, 20, 10, 10])
+    assert np.allclose(fitted.sum(0) * 100, [40, 30, 30])
+    # Quasi-independence: odds ratios of the possible cells are 1.
+    assert np.allclose(fitted[1:, 0] * fitted[1, 1], fitted[1:, 1] * fitted[1, 0])
+    assert np.allclose(fitted[:, 1] * fitted[1, 2], fitted[:, 2] * fitted[1, 1])
+    both = table("age,job", np.full((6, 3), 10))
+    (sentence,) = PublicTables(domain, (both,)).contradictions
+    assert "impossible by the codebook" in sentence
+    assert "5.6 %" in sentence
+
+
 def test_what_an_older_table_calls_empty_does_not_keep_the_newer_from_being_followed():
     older = table("job", [50, 50, 0], date="2011")
     newer = table("job", [50, 0, 50], date="2021")

@@ -1,6 +1,7 @@
 """Expected counts beside the codebook."""
 
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.survey import SurveyDesign
 from tests.pages.conftest import plain
 
 MARGIN = (
@@ -31,3 +32,21 @@ def test_public_counts_are_a_total_or_a_margin_and_a_bad_margin_is_refused(app, 
     assert session.text_input(key="expected total").value == ""
     session.press("Remove")
     assert session.scenario.expected is None
+
+
+def test_the_design_of_a_survey_is_typed_and_counts_beside_the_noise(app, small):
+    session = app("codebook", small)
+    session.text_input(key="design effect").set_value("1.8; region,sex=2.1").run()
+    session.text_input(key="sampling fraction").set_value("7").run()
+    design = SurveyDesign(1.8, ((("sex", "region"), 2.1),), 0.07)
+    assert session.scenario.design == design
+    assert session.text_input(key="design effect").value == "1.8; sex,region=2.1"
+    assert session.text_input(key="sampling fraction").value == "7"
+    session.text_input(key="weight cv").set_value("60").run()
+    assert session.scenario.design.design_effect == 1.36
+    assert session.scenario.design.of_tables == design.of_tables
+    session.text_input(key="sampling fraction").set_value("170").run()
+    assert "must be from 0 to 1" in plain(session.texts("error"))
+    session.text_input(key="sampling fraction").set_value("").run()
+    session.text_input(key="design effect").set_value("").run()
+    assert session.scenario == small

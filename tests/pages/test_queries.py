@@ -14,7 +14,8 @@ from pages.components.shared.session import kept_name
 from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError
-from rpexplore.planning.counts import QueryOptimum, QueryPlan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import QueryOptimum
 from rpexplore.planning.verification import verify
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.presets import PRESETS, REDISTRICTING
@@ -368,6 +369,32 @@ def test_a_list_is_solved_once_whatever_the_budget_and_after_an_undo(app, listed
         assert plan_of(session).budget == rp.Budget(rho=rho)
     session.open("plan").open("queries")
     assert session.metrics()["Targets met"] == "1 of 1"
+    assert not session.error
+
+
+def test_the_objective_is_chosen_and_targets_out_of_reach_are_told(app, listed):
+    session = app("queries", listed)
+    session.selectbox(key="objective of counts").set_value("targets-then-sum").run()
+    plan = plan_of(session)
+    assert (plan.objective.option, plan.met.all()) == ("targets-then-sum", True)
+    assert "With another objective you see the smallest budget" in plain(session.texts("caption"))
+    session.text_input(key="typed budget").set_value("0.0001").run()
+    assert "cannot all be met at this budget" in plain(session.texts("error"))
+    session.selectbox(key="objective of counts").set_value("sum").run()
+    assert plan_of(session).objective.option == "sum"
+    assert not session.error
+
+
+def test_free_counts_are_chosen_by_name(app, listed):
+    session = app("queries", listed)
+    before = plan_of(session)
+    session.multiselect(key="free counts").set_value(["everybody"]).run()
+    plan = plan_of(session)
+    assert plan.free_counts == ("everybody",)
+    assert plan.rho == before.rho
+    assert "everybody takes only what the others leave" in plain(session.texts("markdown"))
+    typed(session, "all: total ± 50\nold: age >= 8 ± 20")
+    assert plan_of(session).free_counts == ()
     assert not session.error
 
 

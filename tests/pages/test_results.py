@@ -19,7 +19,7 @@ from pages.components.results.source import _load
 from pages.components.shared.background import task_name
 from rpexplore.analysis.released_cells import describe_gains, farthest_group
 from rpexplore.common.text import rounded
-from rpexplore.planning.counts import query_plan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.readme import TableFile
 from rpexplore.releases.release import release
@@ -475,3 +475,21 @@ def test_a_table_comes_with_the_lines_that_read_it(app, released, kind):
     position = ALL.position(["age", "sex"])
     code = TableFile.of(released[kind], table_path(position, ("age", "sex"))).code()
     assert [block.value for block in session.code] == [lines.rstrip() for lines in code.values()]
+
+
+def test_what_came_out_stands_beside_the_forecast_of_the_plan(app, released, tmp_path):
+    plan = plan_tables(ALL, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+    kept = rp.Forecast(plan, expected=400).in_plan()
+    records = released["all"].parent / "records.csv"
+    done = release(kept, records, tmp_path / "out", count_impossible=True)
+    session = opened(app, done.folder)
+    session.session_state["outcome"] = True
+    session.run()
+    for _ in range(40):
+        if "People in good cells" in plain(session.texts("markdown")):
+            break
+        session.run()
+    assert "People in good cells" in plain(session.texts("markdown"))
+    assert "The forecast rests on 400 records" in plain(session.texts("caption"))
+    columns = [list(frame.value.columns) for frame in session.dataframe]
+    assert any("people in good cells: outcome" in names for names in columns)

@@ -87,6 +87,8 @@ def dense_covariance(plan, table):
         if isinstance(attribute.values, rp.Amounts):
             rows[0, :2] = float(attribute.values.minimum), float(attribute.values.maximum)
             rows[1, :2] = 1, 1
+            if attribute.values.are_weights:
+                rows = rows[:1]
         elif isinstance(basis, rp.Prefix):
             rows = np.tril(np.ones((sizes[i], sizes[i])))
         queries = np.kron(queries, rows)

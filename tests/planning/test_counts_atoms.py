@@ -19,7 +19,8 @@ from rpexplore.analysis.queries import (
 )
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.counts import QueryPlan, query_optimum, query_plan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import query_optimum, query_plan
 from rpexplore.workload import query_definitions
 from rpexplore.workload.conditions import condition_of_cells
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from rpexplore.planning import counts
-from rpexplore.planning.counts import LARGEST_GAMMA_SQUARED, QueryPlan, query_optimum, query_plan
+from rpexplore.planning import counts_planner
+from rpexplore.planning.counts import LARGEST_GAMMA_SQUARED, QueryPlan
+from rpexplore.planning.counts_planner import query_optimum, query_plan
 from rpexplore.planning.solvers.solution import share_done
 from rpexplore.planning.verification import verify
 from rpexplore.privacy import conversions as privacy
@@ -177,7 +178,7 @@ def test_other_refusals(call, message):
 
 
 def test_what_integers_cannot_measure_is_refused(monkeypatch):
-    monkeypatch.setattr(counts, "integer_measurement", lambda *_: None)
+    monkeypatch.setattr(counts_planner, "integer_measurement", lambda *_: None)
     with pytest.raises(PlanError, match="cannot be measured in whole numbers"):
         query_optimum(query_list(prefix(3)))
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from rpexplore.planning.counts import QueryPlan, query_plan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.workload.query_list import QueryList
 from tests.support.plan_schemas import PLAN_SCHEMA, PLAN_VALIDATOR, is_valid
 from tests.support.plan_texts import changed, flat, laid_out, other_layouts

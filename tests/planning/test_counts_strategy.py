@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rpexplore.errors import PlanError
-from rpexplore.planning.counts import QueryStrategy
+from rpexplore.planning.counts_strategy import QueryStrategy
 from tests.support.query_lists import marginals, prefix, query_list
 
 MEASURED = [[3, -1, 0], [2, 2, 0]]

@@ -1,7 +1,9 @@
 """Plans of tables with attributes at several levels, against dense matrices."""
 
 import itertools
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import cvxpy
 import numpy as np
@@ -16,6 +18,7 @@ from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.releases.measurement import exact_residual, integer_scales
 from tests.support.explicit_optimum import dense_queries, lower_bound
 
+SAMPLE = Path(__file__).parents[2] / "sample_data"
 AGES = {
     "name": "age",
     "constraints": {"minimum": 0, "maximum": 19},
@@ -134,19 +137,10 @@ def test_a_plan_is_near_the_optimum_of_all_gaussian_mechanisms(number):
 
 def test_age_groups_beside_adults_by_race_cost_what_they_must():
     """Of the census: P12 with the tables of adults by race; a dense search found 3.749."""
-    bands = (
-        "0-4, 5-9, 10-14, 15-17, 18-19, 20, 21, 22-24, 25-29, 30-34, 35-39, 40-44, 45-49, 50-54, "
-        "55-59, 60-61, 62-64, 65-66, 67-69, 70-74, 75-79, 80-84, 85+"
-    )
-    ages = {
-        "name": "age",
-        "constraints": {"minimum": 0, "maximum": 114},
-        "levels": {"p12": bands, "adult": "0-17, 18+"},
-    }
-    others = [{"name": "race", "constraints": {"minimum": 0, "maximum": 6}}]
-    others += [{"name": "hispanic", "constraints": {"minimum": 0, "maximum": 1}}]
-    tables = [("age@p12", "sex"), ("age@adult", "race", "hispanic")]
-    workload = workload_of([ages, SEXES, *others], tables)
+    request = tomllib.loads((SAMPLE / "census-tables.toml").read_text("utf-8"))
+    assert (request["loss"], request["privacy-cost"]) == ("sum", "1")
+    domain = rp.Domain.load(SAMPLE / request["codebook"])
+    workload = rp.Workload.of(domain, [tuple(table.split(",")) for table in request["table"]])
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=ONE).part("tables")
     assert 3.749 <= float(np.sum(plan.mean_variances)) <= 3.749 * 1.01
 

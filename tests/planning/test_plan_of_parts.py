@@ -15,7 +15,8 @@ import rpexplore as rp
 from rpexplore.common.numbers import exact_text
 from rpexplore.domain.levels import Level
 from rpexplore.errors import ContradictionError, PlanError, WorkloadError
-from rpexplore.planning.counts import QueryPlan, query_plan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.request import Rounds

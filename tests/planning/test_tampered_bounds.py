@@ -8,7 +8,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError, ReleaseError
-from rpexplore.planning.counts import QueryStrategy
+from rpexplore.planning.counts_strategy import QueryStrategy
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.atomic_folder import new_folder

@@ -7,7 +7,7 @@ has variance 1; ceiling, what the algorithm gave when it was first tried.
 import numpy as np
 import pytest
 
-from rpexplore.planning.counts import query_optimum
+from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.solvers.queries import fitness_for_use
 from tests.published.figures import rows
 from tests.support.query_lists import prefix, query_list

@@ -16,7 +16,7 @@ from rpexplore import (
     SumOfVariances,
     Workload,
 )
-from rpexplore.planning.counts import query_plan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan_tables

@@ -154,7 +154,7 @@ def test_intervals_of_means_hold_the_truth_95_times_of_100():
     table = plan.workload.position(("region", "income"))
 
     def released():
-        file = _Measured(plan, truth)
+        file = Measured(plan, truth)
         return Contributions(plan, file).answers(table).ravel()
 
     linear = LinearRelease.of(released, SAMPLER)
@@ -179,7 +179,7 @@ def test_intervals_of_means_hold_the_truth_95_times_of_100():
     assert 0.94 <= held[told].mean() <= 0.96
 
 
-class _Measured(MeasuredFile):
+class Measured(MeasuredFile):
     """In the place of the file: the measurements of one release."""
 
     def __init__(self, plan, counts):

@@ -7,7 +7,7 @@ import pytest
 
 from rpexplore import Attribute, Budget, Categories, Domain, Integers, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.counts import query_plan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release

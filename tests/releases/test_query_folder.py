@@ -9,7 +9,7 @@ import pytest
 import rpexplore
 from rpexplore import Budget, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.counts import query_plan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease

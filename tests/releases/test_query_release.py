@@ -18,7 +18,7 @@ from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import Counts
 from rpexplore.domain.result_schema import IMPOSSIBLE_NOTE
 from rpexplore.errors import LedgerError, PlanError, ReleaseError
-from rpexplore.planning.counts import query_plan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.noise.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.query_release import QueryRelease

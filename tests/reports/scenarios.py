@@ -54,7 +54,20 @@ def scenarios() -> dict[str, Scenario]:
     wage = rp.Amounts("-0.5", 20_000, decimals=1, unit="€", missing=(("", "not stated"),))
     paid = rp.Domain((*domain.attributes, rp.Attribute("wage", wage)))
     sums = (("region", "wage"), ("wage",), ("sex", "region"))
+    weighted = rp.Domain(
+        (*domain.attributes, rp.Attribute("weight", rp.Amounts(0, "40.5", 1, "", (), True)))
+    )
     return {
+        "weights": Scenario(
+            weighted,
+            WorkloadRequest(
+                "up_to",
+                order=2,
+                weighted_by="weight",
+                unweighted=(("sex",), ("age",)),
+                settings=(TableSetting(("age", "weight"), 2.0), TableSetting(("sex",), 3.0)),
+            ),
+        ),
         "amounts": Scenario(
             paid,
             WorkloadRequest(

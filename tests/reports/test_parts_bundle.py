@@ -13,7 +13,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
-from rpexplore.planning.counts import QueryPlan, query_plan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.reports.bundle import bundle
 from rpexplore.reports.script import make_command
 from rpexplore.scenarios.scenario import Scenario
@@ -40,6 +41,10 @@ def counts(queries: rp.QueryList = STATED.queries) -> QueryPlan:
     return query_plan(queries, budget=BUDGET)
 
 
+def with_free_counts() -> QueryPlan:
+    return query_plan(STATED.queries, budget=BUDGET, objective="sum", free=("everybody",))
+
+
 def adaptive() -> AdaptivePlan:
     return adaptive_plan(ALL, budget=BUDGET, expected_records=1000)
 
@@ -61,6 +66,7 @@ def together(rounds: rp.Rounds | None = None) -> rp.Plan:
     [
         (counts(), {"own-counts.csv"}),
         (counts(WEIGHTED), {"own-counts.csv"}),
+        (with_free_counts(), {"own-counts.csv"}),
         (adaptive(), {"tables.csv"}),
         (together(), {"tables.csv", "own-counts.csv"}),
         (together(rp.Rounds(ALL, 1000)), {"tables.csv", "own-counts.csv", "estimated_tables.csv"}),

@@ -13,7 +13,8 @@ from rpexplore.cli.facts import plan_facts, plan_text
 from rpexplore.common.text import rounded
 from rpexplore.planning.adaptive import adaptive_plan
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.counts import QueryPlan, query_plan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.part_plan import COLUMNS
 from rpexplore.planning.planner import plan_tables
 from rpexplore.reports.report import Report, html, report

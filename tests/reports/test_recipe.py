@@ -16,7 +16,12 @@ from tests.support import strategies
 
 
 def test_every_request_gives_its_own_plan(scenario, plan):
-    assert Recipe.of(plan, scenario).request is scenario.request
+    request = Recipe.of(plan, scenario).request
+    if scenario.request.weighted_by:  # the list of its tables has the weights
+        assert request.listed == tuple(plan.workload.tables)
+        assert request.workload(scenario.domain).has_tables_of(plan.workload)
+    else:
+        assert request is scenario.request
 
 
 def test_a_request_for_another_workload_is_not_believed():

@@ -10,7 +10,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.counts import query_plan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.releases.release import release
 from rpexplore.results.area_results import AreaResults, sums_of_areas
 from rpexplore.results.combination import combine, load_combined, write_combined

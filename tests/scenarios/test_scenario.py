@@ -378,6 +378,21 @@ def test_the_limit_of_publishable_cells_is_kept_and_told_apart():
             scenario.replaced(cv_limit=invalid)
 
 
+def test_the_design_of_a_survey_is_kept_and_follows_the_codebook():
+    tables = (((("age", "sex"), 2.5)), ((("sex",), 3.0)))
+    scenario = Scenario(DOMAIN, design=rp.SurveyDesign(1.5, tables, 0.1))
+    assert Scenario.parse(scenario.text()) == scenario
+    assert "design" not in json.loads(Scenario(DOMAIN).text())
+    with pytest.raises(WorkloadError, match="design effect must be from"):
+        Scenario.parse(scenario.text().replace("1.5", "-1"))
+    without = rp.Domain(tuple(one for one in DOMAIN if one.name != "age"))
+    changed, notes = scenario.with_domain(without)
+    assert changed.design == rp.SurveyDesign(1.5, tables[1:], 0.1)
+    assert any("design effect of age × sex was dropped" in note for note in notes)
+    one_way = scenario.with_request(order=1)
+    assert one_way.design_in_use.of_tables == tables[1:]
+
+
 LONE = "\ud800"  # half of a pair, which no file can hold
 
 
@@ -471,3 +486,21 @@ def test_expected_counts_of_another_codebook_are_no_scenario():
     content["expected"] = {"attributes": ["no"], "values": [["1"]], "counts": [1]}
     with pytest.raises(WorkloadError, match="not a usable scenario"):
         Scenario.from_json(content)
+
+
+def test_objective_and_free_counts_are_kept_and_planned_with():
+    domain = rp.Domain.from_sizes({"sex": 2, "age": 3})
+    stated = stated_from_text(domain, "old: age = 2 ± 9\nwomen: sex = 1 & age < 2 ± 9")
+    scenario = Scenario(domain, query_list=stated, asks_for_tables=False).replaced(
+        counts_objective="sum", free_counts=("women", "gone")
+    )
+    again = Scenario.parse(scenario.text())
+    assert (again.counts_objective, again.free_counts) == ("sum", ("women", "gone"))
+    part = again.plan().part("counts")
+    assert (part.objective.option, part.free_counts) == ("sum", ("women",))
+    assert "counts_objective" not in Scenario(domain).text()
+    assert not again.replaced(
+        counts_objective="targets-then-sum", asks_for_tables=True
+    ).splits_itself
+    with pytest.raises(WorkloadError, match="must be one of largest, sum"):
+        scenario.replaced(counts_objective="mean")

@@ -12,7 +12,8 @@ import pytest
 
 from rpexplore import Budget
 from rpexplore.data.source import Counts
-from rpexplore.planning.counts import QueryPlan, query_plan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.releases.query_release import QuerySteps
 from tests.statistical.linear_release import (
     PAIR_DEVIATIONS,

@@ -119,7 +119,11 @@ def values_and_labels() -> None:
     left, right = st.columns([1, 2], gap="large")
     if isinstance(attribute.values, Amounts):
         with left:
-            st.markdown("Tables have the sum, the number of records and the mean of its amounts.")
+            st.markdown(
+                "Tables can be weighted by it: choose it on the Tables page."
+                if attribute.values.are_weights
+                else "Tables have the sum, the number of records and the mean of its amounts."
+            )
             st.caption(escaped(f"{attribute.values.clamping_sentence} Edit the limits above."))
         with right:
             missing_editor(name, attribute.values)

@@ -36,7 +36,9 @@ def projects() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.subheader("Your projects" if plans_only() else "Projects on this computer")
         with st.popover("Import a project file"):
-            upload("A project file saved by this app", ["json", "zip"], "project on home", _load)
+            upload(
+                "A project file saved by this app", ["json", "zip"], "project file on home", _load
+            )
     show_messages(HERE)
     _undo()
     if not saved:

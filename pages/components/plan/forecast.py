@@ -8,6 +8,7 @@ from rpexplore.analysis.forecast import DrawnCounts, Forecast, range_columns
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.text import capitalised, describe_share, plural, rounded
 from rpexplore.domain.public_tables import PublicTable, PublicTables
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.planning.table_plan import TablePlan
 
 _NOT_BY_GROUP = "of all"
@@ -30,7 +31,8 @@ def forecast(planned: TablePlan) -> DrawnCounts | None:
     drawn = worked_out(DrawnCounts.of, planned.workload, public, by=(planned.workload, expected))
     if drawn is None:
         return None
-    made = kept(_forecast, planned, drawn, scenario.cv_limit)
+    design = scenario.design and scenario.design.among(planned.workload.tables)
+    made = kept(_forecast, planned, drawn, scenario.cv_limit, design)
     n_held = int(drawn.held.sum())
     noun = escaped(scenario.record_noun)
     figures = {
@@ -51,15 +53,17 @@ def forecast(planned: TablePlan) -> DrawnCounts | None:
         f"Forecast from {escaped(public.text)}: the median, and where 90 % of the populations lie "
         f"that may be behind it. Good: a coefficient of variation of at most "
         f"{100 * made.limit:g} %. A table is good enough if {describe_share(made.share)} of its "
-        f"{noun} are in good cells."
+        f"{noun} are in good cells. {escaped(made.survey_text)}"
     )
     with st.expander("Forecast by number of attributes, by table, by group"):
         _details(planned, made)
     return drawn
 
 
-def _forecast(planned: TablePlan, drawn: DrawnCounts, limit: float) -> Forecast:
-    return Forecast(planned, limit=limit, drawn=drawn)
+def _forecast(
+    planned: TablePlan, drawn: DrawnCounts, limit: float, design: SurveyDesign | None
+) -> Forecast:
+    return Forecast(planned, limit=limit, drawn=drawn, survey=design)
 
 
 def _details(planned: TablePlan, made: Forecast) -> None:

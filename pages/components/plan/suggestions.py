@@ -11,6 +11,7 @@ from rpexplore.analysis.forecast import GOOD_SHARE, DrawnCounts
 from rpexplore.analysis.suggestions import Proposal, TableSuggestions, suggestions
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import describe_share
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_changes import changed_by
@@ -24,8 +25,9 @@ def suggested(planned: TablePlan, table: int, drawn: DrawnCounts | None) -> None
     if drawn is None:
         st.caption("With expected counts, you see here what would make the table good enough.")
         return
-    attributes, limit = planned.workload.tables[table], current().cv_limit
-    made = worked_out(_suggested, planned, drawn, limit, attributes)
+    scenario, attributes = current(), planned.workload.tables[table]
+    design = scenario.design and scenario.design.among(planned.workload.tables)
+    made = worked_out(_suggested, planned, drawn, scenario.cv_limit, attributes, design)
     if made is None:
         return
     noun = escaped(current().record_noun)
@@ -47,9 +49,12 @@ def _suggested(
     drawn: DrawnCounts,
     limit: float,
     table: tuple[str, ...],
+    design: SurveyDesign | None,
     on_progress: Progress,
 ) -> TableSuggestions:
-    (made,) = suggestions(planned, drawn, limit, GOOD_SHARE, [table], on_progress=on_progress)
+    (made,) = suggestions(
+        planned, drawn, limit, GOOD_SHARE, [table], survey=design, on_progress=on_progress
+    )
     return made
 
 

@@ -7,8 +7,8 @@ import streamlit as st
 from pages.components.plan.objective import LETTERS
 from pages.components.shared.charts import chart_with_numbers
 from pages.components.shared.expected_counts import (
-    expected_cells,
     expected_total_input,
+    judged_cells,
     usefulness_of,
 )
 from pages.components.shared.session import attempt, change_fields, current, escaped, kept
@@ -146,8 +146,10 @@ def _rows(now: Answer, before: Answer | None) -> None:
         former = before.useful.by_order()["share"].tolist()
     st.html(share_rows(frame.rename(columns={"attributes": "name"}), record_noun, former))
     limit = f"{100 * now.useful.cv_limit:g} %"
+    has_design = now.useful.cells.survey is not None
+    of_what = "total error (CV of noise and sampling)" if has_design else "coefficient of variation"
     st.caption(
-        f"Publishable: cells with a coefficient of variation of at most {limit}."
+        f"Publishable: cells with a {of_what} of at most {limit}."
         f"{' Tick: before the last change.' if former else ''}"
         f" Expected counts: {escaped(now.useful.cells.expected.text)}."
     )
@@ -160,7 +162,7 @@ def _rows(now: Answer, before: Answer | None) -> None:
 
 def budgets_for_shares_input() -> None:
     """Buttons for the smallest budgets at which 50, 80 and 95 % of the cells are publishable."""
-    solution, cells = optimum(), expected_cells(current().workload)
+    solution, cells = optimum(), judged_cells(current().workload)
     if solution is None or solution.budget is not None or cells is None or not cells.held.any():
         return
     budget = part_budget("tables")

@@ -7,12 +7,13 @@ from pages.components.plan.objective import BUDGET_HERE, budget_inputs, unit_inp
 from pages.components.plan.sections import tables_input
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, metrics, numbers
-from pages.components.shared.session import attempt, change_fields, current, escaped, kept
+from pages.components.shared.session import attempt, bound, change_fields, current, escaped, kept
 from pages.components.shared.solutions import budget_of_whole, part_budget
 from rpexplore.analysis.queries import (
     budgets_needed,
     count_publishable,
     describe_budgets,
+    describe_free,
     describe_profile,
     expected_answers,
     of_queries,
@@ -23,10 +24,12 @@ from rpexplore.analysis.queries import (
     with_usefulness,
 )
 from rpexplore.analysis.sufficient_budgets import smallest_query_budget
-from rpexplore.common.text import describe_share, plural
+from rpexplore.common.text import capitalised, describe_share, plural
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.queries import budgets_of_baselines, shares_of_cells
-from rpexplore.planning.counts import QueryOptimum, QueryPlan
+from rpexplore.planning.counts import QueryPlan
+from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES
+from rpexplore.planning.counts_planner import QueryOptimum
 from rpexplore.planning.planner import rho_of_unit
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.workload.query_definitions import StatedQueries
@@ -92,18 +95,57 @@ def headline(planned: QueryPlan, stated: StatedQueries) -> None:
 
 
 def certificate(planned: QueryPlan, solution: QueryOptimum) -> None:
-    """What is proven of the plan, and of the smallest budget."""
-    least = rho_of_unit(solution.lower_bound, planned.budget.max_records_per_person)
-    st.markdown(
-        f":material/verified: **Proven optimal for this objective.** "
-        f"{escaped(planned.proven)} No method with Gaussian noise meets all targets with less than "
-        f"{rho_text(least, 4, 'down')}."
+    """What is proven of the plan, and of the smallest budget; and what is free."""
+    text = f":material/verified: **Proven optimal for this objective.** {escaped(planned.proven)}"
+    if planned.objective is LARGEST:
+        least = rho_of_unit(solution.lower_bound, planned.budget.max_records_per_person)
+        text += (
+            " No method with Gaussian noise meets all targets with less than "
+            f"{rho_text(least, 4, 'down')}."
+        )
+    st.markdown(text)
+    if planned.free_counts:
+        st.markdown(f":material/money_off: **Free.** {escaped(describe_free(planned))}")
+
+
+def objective_inputs() -> None:
+    """The budget, what the list is planned for, and which of its counts are free."""
+    unit_inputs()
+    budget_inputs()
+    tables_input(current())
+    scenario = current()
+    assert scenario.query_list is not None
+    st.selectbox(
+        "Objective of own counts",
+        list(OBJECTIVES),
+        format_func=lambda option: capitalised(OBJECTIVES[option].title),
+        help="The error of each count is compared with its target. With targets first the plan is "
+        "for the present budget, and there is none where that is too small.",
+        **bound(
+            "objective of counts",
+            scenario.counts_objective,
+            lambda option: change_fields(BUDGET_HERE, counts_objective=option),
+        ),
+    )
+    st.multiselect(
+        "Free counts",
+        list(scenario.query_list.queries.names),
+        help="They take only what the other counts leave of the budget: no record costs more for "
+        "them.",
+        **bound(
+            "free counts",
+            list(scenario.used_free_counts),
+            lambda names: change_fields(BUDGET_HERE, free_counts=tuple(names)),
+        ),
     )
 
 
 def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
     """Every query with its target and how accurate it is, the missed targets first."""
     frame = _outcomes_frame(planned, stated)
+    has_binding = planned.objective is LARGEST
+    if not has_binding:
+        frame = frame.drop(columns="share")
     columns = {name: OUTCOME_COLUMNS[name] for name in OUTCOME_COLUMNS if name in frame}
     numbers(
         frame,
@@ -115,10 +157,12 @@ def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
     source = ""
     if expected is not None and "expected" in columns:
         source = f"Expected counts: {escaped(expected.text)}. "
+    binding = (
+        " Counts with a share of the budget have binding targets: only wider ones of these would "
+        "make the smallest sufficient budget smaller."
+    )
     st.caption(
-        f"{source}Errors are in {escaped(current().record_noun)}. Counts with a share of the "
-        "budget have binding targets: only wider ones of these would make the smallest sufficient "
-        "budget smaller."
+        f"{source}Errors are in {escaped(current().record_noun)}.{binding if has_binding else ''}"
     )
 
 
@@ -182,10 +226,7 @@ def baselines(solution: QueryOptimum) -> None:
 
 
 def smallest_budget(solution: QueryOptimum, planned: QueryPlan) -> None:
-    """The budget of the scenario, and the one that is enough for the targets of own counts."""
-    unit_inputs()
-    budget_inputs()
-    tables_input(current())
+    """The budget that is enough for the targets of own counts."""
     has_others = len(current().kinds) > 1
     if has_others:
         share = planned.budget.privacy_cost / current().budget.privacy_cost
@@ -193,6 +234,9 @@ def smallest_budget(solution: QueryOptimum, planned: QueryPlan) -> None:
             f"Own counts have {100 * float(share):.3g} % of the budget; the rest is for the other "
             "parts of the plan."
         )
+    if not planned.objective.is_homogeneous:
+        st.caption("With another objective you see the smallest budget that meets all targets.")
+        return
     enough = attempt(lambda: smallest_query_budget(solution, planned.budget))
     if enough is None:
         return

@@ -135,7 +135,9 @@ def _publishable_share(plan: Any, scenario: Scenario) -> str:
     if scenario.expected is None:
         return "not known without expected counts"
     try:
-        cells = kept(ExpectedCells.of, scenario.expected, plan.workload)
+        design = scenario.design and scenario.design.among(plan.workload.tables)
+        limit = scenario.cv_limit
+        cells = kept(ExpectedCells.of, scenario.expected, plan.workload, design, limit)
     except RpexploreError:
         return "not known, as the expected counts do not fit the tables"
     return Usefulness.of_plan(plan, cells, scenario.cv_limit).describe()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pages.components.results.areas import area_work, browse_areas
 from pages.components.results.browser import browse, browse_answers
 from pages.components.results.files import publishing, reading_code, workbook_download
+from pages.components.results.forecast import beside_forecast
 from pages.components.results.postprocess import (
     HERE,
     POSTPROCESSING,
@@ -41,6 +42,7 @@ def draw() -> None:
 def _tables(shown: Shown) -> None:
     """Unbiased tables, and what can be made of them."""
     _browse(shown)
+    beside_forecast(shown.whole)
     postprocessing(shown.part, shown.whole, shown.folder)
     synthesizing(shown.part, shown.folder)
 

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.components.areas.study import area_outcome
 from pages.components.shared.autosave import new_project, project_of_upload
 from pages.components.shared.charts import chart_with_numbers, numbers
-from pages.components.shared.expected_counts import expected_cells
+from pages.components.shared.expected_counts import judged_cells
 from pages.components.shared.files import download, upload
 from pages.components.shared.inputs import measure_input
 from pages.components.shared.serving import plans_only, where_kept
@@ -79,7 +79,7 @@ def comparison() -> None:
 
 
 def _contender(scenario: Scenario, planned: TablePlan) -> Contender:
-    cells = expected_cells(planned.workload, scenario)
+    cells = judged_cells(planned.workload, scenario)
     return kept(Contender, scenario, planned, cells, slot=scenario.name)
 
 

@@ -23,13 +23,14 @@ from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.processes import Progress
-from rpexplore.common.text import count_of, needed_number_of, number_text
+from rpexplore.common.text import count_of, needed_number_of, number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.survey_text import design_from_texts, effect_texts
 from rpexplore.workload.workload import Workload
 
 # ---- Expected counts, which say what an accuracy is worth, and the limit of publishable cells.
@@ -55,9 +56,22 @@ def expected_cells(
     )
 
 
+def judged_cells(workload: Workload, scenario: Scenario | None = None) -> ExpectedCells | None:
+    """The same cells, judged by the scenario's limit: of the total error where it has a design."""
+    scenario = current() if scenario is None else scenario
+    if scenario.design is None:
+        return expected_cells(workload, scenario)
+    expected, design = scenario.expected, scenario.design.among(workload.tables)
+    return expected and attempt(
+        lambda: kept(
+            ExpectedCells.of, expected, workload, design, scenario.cv_limit, slot=scenario.name
+        )
+    )
+
+
 def usefulness_of(planned: TablePlan) -> Usefulness | None:
     """What the plan of the open scenario publishes; None without expected counts that fit."""
-    cells, solution = expected_cells(planned.workload), optimum()
+    cells, solution = judged_cells(planned.workload), optimum()
     if cells is None or solution is None or not cells.held.any():
         return None
     return kept(Usefulness.of_optimum, solution, planned.budget, cells, current().cv_limit)
@@ -129,7 +143,50 @@ def expected_counts_inputs() -> None:
         text, button = st.columns([4, 1], vertical_alignment="center")
         text.markdown(f"**Expected counts:** {escaped(expected.text)}.")
         button.button("Remove", on_click=_set_expected, args=(lambda: None,))
+    _design_inputs()
     show_messages(HERE)
+
+
+def _design_inputs() -> None:
+    """The design of a sample survey, whose own error then counts beside the noise."""
+    design = current().design
+
+    def take(effects: str, weight_cv: str, fraction: str) -> None:
+        def stated() -> Scenario:
+            cv = number_of(weight_cv, "The coefficient of variation of the weights", least=0.0)
+            made = design_from_texts(
+                current().domain,
+                [text.strip() for text in effects.split(";") if text.strip()],
+                None if cv is None else cv / 100,
+                f"{fraction.strip()}%" if fraction.strip() else None,
+            )
+            return current().replaced(design=made)
+
+        change(HERE, stated)
+
+    effects = "" if design is None else "; ".join(effect_texts(current().domain, design))
+    fraction = ""
+    if design is not None and design.sampling_fraction:
+        fraction = f"{100 * design.sampling_fraction:.10g}"
+    of_tables = "; ".join(effects.split("; ")[1:])
+    with st.expander("The records are a sample: its own error", expanded=design is not None):
+        st.markdown(meaning("Total error"))
+        first, second, third = st.columns(3)
+        first.text_input(
+            "Design effect; of one table after a semicolon: 1.8; age,sex=2.1",
+            placeholder="none typed",
+            **bound("design effect", effects, lambda typed: take(typed, "", fraction)),
+        )
+        second.text_input(
+            "Or coefficient of variation of the weights (%)",
+            placeholder="none typed",
+            **bound("weight cv", "", lambda typed: take(of_tables, typed, fraction)),
+        )
+        third.text_input(
+            "Sampling fraction (%)",
+            placeholder="none typed",
+            **bound("sampling fraction", fraction, lambda typed: take(effects, "", typed)),
+        )
 
 
 def _set_expected(make: Callable[[], ExpectedCounts | None]) -> None:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages import all_pages
+from pages import BESIDE, all_pages
 from pages.components.shared.accounts import LOG_OUT, account
 from pages.components.shared.autosave import (
     begin,
@@ -44,6 +44,7 @@ def draw() -> None:
     page = st.navigation(all_pages(), position="top")
     with timed_event("page run", session=session_number(), page=page.title):
         top = st.container()
+        _beside(page.url_path)
         if not lacks_attributes(page.title):
             page.run()
         with top:  # last, because the page itself may change the scenario
@@ -51,6 +52,15 @@ def draw() -> None:
             if page.title != "Home":
                 bar()
             notices(problem)
+
+
+def _beside(path: str) -> None:
+    """Links to the pages that the same entry of the row above leads to, if it has several."""
+    for pages in BESIDE:
+        if path in pages:
+            with st.container(horizontal=True, gap="xxsmall", key="beside"):
+                for name, title in pages.items():
+                    st.page_link(f"pages/{name}.py", label=title)
 
 
 # ---- What stands above the pages: which scenario is open, undo, whether all is saved; notices.

@@ -20,7 +20,8 @@ from rpexplore.errors import OutOfReachError
 from rpexplore.planning import planner
 from rpexplore.planning.areas.area_plan import AreaPlan, with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.counts import QueryOptimum, query_optimum
+from rpexplore.planning.counts_objectives import OBJECTIVES
+from rpexplore.planning.counts_planner import QueryOptimum, query_optimum
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.plan import TITLES, Plan
@@ -342,26 +343,38 @@ def solve_areas(
 
 def query_solution(scenario: Scenario | None = None) -> QueryOptimum | None:
     """The solution of a scenario's own counts; None, and the page says why, without."""
-    stated = (current() if scenario is None else scenario).query_list
+    scenario = current() if scenario is None else scenario
+    stated, objective = scenario.query_list, scenario.counts_objective
     if stated is None:
         return None
-    queries = stated.queries
-    solutions: deque[QueryOptimum] = st.session_state.setdefault(
+    budget = None
+    if not OBJECTIVES[objective].is_homogeneous:
+        budget = scenario.budget_to_solve("counts")
+    asked = objective, scenario.used_free_counts, budget
+    solutions: deque[tuple[tuple, QueryOptimum]] = st.session_state.setdefault(
         "query optima", deque(maxlen=MOST_LISTS)
     )
-    for solution in solutions:
-        if solution.queries is queries:
+    for known, solution in solutions:
+        if solution.queries is stated.queries and known == asked:
             return solution
-    solution = worked_out(_solve_counts, queries, problem=NO_PLAN)
+    solution = worked_out(_solve_counts, stated.queries, *asked, problem=NO_PLAN)
     if solution is not None:
-        solutions.append(solution)
+        solutions.append((asked, solution))
     return solution
 
 
-def _solve_counts(queries: QueryList, on_progress: Progress) -> QueryOptimum:
+def _solve_counts(
+    queries: QueryList,
+    objective: str,
+    free: tuple[str, ...],
+    budget: Budget | None,
+    on_progress: Progress,
+) -> QueryOptimum:
     on_progress(f"Planning {plural(len(queries), 'own count')}", 0.0)
     with plan_solved("queries", len(queries)):
-        return query_optimum(queries, on_progress=on_progress)
+        return query_optimum(
+            queries, objective=objective, budget=budget, free=free, on_progress=on_progress
+        )
 
 
 def _tasks_within_limits(scenario: Scenario, workload: Workload | None) -> WorkloadTasks:

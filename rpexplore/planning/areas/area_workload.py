@@ -59,9 +59,10 @@ class AreaWorkload:
                 )
         for workload in self.workloads:
             if amounts := [index for index in workload.used if index in self.domain.amounts]:
+                noun = "weights" if amounts[0] in self.domain.weights else "amounts"
                 raise WorkloadError(
                     f"Tables in areas cannot have {self.domain.names[amounts[0]]!r}, which has "
-                    "amounts; ask for it in a table without areas."
+                    f"{noun}; ask for it in a table without areas."
                 )
             if levels := [index for index in workload.used if index >= self.domain.n_columns]:
                 raise WorkloadError(

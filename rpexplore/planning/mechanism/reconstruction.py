@@ -277,7 +277,8 @@ class MarginalNoise:
                 moments = strategy.value_moments if strategy else Moments.of_single_values(size)
                 factors = np.stack([moments.total, moments.spread])
             variances = np.tensordot(variances, factors, axes=(0, 0))
-        return variances.reshape([int(sizes[attribute]) for attribute in self.attributes])
+        single = [axis for axis, index in enumerate(self.attributes) if sizes[index] == 1]
+        return np.expand_dims(variances, tuple(single))
 
     def _tree(self, attribute: int) -> LevelTree | None:
         return next((tree for tree in self.trees if attribute in tree.of_tables), None)

@@ -1,14 +1,12 @@
-"""Solvers for lists of queries: fitness for use, the classical sum, and rounding (§7.5, §8)."""
+"""Solvers for lists of queries: fitness for use, the sum of variances, and both (§8)."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, null_space, qr, solve_triangular
+from scipy.linalg import cho_factor, cho_solve, qr, solve_triangular
 
 from rpexplore.common.processes import Progress, no_progress, one_thread
-from rpexplore.planning.solvers.acceleration import anderson_acceleration, squarem_step
+from rpexplore.planning.solvers.acceleration import squarem_step
 from rpexplore.planning.solvers.solution import report_gap
 from rpexplore.planning.solvers.strategy_matrix import weights_of
 
@@ -22,6 +20,9 @@ from rpexplore.planning.solvers.strategy_matrix import weights_of
 #
 # with v_j = E^{−1} f_j for the cells and u_i = S^{−1} Eᵀ a_i for the queries. Cells and queries are
 # alike in all this, and so they are in the code: one list of weights, first the cells'.
+#
+# The loss is (1 − a) · max_i q_i + a · mean_i q_i: a = 0 is the largest, a = 1 the mean. Then y =
+# (1 − a) z + a/m with z free, sum 1; all that is said of queries' weights below is said of z.
 
 
 # Directions that next to no query touches are measured nevertheless, so that all answers can be
@@ -40,13 +41,17 @@ class FactoredQueries:
     """Queries over their targets as W = A F.
 
     answers: A, float64[n_queries, k]; cells: F, float64[k, n_cells], orthonormal rows
+    average: a, the weight of the mean in the loss, 0 to 1
     """
 
     answers: np.ndarray
     cells: np.ndarray
+    average: float = 0.0
 
     @classmethod
-    def of(cls, coefficients: np.ndarray, targets: np.ndarray) -> "FactoredQueries":
+    def of(
+        cls, coefficients: np.ndarray, targets: np.ndarray, average: float = 0.0
+    ) -> "FactoredQueries":
         """From queries, float64[n_queries, n_cells], no row zero, and their targets."""
         lengths = np.linalg.norm(coefficients, axis=1)
         left, values, right = np.linalg.svd(coefficients / lengths[:, None], full_matrices=False)
@@ -54,7 +59,7 @@ class FactoredQueries:
         # rounding.
         k = int(np.count_nonzero(values > values[0] * _RANK_TOLERANCE))
         scales = lengths / targets
-        return cls(scales[:, None] * left[:, :k] * values[:k], right[:k])
+        return cls(scales[:, None] * left[:, :k] * values[:k], right[:k], average)
 
     @property
     def n_cells(self) -> int:
@@ -69,18 +74,23 @@ class FactoredQueries:
 class QueryRoot:
     """One eigendecomposition: the root T for some weights, and the plan that it suggests.
 
-    weights: float64[n_cells + n_queries], λ and then y; state: their logarithms
-    ratios: X_jj / T and q_i / T; at the optimum at most 1, and 1 where there is weight
-    error: the plan's cost is T²·(1 + error), and none is below T²
-    following: logarithms of λ_j X_jj / T and y_i q_i / T, the weights that follow
-    vectors: v_j √λ_j and then u_i √y_i, float64[n_cells + n_queries, k]; roots: s
+    weights: float64[n_cells + n_queries], λ and then z; state: their logarithms
+    query_weights: y, which is z where the loss is the largest ratio
+    ratios: X_jj / T and q_i / T; at the optimum at most 1 for cells, and 1 where there is weight;
+        as large as any where z has weight for queries
+    error: the plan's loss is T²·(1 + error), and none is below T²
+    following: logarithms of λ_j X_jj / T and of z_i q_i / Σ z q, the weights that follow
+    vectors: v_j √λ_j and then u_i √((1 − a) z_i), float64[n_cells + n_queries, k]; roots: s
+    shares: of the root, their squares
     """
 
     def __init__(self, queries: FactoredQueries, state: np.ndarray) -> None:
         self._queries, n = queries, queries.n_cells
         self.weights = np.concatenate([weights_of(state[:n]), weights_of(state[n:])])
         self.state = np.log(self.weights)
-        cell_weights, query_weights = self.weights[:n], self.weights[n:]
+        cell_weights, average = self.weights[:n], queries.average
+        moved = (1 - average) * self.weights[n:]
+        query_weights = self.query_weights = moved + average / len(moved)
         of_cells = (queries.cells * cell_weights) @ queries.cells.T  # G
         of_queries = (queries.answers.T * query_weights) @ queries.answers  # H
         # G = E Eᵀ; S² are the eigenvalues of Eᵀ H E (top of this file).
@@ -97,12 +107,20 @@ class QueryRoot:
         at_cells = turned.T @ solve_triangular(factor, queries.cells, lower=True)  # vᵀ
         at_queries = queries.answers @ (factor @ turned) / self.roots  # u
         self.strategy = np.sqrt(self.roots)[:, None] * at_cells  # X = strategyᵀ · strategy
-        self.vectors = np.vstack([at_cells.T, at_queries]) * np.sqrt(self.weights)[:, None]
-        self.shares = self.vectors**2 @ self.roots / self.root  # of the root; λ's sum to 1, so y's
-        self.ratios = self.shares / self.weights
-        self.error = float(self.ratios[:n].max() * self.ratios[n:].max() - 1)
-        self.following = self.state + np.log(self.ratios)
-        self.step = self.following - self.state
+        each = np.vstack([at_cells.T, at_queries])
+        scales = np.concatenate([cell_weights, moved])
+        # T as a function of ln z is that of ln y, each direction scaled by (1 − a) z / y.
+        self.vectors = each * np.sqrt(scales)[:, None]
+        self.ratios = each**2 @ self.roots / self.root
+        self.shares = scales * self.ratios
+        of_queries = self.ratios[n:]
+        self.loss = (1 - average) * of_queries.max() + average * of_queries.mean()  # over T
+        self.error = float(self.ratios[:n].max() * self.loss - 1)
+        self.step = np.log(self.ratios)
+        self.step[n:] -= np.log(self.weights[n:] @ of_queries)  # of which the sum stays 1
+        if average == 1:
+            self.step[n:] = 0  # no z matters
+        self.following = self.state + self.step
         self.bound = self.root  # which multiplicative steps never lower
 
     def curvature(self, indices: np.ndarray) -> np.ndarray:
@@ -142,10 +160,10 @@ class QueryRoot:
 # correlated Gaussian noise for a list of linear queries (docs/mathematics.md §8). For weights λ on
 # the cells and y on the queries, T² is a lower bound (`QueryRoot`). The steps
 #
-#     λ_j ← λ_j X_jj / T,   y_i ← y_i q_i / T        (q_i over the squared target)
+#     λ_j ← λ_j X_jj / T,   z_i ← z_i q_i / Σ z q    (q_i over the squared target)
 #
 # are extrapolated by SQUAREM; where they crawl, Newton's method follows the central path of
-# 2 log T + ε Σ log λ + η Σ log y. With η far below ε that leads to the optimum which measures as
+# 2 log T + ε Σ log λ + η Σ log z. With η far below ε that leads to the optimum which measures as
 # little of cells without weight as the queries need.
 
 
@@ -174,11 +192,14 @@ class Fitness:
 
     matrix         R, float64[k, n_cells], k the rank of the queries; largest column norm² 1
     variances      of each query if R x is measured at privacy cost 1, float64[n_queries]
-    cost           the privacy cost at which all queries meet their targets
-    lower_bound    of the cost of any Gaussian mechanism that meets them (rounding is allowed for)
-    shadow_prices  float64[n_queries], sum 1: by how many per cent the smallest cost falls if the
-                   query's target variance grows by one per cent
+    cost           the loss of these: where it is the largest ratio of one to its squared target,
+                   the privacy cost at which all queries meet their targets
+    lower_bound    of the cost of any Gaussian mechanism (rounding is allowed for)
+    shadow_prices  y, float64[n_queries], sum 1; where the loss is the largest ratio: by how many
+                   per cent the smallest cost falls if the query's target variance grows by one per
+                   cent
     cell_weights   λ, float64[n_cells], sum 1; with the shadow prices they prove the bound
+    state          logarithms of the weights, where a search for a similar loss may begin
     """
 
     matrix: np.ndarray
@@ -187,6 +208,7 @@ class Fitness:
     lower_bound: float
     shadow_prices: np.ndarray
     cell_weights: np.ndarray
+    state: np.ndarray
 
     @property
     def gap(self) -> float:
@@ -200,21 +222,30 @@ def fitness_for_use(
     targets: np.ndarray,
     tolerance: float = TOLERANCE,
     *,
+    average: float = 0.0,
+    state: np.ndarray | None = None,
     on_progress: Progress = no_progress,
 ) -> Fitness:
     """The measurement with the smallest privacy cost at which all queries meet their targets.
 
-    coefficients: float64[n_queries, n_cells], no row zero; targets: standard errors,
-    float64[n_queries]. The best solution comes with its true bound, whatever its gap.
+    Args:
+        coefficients: float64[n_queries, n_cells], no row zero.
+        targets: Standard errors, float64[n_queries].
+        average: a; the loss is (1 − a) · the largest ratio of a variance to its squared target + a
+            · the mean one, and the cost that at which it is 1.
+        state: Where the search begins; that of a solution for another `average`.
+
+    The best solution comes with its true bound, whatever its gap.
     """
     # Cells with the same coefficients are one unknown: T depends on the sum of their weights only.
     kinds, kind_of = kinds_of_cells(coefficients)
-    search = _Search(FactoredQueries.of(kinds, targets), tolerance, on_progress)
+    factored = FactoredQueries.of(kinds, targets, average)
+    search = _Search(factored, tolerance, on_progress, state)
     search.multiply()
     search.follow_the_central_path()
     search.spare_what_is_not_needed()
     root, n = search.best, kinds.shape[1]
-    prices = root.weights[n:]
+    prices = root.query_weights
     # Cells with the same coefficients share their weight; those not touched have none.
     touched = kind_of >= 0
     cell_weights = np.zeros(len(kind_of))
@@ -229,11 +260,17 @@ def fitness_for_use(
     return Fitness(
         matrix=matrix,
         variances=variances,
-        cost=float(np.max(variances / targets**2)),
+        cost=largest_and_mean(variances / targets**2, average),
         lower_bound=cost_bound(coefficients, targets, prices, cell_weights),
         shadow_prices=prices,
         cell_weights=cell_weights,
+        state=root.state,
     )
+
+
+def largest_and_mean(ratios: np.ndarray, average: float) -> float:
+    """(1 − average) · the largest ratio + average · the mean one."""
+    return float((1 - average) * np.max(ratios) + average * np.mean(ratios))
 
 
 @one_thread()
@@ -245,7 +282,8 @@ def cost_bound(
 ) -> float:
     """T², lowered by more than its rounding: no Gaussian mechanism meets all targets for less.
 
-    Any shadow prices and cell weights ≥ 0 give such a bound; they are scaled to sum to 1.
+    At privacy cost 1 none has a smaller Σ shadow price · variance / target². Any shadow prices and
+    cell weights ≥ 0 give such a bound; they are scaled to sum to 1.
     """
     # T is the sum of the singular values of Y^½ (W over the targets) Λ^½.
     rows = np.sqrt(shadow_prices / np.sum(shadow_prices)) / targets
@@ -279,10 +317,17 @@ def kinds_of_cells(coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class _Search:
     """The weights visited so far: the last ones, and the best."""
 
-    def __init__(self, queries: FactoredQueries, tolerance: float, on_progress: Progress) -> None:
+    def __init__(
+        self,
+        queries: FactoredQueries,
+        tolerance: float,
+        on_progress: Progress,
+        state: np.ndarray | None,
+    ) -> None:
         self._queries, self._tolerance, self._on_progress = queries, tolerance, on_progress
         self.visits = 0
-        self.at = self.best = QueryRoot(queries, queries.even_state())
+        state = queries.even_state() if state is None else state
+        self.at = self.best = QueryRoot(queries, state)
 
     @property
     def done(self) -> bool:
@@ -322,6 +367,8 @@ class _Search:
 
     def spare_what_is_not_needed(self) -> None:
         """On to the central path, where others than what was found are as good."""
+        if self._queries.average > 0:
+            return  # the mean has one best solution
         n, ratios = self._queries.n_cells, self.best.ratios
         is_open = self.best.weights[:n].min() * n < _LIGHT and ratios[n:].min() < _SLACK
         if not (self.done and is_open):
@@ -364,8 +411,8 @@ class _Search:
         at, n = self.at, self._queries.n_cells
         # Lagrange multipliers of the two sums: at the path's point share + barrier = multiplier ·
         # weight.
-        sums = np.add.reduceat(barriers, [0, n])
-        multipliers = np.repeat(1 + sums, [n, len(barriers) - n]) * at.weights
+        sums = np.add.reduceat(at.shares + barriers, [0, n])
+        multipliers = np.repeat(sums, [n, len(barriers) - n]) * at.weights
         gradient = at.shares + barriers - multipliers
         # Kept above 0, so that the system stays positive definite far from the path, too.
         own = np.maximum(multipliers - at.shares, barriers)
@@ -386,135 +433,126 @@ class _Search:
         return step, float(gradient @ step)
 
 
-# ---- The least sum of query variances over squared targets: the classical objective.
+# ---- Targets first, then the mean: the least mean of all ratios of which none is above 1.
+#
+# With a multiplier for each target, the Lagrangian is a sum of ratios with weights y of at least
+# 1/m each: the same loss (1 − a) · max + a · mean, for the a at which the largest ratio is just 1.
+# The larger a, the larger it is. Between two solutions X, one within the targets and one beyond,
+# ratios are convex along the line, so that its points are better than the chord says.
 
 
-class _CellStep:
-    """A step of the cells' weights λ alone, as `anderson_acceleration` takes it."""
+_SEARCHES = 12  # for a, each of them a search for weights
+_NEAR_END = 0.25  # share of a bracket
+_EDGE = 7.0  # |logit a| beyond which a is as good as 0 or 1
+_LEAST_TOLERANCE = 0.02  # of a search, over the one wanted
+_CHORDS = 6  # steps along the line between two solutions
 
-    def __init__(self, queries: FactoredQueries, logs: np.ndarray, query_logs: np.ndarray) -> None:
-        root, n = QueryRoot(queries, np.concatenate([logs, query_logs])), queries.n_cells
-        self.strategy = root.strategy
-        self.state, self.following = root.state[:n], root.following[:n]
-        self.metric = root.weights[:n] ** 2 * n
-        self.error = float(root.ratios[:n].max() - 1)
+
+@dataclass(frozen=True, eq=False)
+class WithinTargets:
+    """Solutions for several a, ascending: the largest ratio grows along them, the mean one falls.
+
+    proof: the one whose weights give the best bound on the mean
+    """
+
+    coefficients: np.ndarray
+    targets: np.ndarray
+    solutions: tuple[Fitness, ...]
+    proof: Fitness
+
+    def matrix(self, cost: float) -> np.ndarray:
+        """R as of `Fitness`, with a largest ratio of at most 1 at this privacy cost.
+
+        As far towards the smaller mean as that allows; that of the first solution where none is.
+        """
+        squares = self.targets**2
+        excess = [float(np.max(each.variances / squares)) - cost for each in self.solutions]
+        last = max((place for place, each in enumerate(excess) if each <= 0), default=0)
+        best, slack, share = self.solutions[last].matrix, excess[last], 0.0
+        if last + 1 == len(self.solutions) or slack > 0:
+            return best
+        for _ in range(_CHORDS):
+            # Where the chord from the point reached to the far end crosses the limit.
+            share += (1 - share) * slack / (slack - excess[last + 1])
+            matrix = _mixed(self.solutions[last].matrix, self.solutions[last + 1].matrix, share)
+            variances = np.sum(decoding(matrix, self.coefficients) ** 2, axis=1)
+            reached = float(np.max(variances / squares)) - cost
+            if reached > 0:  # by rounding
+                break
+            best, slack = matrix, reached
+        return best
 
 
 @one_thread()
-def least_sum(
+def least_mean_within_targets(
     coefficients: np.ndarray,
     targets: np.ndarray,
-    tolerance: float = 1e-6,
+    cost: float,
+    tolerance: float = TOLERANCE,
     *,
-    on_share: Callable[[float], object] = lambda share: None,
-) -> np.ndarray:
-    """R with the least Σ Var_i / target_i², float64[k, n_cells], largest column norm² 1.
+    largest: Fitness,
+    on_progress: Progress = no_progress,
+) -> WithinTargets:
+    """How to measure with the smallest mean ratio while no query misses its target.
 
-    coefficients: float64[n_queries, n_cells], no row zero. By λ ← λ · diag(X) / T
-    (docs/mathematics.md §8 with y even), to about `tolerance` (relative).
+    Args:
+        coefficients, targets: As of `fitness_for_use`.
+        cost: The privacy cost of one record, at which the targets can be met.
+        largest: The solution for the largest ratio, which meets them.
     """
-    touched = np.any(coefficients != 0, axis=0)
-    queries = FactoredQueries.of(coefficients[:, touched], targets)
-    even, n = queries.even_state(), queries.n_cells
+    squares = targets**2
 
-    solution = anderson_acceleration(
-        lambda logs: _CellStep(queries, logs, even[n:]),
-        even[:n],
-        tolerance=tolerance,
-        limit=300,
-        on_share=on_share,
-    )
-    matrix = np.zeros((len(solution.strategy), len(touched)))
-    matrix[:, touched] = solution.strategy
-    return matrix / np.sqrt(np.max(np.sum(matrix**2, axis=0)))
+    def solved(average: float, state: np.ndarray) -> Fitness:
+        # What is left of the gap counts 1/a times in the bound on the mean.
+        return fitness_for_use(
+            coefficients, targets, tolerance * max(average, _LEAST_TOLERANCE),
+            average=average, state=state, on_progress=on_progress,
+        )  # fmt: skip
 
+    def excess(solution: Fitness) -> float:
+        return float(np.log(np.max(solution.variances / squares) / cost))
 
-# ---- Measurements of query lists in integers, at almost no loss (docs/mathematics.md §7.5).
-#
-# An integer matrix answers all queries without bias as long as they are combinations of its rows:
-# what is decoded starts from the integers as they are.
+    def bound(solution: Fitness) -> float:
+        return mean_bound(solution.lower_bound / cost, solution.shadow_prices)
 
-
-# Bits that are tried for the columns, until the privacy cost is so near to that of R.
-_BITS = (16, 20, 23, 25)
-_ROUNDED_ENOUGH, _MOST = 1e-4, 1e-3
-# No entry is larger, so that sums of the squares of a column, of as many rows, fit into 64 bits.
-MOST_ENTRY_BITS, MOST_ROWS = 26, 2_047
-_MOST_FAINT = 1_024  # kinds of cells of which all are measured, however faintly
-_OFF = 1e-6  # what decodes the queries off by so much, relative, is no measurement of them
-_FAINT = 4.0  # the length of faint rows over the root of the longest column's
-
-
-def integer_measurement(
-    matrix: np.ndarray, coefficients: np.ndarray, integers: np.ndarray, targets: np.ndarray
-) -> np.ndarray | None:
-    """An integer matrix, int64[·, n_cells], that is nearly as good a measurement of queries as R.
-
-    matrix: R, float64[k, n_cells], largest column norm 1. coefficients: the queries,
-    float64[n_queries, n_cells]; integers: each of them times some whole number, int64. None if the
-    privacy cost at which the targets are met would be more than 0.1 % above that of R.
-    """
-    wanted = _cost(matrix, coefficients, targets)
-    best, smallest = None, wanted * (1 + _MOST)
-    distinct, kind_of = kinds_of_cells(integers)
-    kinds = None
-    if distinct.shape[1] <= _MOST_FAINT:
-        # A row for each kind of cells, with 1 for its cells.
-        kinds = (kind_of == np.arange(distinct.shape[1])[:, None]).astype(float)
-    is_basis = kinds is not None and len(kinds) == len(matrix)
-    basis = kinds if kinds is not None and is_basis else _basis(integers, matrix)
-    tried = _multiples(matrix, basis)
-    if kinds is not None and not is_basis:
-        tried = chain(tried, _with_faint_rows(matrix, kinds))
-    for rounded in tried:
-        if np.abs(rounded).max() > 2.0**MOST_ENTRY_BITS:
-            continue
-        cost = _cost(rounded, coefficients, targets)
-        if cost <= smallest:
-            best, smallest = rounded.astype(np.int64), cost
-        if smallest <= wanted * (1 + _ROUNDED_ENOUGH):
+    solutions = [largest, solved(1.0, largest.state)]
+    proof = solutions[-1]
+    if excess(proof) <= 0:
+        return WithinTargets(coefficients, targets, (proof,), proof)
+    low, high, place = -_EDGE, _EDGE, 0  # the last solution that is within the targets
+    for _ in range(_SEARCHES):
+        found = WithinTargets(coefficients, targets, tuple(solutions), proof)
+        variances = np.sum(decoding(found.matrix(cost), coefficients) ** 2, axis=1)
+        if np.mean(variances / squares) / cost <= bound(proof) * (1 + tolerance):
             break
-    return best
+        slack, over = excess(solutions[place]), excess(solutions[place + 1])
+        # A secant's step, kept away from the ends.
+        step = min(max(slack / (slack - over), _NEAR_END), 1 - _NEAR_END)
+        middle = low + step * (high - low)
+        nearer = solutions[place if step < 0.5 else place + 1]
+        solution = solved(float(1 / (1 + np.exp(-middle))), nearer.state)
+        solutions.insert(place + 1, solution)
+        if excess(solution) <= 0:
+            low, place = middle, place + 1
+        else:
+            high = middle
+        proof = max(proof, solution, key=bound)
+    return WithinTargets(coefficients, targets, tuple(solutions), proof)
 
 
-def _multiples(matrix: np.ndarray, basis: np.ndarray) -> Iterator[np.ndarray]:
-    """R with more and more bits, its rows whole multiples of those of a basis of integers."""
-    multiples = np.linalg.lstsq(basis.T, matrix.T, rcond=None)[0].T
-    for bits in _BITS:
-        yield np.rint(multiples * 2.0**bits) @ basis
+def mean_bound(least: float, prices: np.ndarray) -> float:
+    """What the mean ratio cannot be below if none is above 1; −∞ if the prices prove nothing.
 
-
-def _with_faint_rows(matrix: np.ndarray, kinds: np.ndarray) -> Iterator[np.ndarray]:
-    """R with more and more bits, and faintly all directions that it leaves out, for kinds of cells.
-
-    What rounding leaves out of R is taken out with the noise of the faint rows; both are least at
-    about the root of R's length.
+    least: what Σ price · ratio cannot be below, for prices that sum to 1. For any multiple s of
+    them with s · price ≥ 1/m, mean ≥ Σ s price ratio − Σ (s price − 1/m) ≥ s · least − s + 1.
     """
-    first = kinds.argmax(axis=1)  # a cell of each kind
-    within = matrix[:, first]
-    others = null_space(within).T
-    for bits in _BITS:
-        faint = others * (_FAINT * 2.0 ** (bits / 2))
-        yield np.rint(np.vstack([within * 2.0**bits, faint])) @ kinds
+    smallest = float(np.min(prices)) * len(prices)
+    return 1 - (1 - least) / smallest if smallest > 0 else -np.inf
 
 
-def _basis(integers: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """As many of the queries as R has rows, far from depending on one another, in whole numbers."""
-    rows = integers // np.gcd.reduce(integers, axis=1, keepdims=True)
-    lengths = np.linalg.norm(rows.astype(float), axis=1, keepdims=True)
-    _, order = qr((rows / lengths).T, mode="r", pivoting=True)  # pyright: ignore[reportAssignmentType]
-    return rows[np.sort(order[: len(matrix)])].astype(float)
-
-
-def _cost(matrix: np.ndarray, coefficients: np.ndarray, targets: np.ndarray) -> float:
-    """The privacy cost at which a measurement meets all targets; infinite if it meets none."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        try:
-            decoded = decoding(matrix, coefficients)
-        except np.linalg.LinAlgError:
-            return np.inf
-        off = np.abs(decoded @ matrix - coefficients).max(axis=1)
-        ratio = np.max(np.sum(decoded**2, axis=1) / targets**2)
-        if not np.all(off <= _OFF * np.abs(coefficients).max(axis=1)):
-            return np.inf
-        return float(ratio * np.max(np.sum(matrix**2, axis=0)))
+def _mixed(first: np.ndarray, second: np.ndarray, share: float) -> np.ndarray:
+    """R with RᵀR between those of two matrices with the same row space; largest column norm 1."""
+    basis = np.linalg.qr(first.T)[0]
+    parts = np.sqrt(1 - share) * (first @ basis), np.sqrt(share) * (second @ basis)
+    matrix = np.linalg.qr(np.vstack(parts), mode="r") @ basis.T
+    return matrix / np.sqrt(np.max(np.sum(matrix**2, axis=0)))

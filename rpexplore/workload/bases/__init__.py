@@ -2,7 +2,7 @@
 
 In reading order: `base` (what a basis tells about itself, and its matrix W, computed with); the
 bases `runs` (single values, prefixes, ranges, windows), `hierarchy`, `custom`, and `sums`, which
-attributes of amounts have. A new one is a class
+attributes of amounts and of weights have. A new one is a class
 here and an entry in BASES below, which all rooms go by; a test asks for its name in `rpexplore` and
 for its fields in the schema of plan files.
 
@@ -16,11 +16,12 @@ from rpexplore.workload.bases.base import Basis
 from rpexplore.workload.bases.custom import CustomBasis
 from rpexplore.workload.bases.hierarchy import Hierarchy
 from rpexplore.workload.bases.runs import Identity, Prefix, Ranges, Windows
-from rpexplore.workload.bases.sums import Sums
+from rpexplore.workload.bases.sums import Sums, WeightedCounts
 
 # In the order in which they are offered.
 BASES: dict[str, type[Basis]] = {
-    basis.kind: basis for basis in (Identity, Prefix, Ranges, Windows, Hierarchy, CustomBasis, Sums)
+    basis.kind: basis
+    for basis in (Identity, Prefix, Ranges, Windows, Hierarchy, CustomBasis, Sums, WeightedCounts)
 }
 
 

@@ -172,13 +172,14 @@ class Basis(ABC):
 
     def check(self, attribute: Attribute) -> None:
         """Raise `WorkloadError` if the basis cannot be that of the attribute."""
-        has_amounts = isinstance(attribute.values, Amounts)
-        if has_amounts and not self.of_amounts:
+        values = attribute.values
+        if isinstance(values, Amounts) and not self.of_amounts:
+            sums = "weighted counts" if values.are_weights else "sums and counts"
             raise WorkloadError(
-                f"The attribute {attribute.name!r} has amounts, and tables have its sums and counts"
-                f", got the basis {self.kind}; leave the basis out, or give the attribute bins."
+                f"The attribute {attribute.name!r} has {values.noun}, and tables have its {sums}, "
+                f"got the basis {self.kind}; leave the basis out, or give the attribute bins."
             )
-        if self.of_amounts and not has_amounts:
+        if self.of_amounts and not isinstance(values, Amounts):
             raise WorkloadError(
                 f"The basis {self.kind} is for amounts, and the values of {attribute.name!r} are "
                 'none; give it "bounds" in the codebook, or another basis.'

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class Sums(Basis):
     follows_order = False
     counts_records = False
     of_amounts = True
+    of_weights: ClassVar[bool] = False
 
     if TYPE_CHECKING:  # they are decimals from then on
 
@@ -74,9 +75,14 @@ class Sums(Basis):
         super().check(attribute)
         values = attribute.values
         assert isinstance(values, Amounts)
+        if values.are_weights != self.of_weights:
+            raise WorkloadError(
+                f"The basis {self.kind} cannot be that of attribute {attribute.name!r}, which has "
+                f"{values.noun}; leave the basis out."
+            )
         if (values.minimum, values.maximum) != (self.minimum, self.maximum):
             raise WorkloadError(
-                f"The sums of attribute {attribute.name!r} must be of amounts from "
+                f"The sums of attribute {attribute.name!r} must be of {values.noun} from "
                 f"{values.minimum} to {values.maximum}, got {self.minimum} to {self.maximum}; "
                 "leave the basis out."
             )
@@ -105,13 +111,23 @@ class Sums(Basis):
     @classmethod
     def from_parameter(cls, text: str) -> Self:
         raise WorkloadError(
-            "The basis sums is that of every attribute of amounts, and of no other; leave it out."
+            f"The basis {cls.kind} is that of every attribute of "
+            f"{'weights' if cls.of_weights else 'amounts'}, and of no other; leave it out."
         )
 
     @classmethod
     def default(cls, attribute: Attribute) -> Self | None:
         values = attribute.values
-        return cls(values.minimum, values.maximum) if isinstance(values, Amounts) else None
+        if not isinstance(values, Amounts) or values.are_weights != cls.of_weights:
+            return None
+        return cls(values.minimum, values.maximum)
+
+    @classmethod
+    def unavailable_reason(cls, attribute: Attribute) -> str:
+        values = attribute.values
+        if isinstance(values, Amounts) and values.are_weights != cls.of_weights:
+            return f"for {'weights' if cls.of_weights else 'amounts that are no weights'}"
+        return super().unavailable_reason(attribute)
 
     def describe(self, attribute: Attribute) -> str:
         return "sums, and the records that have an amount"
@@ -126,6 +142,45 @@ class Sums(Basis):
         return f"sums of {name}"
 
 
+class WeightedCounts(Sums):
+    """The sum of survey weights, alone: a weighted count.
+
+    Every attribute of weights has this basis, and no other attribute has it. Its only row is the
+    first one of `Sums`. Records without a weight count in no cell.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> weight = rp.Attribute("weight", rp.Amounts(0, 40, are_weights=True))
+        >>> rp.WeightedCounts.default(weight).row_label(weight)(0)
+        'weighted count'
+    """
+
+    kind = "weighted-counts"
+    title = "weighted counts"
+    of_weights = True
+    determines_values = False
+
+    def n_rows(self, attribute: Attribute) -> int:
+        return 1
+
+    def operator(self, attribute: Attribute) -> Operator:
+        return Matrix(super().operator(attribute).of(np.eye(attribute.size), 0)[:1])
+
+    def row_units(self, attribute: Attribute) -> np.ndarray:
+        return super().row_units(attribute)[:1]
+
+    def describe(self, attribute: Attribute) -> str:
+        return "weighted counts"
+
+    def suffix(self, attribute: Attribute) -> str:
+        return "weighted count"
+
+    def by(self, name: str) -> str:
+        return f"weights {name}"
+
+
 def default_basis(attribute: Attribute) -> Basis:
     """The basis that an attribute has where none is stated."""
-    return Sums.default(attribute) or Identity()
+    if not isinstance(values := attribute.values, Amounts):
+        return Identity()
+    return (WeightedCounts if values.are_weights else Sums)(values.minimum, values.maximum)

@@ -5,7 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rpexplore.planning.solvers.queries import MOST_ENTRY_BITS, fitness_for_use, integer_measurement
+from rpexplore.planning.solvers.queries import fitness_for_use
+from rpexplore.planning.solvers.query_rounding import MOST_ENTRY_BITS, integer_measurement
 from rpexplore.workload.query_list import QueryList
 from tests.support.query_lists import identity_and_sum, marginals, prefix, query_list, ranges
 

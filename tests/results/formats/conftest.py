@@ -12,7 +12,7 @@ import rpexplore as rp
 from rpexplore.domain.result_schema import Schema
 from rpexplore.planning.adaptive import adaptive_plan
 from rpexplore.planning.areas.area_planner import plan_areas
-from rpexplore.planning.counts import query_plan
+from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import load_plan
 from rpexplore.planning.planner import plan_tables

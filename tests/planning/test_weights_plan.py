@@ -1,0 +1,184 @@
+"""Survey weights: weighted counts are planned as counts are, and nothing else is weighted."""
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.planning.areas.area_workload import AreaWorkload, same_tables
+from rpexplore.planning.mechanism.variances import CellVariances
+from rpexplore.planning.planner import plan_tables
+from rpexplore.planning.request import Rounds
+from tests.planning.test_amounts_plan import NOT_STATED, dense_covariance
+from tests.support.explicit_optimum import dense_queries, lower_bound
+
+REGION, SEX = rp.Attribute("region", rp.Integers(0, 2)), rp.Attribute("sex", rp.Integers(0, 1))
+INCOME = rp.Attribute("income", rp.Amounts(0, 1000))
+
+
+def weight(minimum=0, maximum=40, missing=(), decimals=1):
+    weights = rp.Amounts(minimum, maximum, decimals, missing=missing, are_weights=True)
+    return rp.Attribute("w", weights)
+
+
+def domain(*limits, **more):
+    return rp.Domain((REGION, weight(*limits, **more), SEX))
+
+
+@pytest.mark.parametrize("loss", [rp.SumOfVariances(), rp.MaxVariance()])
+def test_a_weighted_count_is_as_accurate_as_a_count_times_the_largest_weight(loss):
+    counts = rp.Workload.all_up_to(rp.Domain((REGION, SEX)), 2)
+    weighted = rp.Workload.all_up_to(domain(), 2).weighted_by("w")
+    assert weighted.tables == [("w",), ("region", "w"), ("w", "sex"), ("region", "w", "sex")]
+    assert weighted.exact_cells.tolist() == [1, 3, 2, 6]
+    budget = rp.Budget(privacy_cost=1)
+    of_counts = plan_tables(counts, loss=loss, budget=budget)
+    plan = plan_tables(weighted, loss=loss, budget=budget)
+    np.testing.assert_allclose(plan.standard_errors, 40 * of_counts.standard_errors, rtol=1e-6)
+    assert plan.loss_value == pytest.approx(of_counts.loss_value, rel=1e-6)
+
+
+@pytest.mark.parametrize("missing", [(), NOT_STATED])
+@pytest.mark.parametrize("limits", [(0, 40), (10, 40)])
+@pytest.mark.parametrize(("unweighted", "factor"), [([], 1.0001), ([("region",)], 1.09)])
+def test_plans_of_weighted_counts_are_near_the_best_mechanism(limits, missing, unweighted, factor):
+    workload = rp.Workload.of(domain(*limits, missing), [("region", "sex"), ("region",)])
+    workload = workload.weighted_by("w", unweighted=unweighted)
+    loss = rp.SumOfVariances("cells")
+    plan = plan_tables(workload, loss=loss, budget=rp.Budget(privacy_cost=1))
+    queries, _ = dense_queries(workload)
+    exact = lower_bound(queries.T @ queries, 1e-7)
+    assert 1 - 1e-6 <= plan.loss_value / exact <= factor
+    assert plan.exact_privacy_cost <= 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_variances_of_weighted_counts_are_those_of_dense_matrices(seed):
+    rng = np.random.default_rng(seed)
+    low = int(rng.integers(0, 10))
+    missing = NOT_STATED if rng.random() < 0.5 else ()
+    of = domain(low, low + int(rng.integers(1, 100)), missing, decimals=int(rng.integers(0, 4)))
+    workload = rp.Workload.all_up_to(of, 2)
+    workload = rp.Workload.of(of, workload.tables, weights=rng.uniform(0.2, 5, 4).tolist())
+    if rng.random() < 0.5:
+        workload = workload.with_bases({"region": rp.Prefix()})
+    workload = workload.weighted_by("w", unweighted=[("sex",)] if rng.random() < 0.5 else [])
+    plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    cells = CellVariances(plan.workload, plan.closure)
+    for table in np.flatnonzero(workload.is_weighted).tolist():
+        errors = cells.standard_errors_of(table, plan.sigma_squared.floats)
+        dense = np.diag(dense_covariance(plan, table))
+        np.testing.assert_allclose(errors.ravel() ** 2, dense, rtol=1e-9)
+
+
+def test_weights_and_targets_stay_those_of_the_tables():
+    of = domain()
+    workload = rp.Workload.of(of, [("region",), ("sex",)], weights=[2, 3], targets=[5, None])
+    workload = workload.with_bases({"region": rp.Prefix()})
+    weighted = workload.weighted_by("w", unweighted=["sex"])
+    assert weighted.tables == [("sex",), ("region", "w")]
+    assert weighted.weights.tolist() == [3, 2]
+    assert weighted.targets[1] == 5
+    assert weighted.planned_targets[1] == 5 / 40
+    assert weighted.basis_of(1, of.position("region")) == rp.Prefix()
+    largest = rp.Workload.of(of, [("region", "sex"), ("sex",)])
+    mixed = largest.weighted_by("w", unweighted=[("region", "sex")])
+    assert mixed.has_tables_of(rp.Workload.of(of, [("region", "sex"), ("w", "sex")]))
+    assert mixed.weighted_by("w", unweighted=[("region", "sex")]).has_tables_of(mixed)
+
+
+def test_tables_at_levels_are_weighted():
+    ages = {"name": "age", "constraints": {"minimum": 0, "maximum": 5}, "levels": {"two": 2}}
+    ages["levels"] |= {"old": "0-3, 4+"}
+    of = rp.Domain.from_schema({"fields": [ages]}).with_weights("w", 40)
+    levels = rp.Workload.of(of, ["age@two", "age@old"])
+    weighted = levels.weighted_by("w", unweighted=["age@old"])
+    assert weighted.tables == [("age@old",), ("w", "age@two")]
+    budget, loss = rp.Budget(privacy_cost=1), rp.SumOfVariances()
+    counts = plan_tables(levels, loss=loss, budget=budget)
+    plan = plan_tables(levels.weighted_by("w"), loss=loss, budget=budget)
+    np.testing.assert_allclose(plan.standard_errors, 40 * counts.standard_errors, rtol=1e-5)
+
+
+def test_a_plan_file_keeps_weights(tmp_path):
+    workload = rp.Workload.all_up_to(domain(missing=NOT_STATED), 1).weighted_by("w")
+    made = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    made.save(tmp_path / "plan.json")
+    loaded = rp.Plan.load(tmp_path / "plan.json")
+    assert loaded.sha256 == made.sha256
+    part = loaded.part("tables")
+    assert part.domain["w"] == weight(missing=NOT_STATED)
+    assert all(check.holds for check in part.checks(strategies=True))
+    # As amounts, the same numbers would be another plan.
+    text = (tmp_path / "plan.json").read_text().replace('"weights":true', '"unit":"kg"')
+    (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(rp.errors.RpexploreError):
+        rp.Plan.load(tmp_path / "plan.json")
+
+
+def requested(**parts):
+    weighted = rp.Workload.all_up_to(domain(), 1).weighted_by("w")
+    return lambda: rp.Request(tables=weighted, budget=rp.Budget(rho=1), **parts)
+
+
+def tables_in_areas(workload):
+    tree = rp.AreaTree.from_columns({"county": ["N", "S"]})
+    return AreaWorkload.of_levels(tree, same_tables(tree, workload))
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        # Parts that know nothing of weights, and would be counts of records beside weighted ones.
+        (
+            requested(
+                counts=rp.QueryList(
+                    rp.Domain((SEX,)), np.array([[0, 1]]), ("women",), np.array([5])
+                )
+            ),
+            "Own counts cannot be weighted, and tables of this plan are, by 'w'",
+        ),
+        (
+            requested(rounds=Rounds(rp.Workload.all_up_to(rp.Domain((SEX,)), 1), 100)),
+            "Adaptive tables cannot be weighted",
+        ),
+        (
+            requested(areas=tables_in_areas(rp.Workload.all_up_to(rp.Domain((SEX,)), 1))),
+            "Tables in areas cannot be weighted",
+        ),
+        (
+            lambda: tables_in_areas(rp.Workload.all_up_to(domain(), 1).weighted_by("w")),
+            "Tables in areas cannot have 'w', which has weights",
+        ),
+        (
+            lambda: rp.QueryList(domain(), np.zeros((1, 12)), ("x",), np.array([5])),
+            "Own counts cannot be weighted by 'w'",
+        ),
+        (
+            lambda: rp.plan(
+                Rounds(rp.Workload.all_up_to(domain(), 1).weighted_by("w"), 100),
+                budget=rp.Budget(rho=1),
+            ),
+            "is weighted, and an adaptive release estimates counts of records",
+        ),
+        (lambda: rp.Workload.all_up_to(domain(), 1).weighted_by("sex"), "has no weights"),
+        (
+            lambda: rp.Workload.of(rp.Domain((*domain(), INCOME)), [("sex", "income")]).weighted_by(
+                "w"
+            ),
+            "has amounts and cannot be weighted by 'w'; name it as unweighted",
+        ),
+        (
+            lambda: rp.Workload.all_up_to(domain(), 1).weighted_by("w", unweighted=[["age"]]),
+            "'age'",
+        ),
+        (
+            lambda: rp.Workload.of(domain(), [("sex", "w")]).with_bases({"w": rp.Sums(0, 40)}),
+            "has weights; leave the basis out",
+        ),
+        (lambda: weight(minimum=-1), "minimum of weights must be at least 0"),
+        (lambda: rp.Amounts(0, 9, unit="kg", are_weights=True), "Weights have no unit"),
+    ],
+)
+def test_what_cannot_be_weighted_is_refused_and_not_left_unweighted(asked, words):
+    with pytest.raises(rp.errors.RpexploreError, match=words):
+        asked()
