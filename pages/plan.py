@@ -91,12 +91,12 @@ with st.container(key="layout"):
         if planned is not None:
             with sufficient:  # only here is it known that there is a plan
                 budgets_for_shares_input()
-            forecast(planned)
+            drawn = forecast(planned)
             usefulness(planned)
             targets_met(planned)
             with st.container(key="below"):
                 with st.container(gap="xsmall"):
-                    one_table(planned, former_plan())
+                    one_table(planned, former_plan(), drawn)
                 with st.container(gap="xsmall"):
                     share_by_budget()
 if planned is not None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from rpexplore.analysis.populations import MOST_CELLS, CountsOfTables, Populatio
 from rpexplore.common.files import file_bytes
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import describe_share, plural, rounded
-from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.domain.public_tables import PublicTable, PublicTables
@@ -41,6 +41,9 @@ from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.rules import CELLS, CERTAINTIES, MEDIAN, SURELY, Rule, rules_of
 from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
+
+if TYPE_CHECKING:
+    from rpexplore.analysis.suggestions import TableSuggestions
 
 GOOD_SHARE = 0.9
 """Of the people of a table who are to be in good cells, so that the table meets the rule."""
@@ -109,6 +112,11 @@ class DrawnCounts:
     ) -> "DrawnCounts":
         """Populations, and the counts of the workload's tables in them."""
         uneven, left_out = split_by_accuracy(workload, MOST_UNEVEN)
+        # The cells of counts at several levels differ little: many are taken at the root mean
+        # square of their errors. Other bases ask for other things than these counts.
+        identity = np.array([*(basis.is_identity for _, basis in workload.attribute_bases), True])
+        is_count = np.all(identity[workload.attribute_basis_index], axis=1) & ~workload.has_amounts
+        left_out = tuple(place for place in left_out if not is_count[place])
         is_even, held = np.ones(len(workload), dtype=bool), np.ones(len(workload), dtype=bool)
         is_even[[*uneven, *left_out]] = False
         held[list(left_out)] = False
@@ -145,6 +153,30 @@ class DrawnCounts:
                 own = CountsOfTables(group.tables[[number]], rows, True)
                 groups.append((own, of_group[[number]]))
         return cls(workload, public, populations, tuple(groups), is_even, held, tables)
+
+    def shares(
+        self,
+        standard_errors: np.ndarray,
+        cell_standard_errors: Callable[[int], np.ndarray],
+        least_counts: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Shares of people and of cells that are good, float64[n_tables, n_populations] each.
+
+        Args:
+            standard_errors: Of each table, float64[n_tables]; NaN: nobody is in good cells.
+            cell_standard_errors: Those of all cells of a table whose cells differ, by its place.
+            least_counts: From errors and the places of their tables to the smallest good counts.
+        """
+        shape = (len(self.workload), self.populations.n_populations)
+        people, cells = np.full(shape, np.nan), np.full(shape, np.nan)
+        for counts, places in self.groups:
+            errors = standard_errors[places]
+            if not self.is_even[places[0]]:
+                errors = cell_standard_errors(int(places[0])).reshape(1, -1)
+            least = least_counts(errors, places)
+            found = counts.good(least, self.public.n_records, self.workload.cells[places])
+            people[places], cells[places] = found
+        return people, cells
 
 
 def _rows_of(workload: Workload, place: int, counts: np.ndarray) -> np.ndarray:
@@ -402,6 +434,44 @@ class Forecast:
             }
         )
 
+    def suggest(
+        self,
+        tables: Sequence[AttributeSet] = (),
+        *,
+        most: int = 5,
+        on_progress: Progress = no_progress,
+    ) -> "list[TableSuggestions]":
+        """What would make tables that miss the rule good enough, the best proposals first.
+
+        Args:
+            tables: The tables to look at, each by its attributes; those with fewest people in good
+                cells if none is named.
+            most: How many of these at most.
+            on_progress: Called with what is being done and the share that is done.
+
+        Returns:
+            Of each table its `proposals`, planned anew and forecast: `frame()` has the people that
+            each gains and what it costs the other tables, `proposals[0].apply(plan)` is the plan.
+
+        Raises:
+            WorkloadError: If a named table is not there, or cannot be forecast.
+            PlanError: If the objective of the plan is known to a script alone.
+
+        Example:
+            >>> import rpexplore as rp
+            >>> tables = rp.Workload.of(rp.Domain.from_sizes({"age": 100}), ["age"])
+            >>> plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.001"))
+            >>> (ages,) = rp.Forecast(plan, expected=10_000).suggest()
+            >>> ages.proposals[0].people.median >= 0.9
+            True
+        """
+        from rpexplore.analysis.suggestions import suggestions  # which needs forecasts itself
+
+        part, drawn = self.tables_of_plan, self._drawn
+        return suggestions(
+            part, drawn, self.limit, self.share, tables, most, self.survey, on_progress
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The figures as plain values: people, cells, by_order, tables, and what they rest on."""
         by_order = {
@@ -530,17 +600,13 @@ class Forecast:
 
     def _shares_at(self, limit: float) -> tuple[np.ndarray, np.ndarray]:
         """Shares of people and of cells that are good, float64[n_tables, n_populations] each."""
-        accuracy, workload = self._accuracy, self._accuracy.workload
-        shape = (len(workload), self._drawn.populations.n_populations)
-        people, cells = np.full(shape, np.nan), np.full(shape, np.nan)
-        for counts, places in self._drawn.groups:
-            errors = accuracy.standard_errors[places]
-            if not self._drawn.is_even[places[0]]:
-                errors = accuracy.cell_standard_errors(int(places[0])).reshape(1, -1)
-            least = self._least_counts(errors, places, limit)
-            found = counts.good(least, self.public_tables.n_records, workload.cells[places])
-            people[places], cells[places] = found
-        return people, cells
+        accuracy = self._accuracy
+
+        def least(errors: np.ndarray, places: np.ndarray) -> np.ndarray:
+            return self._least_counts(errors, places, limit)
+
+        of_cells = accuracy.cell_standard_errors
+        return self._drawn.shares(accuracy.standard_errors, of_cells, least)
 
     @cached_property
     def _factors(self) -> np.ndarray:

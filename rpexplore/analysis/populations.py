@@ -12,7 +12,7 @@ the same forecast, and a slider moves standard errors alone.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -308,6 +308,27 @@ class Populations:
         for number in range(self.n_populations):
             own = _without_noise(self.public, parts, number)
             yield Population.drawn(self.public, own, self.n_people, _seed(number))
+
+    def counts_of(self, table: AttributeIndices, known: Domain) -> CountsOfTables:
+        """The counts of one more table in the same populations, under the place 0.
+
+        Args:
+            table: Its attributes, indices in `known`.
+            known: The domain with all levels, which may have more of them than the public tables'.
+
+        Of columns that other tables have, and populations that are kept.
+        """
+        n_cells = math.prod(int(known.sizes[index]) for index in table)
+        whole = n_cells <= MOST_PEOPLE
+        size = n_cells if whole else self.n_people
+        counts = np.empty((1, self.n_populations, size), dtype=np.float32)
+        for number, population in enumerate(self.kept):
+            own, noise = replace(population, domain=known), SeededNumbers(b"more %d" % number)
+            if whole:
+                _fill_cells(own, [table], counts[:, number], self.public, noise)
+            else:
+                _fill_people(own, [table], counts[:, number], self.public.n_records, noise)
+        return CountsOfTables(np.zeros(1, dtype=np.int64), counts, whole)
 
 
 def _seed(number: int) -> bytes:

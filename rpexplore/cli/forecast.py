@@ -1,4 +1,4 @@
-"""The verb that forecasts how good the tables of a plan will be, from what is public."""
+"""The verbs that forecast how good tables will be, and suggest what would make them good enough."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,10 +7,12 @@ from rpexplore.cli import options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
 from rpexplore.cli.look import load_verified
 from rpexplore.common.text import csv_of_frame
+from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_ALIGNMENT = "><><>>>"  # of proposals
 _MOST_LISTED = 10  # tables, unless more are asked for
 
 
@@ -97,6 +99,84 @@ def forecast(
         say(f"All {len(listed):,} tables are in {csv}.")
     if out is not None:
         say(f"The plan with this forecast is in {out}\nSHA-256 {made.in_plan().sha256}")
+
+
+def suggest(
+    plan_file: options.PlanFile,
+    public: options.PublicFiles = None,
+    expected_count: options.ForecastCount = None,
+    limit: options.ForecastLimit = 0.2,
+    share: options.ForecastShare = 0.9,
+    design_effect: options.DesignEffect = None,
+    weight_cv: options.WeightCv = None,
+    sampling_fraction: options.SamplingFraction = None,
+    table: options.Table = None,
+    tables: options.SuggestTables = 5,
+    apply: options.Apply = None,
+    out: options.AppliedOut = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Suggest what would make tables good enough that are not.
+
+    Of each table that misses: coarser levels, bands, rare values merged, an attribute or the table
+    left out, more weight, more budget. All are planned anew, at the same budget unless they are
+    more budget, and forecast; beside each stands what it costs the other tables.
+    """
+    from rpexplore.analysis.forecast import Forecast
+    from rpexplore.workload.survey_text import design_from_texts
+    from rpexplore.workload.table_text import table_from_text
+
+    if (apply is None) != (out is None) or (apply is not None and len(table or ()) != 1):
+        raise RpexploreError(
+            "To apply a proposal, name its table, its number and a file for the plan: "
+            "--table age,sex --apply 1 --out new-plan.json."
+        )
+    if out is not None:
+        refuse_existing(out, force)
+    with progress("Reading the plan"):
+        plan = load_verified(plan_file)
+        named = [table_from_text(plan.domain, text) for text in table or ()]
+        survey = design_from_texts(plan.domain, design_effect or (), weight_cv, sampling_fraction)
+    with progress("Drawing populations") as on_progress:
+        made = Forecast(
+            plan,
+            public=public or (),
+            expected=expected_count,
+            limit=limit,
+            share=share,
+            on_progress=on_progress,
+            survey=survey,
+        )
+    with progress("Trying changes") as on_progress:
+        found = made.suggest(named, most=tables, on_progress=on_progress)
+        saved = None
+        if apply is not None and out is not None:
+            proposals = found[0].proposals
+            if apply > len(proposals):
+                raise RpexploreError(
+                    f"There are {len(proposals)} proposals for {found[0].title}, and no number "
+                    f"{apply}; name one of them."
+                )
+            saved = proposals[apply - 1].apply(plan)
+            saved.save(out)
+    rule = {"limit": limit, "share": share}
+    if as_json:
+        plan_facts = saved and {"file": str(out), "sha256": saved.sha256}
+        say_json({**rule, "tables": [one.to_json() for one in found], "plan": plan_facts})
+        return
+    if not found:
+        say(f"Every table is good enough: {made.meeting.text(lambda value: f'{value:.0f}')} meet.")
+    for one in found:
+        columns = {str(name): column.tolist() for name, column in one.columns().items()}
+        say(f"{one}\n{text_table(columns, _ALIGNMENT)}\n")
+    if found:
+        say(
+            "Forecast after planning anew; the variance of the others is their median change. "
+            "Apply one with --table A,B --apply N --out FILE."
+        )
+    if saved is not None:
+        say(f"Saved to {out}\nSHA-256 {saved.sha256}")
 
 
 def _text(frame: "pd.DataFrame", title: str, last: str) -> str:

@@ -11,7 +11,7 @@ from rpexplore.cli.console import (
     say_help_alone,
 )
 from rpexplore.cli.counts import counts
-from rpexplore.cli.forecast import forecast
+from rpexplore.cli.forecast import forecast, suggest
 from rpexplore.cli.look import compare, rewrite, show, verify
 from rpexplore.cli.options import Option, command
 from rpexplore.cli.plan import PlanCommand, plan
@@ -34,9 +34,9 @@ def main() -> None:
 def program(version: Annotated[bool, Option(help="Print the version.")] = False) -> None:
     """Plan, inspect and run the release of noisy tables under differential privacy.
 
-    The way: schema, plan, show, forecast, compare, rehearse, verify, report, release, answer. Only
-    release reads records; combine, postprocess, synthesize, publish and workbook work on what was
-    released.
+    The way: schema, plan, show, forecast, suggest, compare, rehearse, verify, report, release,
+    answer. Only release reads records; combine, postprocess, synthesize, publish and workbook work
+    on what was released.
     """
     if version:
         from importlib.metadata import version as installed
@@ -58,6 +58,7 @@ for verb in (
     show,
     verify,
     forecast,
+    suggest,
     approve,
     rewrite,
     compare,

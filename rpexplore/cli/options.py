@@ -472,6 +472,22 @@ ByGroup = Annotated[
         "ATTRIBUTE", "How good the cells of each value's people are. (repeatable)", "--by-group"
     ),
 ]
+SuggestTables = Annotated[
+    int,
+    Option(
+        min=1, metavar="N", help="How many tables, those with fewest people in good cells first."
+    ),
+]
+Apply = Annotated[
+    int | None,
+    Option(
+        min=1,
+        metavar="N",
+        help="Apply the proposal of this number, for the one table of --table; the plan of all "
+        "tables goes to --out.",
+    ),
+]
+AppliedOut = Annotated[Path | None, _option("FILE", "Where the plan of --apply goes.")]
 
 ForecastOut = Annotated[
     Path | None,

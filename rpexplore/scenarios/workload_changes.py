@@ -76,6 +76,11 @@ def changed_workload(scenario: Scenario, change: WorkloadChange) -> Workload:
         return replace(workload, weights=weights)
     if len(rows) == len(workload):
         raise WorkloadError("That would leave no table; leave out fewer.")
+    return without_rows(workload, rows)
+
+
+def without_rows(workload: Workload, rows: np.ndarray) -> Workload:
+    """The workload without the tables in these rows, which are not all."""
     left = np.delete(np.arange(len(workload)), rows)
     width = int(np.max(workload.orders[left]))  # the largest tables may be gone
     return replace(

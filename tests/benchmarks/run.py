@@ -35,6 +35,7 @@ from tests.benchmarks import (
     sampling,
     second_plan,
     smooth,
+    suggestions,
     synthetic,
     targets,
     usefulness,
@@ -61,6 +62,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *targets.CASES,
         *usefulness.CASES,
         *forecasts.CASES,
+        *suggestions.CASES,
         *convex.CASES,
         *queries.CASES,
         *engines.CASES,
@@ -82,6 +84,7 @@ NEED_ADULT = (
     *("smooth_adult", "smooth_eight", "smooth_coverage", "smooth_rehearsed", "synthetic_adult"),
     *("smooth_second_plan", "adaptive_adult", "adaptive_eight"),
     *("forecasts_of_calibrated", "forecast_of_adult"),
+    *("promises_of_adult", "promises_from_the_number_alone", "suggestions_for_adult"),
 )
 HOLDS = {
     "<=": lambda measured, limit: measured <= limit,

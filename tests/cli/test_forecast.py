@@ -1,7 +1,11 @@
 """The verb that forecasts: figures with ranges for people and for programs."""
 
 import csv
+import json
 
+import pytest
+
+import rpexplore as rp
 from tests.cli.program import Program
 
 
@@ -38,6 +42,37 @@ def test_a_forecast_is_printed_as_json_and_written_as_csv(tmp_path, monkeypatch)
     assert "one design effect for all tables" in refused
     assert "from 0 to 1" in program.refused(*asked, "--sampling-fraction", "150%")
     assert "needs the number of records" in program.refused("forecast", "plan.json")
+
+
+def test_suggestions_are_printed_and_one_is_applied(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fields = [
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}},
+        {"name": "sex", "type": "string", "constraints": {"enum": ["f", "m"]}},
+    ]
+    (tmp_path / "codebook.json").write_text(json.dumps({"fields": fields}))
+    program = Program(tmp_path)
+    program.done("plan", "codebook.json", "--up-to", "2", "--rho", "0.005", "--out", "plan.json")
+    asked = ("suggest", "plan.json", "--expected-count", "20000", "--table", "age,sex")
+    facts = program.json(*asked)
+    (table,) = facts["tables"]
+    first = table["proposals"][0]
+    assert table["table"] == ["age", "sex"]
+    assert (first["number"], first["action"]) == (1, "bands")
+    assert first["people_median"] - table["people"]["median"] == pytest.approx(first["gained"])
+    assert table["proposals"][-1]["people_median"] is None
+    text = program.done(*asked)
+    assert f"1  {first['proposal']}" in text
+    saved = program.json(*asked, "--apply", "1", "--out", "new.json")["plan"]
+    shown = program.json("show", "new.json")
+    assert saved["sha256"] == shown["sha256"]
+    assert rp.Plan.load("new.json").budget == rp.Plan.load("plan.json").budget
+    assert first["table"].split(" × ")[-1] in program.done("show", "new.json")
+    unnamed = ("suggest", "plan.json", "--expected-count", "20000", "--apply", "1")
+    assert "--table age,sex" in program.refused(*unnamed, "--out", "other.json")
+    assert "exists already" in program.refused(*asked, "--apply", "1", "--out", "new.json")
+    assert "no number 99" in program.refused(*asked, "--apply", "99", "--out", "other.json")
+    assert not (tmp_path / "other.json").exists()
 
 
 def test_a_release_shows_what_came_out_beside_the_forecast(tmp_path, monkeypatch):

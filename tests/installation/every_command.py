@@ -27,6 +27,7 @@ DONE = [
     ("plan", "codebook.csv", "--up-to", "2", *BUDGET, "--out", "plan.json"),
     ("show", "plan.json"),
     ("forecast", "plan.json", "--expected-count", "100"),
+    ("suggest", "plan.json", "--expected-count", "100"),
     ("verify", "plan.json"),
     ("rewrite", "plan.json", "--out", "again.json"),
     ("compare", "plan.json"),

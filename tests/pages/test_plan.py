@@ -5,13 +5,16 @@ from fractions import Fraction
 import pytest
 
 import rpexplore as rp
-from pages.components.shared.session import kept_name
+from pages.components.shared.session import escaped, kept_name
 from rpexplore.analysis import accuracy
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.explanation import explanation
+from rpexplore.analysis.forecast import DrawnCounts
+from rpexplore.analysis.suggestions import suggestions
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.text import describe_share
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.public_tables import PublicTables
 from rpexplore.planning.pilot import with_pilot
 from rpexplore.scenarios.workload_changes import for_smooth_tables
 from tests.pages.conftest import check_charts, plain
@@ -94,6 +97,32 @@ def test_a_table_is_shown_as_it_would_look_and_explained(app, small):
     session.segmented_control(key="view of one table").set_value("Explain this number").run()
     (parts,) = [each.value for each in session.dataframe if "measured" in each.value]
     assert parts["share"].sum() == pytest.approx(100)
+    assert not session.error
+
+
+def test_what_would_make_a_table_good_is_listed_and_applied(app, small):
+    small = small.replaced(budget=rp.Budget(rho="0.005"))
+    session = app("plan", small)
+    session.segmented_control(key="view of one table").set_value("What would make it good").run()
+    assert "With expected counts" in plain(session.texts("caption"))
+    session.text_input(key="expected total").set_value("5000").run()
+    session.selectbox(key="table to look at").set_value("age × region").run()
+    drawn = DrawnCounts.of(small.workload, PublicTables(small.domain, (), 5000))
+    (made,) = suggestions(session.planned, drawn, 0.2, 0.9, [("age", "region")])
+    texts = plain(session.texts("markdown"))
+    for proposal in made.proposals:
+        assert plain([escaped(proposal.text("people"))]) in texts
+    numbers = {one.change.action: number for number, one in enumerate(made.proposals)}
+    session.button(key=f"apply {numbers['bands']}").click().run()
+    assert not session.error
+    replacement = made.proposals[numbers["bands"]].change.replacement
+    assert replacement in session.scenario.workload.tables
+    assert ("age", "region") not in session.scenario.workload.tables
+    assert session.scenario.budget == small.budget
+    session.scenario = small.replaced(expected=ExpectedCounts.of_total(5000))
+    session.run().selectbox(key="table to look at").set_value("age × region").run()
+    session.button(key=f"apply {numbers['budget']}").click().run()
+    assert session.scenario.budget == made.proposals[numbers["budget"]].budget
     assert not session.error
 
 

@@ -15,20 +15,23 @@ from rpexplore.planning.table_plan import TablePlan
 _NOT_BY_GROUP = "of all"
 
 
-def forecast(planned: TablePlan) -> None:
-    """People, cells and tables with their ranges; nothing without expected counts."""
+def forecast(planned: TablePlan) -> DrawnCounts | None:
+    """People, cells and tables with their ranges; nothing without expected counts.
+
+    Returns the counts that were drawn for it, when they are.
+    """
     scenario = current()
     expected = scenario.expected
     if expected is None:
-        return
+        return None
     tables = (PublicTable(expected),) if expected.attributes else ()
     total = None if tables else expected.total
     public = attempt(lambda: PublicTables(scenario.domain, tables, total))
     if public is None:
-        return
+        return None
     drawn = worked_out(DrawnCounts.of, planned.workload, public, by=(planned.workload, expected))
     if drawn is None:
-        return
+        return None
     design = scenario.design and scenario.design.among(planned.workload.tables)
     made = kept(_forecast, planned, drawn, scenario.cv_limit, design)
     n_judged = int(made.judged.sum())
@@ -57,6 +60,7 @@ def forecast(planned: TablePlan) -> None:
         budget_for_rule(made, drawn)
     with st.expander("Forecast by number of attributes, by table, by group"):
         _details(planned, made)
+    return drawn
 
 
 def _forecast(

@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components.fairness.cells import CELLS_VIEW
+from pages.components.plan.suggestions import suggested
 from pages.components.results.crosstab import show
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import MOST_ROWS, chart_with_numbers, chosen_row, listing
@@ -16,6 +17,7 @@ from pages.components.shared.session import attempt, current, escaped, kept
 from rpexplore.analysis import accuracy, targets_met
 from rpexplore.analysis.cell_accuracy import table_to_see
 from rpexplore.analysis.explanation import describe_former, explanation
+from rpexplore.analysis.forecast import DrawnCounts
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.released_cells import ReleasedCells
 from rpexplore.common.text import describe_share, joined
@@ -121,20 +123,25 @@ def downloads(planned: TablePlan) -> None:
 # ---- One table on the Plan page: how it would look, and why its error is as large as it is.
 
 
-SEE, EXPLAIN = "See it", "Explain this number"
+SEE, EXPLAIN, IMPROVE = "See it", "Explain this number", "What would make it good"
 GRID, BARS, HEAT_MAP = "Grid", "Bars", "Heat map"
 
 
-def one_table(planned: TablePlan, former: TablePlan | None) -> None:
-    """A table of the curator's choice. former: the plan before the last change"""
+def one_table(planned: TablePlan, former: TablePlan | None, drawn: DrawnCounts | None) -> None:
+    """A table of the curator's choice.
+
+    former: the plan before the last change; drawn: what forecasts of its tables are made from
+    """
     view = st.segmented_control(
-        "One table", [SEE, EXPLAIN], default=SEE, required=True, key="view of one table"
+        "One table", [SEE, EXPLAIN, IMPROVE], default=SEE, required=True, key="view of one table"
     )
     table = table_input(planned.workload, kept(table_to_see, planned.workload), "table to look at")
     if table is None:
         return
     if view == EXPLAIN:
         explained(planned, table, former)
+    elif view == IMPROVE:
+        suggested(planned, table, drawn)
     else:
         if change := describe_former(planned, former, table):
             st.caption(change)

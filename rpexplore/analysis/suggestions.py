@@ -1,0 +1,671 @@
+"""Suggestions: what would make a table good enough, what that gains and what it costs the others.
+
+For a table of which too few people are in good cells (`forecast`), changes are tried: levels of the
+codebook, bands, rare values merged, several of these together, an attribute left out, more weight,
+more budget, the table left out. Many are tried with the errors that the table has now; the best of
+them are planned anew, at the same budget, and forecast with the populations that are drawn already.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from math import exp, log, nan, sqrt
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.forecast import DrawnCounts, Range
+from rpexplore.analysis.populations import CountsOfTables
+from rpexplore.analysis.sufficient_budgets import sufficient_budget
+from rpexplore.common.processes import Progress, no_progress, part_of_progress
+from rpexplore.common.text import describe_share, rounded
+from rpexplore.domain.domain import AttributeSet
+from rpexplore.domain.levels import Level
+from rpexplore.domain.public_tables import cells_of
+from rpexplore.domain.survey import SurveyDesign, least_good_counts
+from rpexplore.errors import PlanError, RpexploreError, WorkloadError
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.variances import CellVariances
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import optimum, record_cost
+from rpexplore.planning.solvers.solution import TOLERANCE
+from rpexplore.planning.table_plan import TablePlan
+from rpexplore.privacy.budget import Budget
+from rpexplore.scenarios.table_changes import (
+    BUDGET,
+    LEFT_OUT,
+    SEVERAL,
+    WEIGHT,
+    WITHOUT,
+    TableChange,
+    changed_tables,
+    coarser_levels,
+    rows_after,
+    with_new_levels,
+)
+from rpexplore.workload.table_text import Table, title_of
+from rpexplore.workload.workload import Workload
+
+_TOLERANCE = 1e-3  # of searches for the best plan: far below what a forecast knows
+# Tables of plans in which groups of several levels get the best shares of each other: with more of
+# them that takes long, and the errors without it are a few per cent larger.
+_MOST_SEARCHED = 10_000
+_FACTORS = (2, 4, 8, 16, 32, 64)  # of weights
+_MOST_SEARCHES, _MORE = 3, 1.05  # searches of a kind; by how much errors grow for the next one
+_USUAL_FACTOR = 8  # where none of them is enough
+_MOST_TIMES = 1e6  # of a budget
+_PRECISION = 1e-3  # of the logarithm of a budget
+_LEAST_LOST = 0.01  # of the logarithm of cells: two levels may have as many groups
+_NOTICED = 0.005  # of people: what a proposal gains at least
+_ROUNDING = 1e-9  # of shares
+_LEAST_TOLD = 0.0005  # of people in other tables
+_LEAST_SHOWN = 0.05  # per cent, points
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Proposal:
+    """A change of a table, planned anew and forecast.
+
+    change           what is done
+    workload         all tables after it
+    budget           of these
+    table            the title of the table that is there then; "" if it is left out
+    cells            of that table
+    standard_error   and the root mean square of their standard errors
+    people           share of people in good cells of that table; None if it is left out
+    gained           its median less that of the table as it is now
+    meets            "yes", "no" or "open" as of `Forecast.tables`; "" if it is left out
+    others_variance  by how much the variances of the other tables change: the median, a share
+    others_largest   and the largest change
+    others_people    by how much their share of people in good cells changes, mean over tables
+    others_meeting   by how many more or fewer of them meet the rule
+    """
+
+    change: TableChange
+    workload: Workload
+    budget: Budget
+    table: str
+    cells: float
+    standard_error: float
+    people: Range | None
+    gained: float
+    meets: str
+    others_variance: float
+    others_largest: float
+    others_people: float
+    others_meeting: float
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the table surely meets the rule at the same budget."""
+        return self.meets == "yes" and self.change.budget is None
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """Smaller is better: see `TableSuggestions.proposals`."""
+        if self.change.action == LEFT_OUT:
+            return (3,)
+        if self.change.budget is not None:
+            return (1,)
+        if self.meets == "no":
+            return (2, -round(self.gained, 2), -self.cells)
+        missing, points = -round(self.others_meeting), -round(100 * self.others_people)
+        return (0, max(missing, 0), max(points, 0), self.meets == "open", -self.cells)
+
+    def text(self, record_noun: str) -> str:
+        """The proposal with what it gains and costs, in a sentence or two."""
+        sentences = [f"{self.change.text}."]
+        if self.people is not None:
+            people = self.people.text(describe_share)
+            sentences[0] = f"{self.change.text}: {people} of the {record_noun} in good cells."
+        if abs(self.others_people) >= _LEAST_TOLD or round(self.others_meeting):
+            meeting = f"{_signed(round(self.others_meeting), '')} of them good enough"
+            people = f"{_signed(100 * self.others_people, ' points')} of {record_noun}"
+            sentences.append(f"Other tables: {people}, {meeting}.")
+        else:
+            sentences.append("Other tables stay as good.")
+        return " ".join(sentences)
+
+    def apply(self, plan: Plan | TablePlan) -> Plan:
+        """The plan after the change: at the same budget, unless it is more budget.
+
+        plan: the one that suggestions were made for; its other parts stay as they are
+        """
+        whole = Plan.of(plan)
+        old = whole.part("tables")
+        new = optimum(
+            self.workload,
+            loss=old.loss,
+            budget=self.budget,
+            uniform_reference=old.has_uniform_reference,
+        ).at(self.budget)
+        budget = whole.budget
+        if self.change.budget is not None:
+            budget = self.budget
+            if len(whole.parts) > 1:
+                budget = Budget(
+                    privacy_cost=whole.budget.privacy_cost
+                    + self.budget.privacy_cost
+                    - old.budget.privacy_cost,
+                    max_records_per_person=whole.budget.max_records_per_person,
+                )
+        return Plan(
+            tuple(new if part is old else part for part in whole.parts), budget, new.version
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableSuggestions:
+    """What would make one table good enough.
+
+    table      its attributes
+    title      of the table
+    people     share of its people in good cells now
+    proposals  the best first: those with which it meets the rule at the same budget, and of these
+               the ones that make fewest other tables miss it, that cost these the fewest points of
+               people, that surely meet it, that keep most cells; then more budget; then what helps
+               and is not enough; leaving it out at last
+    """
+
+    table: Table
+    title: str
+    people: Range
+    proposals: tuple[Proposal, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """One row a proposal, the best first; index: its number, from 1.
+
+        Columns: action, proposal, table, cells, standard_error, people_low, people_median,
+        people_high, gained, meets, others_variance, others_variance_largest, others_people,
+        others_meeting: shares, and changes of shares; others_meeting is a number of tables.
+        """
+        rows = [
+            {
+                "action": one.change.action,
+                "proposal": one.change.text,
+                "table": one.table,
+                "cells": one.cells,
+                "standard_error": one.standard_error,
+                **{
+                    f"people_{end}": getattr(one.people, end, np.nan)
+                    for end in ("low", "median", "high")
+                },
+                "gained": one.gained,
+                "meets": one.meets,
+                "others_variance": one.others_variance,
+                "others_variance_largest": one.others_largest,
+                "others_people": one.others_people,
+                "others_meeting": one.others_meeting,
+            }
+            for one in self.proposals
+        ]
+        return pd.DataFrame(rows, index=pd.RangeIndex(1, len(rows) + 1, name="number"))
+
+    def columns(self) -> pd.DataFrame:
+        """The frame for reading: figures as texts."""
+        frame = self.frame()
+        people = [
+            "" if one.people is None else one.people.text(describe_share) for one in self.proposals
+        ]
+        return pd.DataFrame(
+            {
+                "": [str(number) for number in frame.index],
+                "proposal": frame["proposal"].tolist(),
+                "people in good cells": people,
+                "meets": frame["meets"].tolist(),
+                "variance of others": [_signed(100 * v, " %") for v in frame["others_variance"]],
+                "their people": [_signed(100 * v, " points") for v in frame["others_people"]],
+                "of them meet": [_signed(round(v), "") for v in frame["others_meeting"]],
+            }
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        rows = self.frame().reset_index().to_dict("records")
+        plain = [
+            {str(k): None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
+            for row in rows
+        ]
+        return {
+            "table": list(self.table),
+            "people": self.people._asdict(),
+            "proposals": plain,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.people.text(describe_share)} of people in good cells"
+
+
+def suggestions(
+    plan: TablePlan,
+    drawn: DrawnCounts,
+    limit: float,
+    share: float,
+    tables: Sequence[AttributeSet] = (),
+    most: int = 5,
+    survey: SurveyDesign | None = None,
+    on_progress: Progress = no_progress,
+) -> list[TableSuggestions]:
+    """What would make tables good enough: of a plan, with the counts that were drawn for it.
+
+    Args:
+        plan: Of the tables.
+        drawn: The counts of its tables.
+        limit: The largest coefficient of variation of a good cell.
+        share: Of a table's people who are to be in good cells.
+        tables: The tables to look at; those with fewest people in good cells if none is named.
+        most: How many of these at most.
+        survey: The design of the survey, if its sampling error counts beside the noise.
+
+    Raises:
+        WorkloadError: If a named table is not there, or cannot be forecast.
+        PlanError: If the objective of the plan is known to a script alone.
+    """
+    if not plan.loss.is_available:
+        raise PlanError(
+            "Suggestions need the objective of the plan, which only the script that made it knows; "
+            "make them there."
+        )
+    bench = _Bench(plan, drawn, limit, share, survey)
+    if tables:
+        places = [plan.workload.position(table) for table in tables]
+        for place in places:
+            if not drawn.held[place]:
+                raise WorkloadError(
+                    f"The table {plan.workload.describe(place)} cannot be forecast; name another."
+                )
+    else:
+        medians = np.median(bench.people, axis=1)
+        missing = np.flatnonzero(drawn.held & (medians < share - _ROUNDING))
+        places = missing[np.argsort(medians[missing], kind="stable")][:most].tolist()
+    made = []
+    for number, place in enumerate(places):
+        ends = number / len(places), (number + 1) / len(places)
+        made.append(bench.suggested(place, part_of_progress(on_progress, *ends)))
+    return made
+
+
+@dataclass(frozen=True)
+class _Rung:
+    """A level of an attribute, in the name that tables have.
+
+    kind  as of `TableChange`; "" for what the table has now
+    size  number of cells
+    new   (attribute, level) if the codebook has not got it yet
+    """
+
+    kind: str
+    name: str
+    size: int
+    new: tuple[tuple[str, Level], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Errors:
+    """Standard errors of tables of counts, by the noise scales of a plan or nearly one."""
+
+    workload: Workload
+    closure: Closure
+    sigma_squared: np.ndarray
+
+    @cached_property
+    def of_tables(self) -> np.ndarray:
+        """The root mean square of each table's cells, float64[n_tables]."""
+        return np.sqrt(self.closure.variances(self.sigma_squared)) * self.workload.units
+
+    @cached_property
+    def _cells(self) -> CellVariances:
+        return CellVariances(self.workload, self.closure)
+
+    def of_cells(self, row: int) -> np.ndarray:
+        """Those of all cells of a table, one axis an attribute."""
+        return self._cells.standard_errors_of(row, self.sigma_squared)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """A search for a change that is just surely enough, were errors so many times those of now."""
+
+    change: Callable[[float], TableChange | None]
+    is_last_resort: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Bench:
+    """Where changes of a plan are tried; it keeps the counts that were drawn of changed tables."""
+
+    plan: TablePlan
+    drawn: DrawnCounts
+    limit: float
+    share: float
+    survey: SurveyDesign | None
+    _counts: dict[Table, CountsOfTables] = field(default_factory=dict)
+
+    @property
+    def workload(self) -> Workload:
+        return self.plan.workload
+
+    @cached_property
+    def errors(self) -> _Errors:
+        """Those of the plan."""
+        return _Errors(self.workload, self.plan.closure, self.plan.sigma_squared.floats)
+
+    @cached_property
+    def people(self) -> np.ndarray:
+        """Shares of people in good cells now, float64[n_tables, n_populations]."""
+        return self.drawn.shares(self.errors.of_tables, self.errors.of_cells, self._least_counts)[0]
+
+    @cached_property
+    def _factors(self) -> np.ndarray:
+        """d (1 − f) of each table: float64[n_tables]."""
+        assert self.survey is not None
+        return self.survey.factors(self.workload.tables)
+
+    def _least_counts(self, errors: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """The smallest good count of each table, or of each of its cells; shaped as the errors.
+
+        A table in place of another one has its design effect.
+        """
+        if self.survey is None:
+            return errors / self.limit
+        factors = self._factors[places].reshape(-1, *[1] * (errors.ndim - 1))
+        return least_good_counts(errors, self.limit, self.drawn.public.n_records, factors)
+
+    def planned_errors(self, workload: Workload, budget: Budget) -> _Errors:
+        """Those of the best plan for other tables, nearly."""
+        is_simple = self.plan.has_uniform_reference or len(workload) > _MOST_SEARCHED
+        found = optimum(
+            workload,
+            loss=self.plan.loss,
+            budget=budget,
+            tolerance=max(TOLERANCE, _TOLERANCE),
+            uniform_reference=is_simple,
+        )
+        cost = record_cost(budget)
+        solved_at = 1.0 if found.budget is None else record_cost(found.budget)
+        sigma_squared = found.solution.sigma_squared * (solved_at / cost)
+        return _Errors(workload, found.closure, sigma_squared)
+
+    # ---- what is worth planning anew
+
+    def suggested(self, place: int, on_progress: Progress) -> TableSuggestions:
+        """The table in this row."""
+        title, tried = title_of(self.workload, place), list[Proposal]()
+        searches = [*self._searches(place)]
+        for number, search in enumerate(searches):
+            on_progress(f"Trying changes of {title}", number / len(searches))
+            with suppress(RpexploreError):  # such as required targets that cannot be met then
+                tried += self._found(place, search, tried)
+        useful = (one for one in tried if one.people is None or one.gained > _NOTICED)
+        return TableSuggestions(
+            self.workload.tables[place],
+            title,
+            Range.of(self.people[place]),
+            tuple(sorted(useful, key=lambda one: one.rank)),
+        )
+
+    def _found(self, place: int, search: _Search, tried: list[Proposal]) -> list[Proposal]:
+        """The best that a search finds: it goes on with what errors are once it is planned."""
+        if search.is_last_resort and any(one.is_enough for one in tried):
+            return []
+        inflation, found = 1.0, list[Proposal]()
+        for _ in range(_MOST_SEARCHES):
+            change = search.change(inflation)
+            if change is None or any(one.change == change for one in found):
+                break
+            found.append(self._planned(place, change))
+            if change.replacement is None:
+                break
+            needed = found[-1].standard_error / self.errors.of_tables[place]
+            inflation = needed if found[-1].is_enough else max(needed, _MORE * inflation)
+        return sorted(found, key=lambda one: one.rank)[:1]
+
+    def _searches(self, place: int) -> Iterator[_Search]:
+        """Of each kind for the change that keeps most and is just enough, or else helps most."""
+        table, workload = self.workload.tables[place], self.workload
+        indices = workload.attribute_indices(place)
+        is_of_counts = all(workload.basis_of(place, index).is_identity for index in indices)
+        if is_of_counts and self.drawn.populations.kept:
+            rungs = [self._rungs(index) for index in indices]
+            for axis, own in enumerate(rungs):
+                for kind in dict.fromkeys(rung.kind for rung in own[1:]):
+                    yield _Search(partial(self._coarser, table, rungs, axis, kind))
+            for name in table if len(table) > 1 else ():
+                shorter = tuple(one for one in table if one != name)
+                if workload.find(workload.domain.positions(shorter)) is None:
+                    change = TableChange(WITHOUT, f"without {name}", table, shorter)
+                    yield _Search(lambda _, change=change: change)
+            if len(table) > 1:
+                yield _Search(partial(self._several, table, rungs), is_last_resort=True)
+        yield _Search(lambda _: self._more_weight(place))
+        yield _Search(lambda _: self._more_budget(place))
+        if len(workload) > 1:
+            yield _Search(lambda _: TableChange(LEFT_OUT, "Leave the table out", table))
+
+    def _rungs(self, index: int) -> list[_Rung]:
+        """An attribute of a table, and then its coarser levels, those with most groups first."""
+        domain = self.workload.domain
+        attribute, column = domain.attributes[index], int(domain.columns[index])
+        of_records = domain.attributes[column]
+        current = np.array(attribute.index_of_values or range(attribute.size))
+        known = {level.name for level in of_records.all_levels}
+        rungs = [_Rung("", attribute.name, attribute.size)]
+        for kind, level in coarser_levels(of_records, current, self._public_shares(column)):
+            new = () if level.name in known else ((of_records.name, level),)
+            name = of_records.at_level(level).name
+            rungs.append(_Rung(kind, name, len(level.labels), new))
+        return rungs
+
+    def _public_shares(self, column: int) -> np.ndarray | None:
+        """The share of each value of a column of the records, if a public table says it."""
+        public = self.drawn.public
+        known = public.domain.with_levels
+        for of in public.connected:
+            if column in of.columns:
+                cells = cells_of(known, (column,), of.columns, of.sizes)
+                return of.holds((int(known.sizes[column]),), cells)
+        return None
+
+    def _coarser(
+        self, table: Table, rungs: list[list[_Rung]], axis: int, kind: str, inflation: float
+    ) -> TableChange | None:
+        """The finest level of this kind that is enough, or else the coarsest."""
+        now, best = tuple(own[0] for own in rungs), None
+        for rung in rungs[axis][1:]:
+            if rung.kind == kind:
+                change = self._coarser_by(table, (*now[:axis], rung, *now[axis + 1 :]))
+                best = change or best
+                if change is not None and self._is_enough(self._expected(change, inflation)):
+                    break
+        return best
+
+    def _several(
+        self, table: Table, rungs: list[list[_Rung]], inflation: float
+    ) -> TableChange | None:
+        """Several attributes coarser: rung by rung, by most people gained for the cells lost.
+
+        Then each is as fine again as it can be.
+        """
+
+        def tried(steps: Sequence[int]) -> tuple[TableChange | None, np.ndarray]:
+            chosen = tuple(own[step] for own, step in zip(rungs, steps, strict=True))
+            change = self._coarser_by(table, chosen)
+            people = np.zeros(1) if change is None else self._expected(change, inflation)
+            return change, people
+
+        steps, best = [0] * len(rungs), None
+        people = self.people[self.workload.position(table)]
+        while not self._is_enough(people):
+            options = []
+            for axis, own in enumerate(rungs):
+                if steps[axis] + 1 < len(own):
+                    further = [*steps[:axis], steps[axis] + 1, *steps[axis + 1 :]]
+                    change, then = tried(further)
+                    lost = log(own[steps[axis]].size / own[further[axis]].size)
+                    gained = float(np.mean(then) - np.mean(people)) / max(lost, _LEAST_LOST)
+                    options.append((gained, axis, further, change, then))
+            if not options:
+                break
+            _, _, steps, best, people = max(options, key=lambda option: option[:2])
+        for axis in range(len(rungs)):
+            while self._is_enough(people) and steps[axis]:
+                finer = [*steps[:axis], steps[axis] - 1, *steps[axis + 1 :]]
+                change, then = tried(finer)
+                if change is None or not self._is_enough(then):
+                    break
+                steps, best = finer, change
+        return best if best is not None and best.action == SEVERAL else None
+
+    def _coarser_by(self, table: Table, rungs: tuple[_Rung, ...]) -> TableChange | None:
+        """The change to these levels; None if that table is there already."""
+        new = tuple(level for rung in rungs for level in rung.new)
+        known = with_new_levels(self.workload.domain, new).with_levels
+        replacement = known.in_order([rung.name for rung in rungs])
+        domain = self.workload.domain
+        is_known = all(name in domain for name in replacement)
+        if is_known and self.workload.find(domain.positions(replacement)) is not None:
+            return None
+        changed = [
+            (rung, name) for rung, name in zip(rungs, table, strict=True) if rung.name != name
+        ]
+        text = ", ".join(f"{rung.name} in place of {name}" for rung, name in changed)
+        action = changed[0][0].kind if len(changed) == 1 else SEVERAL
+        return TableChange(action, text, table, replacement, new)
+
+    def _more_weight(self, place: int) -> TableChange | None:
+        workload, table = self.workload, self.workload.tables[place]
+        weight, loss = float(workload.weights[place]), self.plan.loss
+        doubled = workload.with_weights({table: 2 * weight})
+        has_no_effect = np.array_equal(loss.table_weights(workload), loss.table_weights(doubled))
+        if has_no_effect or self._is_enough(self.people[place]):
+            return None
+
+        def is_enough(factor: int) -> bool:
+            changed = workload.with_weights({table: factor * weight})
+            errors = self.planned_errors(changed, self.plan.budget)
+            return self._is_enough(self._people(place, self._counts_now(place), errors, place))
+
+        number = bisect_left(_FACTORS, True, key=is_enough)
+        factor = _FACTORS[number] if number < len(_FACTORS) else _USUAL_FACTOR
+        return TableChange(WEIGHT, f"{factor} times the weight", table, weight=factor * weight)
+
+    def _more_budget(self, place: int) -> TableChange | None:
+        """The smallest budget at which the table meets the rule."""
+        counts = self._counts_now(place)
+        low, high = 0.0, log(_MOST_TIMES)
+        if not self._is_enough(self._people(place, counts, self.errors, place, exp(high))):
+            return None
+        while high - low > _PRECISION:
+            middle = (low + high) / 2
+            enough = self._is_enough(self._people(place, counts, self.errors, place, exp(middle)))
+            low, high = (low, middle) if enough else (middle, high)
+        if high <= _PRECISION:  # it meets the rule already
+            return None
+        enough = sufficient_budget(exp(high) * float(self.plan.budget.rho), self.plan.budget)
+        text = f"{enough.short_text}, {enough.compared}"
+        return TableChange(BUDGET, text, self.workload.tables[place], budget=enough.budget)
+
+    # ---- the people in good cells
+
+    def _counts_now(self, place: int) -> CountsOfTables:
+        """The counts that are drawn of a table."""
+        for counts, places in self.drawn.groups:
+            own = np.flatnonzero(places == place)
+            if len(own):
+                return CountsOfTables(own, counts.counts[own], counts.of_cells)
+        raise WorkloadError(f"The table {self.workload.describe(place)} cannot be forecast.")
+
+    def _counts_of(self, change: TableChange) -> CountsOfTables:
+        """The counts of the table that comes in place of another one."""
+        assert change.replacement is not None
+        if change.replacement not in self._counts:
+            known = with_new_levels(self.workload.domain, change.levels).with_levels
+            counts = self.drawn.populations.counts_of(known.positions(change.replacement), known)
+            self._counts[change.replacement] = counts
+        return self._counts[change.replacement]
+
+    def _is_enough(self, people: np.ndarray) -> bool:
+        """Whether the rule is surely met: by the lower end of the range over populations."""
+        return Range.of(people).low >= self.share - _ROUNDING
+
+    def _expected(self, change: TableChange, inflation: float) -> np.ndarray:
+        """Shares of people in good cells, with so many times the error of now: float64[n]."""
+        place = self.workload.position(change.table)
+        errors = inflation * self.errors.of_tables[[place]]
+        least = self._least_counts(errors, np.array([place]))
+        return self._counts_of(change).good(least, self.drawn.public.n_records, np.ones(1))[0][0]
+
+    def _people(
+        self, place: int, counts: CountsOfTables, errors: _Errors, row: int, times: float = 1.0
+    ) -> np.ndarray:
+        """Shares of people in good cells, float64[n_populations].
+
+        Of the table in this row, which is or replaces that at the place; at so many times the
+        budget of its errors.
+        """
+        own = errors.of_tables[[row]]
+        if counts.of_cells:
+            own = errors.of_cells(row).reshape(1, -1)
+        least = self._least_counts(own / sqrt(times), np.array([place]))
+        return counts.good(least, self.drawn.public.n_records, np.ones(1))[0][0]
+
+    def _planned(self, place: int, change: TableChange) -> Proposal:
+        """A change, planned anew and forecast."""
+        workload = changed_tables(self.workload, change)
+        budget = change.budget or self.plan.budget
+        planned = self.planned_errors(workload, budget)
+        rows = rows_after(self.workload, workload)
+        row = rows[place]
+        if change.replacement is not None:
+            row = workload.position(change.replacement)
+        people = None
+        if row >= 0:
+            is_new = change.replacement is not None
+            counts = self._counts_of(change) if is_new else self._counts_now(place)
+            people = self._people(place, counts, planned, int(row))
+
+        others = rows >= 0
+        others[place] = False
+        errors = np.full(len(rows), np.nan)
+        errors[others] = planned.of_tables[rows[others]]
+        before = self.errors.of_tables
+        changes = (errors[others] / before[others]) ** 2 - 1
+        after, _ = self.drawn.shares(
+            errors,
+            lambda one: planned.of_cells(int(rows[one])) if others[one] else np.full(1, np.nan),
+            self._least_counts,
+        )
+        others &= self.drawn.held
+        now, then = self.people[others], after[others]
+        meeting = [np.median((p >= self.share - _ROUNDING).sum(axis=0)) for p in (now, then)]
+        found = None if people is None else Range.of(people)
+        return Proposal(
+            change=change,
+            workload=workload,
+            budget=budget,
+            table="" if people is None else title_of(workload, int(row)),
+            cells=0.0 if people is None else float(workload.cells[row]),
+            standard_error=nan if people is None else float(planned.of_tables[row]),
+            people=found,
+            gained=nan if found is None else found.median - float(np.median(self.people[place])),
+            meets="" if found is None else self._meets(found),
+            others_variance=float(np.median(changes)) if len(changes) else 0.0,
+            others_largest=float(np.max(changes)) if len(changes) else 0.0,
+            others_people=float(np.mean(then - now)) if len(now) else 0.0,
+            others_meeting=float(meeting[1] - meeting[0]),
+        )
+
+    def _meets(self, people: Range) -> str:
+        least = self.share - _ROUNDING
+        return "yes" if people.low >= least else "open" if people.median >= least else "no"
+
+
+def _signed(value: float, unit: str) -> str:
+    """ "+1.2 points", "−3 %", "±0"."""
+    text = rounded(abs(value), 2)
+    if abs(value) < _LEAST_SHOWN:
+        return f"±0{unit}"
+    return f"{'+' if value > 0 else '−'}{text}{unit}"
