@@ -105,8 +105,8 @@ def suggest(
     plan_file: options.PlanFile,
     public: options.PublicFiles = None,
     expected_count: options.ForecastCount = None,
-    limit: options.ForecastLimit = 0.2,
-    share: options.ForecastShare = 0.9,
+    limit: options.ForecastLimit = None,
+    share: options.ForecastShare = None,
     design_effect: options.DesignEffect = None,
     weight_cv: options.WeightCv = None,
     sampling_fraction: options.SamplingFraction = None,
@@ -121,9 +121,11 @@ def suggest(
 
     Of each table that misses: coarser levels, bands, rare values merged, an attribute or the table
     left out, more weight, more budget. All are planned anew, at the same budget unless they are
-    more budget, and forecast; beside each stands what it costs the other tables.
+    more budget, and forecast; beside each stands what it costs the other tables. Tables are judged
+    by --limit and --share; without them by the plan's rule, if it has one about people.
     """
-    from rpexplore.analysis.forecast import Forecast
+    from rpexplore.analysis.forecast import GOOD_SHARE, Forecast
+    from rpexplore.domain.expected_counts import CV_LIMIT
     from rpexplore.workload.survey_text import design_from_texts
     from rpexplore.workload.table_text import table_from_text
 
@@ -138,6 +140,14 @@ def suggest(
         plan = load_verified(plan_file)
         named = [table_from_text(plan.domain, text) for text in table or ()]
         survey = design_from_texts(plan.domain, design_effect or (), weight_cv, sampling_fraction)
+    part = plan.part("tables")
+    about_people = {rule for rule in (part.rules if part else ()) if rule.of == "people"}
+    if len(about_people) == 1:
+        (rule,) = about_people
+        limit = float(rule.cv) if limit is None else limit
+        share = float(rule.share) if share is None else share
+    limit = CV_LIMIT if limit is None else limit
+    share = GOOD_SHARE if share is None else share
     with progress("Drawing populations") as on_progress:
         made = Forecast(
             plan,
@@ -145,6 +155,7 @@ def suggest(
             expected=expected_count,
             limit=limit,
             share=share,
+            require=(),
             on_progress=on_progress,
             survey=survey,
         )
@@ -160,10 +171,16 @@ def suggest(
                 )
             saved = proposals[apply - 1].apply(plan)
             saved.save(out)
-    rule = {"limit": limit, "share": share}
     if as_json:
         plan_facts = saved and {"file": str(out), "sha256": saved.sha256}
-        say_json({**rule, "tables": [one.to_json() for one in found], "plan": plan_facts})
+        say_json(
+            {
+                "limit": limit,
+                "share": share,
+                "tables": [one.to_json() for one in found],
+                "plan": plan_facts,
+            }
+        )
         return
     if not found:
         say(f"Every table is good enough: {made.meeting.text(lambda value: f'{value:.0f}')} meet.")
