@@ -302,15 +302,22 @@ FILE_PREFIX = "file:"
 _GENERATION = 0x80087601
 
 
-def file_identity(path: Path, machine: str = "") -> str:
-    """Device, number and, where the file system tells it, generation. Raises `OSError`.
+def file_identities(path: Path, machine: str = "") -> tuple[str, ...]:
+    """Disk, number and, where the file system tells it, generation. Raises `OSError`.
+
+    A disk is known by the number that the system has given it, and by the identity of its file
+    system if there is one: the number changes with the order in which disks are found.
 
     Without a generation a new file may be taken for one that was removed: its number is used again.
-    machine: whose device it is, where others are known as well
+    machine: whose disk it is, where others are known as well
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
         stat = os.fstat(descriptor)
+        disks = [str(stat.st_dev)]
+        with contextlib.suppress(AttributeError, OSError):  # no Unix
+            if identity := os.fstatvfs(descriptor).f_fsid:
+                disks.append(f"fs{identity:x}")
         generation = ""
         with contextlib.suppress(ImportError, OSError):  # no Unix, or a file system without
             from fcntl import ioctl
@@ -320,8 +327,8 @@ def file_identity(path: Path, machine: str = "") -> str:
             )
     finally:
         os.close(descriptor)
-    device = f"{machine}:{stat.st_dev}" if machine else stat.st_dev
-    return f"{FILE_PREFIX}{device}:{stat.st_ino}{generation}"
+    start = f"{FILE_PREFIX}{machine}:" if machine else FILE_PREFIX
+    return tuple(f"{start}{disk}:{stat.st_ino}{generation}" for disk in disks)
 
 
 # ---- Which machine a path is of, for what several machines share: the same after every restart.

@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 import numpy as np
 
-from rpexplore.common.files import FILE_PREFIX, file_identity, machine_names
+from rpexplore.common.files import FILE_PREFIX, file_identities, machine_names
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import plural, text_of_path
 from rpexplore.domain.atoms import Atoms
@@ -324,15 +324,17 @@ def file_names(
         machines = ("",)
         names = [path_name(folder, path)]
     with suppress(OSError):  # it may be gone
-        identities = [file_identity(path, machine) for machine in machines]
+        identities = _identities(path, machines)
         names += identities
         for around in () if prefix else path.parents[:-1]:
             with suppress(OSError):  # one that is not ours to look into
-                names += [
-                    f"{identity}{LIES_IN}{file_identity(around, machine)}"
-                    for identity, machine in zip(identities, machines, strict=True)
-                ]
+                both = zip(identities, _identities(around, machines), strict=False)
+                names += [f"{identity}{LIES_IN}{of_folder}" for identity, of_folder in both]
     return tuple(f"{prefix}{name}{suffix}" for name in names)
+
+
+def _identities(path: Path, machines: Sequence[str]) -> list[str]:
+    return [name for machine in machines for name in file_identities(path, machine)]
 
 
 def path_name(folder: Path, path: Path) -> str:

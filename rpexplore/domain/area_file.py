@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore.common.files import file_bytes
+from rpexplore.common.files import MOST_BYTES, file_bytes
 from rpexplore.common.numbers import shown
-from rpexplore.common.text import joined
+from rpexplore.common.text import data_size, joined
 from rpexplore.domain.area_levels import RowName, names_of_levels, text_column
-from rpexplore.domain.area_tree import AreaTree
+from rpexplore.domain.area_tree import MAX_AREAS, AreaTree
 from rpexplore.errors import DomainError
 
 if TYPE_CHECKING:
@@ -234,9 +234,16 @@ def _of_parquet(content: bytes, filename: str) -> "dict[str, pa.Array]":
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(pa.BufferReader(content))
+        n_rows = pq.read_metadata(pa.BufferReader(content)).num_rows
+        # A few bytes may stand for any number of rows.
+        table = pq.read_table(pa.BufferReader(content)) if n_rows <= MAX_AREAS else None
     except (pa.ArrowException, OSError, ValueError, TypeError):
         raise DomainError(f"{filename} is no Parquet file, or a damaged one.") from None
+    if table is None:
+        raise DomainError(
+            f"{filename} has {n_rows:,} rows, and a tree can have {MAX_AREAS:,} areas at most; "
+            "leave out the lowest level."
+        )
     columns = _columns(table, filename)
     del table  # there may be no room for two of all columns
     return {name: columns.pop(name).combine_chunks() for name in list(columns)}
@@ -255,7 +262,13 @@ def _of_csv(content: bytes, filename: str) -> "dict[str, pa.Array]":
 
     try:
         if filename.lower().endswith(".gz"):
-            content = pa.CompressedInputStream(pa.BufferReader(content), "gzip").read()
+            packed, content = content, b""
+            content = pa.CompressedInputStream(pa.BufferReader(packed), "gzip").read(MOST_BYTES + 1)
+            if len(content) > MOST_BYTES:
+                raise DomainError(
+                    f"{filename} becomes larger than {data_size(MOST_BYTES)} when it is unpacked; "
+                    "save the areas as Parquet, or leave out the lowest level."
+                )
         header = _header(content, filename)
         table = csv.read_csv(
             pa.BufferReader(content),

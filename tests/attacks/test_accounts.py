@@ -11,12 +11,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pytest
 
 import rpexplore as rp
+from rpexplore.common import files
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.errors import ApprovalError, DataError, LedgerError
 from rpexplore.releases.approvals import check_approvals
@@ -101,6 +104,37 @@ def test_no_way_to_lead_a_file_to_another_account(
         ):
             release(PLAN, data, tmp_path / "again", ledger=used)
     assert not (tmp_path / "third.sqlite").exists()
+
+
+@pytest.mark.parametrize("way", [moved, moved_with_its_folder, its_folder])
+def test_a_disk_that_has_another_number_by_now_is_the_same_disk(way, folder, tmp_path, monkeypatch):
+    """Numbers go by the order in which disks are found; file systems have their own identity."""
+
+    class Numbered:  # what the module that names files sees of the system
+        number = 7
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(os, name)
+
+        def fstat(self, descriptor: int) -> SimpleNamespace:
+            told = os.fstat(descriptor)
+            facts = {name: getattr(told, name) for name in dir(told) if name.startswith("st_")}
+            return SimpleNamespace(**facts | {"st_dev": self.number})
+
+        def fstatvfs(self, descriptor: int) -> SimpleNamespace:
+            return SimpleNamespace(f_fsid=0xF76703A9)
+
+    disks = Numbered()
+    monkeypatch.setattr(files, "os", disks)
+    data = folder / "one.csv"
+    release(PLAN, data, tmp_path / "out", limit_rho="1/2")
+    (tmp_path / "elsewhere").mkdir()
+    data = way(data, tmp_path / "elsewhere")
+    disks.number = 8
+    with pytest.raises(
+        LedgerError, match=r"left of its budget limit|has its account in the ledger"
+    ):
+        release(PLAN, data, tmp_path / "again")
 
 
 def a_file_in_it(folder: Path) -> Path:

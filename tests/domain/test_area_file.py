@@ -1,6 +1,7 @@
 """Files of areas: three forms give one tree, from CSV and Parquet; errors say where."""
 
 import gzip
+import io
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.domain.area_file import tree_of_file
 from rpexplore.errors import DomainError
 from tests.domain.test_area_tree import PATHS
 
@@ -124,6 +126,18 @@ def test_bad_parquet_is_refused(tmp_path):
         rp.AreaTree.from_file(path)
     with pytest.raises(DomainError, match="cannot be read"):
         rp.AreaTree.from_file(tmp_path / "none.csv")
+
+
+def test_files_that_become_too_large_are_refused_before_they_do(monkeypatch):
+    monkeypatch.setattr("rpexplore.domain.area_file.MOST_BYTES", 10_000)
+    packed = gzip.compress(b"region\n" + b"N\n" * 100_000)
+    with pytest.raises(DomainError, match=r"areas\.csv\.gz becomes larger than 10 kB"):
+        tree_of_file(packed, "areas.csv.gz")
+    monkeypatch.setattr("rpexplore.domain.area_file.MAX_AREAS", 99)
+    file = io.BytesIO()
+    pq.write_table(pa.table({"region": ["N"] * 100}), file)
+    with pytest.raises(DomainError, match="has 100 rows, and a tree can have 99 areas at most"):
+        tree_of_file(file.getvalue(), "areas.parquet")
 
 
 def test_a_hundred_levels_are_the_most(tmp_path):

@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet
 
 from rpexplore.common.file_kinds import PACKAGES, DictionaryVariable
-from rpexplore.common.files import file_identity, machine_names
+from rpexplore.common.files import file_identities, machine_names
 from rpexplore.common.text import text_of_path
 from rpexplore.data.coding import Declared, refuse_nested
 from rpexplore.data.counting import BatchSource
@@ -320,7 +320,7 @@ class FileSource(BatchSource):
         parts: list[str] = []
         for path in inside:
             with suppress(OSError):  # it went meanwhile
-                parts += [file_identity(path, machine) for machine in machines]
+                parts += [name for machine in machines for name in file_identities(path, machine)]
         return names_with_parts(own, parts)
 
     def fingerprint(self) -> Fingerprint:

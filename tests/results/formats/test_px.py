@@ -36,14 +36,16 @@ def test_variables_are_those_of_the_codebook(tmp_path):
             rp.Attribute("when", rp.Dates("2025-07-01", "2026-03-31", "quarter"), "Period"),
             rp.Attribute("sex", rp.Categories(("f", "m"), ("women", 'the "men"'))),
             rp.Attribute("long", rp.Categories(("a", "b"), ("x; y = " * 60, "DATA"))),
+            rp.Attribute("quoted", rp.Categories(("a'b", 'a"b'))),
         ),
         impossible=(ImpossibleCombination((("sex", "f"), ("long", "b"))),),
     )
-    tables = [("when", "sex"), ("sex", "long")]
+    tables = [("when", "sex"), ("sex", "long"), ("quoted",)]
     plan = rp.plan(
         rp.Workload.of(domain, tables), loss=rp.SumOfVariances(), budget=rp.Budget(rho="1")
     )
     records = pd.DataFrame({"when": ["2026-01-05"] * 9, "sex": ["m"] * 9, "long": ["a"] * 9})
+    records["quoted"] = "a'b"
     released = rp.release(plan, records, tmp_path / "released", name="s", ledger=tmp_path / "l")
     imprint = rp.Imprint("Atlas", "Office", period="2026-Q1")
     publish(tmp_path / "released", tmp_path / "out", formats=["px"], imprint=imprint)
@@ -61,6 +63,9 @@ def test_variables_are_those_of_the_codebook(tmp_path):
     said = "".join(keywords["NOTEX"])  # the reader drops spaces at the ends of lines
     assert released.guarantee.replace(" ", "") in said.replace(" ", "")
     assert len(cells) == 3 * 2 * 4
+
+    keywords, _ = parsed(next((tmp_path / "out/px").glob("*_quoted.px")))
+    assert keywords["CODES(quoted)"] == ["a'b", "a'b (2)"]
 
     text = next((tmp_path / "out/px").glob("*_sex_long.px")).read_text("utf-8")
     assert 'CELLNOTE("f","b","*")="note: impossible by the codebook";' in text

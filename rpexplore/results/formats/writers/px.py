@@ -94,7 +94,7 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
             listed = _keyword(f'TIMEVAL("{title}")', periods)
             yield listed.replace("=", f"=TLIST({scale}),", 1)
     for title, (_, values) in zip(titles, variables, strict=True):
-        yield _keyword(f'CODES("{title}")', [code for code, _ in values])
+        yield _keyword(f'CODES("{title}")', _different([code for code, _ in values]))
     yield _keyword(f'CODES("{figure}")', [column.name for column in figures])
     for title, (attributes, _) in zip(titles, variables, strict=True):
         names = [export.attribute_names[attribute] for attribute in attributes]
@@ -220,10 +220,11 @@ def _notes(
         if np.all(indices == indices[0]):
             of_all += [f"{head}: {said[indices[0]]}"] if said[indices[0]] else []
             continue
+        names = [_different([code for code, _ in values]) for _, values in variables]
         for place in np.flatnonzero([bool(said[index]) for index in indices]):
             cell = np.unravel_index(place, sizes)
-            codes = [values[at][0] for at, (_, values) in zip(cell, variables, strict=True)]
-            key = ",".join(f'"{_plain(code)}"' for code in [*codes, "*"])
+            codes = [of_variable[at] for at, of_variable in zip(cell, names, strict=True)]
+            key = ",".join(f'"{code}"' for code in [*codes, "*"])
             of_cells.append(_keyword(f"CELLNOTE({key})", [f"{head}: {said[indices[place]]}"]))
     return of_all, of_cells
 
