@@ -54,6 +54,7 @@ RUN = {
     ("docs/codebook.md", "From a file"): (["schema"], 0),
     AGGREGATION: (["plan", "show", "release", "answer"], 1),
     SMALLEST_BUDGET: (["plan", "show"], 1),
+    ("docs/rule.md", "In Python"): ([], 1),
     ("docs/plan.md", "A loss of your own"): ([], 1),
     ("docs/model-based-estimates.md", "A second plan from a first release"): (
         ["plan", "release", "plan", "release", "combine", "postprocess"],

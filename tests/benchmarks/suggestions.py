@@ -11,7 +11,7 @@ import rpexplore as rp
 from rpexplore.analysis.forecast import DrawnCounts
 from rpexplore.analysis.suggestions import Proposal, suggestions
 from rpexplore.domain.public_tables import PublicTable, PublicTables
-from tests.benchmarks.forecasts import OTHERS, _margins, _records
+from tests.benchmarks.forecasts import OTHERS, margins_of, records_of
 from tests.benchmarks.measure import Row, best_of_three
 
 _WITHIN = 0.1  # of people: how near the truth is to what was promised
@@ -36,11 +36,11 @@ def promises(
     name: str, *, margins: bool, order: int = 3, n_tables: int = _N_TABLES, epsilon: float = 1
 ) -> pd.DataFrame:
     """One row a table that misses: action, proposal, low, median, high, now, truth."""
-    domain, codes = _records(name)
+    domain, codes = records_of(name)
     workload = rp.Workload.all_up_to(domain, order)
     budget = rp.Budget(epsilon=epsilon, delta=1e-6)
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
-    public = _margins(domain, codes) if margins else ()
+    public = margins_of(domain, codes) if margins else ()
     known = PublicTables(domain, tuple(PublicTable(one) for one in public), float(len(codes)))
     drawn, part = DrawnCounts.of(workload, known), plan.part("tables")
     missing = rp.Forecast(plan, drawn=drawn).tables().query("people_median < 0.9").index.to_numpy()
@@ -88,10 +88,10 @@ def promises_from_the_number_alone() -> list[Row]:
 
 
 def suggestions_for_adult() -> list[Row]:
-    domain, codes = _records("adult")
+    domain, codes = records_of("adult")
     tables = rp.Workload.all_up_to(domain, 3)
     plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(epsilon=1, delta=1e-6))
-    forecast = rp.Forecast(plan, public=_margins(domain, codes))
+    forecast = rp.Forecast(plan, public=margins_of(domain, codes))
     _ = forecast.people
     table = [("education", "fnlwgt", "occupation")]
     seconds, _ = best_of_three(lambda _: forecast.suggest(table))

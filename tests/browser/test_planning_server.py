@@ -228,7 +228,7 @@ def test_the_log_tells_nothing_of_whom_or_what(pages, page, shared, port, addres
     for file, said in ((broken, "Nothing was opened"), (good, "All changes are saved")):
         page.goto(f"{address}/")  # each in a new box
         settled(page)
-        page.get_by_role("button", name="Open a project file").click()
+        page.get_by_role("button", name="Import a project file").click()
         page.locator("input[type=file]").first.set_input_files(tmp_path / file)
         expect(page.get_by_text(said).first).to_be_visible()
     for name in pages:

@@ -59,7 +59,7 @@ def test_weighted_counts_of_a_release_are_shown(app, tmp_path):
         if session.multiselect or session.error:
             break
         session.run()
-    for view in ("List", "Grid", "Bars", "Heat map"):
+    for view in ("List", "Crosstab", "Bars", "Heat map"):
         session.multiselect(key="looked at").set_value(["w", "sex"]).run()
         session.radio(key="results view").set_value(view).run()
         assert not session.exception
