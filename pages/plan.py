@@ -12,7 +12,13 @@ from pages.components.plan.objective import (
     reference_distribution_input,
     unit_inputs,
 )
-from pages.components.plan.results import chart, downloads, one_table, smooth_rehearsal, table_list
+from pages.components.plan.results import (
+    downloads,
+    guarantee,
+    one_table,
+    smooth_rehearsal,
+    table_list,
+)
 from pages.components.plan.rule import rule_input
 from pages.components.plan.sections import sections
 from pages.components.plan.targets import required_targets_can_be_met, targets_met
@@ -100,7 +106,7 @@ with st.container(key="layout"):
                 with st.container(gap="xsmall"):
                     share_by_budget()
 if planned is not None:
-    chart(planned)
+    guarantee(planned)
     smooth_rehearsal(planned)
     adaptive_view(planned)
     table_list(planned, former_plan())

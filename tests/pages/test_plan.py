@@ -222,13 +222,6 @@ def test_the_plan_is_made_once_and_its_tables_are_filtered(app, small):
     assert (attributes.options, attributes.value) == (["age", "sex"], ["age", "sex"])
 
 
-def test_many_tables_do_not_travel_with_the_chart(app, many):
-    session = app("plan", many)
-    assert not session.error
-    (chart,) = session.get("plotly_chart")
-    assert len(chart.proto.spec) < 50_000
-
-
 def test_smooth_tables_are_rehearsed_when_asked_for(app, small):
     session = app("plan", small.replaced(expected=ExpectedCounts.of_total(900)))
     session.button_of("Simulate them").click().run()

@@ -25,7 +25,6 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.readings import READINGS
 from rpexplore.domain.result_schema import Schema
 from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS, SmoothRehearsal
-from rpexplore.figures.accuracy import accuracy_by_order_chart
 from rpexplore.figures.cells import (
     MOST_BARS,
     MOST_CELLS,
@@ -34,7 +33,6 @@ from rpexplore.figures.cells import (
     heat_map,
 )
 from rpexplore.figures.chart import COLUMNS, Chart, Column, columns_of
-from rpexplore.planning.mechanism.variances import cells_differ
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.rehearsal import MadeUpTable, rehearse
@@ -45,14 +43,8 @@ from rpexplore.results.rehearsal import rehearse_smooth_tables
 # ---- The results on the Plan page: what a plan guarantees and how accurate its tables are.
 
 
-def chart(planned: TablePlan) -> None:
-    """Standard error by number of attributes, and what the plan guarantees."""
-    record_noun, differ = current().record_noun, cells_differ(planned.table_variances)
-    st.subheader("How accurate the tables are")
-    chart_with_numbers(
-        accuracy_by_order_chart(accuracy.by_order(planned), record_noun, cells_differ=differ),
-        f"A standard error of 10 means within ±20 {escaped(record_noun)}, 95 % of the time.",
-    )
+def guarantee(planned: TablePlan) -> None:
+    """What the plan guarantees, for whoever asks."""
     with st.expander("What this plan guarantees, in full"):
         st.markdown(escaped(planned.guarantee))
 
