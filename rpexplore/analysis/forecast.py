@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.expected_cells import split_by_accuracy
+from rpexplore.analysis.drawn_counts import LEFT_OUT, DrawnCounts
 from rpexplore.analysis.fairness import all_titles
 from rpexplore.analysis.measures import Accuracy, group_name, order_groups
-from rpexplore.analysis.populations import MOST_CELLS, CountsOfTables, Populations, parts_of
 from rpexplore.common.files import file_bytes
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import describe_share, plural, rounded
-from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
+from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.domain.public_tables import PublicTable, PublicTables
@@ -39,8 +38,6 @@ from rpexplore.planning.plan import Plan
 from rpexplore.planning.stated_forecast import MOST_TABLES, GroupForecast, StatedForecast
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.rules import CELLS, CERTAINTIES, MEDIAN, SURELY, Rule, rules_of
-from rpexplore.workload.table_text import query_matrix
-from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     from rpexplore.analysis.suggestions import TableSuggestions
@@ -48,17 +45,10 @@ if TYPE_CHECKING:
 GOOD_SHARE = 0.9
 """Of the people of a table who are to be in good cells, so that the table meets the rule."""
 
-MOST_UNEVEN = 200_000
-"""Cells of all tables whose cells are not equally accurate that are gone through one by one."""
-
 _RANGE = (0.05, 0.5, 0.95)
 _AT = {MEDIAN: _RANGE[1], SURELY: _RANGE[0]}
 
 _ROUNDING = 1e-9  # of shares
-_LEFT_OUT = (
-    "sums of amounts, weighted counts, tables of too many cells that are not equally accurate, or "
-    f"tables by attributes of more than {MOST_CELLS:,} values together"
-)
 
 
 class Range(NamedTuple):
@@ -83,114 +73,6 @@ class Range(NamedTuple):
         if self.median != self.median:
             return "nobody drawn"
         return median if low == high else f"{median} ({low} to {high})"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DrawnCounts:
-    """The counts of the cells of tables in populations: whatever the noise, and drawn once.
-
-    public       what populations agree with
-    populations  of the tables that are looked at
-    groups       their counts, with the tables' places in the workload; of other bases than single
-                 values those of their rows
-    is_even      whether all cells of a table are equally accurate, bool[n_tables]
-    held         which tables are looked at, bool[n_tables]
-    tables       the attributes of each table, as indices in the public tables' domain of all levels
-    """
-
-    workload: Workload
-    public: PublicTables
-    populations: Populations
-    groups: tuple[tuple[CountsOfTables, np.ndarray], ...]
-    is_even: np.ndarray
-    held: np.ndarray
-    tables: tuple[AttributeIndices, ...]
-
-    @classmethod
-    def of(
-        cls, workload: Workload, public: PublicTables, on_progress: Progress = no_progress
-    ) -> "DrawnCounts":
-        """Populations, and the counts of the workload's tables in them."""
-        uneven, left_out = split_by_accuracy(workload, MOST_UNEVEN)
-        # The cells of counts at several levels differ little: many are taken at the root mean
-        # square of their errors. Other bases ask for other things than these counts.
-        identity = np.array([*(basis.is_identity for _, basis in workload.attribute_bases), True])
-        is_count = np.all(identity[workload.attribute_basis_index], axis=1) & ~workload.has_amounts
-        left_out = tuple(place for place in left_out if not is_count[place])
-        is_even, held = np.ones(len(workload), dtype=bool), np.ones(len(workload), dtype=bool)
-        is_even[[*uneven, *left_out]] = False
-        held[list(left_out)] = False
-        known = public.domain.with_levels
-        to_known = [known.position(name) for name in workload.domain.names]
-        tables = tuple(
-            tuple(to_known[index] for index in workload.attribute_indices(place))
-            for place in range(len(workload))
-        )
-        parts = sorted(parts_of(public, tables), key=lambda of: math.prod(of.sizes))
-        n_cells, undrawn = 0, set[int]()
-        for of in parts:
-            n_cells += math.prod(of.sizes)
-            if n_cells > MOST_CELLS:
-                undrawn.update(of.columns)
-        if undrawn:
-            held &= [undrawn.isdisjoint(known.columns[list(table)].tolist()) for table in tables]
-        if not np.any(held):
-            raise WorkloadError(f"None of the tables can be forecast: they are {_LEFT_OUT}.")
-        places = np.flatnonzero(held)
-        by_cell = np.flatnonzero(~is_even[places]).tolist()
-        chosen = [tables[place] for place in places.tolist()]
-        populations = Populations.of(public, chosen, by_cell, on_progress)
-        groups: list[tuple[CountsOfTables, np.ndarray]] = []
-        for group in populations.counts:
-            of_group = places[group.tables]
-            even = is_even[of_group]
-            if np.any(even):
-                counts = group.counts if np.all(even) else group.counts[even]
-                own = CountsOfTables(group.tables[even], counts, group.of_cells)
-                groups.append((own, of_group[even]))
-            for number in np.flatnonzero(~even).tolist():
-                rows = _rows_of(workload, int(of_group[number]), group.counts[number])
-                own = CountsOfTables(group.tables[[number]], rows, True)
-                groups.append((own, of_group[[number]]))
-        return cls(workload, public, populations, tuple(groups), is_even, held, tables)
-
-    def shares(
-        self,
-        standard_errors: np.ndarray,
-        cell_standard_errors: Callable[[int], np.ndarray],
-        least_counts: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Shares of people and of cells that are good, float64[n_tables, n_populations] each.
-
-        Args:
-            standard_errors: Of each table, float64[n_tables]; NaN: nobody is in good cells.
-            cell_standard_errors: Those of all cells of a table whose cells differ, by its place.
-            least_counts: From errors and the places of their tables to the smallest good counts.
-        """
-        shape = (len(self.workload), self.populations.n_populations)
-        people, cells = np.full(shape, np.nan), np.full(shape, np.nan)
-        for counts, places in self.groups:
-            errors = standard_errors[places]
-            if not self.is_even[places[0]]:
-                errors = cell_standard_errors(int(places[0])).reshape(1, -1)
-            least = least_counts(errors, places)
-            found = counts.good(least, self.public.n_records, self.workload.cells[places])
-            people[places], cells[places] = found
-        return people, cells
-
-
-def _rows_of(workload: Workload, place: int, counts: np.ndarray) -> np.ndarray:
-    """What a table asks of counts of its single values: float32[1, n_populations, n_rows].
-
-    counts: float[n_populations, n_cells]
-    """
-    indices = workload.attribute_indices(place)
-    sizes = [int(workload.domain.sizes[index]) for index in indices]
-    counts = counts.reshape(-1, *sizes).astype(float)
-    for axis, index in enumerate(indices, start=1):
-        attribute = workload.domain.attributes[index]
-        counts = query_matrix(workload.basis_of(place, index), attribute).of(counts, axis)
-    return np.abs(counts).reshape(1, len(counts), -1).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -572,7 +454,7 @@ class Forecast:
         lines += [f"  {self.survey_text}"] if self.survey is not None else []
         lines += [f"  {sentence}" for sentence in self.public_tables.contradictions]
         if of < len(self._held):
-            lines.append(f"  {plural(len(self._held) - of, 'table')} left out: {_LEFT_OUT}.")
+            lines.append(f"  {plural(len(self._held) - of, 'table')} left out: {LEFT_OUT}.")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -14,13 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rpexplore.analysis.forecast import (
-    DrawnCounts,
-    Forecast,
-    Range,
-    at_certainty,
-    public_tables_of,
-)
+from rpexplore.analysis.drawn_counts import DrawnCounts
+from rpexplore.analysis.forecast import Forecast, Range, at_certainty, public_tables_of
 from rpexplore.analysis.populations import CountsOfTables
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient_budget
 from rpexplore.common.processes import Progress, no_progress

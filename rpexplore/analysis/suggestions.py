@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecast import DrawnCounts, Range
+from rpexplore.analysis.drawn_counts import DrawnCounts
+from rpexplore.analysis.forecast import Range
 from rpexplore.analysis.populations import CountsOfTables
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.processes import Progress, no_progress, part_of_progress

@@ -19,8 +19,9 @@ from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown_value
 from rpexplore.domain.area_file import tree_of_file
 from rpexplore.domain.area_tree import AreaTree
-from rpexplore.domain.codebook import has_name, schema_in_json
+from rpexplore.domain.codebook import has_name
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.stated_schema import schema_in_json
 from rpexplore.errors import DomainError
 
 AREAS = "areas"

@@ -3,15 +3,14 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from itertools import count
 from typing import Any
 
-from rpexplore.common.json_fields import loads, refusing
+from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few, shown_value, whole_number
-from rpexplore.common.text import csv_rows, csv_text, is_text
+from rpexplore.common.text import csv_rows, csv_text
 from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
 from rpexplore.domain.attribute import MAX_ATTRIBUTES, MISSING, Attribute, Values
 from rpexplore.domain.categories import Categories
@@ -44,6 +43,18 @@ from rpexplore.errors import DomainError
 # the value lies in: "South > East". A row whose value is empty is refused.
 
 
+WHOLE = ("integer", "year")  # types whose minimum and maximum say all values
+DATES = ("date", "datetime", "yearmonth")  # the same for days
+CONSTRAINTS_OF_VALUES = (
+    "enum",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "step",
+)
+
+
 def attributes_from_schema(schema: Any, *, may_be_empty: bool = False) -> list[Attribute]:
     """The attributes a Table Schema object describes.
 
@@ -53,9 +64,9 @@ def attributes_from_schema(schema: Any, *, may_be_empty: bool = False) -> list[A
     fields = schema.get("fields") if isinstance(schema, dict) else None
     if not isinstance(fields, list) or not (fields or may_be_empty):
         raise DomainError('A Table Schema must be an object with a filled list "fields".')
-    _check_number(len(fields))
+    check_number(len(fields))
     with refusing(DomainError, "The schema"):
-        of_all = _missing_values(schema)
+        of_all = missing_values(schema)
     attributes, n_grouped = [], 0
     for number, field in enumerate(fields, start=1):
         attributes.append(_attribute_from_field(field, number, of_all))
@@ -107,7 +118,7 @@ def attributes_from_csv(text: str, source: str) -> list[Attribute]:
             )
         groups = path.split(LEVELS) if path.strip() else []
         values.setdefault(name, []).append((value, row.get("label") or value, groups))
-        _check_number(len(values))
+        check_number(len(values))
     if not values:
         raise DomainError(f"{source} has a header but no rows; list one category a row.")
     attributes = []
@@ -119,7 +130,7 @@ def attributes_from_csv(text: str, source: str) -> list[Attribute]:
     return attributes
 
 
-def _check_number(n_attributes: int) -> None:
+def check_number(n_attributes: int) -> None:
     if n_attributes > MAX_ATTRIBUTES:
         raise DomainError(
             f"A codebook can have at most {MAX_ATTRIBUTES:,} attributes, got more; leave out those "
@@ -171,7 +182,7 @@ def _attribute_from_field(field: Any, number: int, missing_in_all: dict[str, str
         refuse_what_is_said(field, FIELD)
         values = _values_from_field(field)
         _check_honoured(values, field)
-        missing = _missing_values(field)
+        missing = missing_values(field)
         if isinstance(values, Categories):
             listed = {value: label for value, label in missing.items() if value.strip()}
             if listed:
@@ -212,7 +223,7 @@ def _values_from_field(field: dict[str, Any]) -> Values:
         return Bins(tuple(field["bins"]))
     if is_listed or field.get("type") == "boolean":
         return _categories(field, constraints.get("enum"))
-    if _is_range(constraints):
+    if is_range(constraints):
         if field.get("type", "integer") not in WHOLE:
             raise DomainError(
                 f"minimum and maximum describe values of type integer, year or date, got "
@@ -303,7 +314,7 @@ def _step_of(field: dict[str, Any], otherwise: Any) -> Any:
     return field.get("constraints", {}).get("step", field.get("step", otherwise))
 
 
-def _is_range(constraints: Mapping[str, Any]) -> bool:
+def is_range(constraints: Mapping[str, Any]) -> bool:
     """Whether both ends of a range are stated."""
     ends = ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")
     return all(any(name in constraints for name in names) for names in ends)
@@ -324,7 +335,7 @@ def _check_honoured(values: Values, field: dict[str, Any]) -> None:
             "its step is for whole numbers from a minimum to a maximum; leave it out."
         )
     answers = [] if isinstance(values, Bins) else [*values.values]
-    answers = [value for value in answers if value not in _missing_values(field)]
+    answers = [value for value in answers if value not in missing_values(field)]
     for name, stated in field.get("constraints", {}).items():
         is_lower = name.endswith("inimum")
         if not is_lower and not name.endswith("aximum"):
@@ -449,7 +460,7 @@ def _true_and_false(field: dict[str, Any]) -> dict[bool, list[str]]:
     return spelled
 
 
-def _missing_values(field: dict[str, Any]) -> dict[str, str]:
+def missing_values(field: dict[str, Any]) -> dict[str, str]:
     """{value: label} of what the field itself says to stand for no answer; "" for no label."""
     listed = field.get("missingValues", [])
     if not isinstance(listed, list):
@@ -554,187 +565,5 @@ def _field_from_attribute(attribute: Attribute) -> dict[str, Any]:
     return field
 
 
-# ---- The Table Schema that a JSON text is, holds or stands for; which of its fields list values.
-
-
-WHOLE = ("integer", "year")  # types whose minimum and maximum say all values
-DATES = ("date", "datetime", "yearmonth")  # the same for days
-CONSTRAINTS_OF_VALUES = (
-    "enum",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "step",
-)
-IMPOSSIBLE = "impossible"  # the property of a schema with the combinations that no record has
-
-
-@dataclass(frozen=True)
-class StatedSchema:
-    """A Table Schema as it was read, and what kind of file it comes from, in words."""
-
-    kind: str
-    schema: Any
-
-    @property
-    def has_fields(self) -> bool:
-        fields = self.schema.get("fields") if isinstance(self.schema, dict) else None
-        return isinstance(fields, list) and bool(fields)
-
-    @property
-    def with_values(self) -> dict[str, Any]:
-        """The schema without the fields that do not say which values they can have."""
-        fields = [field for field in self.schema["fields"] if not _lacks_values(field)]
-        return {**self.schema, "fields": fields}
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Remarks to read before it is used, in sentences."""
-        listed = self.schema.get("missingValues", []) if isinstance(self.schema, dict) else []
-        if not isinstance(listed, list):
-            return ()
-        items = [item.get("value") if isinstance(item, dict) else item for item in listed]
-        texts = [item for item in items if isinstance(item, str) and item.strip()]
-        if not texts:
-            return ()
-        return (
-            f"Values that stand for no answer in the whole table ({shown_few(texts)}) are in no "
-            "attribute; add them where records can have them, or have them counted as another "
-            "value.",
-        )
-
-    def missing_of(self, name: str) -> tuple[tuple[str, str], ...]:
-        """The values of a field that stand for no answer, as the field itself says, and labels."""
-        field = next(one for one in self.schema["fields"] if has_name(one) and one["name"] == name)
-        return tuple(_missing_values(field).items())
-
-    @property
-    def without_values(self) -> dict[str, str]:
-        """{name: type} of the fields that do not say which values they can have."""
-        lacking = filter(_lacks_values, self.schema["fields"])
-        return {one["name"]: str(one.get("type", "any")) for one in lacking}
-
-
-def schema_in_json(text: str, source: str, resource: str | None = None) -> StatedSchema:
-    """The Table Schema that a JSON text is, holds or stands for; `source` is named in errors."""
-    return chosen_schema(schemas_in_json(text, source), source, resource)
-
-
-def schemas_in_json(text: str, source: str) -> dict[str, StatedSchema]:
-    """The Table Schemas that a JSON text is, holds or stands for; `source` is named in errors.
-
-    Those of a Data Package (datapackage.json) by the names of its tables, any other one, also that
-    of a single table (a Data Resource), by "".
-    Sizes, such as {"age": 32}, stand for the whole numbers from 0 on. Anything else is taken for a
-    Table Schema.
-    """
-    with refusing(DomainError, f"{source} must be a codebook"):
-        content = loads(text)
-        if _is_package(content):
-            return _schemas_in_package(content["resources"])
-        if _is_resource(content):
-            return {"": StatedSchema("Data Resource", content["schema"])}
-        if _is_sizes(content):
-            return {"": StatedSchema("sizes", _schema_of_sizes(content))}
-    return {"": StatedSchema("Table Schema", content)}
-
-
-def chosen_schema(
-    schemas: Mapping[str, StatedSchema], source: str, resource: str | None = None
-) -> StatedSchema:
-    """The one of these schemas, or in a Data Package that of the table with this name."""
-    if "" in schemas:
-        if resource is not None:
-            raise DomainError(f"{source} is no Data Package; name none of its tables.")
-        return schemas[""]
-    with refusing(DomainError, f"{source} must be a codebook"):
-        return _chosen_in_package(schemas, resource)
-
-
-def _is_package(content: Any) -> bool:
-    if not isinstance(content, dict) or "fields" in content:
-        return False
-    return isinstance(content.get("resources"), list)
-
-
-def _is_resource(content: Any) -> bool:
-    """Whether it describes one table of a Data Package, by itself."""
-    if not isinstance(content, dict) or "fields" in content:
-        return False
-    return isinstance(content.get("schema"), dict) and ("path" in content or "data" in content)
-
-
-def _is_sizes(content: Any) -> bool:
-    if not isinstance(content, dict) or "fields" in content:
-        return False
-    return bool(content) and all(whole_number(size) is not None for size in content.values())
-
-
-def _schemas_in_package(resources: list[Any]) -> dict[str, StatedSchema]:
-    """The Table Schemas in a Data Package, by the names of their resources, or else by numbers."""
-    tables = [part for part in resources if isinstance(part, dict) and "schema" in part]
-    names = [_name_of(table) for table in tables]
-    given = set(names)
-    free = (name for name in map("table {}".format, count(1)) if name not in given)
-    schemas: dict[str, StatedSchema] = {}
-    for name, table in zip(names, tables, strict=True):
-        name = name or next(free)
-        if name in schemas:
-            raise DomainError(
-                f"this Data Package holds two tables named {shown(name)!r}; rename one of them."
-            )
-        schemas[name] = StatedSchema("Data Package", table["schema"])
-    return schemas
-
-
-def _name_of(resource: dict[str, Any]) -> str:
-    name = resource.get("name")
-    return name if isinstance(name, str) and is_text(name) and name.strip() else ""
-
-
-def _chosen_in_package(schemas: Mapping[str, StatedSchema], resource: str | None) -> StatedSchema:
-    names = shown_few(list(schemas)) or "none"
-    if resource is None and len(schemas) > 1:
-        raise DomainError(
-            f"this Data Package holds {len(schemas):,} tables, {names}; take one on the page "
-            "Codebook, or with the option --resource of rpexplore schema."
-        )
-    if resource is not None and resource not in schemas:
-        raise DomainError(f"this Data Package has no table {resource!r}; it has {names}.")
-    stated = schemas[resource] if resource is not None else next(iter(schemas.values()), None)
-    if stated is None or not isinstance(stated.schema, dict):
-        raise DomainError(
-            "a Data Package must hold the schema of a table itself, got none or the name of a file "
-            "with it; give that file."
-        )
-    return stated
-
-
-def _schema_of_sizes(sizes: dict[str, int]) -> dict[str, Any]:
-    _check_number(len(sizes))
-    for name, size in sizes.items():
-        if size < 1:
-            raise DomainError(f"the size of {name!r} must be at least 1, got {size}")
-    limits = {name: {"minimum": 0, "maximum": int(size) - 1} for name, size in sizes.items()}
-    return {
-        "fields": [
-            {"name": name, "type": "integer", "constraints": constraints}
-            for name, constraints in limits.items()
-        ]
-    }
-
-
 def has_name(field: Any) -> bool:
     return isinstance(field, dict) and isinstance(field.get("name"), str)
-
-
-def _lacks_values(field: Any) -> bool:
-    """Whether a field does not say which values it can have, be they usable or not."""
-    if not has_name(field) or field.keys() & {"bins", "bounds"} or field.get("type") == "boolean":
-        return False
-    constraints = field.get("constraints", {})
-    if not isinstance(constraints, dict) or field.get("categories") is not None:
-        return False
-    is_range = field.get("type", "integer") in (*WHOLE, *DATES) and _is_range(constraints)
-    return constraints.get("enum") is None and not is_range

@@ -22,8 +22,8 @@ from rpexplore.domain import codebook
 from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
 from rpexplore.domain.attribute import MISSING, Attribute, Values
 from rpexplore.domain.categories import Categories
-from rpexplore.domain.codebook import IMPOSSIBLE, schema_in_json
 from rpexplore.domain.ordered_values import NOT_STATED, Dates, Integers
+from rpexplore.domain.stated_schema import IMPOSSIBLE, schema_in_json
 from rpexplore.domain.values import (
     ImpossibleCombination,
     StructuralZeros,

@@ -11,7 +11,6 @@ from rpexplore.common.numbers import shown
 from rpexplore.common.text import is_text, plural
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
-from rpexplore.domain.codebook import schema_in_json
 from rpexplore.domain.codebook_formats import dictionary_kind, draft_of_file
 from rpexplore.domain.domain import (
     Domain,
@@ -21,6 +20,7 @@ from rpexplore.domain.domain import (
     to_complete,
 )
 from rpexplore.domain.ordered_values import Bins, Dates, Integers
+from rpexplore.domain.stated_schema import schema_in_json
 from rpexplore.domain.values import combination_from_text, stated_combinations
 from rpexplore.errors import DomainError
 from rpexplore.planning.table_plan import TablePlan

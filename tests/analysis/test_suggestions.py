@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import forecast as forecasting
+from rpexplore.analysis import drawn_counts
 from rpexplore.analysis.suggestions import TableSuggestions
 from rpexplore.domain.levels import Level
 from tests.benchmarks.suggestions import promises
@@ -176,7 +176,7 @@ def test_many_tables_at_several_levels_are_forecast_by_their_mean_errors(monkeyp
     tables = [*rp.Workload.all_up_to(DOMAIN, 2).tables, ("job", "age@adult")]
     plan = planned("0.2", rp.Workload.of(DOMAIN, tables))
     by_cell = forecast_of(plan).tables()
-    monkeypatch.setattr(forecasting, "MOST_UNEVEN", 0)
+    monkeypatch.setattr(drawn_counts, "MOST_UNEVEN", 0)
     by_mean = forecast_of(plan).tables().loc[by_cell.index]
     assert len(by_mean) == len(tables)
     assert np.allclose(by_mean["people_median"], by_cell["people_median"], atol=0.03)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import rpexplore as rp
-from rpexplore.analysis.forecast import DrawnCounts
+from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.suggestions import Proposal, suggestions
 from rpexplore.domain.public_tables import PublicTable, PublicTables
 from tests.benchmarks.forecasts import OTHERS, margins_of, records_of

@@ -7,9 +7,9 @@ import pytest
 import rpexplore as rp
 from pages.components.shared.session import escaped, kept_name
 from rpexplore.analysis import accuracy
+from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.explanation import explanation
-from rpexplore.analysis.forecast import DrawnCounts
 from rpexplore.analysis.suggestions import suggestions
 from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.text import describe_share

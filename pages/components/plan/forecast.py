@@ -5,7 +5,8 @@ import streamlit as st
 from pages.components.plan.rule import budget_for_rule
 from pages.components.shared.background import worked_out
 from pages.components.shared.session import attempt, current, escaped, kept
-from rpexplore.analysis.forecast import DrawnCounts, Forecast, range_columns
+from rpexplore.analysis.drawn_counts import DrawnCounts
+from rpexplore.analysis.forecast import Forecast, range_columns
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.text import capitalised, describe_share, plural, rounded
 from rpexplore.domain.public_tables import PublicTable, PublicTables

@@ -16,8 +16,8 @@ from pages.components.shared.serving import last_step
 from pages.components.shared.session import attempt, current, escaped, kept
 from rpexplore.analysis import accuracy, targets_met
 from rpexplore.analysis.cell_accuracy import table_to_see
+from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.explanation import describe_former, explanation
-from rpexplore.analysis.forecast import DrawnCounts
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.released_cells import ReleasedCells
 from rpexplore.common.text import describe_share, joined

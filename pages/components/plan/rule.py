@@ -13,7 +13,8 @@ from pages.components.shared.session import (
     show_messages,
 )
 from pages.components.shared.solutions import budget_of_whole, optimum, part_budget
-from rpexplore.analysis.forecast import DrawnCounts, Forecast
+from rpexplore.analysis.drawn_counts import DrawnCounts
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.rule_targets import RuleTargets, budget_with_objective, describe_meeting
 from rpexplore.workload.rules import EXAMPLE, Rule, rules_from_text, rules_of

@@ -7,7 +7,8 @@ import streamlit as st
 from pages.components.shared.background import worked_out
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import budget_of_whole
-from rpexplore.analysis.forecast import GOOD_SHARE, DrawnCounts
+from rpexplore.analysis.drawn_counts import DrawnCounts
+from rpexplore.analysis.forecast import GOOD_SHARE
 from rpexplore.analysis.suggestions import Proposal, TableSuggestions, suggestions
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import describe_share

@@ -20,12 +20,7 @@ from rpexplore.data.coding import as_text, of_known_type
 from rpexplore.data.files.csv_batches import csv_header, other_separator
 from rpexplore.data.files.source import FileSource, file_errors, file_kind, record_files
 from rpexplore.data.files.statistics_batches import statistics_variables
-from rpexplore.domain.codebook import (
-    StatedSchema,
-    attributes_from_csv,
-    chosen_schema,
-    schemas_in_json,
-)
+from rpexplore.domain.codebook import attributes_from_csv
 from rpexplore.domain.codebook_formats import (
     ENDING,
     Draft,
@@ -35,6 +30,7 @@ from rpexplore.domain.codebook_formats import (
     refuse_large,
 )
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.stated_schema import StatedSchema, chosen_schema, schemas_in_json
 from rpexplore.errors import DataError, DomainError
 
 # ---- The columns of a data file: their names, and, where a curator asks for it, the values they

@@ -1,0 +1,132 @@
+"""Drawn counts: those of the cells of a workload's tables in populations, whatever the noise."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpexplore.analysis.expected_cells import split_by_accuracy
+from rpexplore.analysis.populations import MOST_CELLS, CountsOfTables, Populations, parts_of
+from rpexplore.common.processes import Progress, no_progress
+from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.public_tables import PublicTables
+from rpexplore.errors import WorkloadError
+from rpexplore.workload.table_text import query_matrix
+from rpexplore.workload.workload import Workload
+
+MOST_UNEVEN = 200_000
+"""Cells of all tables whose cells are not equally accurate that are gone through one by one."""
+
+LEFT_OUT = (
+    "sums of amounts, weighted counts, tables of too many cells that are not equally accurate, or "
+    f"tables by attributes of more than {MOST_CELLS:,} values together"
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DrawnCounts:
+    """The counts of the cells of tables in populations: whatever the noise, and drawn once.
+
+    public       what populations agree with
+    populations  of the tables that are looked at
+    groups       their counts, with the tables' places in the workload; of other bases than single
+                 values those of their rows
+    is_even      whether all cells of a table are equally accurate, bool[n_tables]
+    held         which tables are looked at, bool[n_tables]
+    tables       the attributes of each table, as indices in the public tables' domain of all levels
+    """
+
+    workload: Workload
+    public: PublicTables
+    populations: Populations
+    groups: tuple[tuple[CountsOfTables, np.ndarray], ...]
+    is_even: np.ndarray
+    held: np.ndarray
+    tables: tuple[AttributeIndices, ...]
+
+    @classmethod
+    def of(
+        cls, workload: Workload, public: PublicTables, on_progress: Progress = no_progress
+    ) -> "DrawnCounts":
+        """Populations, and the counts of the workload's tables in them."""
+        uneven, left_out = split_by_accuracy(workload, MOST_UNEVEN)
+        # The cells of counts at several levels differ little: many are taken at the root mean
+        # square of their errors. Other bases ask for other things than these counts.
+        identity = np.array([*(basis.is_identity for _, basis in workload.attribute_bases), True])
+        is_count = np.all(identity[workload.attribute_basis_index], axis=1) & ~workload.has_amounts
+        left_out = tuple(place for place in left_out if not is_count[place])
+        is_even, held = np.ones(len(workload), dtype=bool), np.ones(len(workload), dtype=bool)
+        is_even[[*uneven, *left_out]] = False
+        held[list(left_out)] = False
+        known = public.domain.with_levels
+        to_known = [known.position(name) for name in workload.domain.names]
+        tables = tuple(
+            tuple(to_known[index] for index in workload.attribute_indices(place))
+            for place in range(len(workload))
+        )
+        parts = sorted(parts_of(public, tables), key=lambda of: math.prod(of.sizes))
+        n_cells, undrawn = 0, set[int]()
+        for of in parts:
+            n_cells += math.prod(of.sizes)
+            if n_cells > MOST_CELLS:
+                undrawn.update(of.columns)
+        if undrawn:
+            held &= [undrawn.isdisjoint(known.columns[list(table)].tolist()) for table in tables]
+        if not np.any(held):
+            raise WorkloadError(f"None of the tables can be forecast: they are {LEFT_OUT}.")
+        places = np.flatnonzero(held)
+        by_cell = np.flatnonzero(~is_even[places]).tolist()
+        chosen = [tables[place] for place in places.tolist()]
+        populations = Populations.of(public, chosen, by_cell, on_progress)
+        groups: list[tuple[CountsOfTables, np.ndarray]] = []
+        for group in populations.counts:
+            of_group = places[group.tables]
+            even = is_even[of_group]
+            if np.any(even):
+                counts = group.counts if np.all(even) else group.counts[even]
+                own = CountsOfTables(group.tables[even], counts, group.of_cells)
+                groups.append((own, of_group[even]))
+            for number in np.flatnonzero(~even).tolist():
+                rows = _rows_of(workload, int(of_group[number]), group.counts[number])
+                own = CountsOfTables(group.tables[[number]], rows, True)
+                groups.append((own, of_group[[number]]))
+        return cls(workload, public, populations, tuple(groups), is_even, held, tables)
+
+    def shares(
+        self,
+        standard_errors: np.ndarray,
+        cell_standard_errors: Callable[[int], np.ndarray],
+        least_counts: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Shares of people and of cells that are good, float64[n_tables, n_populations] each.
+
+        Args:
+            standard_errors: Of each table, float64[n_tables]; NaN: nobody is in good cells.
+            cell_standard_errors: Those of all cells of a table whose cells differ, by its place.
+            least_counts: From errors and the places of their tables to the smallest good counts.
+        """
+        shape = (len(self.workload), self.populations.n_populations)
+        people, cells = np.full(shape, np.nan), np.full(shape, np.nan)
+        for counts, places in self.groups:
+            errors = standard_errors[places]
+            if not self.is_even[places[0]]:
+                errors = cell_standard_errors(int(places[0])).reshape(1, -1)
+            least = least_counts(errors, places)
+            found = counts.good(least, self.public.n_records, self.workload.cells[places])
+            people[places], cells[places] = found
+        return people, cells
+
+
+def _rows_of(workload: Workload, place: int, counts: np.ndarray) -> np.ndarray:
+    """What a table asks of counts of its single values: float32[1, n_populations, n_rows].
+
+    counts: float[n_populations, n_cells]
+    """
+    indices = workload.attribute_indices(place)
+    sizes = [int(workload.domain.sizes[index]) for index in indices]
+    counts = counts.reshape(-1, *sizes).astype(float)
+    for axis, index in enumerate(indices, start=1):
+        attribute = workload.domain.attributes[index]
+        counts = query_matrix(workload.basis_of(place, index), attribute).of(counts, axis)
+    return np.abs(counts).reshape(1, len(counts), -1).astype(np.float32)
