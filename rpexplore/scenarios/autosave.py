@@ -1,8 +1,8 @@
-"""Projects that the app saves by itself, one file each, under a key that nobody can guess.
+"""Projects that the app saves by itself, one file each, under a key of its own.
 
-A browser knows its own keys and no others, so that two browsers do not see each other's projects;
-on a shared server each account has a folder of its own, all of whose projects are its own. Beside
-them lie the areas that they are about, each tree once, and as long as a project has it.
+On one's own computer every browser finds all of them; on a shared server each account has a folder
+of its own, all of whose projects are its own. Beside them lie the areas that they are about, each
+tree once, and as long as a project has it.
 """
 
 import json

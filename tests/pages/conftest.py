@@ -1,7 +1,7 @@
 """The app under Streamlit's own test runner: no browser, every page through app.py."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
@@ -155,6 +155,20 @@ class App:
             "deleted_rows": [],
         }
         return self.run()
+
+    def views_of_results(self, folder: Path, table: Sequence[str]) -> Iterator[str]:
+        """The names of the views of a table on the page Results, each shown in turn."""
+        self.open("results").text_input(key="results folder").set_value(str(folder)).run()
+        for _ in range(40):
+            if self.multiselect or self.error:
+                break
+            self.run()
+        for view in ("List", "Crosstab", "Bars", "Heat map"):
+            self.multiselect(key="looked at").set_value(list(table)).run()
+            self.radio(key="results view").set_value(view).run()
+            assert not self.exception
+            assert not self.error, (view, [one.value for one in self.error])
+            yield view
 
     def metrics(self) -> dict[str, str]:
         return {metric.label: metric.value for metric in self.test.metric}

@@ -54,14 +54,5 @@ def test_weighted_counts_of_a_release_are_shown(app, tmp_path):
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=50))
     done = rp.release(plan, records, tmp_path / "out", name="made up", ledger=tmp_path / "ledger")
     session = app("results")
-    session.text_input(key="results folder").set_value(str(done.folder)).run()
-    for _ in range(40):
-        if session.multiselect or session.error:
-            break
-        session.run()
-    for view in ("List", "Crosstab", "Bars", "Heat map"):
-        session.multiselect(key="looked at").set_value(["w", "sex"]).run()
-        session.radio(key="results view").set_value(view).run()
-        assert not session.exception
-        assert not session.error, (view, [one.value for one in session.error])
+    for _ in session.views_of_results(done.folder, ["w", "sex"]):
         assert "Weights below 0 count as 0, those above 40 as 40" in plain(session.texts("caption"))
