@@ -44,6 +44,7 @@ from rpexplore.releases.readme import adaptive_readme
 from rpexplore.releases.table_cells import (
     BYTES_PER_CELL,
     BYTES_PER_CELL_IN_PARQUET,
+    BYTES_PER_TABLE,
     Labels,
     check_schema,
     csv_decimals,
@@ -265,7 +266,8 @@ class AdaptiveSteps:
         per_cell = BYTES_PER_CELL_IN_PARQUET if parquet_only else BYTES_PER_CELL
         n_measured = float(np.sum(measurement.measured_cells(self.plan.first.closure)))
         n_measured += self.n_in_rounds
-        return per_cell * float(np.sum(self.plan.workload.cells)) + 16.0 * n_measured
+        n_bytes = per_cell * float(np.sum(self.plan.workload.cells)) + 16.0 * n_measured
+        return n_bytes + BYTES_PER_TABLE * len(self.plan.workload)
 
     @property
     def parts(self) -> Sequence[Part]:

@@ -67,6 +67,8 @@ from rpexplore.releases.release_steps import (
     refuse_false_claims,
 )
 
+_BYTES_OF_NOTES = 10_000  # README and the manifest's head
+
 # ---- A charged run: everything is refused before it is booked, and it is booked before any noise.
 #
 # What stops a run after it was booked leaves its unfinished folder, and the charge stays. The same
@@ -90,7 +92,8 @@ class ChargedRun:
         self.steps, rule = PlanSteps.of(plan), options.person_rule
         self.pilot_only = options.pilot_only
         check_new(output, drawn=NOTE)
-        self._n_bytes = self.steps.n_bytes(parquet_only=options.parquet_only)
+        self._n_bytes = self.steps.n_bytes(parquet_only=options.parquet_only) + len(plan.text)
+        self._n_bytes += _BYTES_OF_NOTES
         check_room(self._n_bytes, output)
         self._record_limit = _record_limit(plan, options.limit_rho)
         if rule is not None and rule.most != plan.budget.max_records_per_person:

@@ -8,7 +8,11 @@ import numpy as np
 from rpexplore.common.text import data_size, describe_count, duration, plural
 from rpexplore.planning.mechanism.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
 from rpexplore.releases.measurement import MAX_TABLE_CELLS, PART_CELLS
-from rpexplore.releases.table_cells import BYTES_PER_CELL, BYTES_PER_CELL_IN_PARQUET
+from rpexplore.releases.table_cells import (
+    BYTES_PER_CELL,
+    BYTES_PER_CELL_IN_PARQUET,
+    BYTES_PER_TABLE,
+)
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 
@@ -43,7 +47,7 @@ class ReleaseSize:
         # Single values are measured; the rows of a basis, such as ranges, are more cells.
         cells, largest = float(np.sum(workload.cells)), float(np.max(workload.cells))
         return cls(
-            disk=BYTES_PER_CELL * cells,
+            disk=BYTES_PER_CELL * cells + BYTES_PER_TABLE * len(workload),
             memory=float(_memory(float(np.sum(workload.counted_cells)), largest)),
             seconds=_SECONDS_PER_TABLE * len(workload) + _SECONDS_PER_CELL * cells,
         )
@@ -128,7 +132,7 @@ def _release_obstacles(workload: Workload, free_disk: float, memory: float) -> l
             f"{data_size(memory)}. {table}."
         )
     if size.disk > free_disk:
-        lean = BYTES_PER_CELL_IN_PARQUET / BYTES_PER_CELL * size.disk
+        lean = size.disk - (BYTES_PER_CELL - BYTES_PER_CELL_IN_PARQUET) * np.sum(workload.cells)
         obstacles.append(
             f"A release writes about {data_size(size.disk)}, {BYTES_PER_CELL} bytes a cell; "
             f"{data_size(free_disk)} are free on this computer. {table}. Without CSV files "
@@ -148,7 +152,7 @@ def _fewer_cells(workload: Workload, free_disk: float, memory: float) -> Remedy 
     largest, counted_so_far = np.maximum.accumulate(cells), np.cumsum(counted)
     fits = (
         (largest <= MAX_TABLE_CELLS)
-        & (np.cumsum(cells) <= free_disk / BYTES_PER_CELL)
+        & (np.cumsum(BYTES_PER_CELL * cells + BYTES_PER_TABLE) <= free_disk)
         & (_memory(counted_so_far, largest) <= memory)
     )
     # Tables of the same size stay or go together.

@@ -127,10 +127,16 @@ _FORMATS = {
 
 
 def write_booking(folder: Path, note: BookingNote) -> None:
-    """Note what is about to be booked; it is on disk afterwards."""
-    write_to_disk(folder / BOOKED, _note_text(note))
-    names_to_disk((folder / BOOKED).parent)
-    names_to_disk(folder)
+    """Note what is about to be booked; it is on disk afterwards, or not there at all.
+
+    A note that a full disk cut off would keep the folder of a run that is not booked.
+    """
+    try:
+        write_to_disk(folder / BOOKED, _note_text(note))
+        names_to_disk(folder)
+    except OSError:
+        (folder / BOOKED).unlink(missing_ok=True)
+        raise
 
 
 def read_booking(folder: Path) -> BookingNote | None:

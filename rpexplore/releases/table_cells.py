@@ -406,6 +406,7 @@ def _quoted(text: str) -> str:
 
 
 BYTES_PER_CELL, BYTES_PER_CELL_IN_PARQUET = 125, 60  # or fewer: as CSV and Parquet, Parquet alone
+BYTES_PER_TABLE = 4000  # besides: heads and footers, its place in the manifest
 TABLES = "tables"
 """The folder of the tables of a release."""
 MEANS_FOLDER = "means"

@@ -69,6 +69,7 @@ from rpexplore.releases.readme import table_readme
 from rpexplore.releases.table_cells import (
     BYTES_PER_CELL,
     BYTES_PER_CELL_IN_PARQUET,
+    BYTES_PER_TABLE,
     MEANS_FOLDER,
     TABLES,
     Labels,
@@ -282,7 +283,8 @@ class TableSteps:
     def n_bytes(self, *, parquet_only: bool) -> float:
         n_measured = float(np.sum(measured_cells(self.plan.closure)))
         per_cell = BYTES_PER_CELL_IN_PARQUET if parquet_only else BYTES_PER_CELL
-        return per_cell * float(np.sum(self.plan.workload.cells)) + 8.0 * n_measured
+        n_bytes = per_cell * float(np.sum(self.plan.workload.cells)) + 8.0 * n_measured
+        return n_bytes + BYTES_PER_TABLE * len(self.plan.workload)
 
     @property
     def parts(self) -> Sequence[Part]:

@@ -1,5 +1,6 @@
 """A charged run: what the tests of releases do not reach, since both kinds of release book."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError, LedgerError, ReleaseError
 from rpexplore.planning.planner import plan_tables
+from rpexplore.releases import measurement_file
 from rpexplore.releases.charged_run import ChargedRun
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release_steps import RunOptions
@@ -97,6 +99,17 @@ def test_a_booking_that_fails_says_whether_the_run_is_charged(
     assert len(runs(tmp_path)) == (state != "refused")
     run(ChargedRun(PLAN, charge._source, charge._output, RunOptions()))
     assert [entry.state for entry in runs(tmp_path)] == ["finished"]
+
+
+def test_a_disk_that_is_full_before_the_booking_keeps_nothing(charge, tmp_path, monkeypatch):
+    def cut_off(path, content):
+        path.write_text(content[:9])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(measurement_file, "write_to_disk", cut_off)
+    with pytest.raises(ReleaseError, match="was not booked; make room"):
+        run(charge)
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_records_that_changed_after_they_were_counted_are_not_charged(charge, tmp_path):
