@@ -80,7 +80,8 @@ class Autosaves:
 
     def keys(self) -> list[str]:
         """The keys of all projects in the folder, the one saved last first. Raises `OSError`."""
-        saved = [path for path in self.folder.glob("*.json") if _KEY.fullmatch(path.stem)]
+        files = filter(Path.is_file, self.folder.glob("*.json"))
+        saved = [path for path in files if _KEY.fullmatch(path.stem)]
         return [path.stem for path in sorted(saved, key=_saved_at, reverse=True)]
 
     @staticmethod

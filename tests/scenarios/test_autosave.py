@@ -27,6 +27,8 @@ def test_a_saved_project_is_read_by_its_key_only(autosaves):
     saved = autosaves.read(key)
     assert (saved.project, saved.text) == (PROJECT, PROJECT.text())
     assert autosaves.read(other) is None
+    autosaves.path(other).mkdir()
+    assert autosaves.keys() == [key]
 
 
 def test_nothing_is_saved_over_what_another_window_saved(autosaves):
