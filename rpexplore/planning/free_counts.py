@@ -13,7 +13,6 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 from scipy.linalg import null_space
-from scipy.optimize import minimize
 
 from rpexplore.common.numbers import shown
 from rpexplore.common.processes import Progress, no_progress, one_thread
@@ -171,6 +170,8 @@ def _refined(
         # Along the columns, whose lengths stay 1.
         gradient = (gradient - matrix * np.sum(matrix * gradient, axis=0)) / lengths
         return float(np.log(np.max(values)) + np.log(total) / power), gradient.ravel()
+
+    from scipy.optimize import minimize  # whoever plans no free counts would wait for it
 
     flat = start.ravel()
     for power in _POWERS:
