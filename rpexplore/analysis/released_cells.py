@@ -354,14 +354,17 @@ def describe_sum(
     parts = [_sum_of(domain[name], values) for name, values in chosen.items()]
     limits = joined([part for part in parts if part])
     who = f"{record_noun} with {limits}" if limits else f"{record_noun} in all"
+    is_weighted, is_sum = False, False
     for name, values in chosen.items():
         amounts = domain[name].values
         if isinstance(amounts, Amounts) and (*values, 0)[0] == 0:
-            unit = f" in {amounts.unit}" if amounts.unit else ""
             if amounts.are_weights:
-                who = f"weighted count of {who}"
-                continue
-            who = f"sum of {name}{unit} of {who}"
+                is_weighted = True
+            else:
+                unit = f" in {amounts.unit}" if amounts.unit else ""
+                is_sum, who = True, f"sum of {name}{unit} of {who}"
+    if is_weighted:
+        who = f"weighted {who}" if is_sum else f"weighted count of {who}"
     margin = rounded(Z_95 * error, 3)
     return f"{who}: {value:,.0f} ±{margin}, 95 % of the time (σ = {rounded(error, 3)})"
 

@@ -3,7 +3,8 @@
 A record with the amount y is counted R times: highest − y times at `low`, y − lowest times at
 `high`, where y is in smallest steps, and R = highest − lowest. One without an amount is counted R
 times in its missing cell. So all counts are whole numbers, and sum to R times the number of
-records.
+records. A table that has amounts and weights counts a record in four cells, so many times as the
+products say: R v times in all, for weights of which the range is v.
 
 Until it is counted, the code of an amount is that of no cell: `size` + (y − lowest), so that amount
 and missing values travel in one column of codes.
@@ -14,7 +15,8 @@ and missing values travel in one column of codes.
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from math import ceil, floor
+from itertools import combinations
+from math import ceil, floor, prod
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +41,8 @@ def code_size(attribute: Attribute) -> int:
 def amount_ranges(domain: Domain, tables: Iterable[Sequence[int]]) -> dict[int, int]:
     """The range in steps of each attribute of amounts that tables hold, by its index.
 
-    Raises `DataError` for a table of two amounts, or of an amount in areas.
+    Raises `DataError` for a table of two amounts of which none are weights, of an amount in areas,
+    or of amounts and weights whose products are too large for 64 bits.
     """
     indices = {index for table in tables for index in table}
     ranges = {
@@ -49,11 +52,13 @@ def amount_ranges(domain: Domain, tables: Iterable[Sequence[int]]) -> dict[int, 
     }
     for table in tables if ranges else ():
         held = [index for index in table if index in ranges]
-        if len(held) > 1:
+        n_weights = sum(index in domain.weights for index in held)
+        if n_weights > 1 or len(held) - n_weights > 1:
             raise DataError(
                 f"A table can hold one attribute of amounts, got {domain.names[held[0]]!r} and "
                 f"{domain.names[held[1]]!r}; make a table for each."
             )
+        _refuse_too_fine(domain, held, prod(ranges[index] for index in held))
         if held and any(index >= len(domain) for index in table):
             raise DataError(
                 f"The amounts of {domain.names[held[0]]!r} cannot be counted in areas; leave them "
@@ -62,19 +67,67 @@ def amount_ranges(domain: Domain, tables: Iterable[Sequence[int]]) -> dict[int, 
     return ranges
 
 
-def refuse_too_many(domain: Domain, ranges: Mapping[int, int], n_records: int) -> None:
+def refuse_too_many(
+    domain: Domain, tables: Iterable[Sequence[int]], ranges: Mapping[int, int], n_records: int
+) -> None:
     """Raise `DataError` if counts of amounts could be too large for 64 bits.
 
     ranges: of `amount_ranges`
     """
-    for index, steps in ranges.items():
-        if steps * n_records >= _MOST_COUNTED:
-            raise DataError(
-                f"The limits of attribute {domain.names[index]!r} are {steps:,} of its smallest "
-                "steps apart, too many for sums over so many records; state fewer decimals or "
-                "narrower limits.",
-                private=f"There are {n_records:,} records.",
-            )
+    for held in {amounts_in(table, ranges) for table in tables} if ranges else ():
+        _refuse_too_fine(domain, held, prod(ranges[index] for index in held), n_records)
+
+
+def _refuse_too_fine(
+    domain: Domain, held: Sequence[int], steps: int, n_records: int | None = None
+) -> None:
+    """Raise `DataError` if so many steps of amounts, times records, are too many for 64 bits."""
+    if held and steps * (n_records or 1) >= _MOST_COUNTED:
+        names = " and ".join(repr(domain.names[index]) for index in held)
+        what = "attribute" if len(held) == 1 else "the attributes"
+        many = "" if n_records is None else " over so many records"
+        raise DataError(
+            f"The limits of {what} {names} are {steps:,} of {'its' if len(held) == 1 else 'their'} "
+            f"smallest steps apart, too many for sums{many}; state fewer decimals or narrower "
+            "limits.",
+            private="" if n_records is None else f"There are {n_records:,} records.",
+        )
+
+
+def amounts_in(table: Sequence[int], ranges: Mapping[int, int]) -> tuple[int, ...]:
+    """The attributes of amounts that a table holds: none, one, or one and weights."""
+    return tuple(index for index in table if index in ranges)
+
+
+def subsets(held: Sequence[int]) -> list[tuple[int, ...]]:
+    """All sets of these attributes, (), first, ascending."""
+    return [some for size in range(len(held) + 1) for some in combinations(held, size)]
+
+
+def counts_of_amounts(
+    sums: Mapping[tuple[int, ...], np.ndarray], ranges: Mapping[int, int]
+) -> dict[tuple[int, ...], np.ndarray]:
+    """How often records count where the amounts of each of `subsets` are `high`, others `low`.
+
+    A record with y steps of R counts R − y times where an amount is `low`, and y times where it is
+    `high`; products of both, multiplied out, are sums of products of steps.
+
+    sums: the sum over records of the product of steps of each set, of any shape; that of () is
+        their number. Records without an amount have no steps, and are counted where that amount is
+        `low`, which stands for their own cell.
+    """
+    held = max(sums, key=len)
+    counts: dict[tuple[int, ...], np.ndarray] = {}
+    for high in sums:
+        total = np.zeros_like(sums[()], dtype=np.int64)
+        for one in sums:
+            if set(high) <= set(one):
+                sign = -1 if (len(one) - len(high)) % 2 else 1
+                total += (
+                    sign * prod(ranges[index] for index in held if index not in one) * sums[one]
+                )
+        counts[high] = total
+    return counts
 
 
 def split_code(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.processes import Progress, in_order, no_progress, part_of_progress
-from rpexplore.data.amounts import amount_ranges, refuse_too_many, split_code
+from rpexplore.data.amounts import (
+    amount_ranges,
+    amounts_in,
+    counts_of_amounts,
+    refuse_too_many,
+    split_code,
+    subsets,
+)
 from rpexplore.data.areas import AreaCoder, AreaCuts
 from rpexplore.data.coding import Declared, Faults, Takers, coders
 from rpexplore.data.persons import kept_records
@@ -115,7 +122,7 @@ class BatchSource(Source):
         if self.fingerprint() != before:
             raise self._changed()
         faults.refuse()
-        refuse_too_many(domain, ranges, counts.n_records)
+        refuse_too_many(domain, tables, ranges, counts.n_records)
         on_progress(COUNTING, 1.0)
         return replace(counts, taken=faults.taken())
 
@@ -252,19 +259,14 @@ def blocks_by_amount(
     most_cells: int,
     ranges: Mapping[int, int],
 ) -> list[Block]:
-    """`blocks` of the tables without amounts, and of those with each attribute of amounts.
+    """`blocks` of the tables without amounts, and of those with the same ones.
 
-    So no block has two of these, and sums are made for tables that want them. ranges: of `Counts`
+    So sums are made for tables that want them. ranges: of `Counts`
     """
-    groups: dict[int | None, list[AttributeIndices]] = {}
+    groups: dict[AttributeIndices, list[AttributeIndices]] = {}
     for table in tables:
-        groups.setdefault(amount_in(table, ranges), []).append(table)
+        groups.setdefault(amounts_in(table, ranges), []).append(table)
     return [block for group in groups.values() for block in blocks(group, sizes, most_cells)]
-
-
-def amount_in(table: AttributeIndices, ranges: Mapping[int, int]) -> int | None:
-    """The attribute of amounts that a table holds; None for none."""
-    return next((index for index in table if index in ranges), None)
 
 
 def summed_tables(
@@ -366,9 +368,7 @@ class _Tally:
     ) -> None:
         self._sizes, self._ranges = sizes, ranges
         self.tables: dict[AttributeIndices, np.ndarray] = {
-            table: np.zeros(
-                self._shape(table), _NARROW if amount_in(table, ranges) is None else np.int64
-            )
+            table: np.zeros(self._shape(table), np.int64 if amounts_in(table, ranges) else _NARROW)
             for table in tables
         }
         self.n_records = 0
@@ -404,46 +404,36 @@ class _Tally:
         ]
         shape = self._shape(block.attribute_indices)
         n_cells = prod(shape)
-        amount = amount_in(block.attribute_indices, self._ranges)
+        held = amounts_in(block.attribute_indices, self._ranges)
+        of_held = products(steps, held)
+        behind = cells_behind(block.attribute_indices, held, self._sizes)
         if n_cells > _BLOCK_CELLS:
             # Much larger than the cache: counts go in by the order of their cells.
             table = self.tables[block.attribute_indices].reshape(-1)
             start = 0
             for flat in _cell_indices(columns, n_cells, n_records, _SORTED_PIECE):
-                if amount is None:
-                    cells, times = np.unique(flat, return_counts=True)
-                else:
-                    cells, times = counts_with_amounts(
-                        flat,
-                        steps[amount][start : start + len(flat)],
-                        self._ranges[amount],
-                        self._high_from_low(block.attribute_indices, amount),
-                    )
-                    start += len(flat)
+                of_piece = {some: one[start : start + len(flat)] for some, one in of_held.items()}
+                cells, times = counts_with_amounts(flat, of_piece, self._ranges, behind)
+                start += len(flat)
                 table[cells] += times.astype(table.dtype)
             return
         counts = np.zeros(n_cells, dtype=np.int64)
-        sums = np.zeros(n_cells, dtype=np.int64)
+        sums = {some: np.zeros(n_cells, dtype=np.int64) for some in of_held}
         start = 0
         for flat in _cell_indices(columns, n_cells, n_records, _PIECE):
             counts += np.bincount(flat, minlength=n_cells)
-            if amount is not None:
-                of_piece = steps[amount][start : start + len(flat)]
-                sums += _sums_by_cell(flat, of_piece, n_cells, self._ranges[amount])
-                start += len(flat)
-        if amount is not None:
-            # Whoever has an amount was counted as `low`: R times, of which y − lowest are `high`.
-            low = np.flatnonzero(sums)
-            counts *= self._ranges[amount]
-            counts[low] -= sums[low]
-            counts[low + self._high_from_low(block.attribute_indices, amount)] += sums[low]
+            for some, one in of_held.items():
+                largest = prod(self._ranges[index] for index in some)
+                of_piece = one[start : start + len(flat)]
+                sums[some] += _sums_by_cell(flat, of_piece, n_cells, largest)
+            start += len(flat)
+        if held:  # whoever has an amount was counted where it is `low`
+            own, counts = counts, np.zeros_like(counts)
+            for high, times in counts_of_amounts({(): own, **sums}, self._ranges).items():
+                low = np.flatnonzero(times)
+                counts[low + sum(behind[index] for index in high)] += times[low]
         for table, of_table in summed_tables(block, counts.reshape(shape)):
             self.tables[table] += of_table.astype(self.tables[table].dtype)
-
-    def _high_from_low(self, attribute_indices: AttributeIndices, amount: int) -> int:
-        """How far behind a cell of `low` that of `high` is."""
-        behind = attribute_indices[attribute_indices.index(amount) + 1 :]
-        return prod(self._shape(behind))
 
     def _shape(self, attribute_indices: AttributeIndices) -> tuple[int, ...]:
         return tuple(self._sizes[index] for index in attribute_indices)
@@ -476,23 +466,51 @@ def split_codes(
     return cells, steps
 
 
-def counts_with_amounts(
-    flat: np.ndarray, steps: np.ndarray, range_in_steps: int, high_from_low: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Cells, ascending, in which records with amounts count, and how often: int64[k] each.
+def products(
+    steps: Mapping[int, np.ndarray], held: Sequence[int]
+) -> dict[AttributeIndices, np.ndarray]:
+    """The product of the steps of each set of amounts that are held, but for none of them."""
+    return {
+        some: reduce(np.multiply, (steps[index] for index in some)) for some in subsets(held)[1:]
+    }
 
-    flat: the cell of each record, of those with an amount that of `low`
-    high_from_low: how far behind a cell of `low` that of `high` is
+
+def cells_behind(
+    attribute_indices: AttributeIndices, held: Sequence[int], sizes: Sequence[int]
+) -> dict[int, int]:
+    """How far behind a cell where an amount is `low` that is where it is `high`."""
+    return {
+        index: prod(sizes[each] for each in attribute_indices[attribute_indices.index(index) + 1 :])
+        for index in held
+    }
+
+
+def counts_with_amounts(
+    flat: np.ndarray,
+    products: Mapping[AttributeIndices, np.ndarray],
+    ranges: Mapping[int, int],
+    behind: Mapping[int, int],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cells, ascending, in which records count, and how often: int64[k] each.
+
+    flat: the cell of each record, of those with an amount that where it is `low`
+    products: of the steps of each set of amounts; none where tables have none
+    behind: of `cells_behind`
     """
+    if not products:
+        return np.unique(flat, return_counts=True)
     cells, which, times = np.unique(flat, return_inverse=True, return_counts=True)
-    cells = cells.astype(np.int64)
-    sums = np.zeros(len(cells), dtype=np.int64)
-    np.add.at(sums, which, steps)
-    has_high = sums > 0  # a cell that no record is in itself
-    all_cells = np.append(cells, cells[has_high] + high_from_low)
-    counts = np.append(times * range_in_steps - sums, sums[has_high])
-    order = np.argsort(all_cells)
-    return all_cells[order], counts[order]
+    sums = {(): times, **{some: np.zeros(len(cells), dtype=np.int64) for some in products}}
+    for some, one in products.items():
+        np.add.at(sums[some], which, one)
+    all_cells, counts = [], []
+    for high, of_high in counts_of_amounts(sums, ranges).items():
+        there = of_high > 0 if high else slice(None)
+        all_cells.append(cells[there].astype(np.int64) + sum(behind[index] for index in high))
+        counts.append(of_high[there])
+    places, times = np.concatenate(all_cells), np.concatenate(counts)
+    order = np.argsort(places)
+    return places[order], times[order]
 
 
 def _sums_by_cell(

@@ -115,12 +115,20 @@ SUMS_MEANING = (
 WEIGHTED_MEANING = (
     "The noisy weighted count: the sum of the weights of the records. Unbiased; may be negative. "
 )
+WEIGHTED_SUMS_MEANING = (
+    "The noisy weighted sum: of amounts times weights, or of the weights of the records that have "
+    "an amount or have none, as the row says. Unbiased; may be negative. "
+)
 _FIELLER_MEANING = (
     "From lower_95 to upper_95: contains the true mean of the clamped amounts 95 % of the time "
     "(Fieller's interval). Empty, as the mean is, where the interval of the count holds 0."
 )
 MEANS = (
-    Column("value", "value", "The mean amount: the noisy sum over the noisy count."),
+    Column(
+        "value",
+        "value",
+        "The mean amount: the noisy sum over the noisy count, both weighted where the table is.",
+    ),
     Column(
         "standard_error",
         "error",

@@ -351,7 +351,8 @@ def plan_summary(plan: "TablePlan") -> str:
     ]
     best = plan.variances_in_units.standard_errors("smallest")
     attributes = workload.orders - workload.is_weighted  # that tables are by
-    for of, counted in (("cell", ~workload.has_amounts), ("weighted count", workload.is_weighted)):
+    of_counts = workload.is_weighted & ~workload.has_means
+    for of, counted in (("cell", ~workload.has_amounts), ("weighted count", of_counts)):
         if np.any(counted):
             rows += [
                 f"  Accuracy   standard error of a {of}",
@@ -386,8 +387,9 @@ def _lines_of_sums(plan: TablePlan) -> list[str]:
 def sum_and_count_errors(plan: TablePlan, table: int) -> tuple[float, float]:
     """Standard errors of the sums of a table with amounts, and of its counts: root mean squares."""
     workload = plan.workload
-    indices = workload.attribute_indices(table)
-    axis = next(axis for axis, index in enumerate(indices) if index in workload.domain.amounts)
+    indices, of_amounts = workload.attribute_indices(table), set(workload.domain.amounts)
+    of_amounts -= set(workload.domain.weights)
+    axis = next(axis for axis, index in enumerate(indices) if index in of_amounts)
     cells = CellVariances(workload, plan.closure)
     squares = cells.standard_errors_of(table, plan.sigma_squared.floats) ** 2
     means = squares.mean(axis=tuple(other for other in range(squares.ndim) if other != axis))

@@ -10,7 +10,13 @@ import numpy as np
 
 from rpexplore.common.numbers import normal_quantile
 from rpexplore.domain.amounts import Amounts
-from rpexplore.domain.result_schema import RELEASED, SUMS_MEANING, WEIGHTED_MEANING, Column
+from rpexplore.domain.result_schema import (
+    RELEASED,
+    SUMS_MEANING,
+    WEIGHTED_MEANING,
+    WEIGHTED_SUMS_MEANING,
+    Column,
+)
 from rpexplore.releases.manifest import CONFIDENCE
 from rpexplore.workload.workload import Workload
 
@@ -48,12 +54,13 @@ def ratio_columns(
 
 
 def amounts_of(workload: Workload, position: int) -> tuple[int, Amounts]:
-    """Which axis of a table has amounts, and these."""
-    for axis, index in enumerate(workload.attribute_indices(position)):
-        values = workload.domain.attributes[index].values
-        if isinstance(values, Amounts):
-            return axis, values
-    raise ValueError(f"table {position} has no amounts")
+    """Which axis of a table has amounts, and these; of weights only where it has nothing else."""
+    found = [
+        (axis, values)
+        for axis, index in enumerate(workload.attribute_indices(position))
+        if isinstance(values := workload.domain.attributes[index].values, Amounts)
+    ]
+    return min(found, key=lambda one: one[1].are_weights)
 
 
 def n_groups(workload: Workload, position: int) -> int:
@@ -64,12 +71,20 @@ def n_groups(workload: Workload, position: int) -> int:
     return int(workload.exact_cells[position]) // rows
 
 
-def figures_of_sums(amounts: Amounts) -> tuple[Column, ...]:
+def figures_of_sums(workload: Workload, position: int) -> tuple[Column, ...]:
     """The columns `RELEASED` of a table with amounts: of sums and of counts, as rows say.
 
-    Of weights, of weighted counts.
+    Of weights, of weighted counts; of both, of weighted sums.
     """
-    meaning = WEIGHTED_MEANING if amounts.are_weights else SUMS_MEANING
-    clamped = f"{meaning}{amounts.clamping_sentence}"
+    meaning = SUMS_MEANING if workload.has_means[position] else WEIGHTED_MEANING
+    if workload.has_means[position] and workload.is_weighted[position]:
+        meaning = WEIGHTED_SUMS_MEANING
     value, *others = (replace(column, unit="") for column in RELEASED)
-    return (replace(value, meaning=clamped), *others)
+    return (replace(value, meaning=f"{meaning}{clamping_sentences(workload, position)}"), *others)
+
+
+def clamping_sentences(workload: Workload, position: int) -> str:
+    """What is done to amounts of a table beyond their limits, and to its weights."""
+    attributes = workload.domain.attributes
+    values = (attributes[index].values for index in workload.attribute_indices(position))
+    return " ".join(one.clamping_sentence for one in values if isinstance(one, Amounts))

@@ -56,7 +56,13 @@ from rpexplore.releases import measurement
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
 from rpexplore.releases.items import Answer, Item, Marginal, MarginalEstimate
 from rpexplore.releases.manifest import TableFiles, WrittenFiles, file_entry
-from rpexplore.releases.means import amounts_of, figures_of_sums, n_groups, ratio_columns
+from rpexplore.releases.means import (
+    amounts_of,
+    clamping_sentences,
+    figures_of_sums,
+    n_groups,
+    ratio_columns,
+)
 from rpexplore.releases.measurement import (
     LARGE,
     Part,
@@ -410,7 +416,7 @@ class TableWriter:
             variances = variances * units**2
         figures = RELEASED
         if workload.has_amounts[position]:
-            figures = figures_of_sums(amounts_of(workload, position)[1])
+            figures = figures_of_sums(workload, position)
         pieces = pieces_of_cells(
             labels,
             values,
@@ -448,8 +454,12 @@ class TableWriter:
         unit = f" ({amounts.unit})" if amounts.unit else ""
         named = [*labels]
         named[axis] = [(labels[axis][0][0], pa.array([f"mean{unit}"]))]
+        for place, index in enumerate(workload.attribute_indices(position)):
+            if index in workload.domain.weights:
+                named[place] = [(labels[place][0][0], pa.array(["weighted"]))]
         figures = [replace(column, unit=amounts.unit) for column in MEANS]
-        figures[0] = replace(figures[0], meaning=f"{MEANS[0].meaning} {amounts.clamping_sentence}")
+        clamping = clamping_sentences(workload, position)
+        figures[0] = replace(figures[0], meaning=f"{MEANS[0].meaning} {clamping}")
         errors = columns[1][np.isfinite(columns[1])]
         largest = np.max(np.abs(columns[0]), where=np.isfinite(columns[0]), initial=1.0)
         return write_table(

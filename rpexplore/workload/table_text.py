@@ -241,7 +241,8 @@ def list_titles(tables: Sequence[Table], most: int = 5) -> str:
 def titles(workload: Workload, tables: np.ndarray) -> list[str]:
     """Titles of the tables at these indices, int64[n].
 
-    "age × sex", "sum of income by sex", "weighted count (w) by sex".
+    "age × sex", "sum of income by sex", "weighted count (w) by sex", "weighted sum of income by
+    sex".
     """
     attribute_titles = [
         attribute_title(workload.domain.attributes[index], basis)
@@ -253,8 +254,11 @@ def titles(workload: Workload, tables: np.ndarray) -> list[str]:
     found = []
     for row in workload.attribute_basis_index[tables].tolist():
         names = [attribute_titles[index] for index in row if index >= 0 and index not in of_amounts]
-        if amount := [attribute_titles[index] for index in row if index in of_amounts]:
-            found.append(f"{amount[0]} by {joined(names)}" if names else amount[0])
+        if amount := [index for index in row if index in of_amounts]:
+            # Of amounts and weights, the amounts are what is summed.
+            summed = min(amount, key=lambda place: workload.attribute_bases[place][1].of_weights)
+            what = ("weighted " if len(amount) > 1 else "") + attribute_titles[summed]
+            found.append(f"{what} by {joined(names)}" if names else what)
         else:
             found.append(title(tuple(names)))
     return found

@@ -120,17 +120,19 @@ def _refuse_two_levels(domain: Domain, members: np.ndarray) -> None:
 
 
 def _refuse_two_amounts(domain: Domain, members: np.ndarray) -> None:
-    """Raise `WorkloadError` for a table that has two attributes of amounts."""
-    if len(domain.amounts) < 2:
-        return
-    has_amount = np.isin(members, domain.amounts)
-    row = int(np.argmax(np.sum(has_amount, axis=1)))
-    if np.sum(has_amount[row]) > 1:
-        first, second, *_ = members[row][has_amount[row]].tolist()
-        raise WorkloadError(
-            f"The table {domain.describe(members[row])} has the amounts {domain.names[first]!r} "
-            f"and {domain.names[second]!r}; ask for a table of each."
-        )
+    """Raise `WorkloadError` for a table that has two attributes of amounts, or two of weights."""
+    weights = set(domain.weights)
+    for noun, of_noun in (("amounts", set(domain.amounts) - weights), ("weights", weights)):
+        if len(of_noun) < 2:
+            continue
+        has_one = np.isin(members, list(of_noun))
+        row = int(np.argmax(np.sum(has_one, axis=1)))
+        if np.sum(has_one[row]) > 1:
+            first, second, *_ = members[row][has_one[row]].tolist()
+            raise WorkloadError(
+                f"The table {domain.describe(members[row])} has the {noun} "
+                f"{domain.names[first]!r} and {domain.names[second]!r}; ask for a table of each."
+            )
 
 
 def _required_of_all(required: np.ndarray, count: int) -> np.ndarray:
@@ -449,13 +451,15 @@ class Workload:
         return replace(self, **changed_bases(self, bases, tables))
 
     def weighted_by(self, name: str, *, unweighted: Iterable[AttributeSet] = ()) -> "Workload":
-        """The same tables as weighted counts: each sums this attribute, which has survey weights.
+        """The same tables weighted: counts are sums of this attribute, which has survey weights.
+
+        Sums of amounts are sums of amounts times weights, and means the quotients of these.
 
         unweighted: tables that stay counts of records, or sums of amounts; those that have the
             weights stay as they are
 
         Weights, targets and bases stay those of the tables; targets are then of weighted counts.
-        Raises `WorkloadError` for an attribute that has no weights, and for tables of amounts.
+        Raises `WorkloadError` for an attribute that has no weights.
 
         Example:
             >>> import rpexplore as rp
@@ -472,13 +476,6 @@ class Workload:
             )
         is_weighted = ~np.any(self.members == index, axis=1)  # those that have it stay as they are
         is_weighted[[self.position(table) for table in unweighted]] = False
-        if np.any(self.has_amounts & is_weighted):
-            table = int(np.argmax(self.has_amounts & is_weighted))
-            raise WorkloadError(
-                f"The table {self.describe(table)} has amounts and cannot be weighted by {name!r}; "
-                "name it as unweighted, and for weighted sums let its amounts be a column of the "
-                "records that has them times the weights."
-            )
         last = np.iinfo(np.int32).max  # behind all attributes
         members = np.where(self.members < 0, last, self.members)
         added = np.where(is_weighted, index, last).astype(np.int32)[:, None]
@@ -561,14 +558,15 @@ class Workload:
     def units(self) -> np.ndarray:
         """What one of the planner's standard errors of each table is in the unit of its cells.
 
-        The largest amount where a table has amounts, else 1: float64[n_tables]. The planner knows
-        sums in largest amounts, so that they compare with counts.
+        The largest amount where a table has amounts, times the largest weight where it has weights,
+        else 1: float64[n_tables]. The planner knows sums in these, so that they compare with
+        counts.
         """
         units = np.ones(len(self))
         for index in self.domain.amounts:
             values = self.domain.attributes[index].values
             assert isinstance(values, Amounts)
-            units[np.any(self.members == index, axis=1)] = float(values.largest)
+            units[np.any(self.members == index, axis=1)] *= float(values.largest)
         return units
 
     @cached_property
@@ -582,7 +580,7 @@ class Workload:
 
         Those of counts if there are any, else those of weighted counts, else all.
         """
-        for of_one_unit in (~self.has_amounts, self.is_weighted):
+        for of_one_unit in (~self.has_amounts, self.is_weighted & ~self.has_means):
             if np.any(of_one_unit):
                 return of_one_unit
         return np.full(len(self), True)
@@ -606,19 +604,26 @@ class Workload:
             return np.zeros(len(self), dtype=bool)
         return np.any(np.isin(self.members, self.domain.weights), axis=1)
 
-    @property
+    @cached_property
     def has_means(self) -> np.ndarray:
         """Whether each table has sums of amounts beside counts, and so means, bool[n_tables]."""
-        return self.has_amounts & ~self.is_weighted
+        of_amounts = set(self.domain.amounts) - set(self.domain.weights)
+        if not of_amounts:
+            return np.zeros(len(self), dtype=bool)
+        return np.any(np.isin(self.members, list(of_amounts)), axis=1)
 
     @property
     def sums_noun(self) -> str:
-        """What tables with amounts have: "sums of amounts", "weighted counts", or both; "" none."""
+        """What tables with amounts have: "sums of amounts", "weighted counts", …; "" none."""
         return self.sums_noun_of(self.has_amounts)
 
     def sums_noun_of(self, tables: np.ndarray) -> str:
         """The same of some tables, bool[n_tables]."""
-        nouns = ("sums of amounts", self.has_means), ("weighted counts", self.is_weighted)
+        nouns = (
+            ("sums of amounts", self.has_means & ~self.is_weighted),
+            ("weighted sums of amounts", self.has_means & self.is_weighted),
+            ("weighted counts", self.is_weighted & ~self.has_means),
+        )
         return joined([noun for noun, having in nouns if np.any(having & tables)])
 
     @cached_property

@@ -69,6 +69,7 @@ AMOUNTS = {
     "fine": Amounts("-0.000002", "0.000003", 6, missing=(REST,)),
     "wide": Amounts(-(2**39), 2**39, missing=(("7", "seven"), ("0.35", "some"), REST)),
     "below": Amounts(-20, -3, missing=(REST,)),
+    "weight": Amounts("0.5", "2.5", 2, missing=(REST,), are_weights=True),
 }
 
 
@@ -82,7 +83,8 @@ def table(names=tuple(COLUMNS)) -> pa.Table:
         filled = pa.concat_arrays(
             [COLUMNS[name], pa.nulls(N_ROWS - len(COLUMNS[name]), COLUMNS[name].type)]
         )
-        columns |= {f"{name}_{way}": filled for way in AMOUNTS}
+        columns |= {f"{name}_{way}": filled for way in AMOUNTS if way != "weight"}
+    columns["by_weight"] = pa.array([None, *(row * 0.375 for row in range(N_ROWS - 1))])
     return pa.table(columns)
 
 
@@ -139,6 +141,9 @@ def check(source: Source, records: pa.Table) -> None:
     domain = domain_of(records)
     indices = range(2, len(domain))
     tables = [*((0, index) for index in indices), *((1, index) for index in indices), (0, 1)]
+    weight = len(domain) - 1
+    weighted = [index for index in indices if domain.names[index].endswith(("_units", "_wide"))]
+    tables += [(0, index, weight) for index in weighted]
     counts = source.count(domain, tables, **takers(domain))
     assert counts.n_records == N_ROWS
     wrong = []
@@ -159,6 +164,10 @@ def check(source: Source, records: pa.Table) -> None:
         # What holds no amount is counted as ever, though it follows from tables that do.
         assert counts.counts((1,)).tolist() == [(N_ROWS + 1) // 2, N_ROWS // 2]
         assert counts.counts((0,)).tolist() == [1] * N_ROWS
+        if index in weighted:  # both, by all products of their shares
+            of_weights = counts.counts((0, weight)).tolist()
+            products = [np.outer(*pair) for pair in zip(expected, of_weights, strict=True)]
+            assert np.array_equal(counts.counts((0, index, weight)), products), name
     assert wrong == []
 
 
@@ -285,6 +294,7 @@ def test_blocks_and_batches_sum_as_one_record_after_another(range_in_steps, limi
     coded = {**codes, 1: np.where(is_missing, 2, 3 + steps[1]), 3: 2 + steps[3]}
     coded = {index: column.astype(np.uint64) for index, column in coded.items()}
     tables = [(0, 1, 2), (1, 2, 4), (1,), (0, 3), (2, 3, 4), (0, 2), (0, 2, 4)]
+    tables += [(0, 1, 3, 4), (1, 2, 3)]  # amounts and weights: every product of their shares
     batches = [
         (
             {index: column[start:end] for index, column in coded.items()},
@@ -296,22 +306,20 @@ def test_blocks_and_batches_sum_as_one_record_after_another(range_in_steps, limi
     counts = counting.counts_of(
         batches, tables, sizes, ranges=ranges, on_progress=lambda doing, share: None
     )
-    for table in [*tables, (0, 4), (2,), (1, 2), (3,)]:
+    for table in [*tables, (0, 4), (2,), (1, 2), (3,), (1, 3)]:
         expected = np.zeros([sizes[index] for index in table], dtype=object)
         for record in range(n_records):
-            cell = [int(codes[index][record]) if index in codes else 0 for index in table]
-            amount = next((index for index in table if index in ranges), None)
-            if amount is None:
-                expected[tuple(cell)] += 1
-                continue
-            axis = table.index(amount)
-            if amount == 1 and is_missing[record]:
-                cell[axis] = 2
-                expected[tuple(cell)] += ranges[amount]
-                continue
-            expected[tuple(cell)] += ranges[amount] - int(steps[amount][record])
-            cell[axis] = 1
-            expected[tuple(cell)] += int(steps[amount][record])
+            cells: list[tuple[list[int], int]] = [([], 1)]  # and how often
+            for index in table:
+                own = [(int(codes[index][record]), 1)] if index in codes else []
+                if index in ranges:
+                    most, high = ranges[index], int(steps[index][record])
+                    own = [(0, most - high), (1, high)]
+                if index == 1 and is_missing[record]:
+                    own = [(2, most)]
+                cells = [([*cell, code], n * m) for cell, n in cells for code, m in own]
+            for cell, times in cells:
+                expected[tuple(cell)] += times
         assert np.array_equal(counts.counts(table), expected), table
 
 
@@ -473,6 +481,15 @@ def test_sums_beyond_64_bits_are_refused(monkeypatch):
         source.count(INCOME, [(0, 1)])
     assert "4" not in str(error.value)
     assert source.count(INCOME, [(0,)]).n_records == 4
+
+
+def test_products_of_amounts_and_weights_beyond_64_bits_are_refused():
+    values = Amounts(0, 2**30), Amounts(0, 2**32, are_weights=True)
+    domain = Domain(tuple(map(Attribute, ("income", "w"), values)))
+    frame = pl.DataFrame({"income": [1], "w": [2]})
+    assert FrameSource(frame, name="survey").count(domain, [(0,), (1,)]).n_records == 1
+    with pytest.raises(DataError, match="'income' and 'w' are 4,611,686,018,427,387,904 of their"):
+        FrameSource(frame, name="survey").count(domain, [(0, 1)])
 
 
 def test_tables_of_two_amounts_and_amounts_in_areas_are_refused():

@@ -70,6 +70,39 @@ def test_variances_of_weighted_counts_are_those_of_dense_matrices(seed):
         np.testing.assert_allclose(errors.ravel() ** 2, dense, rtol=1e-9)
 
 
+def test_errors_of_weighted_sums_and_means_are_those_of_dense_matrices():
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        low, missing = int(rng.integers(-50, 50)), NOT_STATED if seed % 2 else ()
+        income = rp.Amounts(low, low + int(rng.integers(1, 1000)), missing=missing)
+        of = rp.Domain((*domain(rng.integers(0, 9), 40, missing), rp.Attribute("income", income)))
+        tables = [("region", "income"), ("income",), ("region", "sex"), ("sex", "income")]
+        workload = rp.Workload.of(of, tables, weights=rng.uniform(0.2, 5, 4).tolist())
+        workload = workload.weighted_by("w", unweighted=[("sex", "income")] if seed % 3 else [])
+        loss = [rp.SumOfVariances(), rp.MaxVariance()][seed % 2]
+        plan = plan_tables(workload, loss=loss, budget=rp.Budget(rho="0.1"))
+        cells = CellVariances(plan.workload, plan.closure)
+        for table in np.flatnonzero(workload.has_means).tolist():
+            dense = dense_covariance(plan, table)
+            errors = cells.standard_errors_of(table, plan.sigma_squared.floats)
+            np.testing.assert_allclose(errors.ravel() ** 2, np.diag(dense), rtol=1e-9)
+            covariances = cells.sum_covariances_of(table, plan.sigma_squared.floats).ravel()
+            # The amounts are the last attribute: of a group, the sum and the count are neighbours.
+            places = np.arange(0, len(dense), errors.shape[-1])
+            np.testing.assert_allclose(covariances, dense[places, places + 1], rtol=1e-9)
+        # No record costs more than is booked: it is a mean of those at the ends of both.
+        assert plan.exact_privacy_cost <= plan.budget.privacy_cost
+
+
+def test_a_weighted_sum_is_planned_near_the_best_mechanism():
+    of = rp.Domain((REGION, weight(0, 40), INCOME))
+    workload = rp.Workload.of(of, [("region", "income"), ("region",)]).weighted_by("w")
+    plan = plan_tables(workload, loss=rp.SumOfVariances("cells"), budget=rp.Budget(privacy_cost=1))
+    queries, _ = dense_queries(workload)
+    exact = lower_bound(queries.T @ queries, 1e-7)
+    assert 1 - 1e-6 <= plan.loss_value / exact <= 1.01
+
+
 def test_weights_and_targets_stay_those_of_the_tables():
     of = domain()
     workload = rp.Workload.of(of, [("region",), ("sex",)], weights=[2, 3], targets=[5, None])
@@ -162,10 +195,10 @@ def tables_in_areas(workload):
         ),
         (lambda: rp.Workload.all_up_to(domain(), 1).weighted_by("sex"), "has no weights"),
         (
-            lambda: rp.Workload.of(rp.Domain((*domain(), INCOME)), [("sex", "income")]).weighted_by(
-                "w"
-            ),
-            "has amounts and cannot be weighted by 'w'; name it as unweighted",
+            lambda: rp.Workload.of(
+                rp.Domain((weight(), rp.Attribute("v", weight().values))), [("v",)]
+            ).weighted_by("w"),
+            "has the weights 'w' and 'v'; ask for a table of each",
         ),
         (
             lambda: rp.Workload.all_up_to(domain(), 1).weighted_by("w", unweighted=[["age"]]),

@@ -73,11 +73,8 @@ def test_without_noise_weighted_counts_are_sums_of_the_clamped_weights(tmp_path,
     assert "`w`, rounded to 1 decimal: weights below 0 count as 0" in readme
 
 
-@pytest.mark.parametrize("weight", [0, 40, 17.3, 1e9, -1e9, 0.04, None])
-def test_no_weight_costs_more_privacy_than_is_booked(weight):
-    """Exactly, in rationals: what a record moves, over the noise, is within the plan's cost."""
-    plan = planned().part("tables")
-    record = pd.DataFrame({"region": [1], "w": [weight], "sex": [0]})
+def cost_of(plan, record):
+    """Exactly, in rationals: what a record moves, over the noise."""
     tables = [plan.closure.attributes(residual) for residual in range(len(plan.closure))]
     counts = FrameSource(record, name="one").count(plan.domain, tables)
     cost = Fraction(0)
@@ -87,6 +84,14 @@ def test_no_weight_costs_more_privacy_than_is_booked(weight):
         scale = prod(scales[index] for index in attributes)
         squares = sum(int(number) ** 2 for number in moved.ravel())
         cost += Fraction(squares, scale**2) / plan.sigma_squared.fraction(residual)
+    return cost
+
+
+@pytest.mark.parametrize("weight", [0, 40, 17.3, 1e9, -1e9, 0.04, None])
+def test_no_weight_costs_more_privacy_than_is_booked(weight):
+    plan = planned().part("tables")
+    record = pd.DataFrame({"region": [1], "w": [weight], "sex": [0]})
+    cost = cost_of(plan, record)
     assert 0 < cost <= plan.exact_privacy_cost
     if weight in (0, 40):  # where some record costs all of it, it is one at an end
         assert cost >= plan.exact_privacy_cost * Fraction(9, 10)
@@ -129,3 +134,46 @@ def test_every_weighted_cell_is_unbiased_and_as_accurate_as_it_says():
     np.testing.assert_allclose(np.diag(linear.covariance), errors**2, rtol=1e-9)
     held = np.abs(linear.errors(4000)) <= 1.959964 * errors
     assert 0.94 <= held.mean() <= 0.96
+
+
+INCOME = rp.Amounts(-10, 1000, unit="EUR", missing=(("", "not stated"),))
+OF_AMOUNTS = rp.Domain((*DOMAIN, rp.Attribute("income", INCOME)))
+EARNED = RECORDS.assign(income=[100.4, 2000, 7, -20, None, 50])
+
+
+def weighted_sums(rho=1):
+    tables = rp.Workload.of(OF_AMOUNTS, [("region", "income"), ("income",), ("sex",)])
+    budget = rp.Budget(rho=rho)
+    return rp.plan(tables.weighted_by("w"), loss=rp.SumOfVariances(), budget=budget)
+
+
+def test_without_noise_weighted_sums_and_means_are_those_of_clamped_values(tmp_path, monkeypatch):
+    monkeypatch.setattr(SAMPLER, lambda size, _: np.zeros(size, dtype=np.int64))
+    out, ledger = tmp_path / "out", tmp_path / "ledger"
+    released = rp.release(weighted_sums(100), EARNED, out, name="m", ledger=ledger)
+    table = released.table("region", "w", "income")
+    by_row = table.pivot(index="region", columns="income", values="value")
+    # 40 · 100 + 10.2 · 1000; 0 · −10, and 3.5 of whom nothing is stated; 32 · 50
+    np.testing.assert_allclose(by_row["sum (EUR)"], [14_200, 0, 1_600], atol=1e-9)
+    np.testing.assert_allclose(by_row["records"], [50.2, 0, 32], atol=1e-9)
+    np.testing.assert_allclose(by_row["not stated"], [0, 3.5, 0], atol=1e-9)
+    means = released.part("tables").means("region", "w", "income")
+    assert means["value"][0] == pytest.approx(14_200 / 50.2)
+    assert means["w"].tolist() == ["weighted"] * 3
+    item = next(one for one in released.items if one.title == "region × w × income")
+    meaning = item.read().schema.field("value").metadata[b"meaning"].decode()
+    assert meaning.startswith("The noisy weighted sum")
+    assert "above 40 as 40." in meaning
+    assert "above 1,000 EUR as 1,000." in meaning
+
+
+@pytest.mark.parametrize(
+    ("weight", "income"), [(0, 0), (40, 1000), (40, -10), (17.3, None), (None, 5), (9, 7)]
+)
+def test_no_weighted_amount_costs_more_privacy_than_is_booked(weight, income):
+    plan = weighted_sums().part("tables")
+    record = pd.DataFrame({"region": [1], "w": [weight], "sex": [0], "income": [income]})
+    cost = cost_of(plan, record)
+    assert 0 < cost <= plan.exact_privacy_cost
+    if income == 1000:  # where some record costs all of it, it is one at an end of both
+        assert cost >= plan.exact_privacy_cost * Fraction(9, 10)

@@ -16,8 +16,9 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.data.amounts import amounts_in, counts_of_amounts, subsets
 from rpexplore.data.coding import MISSING, UNKNOWN, code_type
-from rpexplore.data.counting import Block, amount_in, blocks_by_amount
+from rpexplore.data.counting import Block, blocks_by_amount
 from rpexplore.data.engines.coding import (
     IS_UNFIT,
     ORDER,
@@ -34,6 +35,7 @@ from rpexplore.data.engines.packing import Word
 from rpexplore.data.engines.session import STATE, STATES, Request, agree
 from rpexplore.data.source import BEYOND, OF_NOBODY, UNCLEAR, Counts, PersonRule
 from rpexplore.domain.atoms import MOST_KEYS, Atoms
+from rpexplore.domain.domain import AttributeIndices
 
 PART, CELL, COUNT = "part", "cell", "n"
 RANK = "rank_of_person"
@@ -159,7 +161,7 @@ def statement(
 ) -> ir.Table:
     """One expression whose rows are (part, cell, n): tables by their position, and checks.
 
-    Of a table with an amount a second part, behind all tables, has the sums of steps.
+    Of a table with amounts more parts, behind all tables, have the sums of products of steps.
 
     Args:
         records: Of `coded_records`.
@@ -174,11 +176,13 @@ def statement(
         kept = kept.mutate(**{f"c{len(request.domain)}": AtomKeys(request.atoms).of_rows(kept)})
     positions = {table: position for position, table in enumerate(tables)}
     for block in blocks_of(request) if share is None else share:
-        amount = amount_in(block.attribute_indices, request.ranges)
         of_block: dict[str, Value] = {"n": kept.count()}
-        if amount is not None:
-            steps: Value = kept[f"s{amount}"]
-            of_block["steps"] = steps.sum()
+        for which, some in enumerate(subsets(amounts_in(block.attribute_indices, request.ranges))):
+            if which:
+                steps: Value = kept[f"s{some[0]}"]
+                for index in some[1:]:
+                    steps = steps * kept[f"s{index}"]
+                of_block[f"steps{which}"] = steps.sum()
         columns = (f"c{index}" for index in block.attribute_indices)
         counted = kept.group_by(*columns).aggregate(**of_block)
         for table in block.tables:
@@ -193,10 +197,10 @@ def statement(
                     "int64"
                 )
             parts.append(_rows(summed, positions[table], cell, summed.n))
-            if amount is not None:
+            for which in range(1, len(of_block)):
                 # What is too large for 64 bits is refused for the number of records.
-                steps = ibis.least(summed.steps, ibis.literal(_LARGEST, "int64"))
-                parts.append(_rows(summed, len(tables) + positions[table], cell, steps))
+                steps = ibis.least(summed[f"steps{which}"], ibis.literal(_LARGEST, "int64"))
+                parts.append(_rows(summed, which * len(tables) + positions[table], cell, steps))
     return _union(parts)
 
 
@@ -323,10 +327,13 @@ class Tally:
             np.zeros([request.sizes[index] for index in table], dtype=np.uint32)
             for table in request.tables
         ]
-        self._sums: dict[int, np.ndarray] = {
-            position: np.zeros(self._counts[position].shape, dtype=np.int64)
+        self._sums: dict[int, dict[AttributeIndices, np.ndarray]] = {
+            position: {
+                some: np.zeros(self._counts[position].shape, dtype=np.int64)
+                for some in subsets(held)[1:]
+            }
             for position, table in enumerate(request.tables)
-            if amount_in(table, request.ranges) is not None
+            if (held := amounts_in(table, request.ranges))
         }
         self._checks = np.full(1 + request.n_checks, -1, dtype=np.int64)
         self._keys = None if request.atoms is None else AtomKeys(request.atoms)
@@ -346,8 +353,10 @@ class Tally:
                 self._add_cells(int(part[start]), cell[start:end], n[start:end])
 
     def _add_cells(self, table: int, cells: np.ndarray, n: np.ndarray) -> None:
-        is_of_steps = table >= len(self._counts)
-        counts = self._sums[table - len(self._counts)] if is_of_steps else self._counts[table]
+        which, table = divmod(table, len(self._counts))
+        is_of_steps, counts = which > 0, self._counts[table]
+        if is_of_steps:
+            counts = list(self._sums[table].values())[which - 1]
         if (
             not is_of_steps
             and self._keys is not None
@@ -377,16 +386,17 @@ class Tally:
         tables = dict(zip(self._request.tables, self._counts, strict=True))
         for position, sums in self._sums.items():
             table = self._request.tables[position]
-            amount = amount_in(table, ranges)
-            assert amount is not None
-            multiplied = tables[table].astype(np.int64) * ranges[amount]
-            # Whoever has an amount is counted as `low`.
-            by_value, of_amounts = (
-                np.moveaxis(cells, table.index(amount), 0) for cells in (multiplied, sums)
-            )
-            by_value[:1] -= of_amounts[:1]
-            by_value[1:2] += of_amounts[:1]
-            tables[table] = multiplied
+            own = {(): tables[table].astype(np.int64), **sums}
+            tables[table] = np.zeros_like(own[()])
+            for high, times in counts_of_amounts(own, ranges).items():
+                # Whoever has an amount is counted where it is `low`, 0, one before `high`.
+                shifts = [int(index in high) for index in table]
+                inner = tuple(slice(shift, None) for shift in shifts)
+                outer = tuple(
+                    slice(None, size - shift)
+                    for size, shift in zip(own[()].shape, shifts, strict=True)
+                )
+                tables[table][inner] += times[outer]
         counts = Counts(tables, n_records, self._request.faults(checks).taken(), ranges)
         if self._is_corrupt or not agree(counts):
             raise self._request.changed_error()

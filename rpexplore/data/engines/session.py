@@ -120,7 +120,7 @@ class Request:
             if self.rule is not None and n_of_state:
                 raise self.rule.error(state)
         self.faults(checks).refuse()
-        refuse_too_many(self.domain, self.ranges, n_records)
+        refuse_too_many(self.domain, self.tables, self.ranges, n_records)
         if self.area_coder is not None:
             for refusal, n_refused in zip(self.area_coder.refusals, of_areas, strict=True):
                 if n_refused:
@@ -145,17 +145,21 @@ class Request:
 def agree(counts: Counts) -> bool:
     """Whether tables have the same total, and the same marginals on what they share."""
     seen: dict[AttributeIndices, bytes] = {}
+
+    def in_steps(attribute_indices: AttributeIndices) -> int:
+        """How many times each record counts in a table."""
+        return prod(counts.ranges.get(index, 1) for index in attribute_indices)
+
     for table, cells in counts.tables.items():
-        in_steps = prod(counts.ranges.get(index, 1) for index in table)
-        if cells.sum(dtype=np.int64) != counts.n_records * in_steps:
+        if cells.sum(dtype=np.int64) != counts.n_records * in_steps(table):
             return False
         some = range(1, len(table)) if len(table) <= _MOST_SUBSETS else range(1, 2)
         for kept in (kept for size in some for kept in combinations(range(len(table)), size)):
             left = tuple(axis for axis in range(len(table)) if axis not in kept)
             shared = tuple(table[axis] for axis in kept)
             marginal = cells.sum(axis=left, dtype=np.int64)
-            if in_steps > 1 and counts.ranges.keys().isdisjoint(shared):
-                marginal //= in_steps
+            if (times := in_steps(table) // in_steps(shared)) > 1:
+                marginal //= times
             digest = blake2b(marginal.tobytes(), digest_size=16).digest()
             if seen.setdefault(shared, digest) != digest:
                 return False

@@ -17,13 +17,15 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.processes import no_progress
+from rpexplore.data.amounts import amounts_in
 from rpexplore.data.coding import UNKNOWN
 from rpexplore.data.counting import (
     Codes,
-    amount_in,
+    cells_behind,
     counts_of,
     counts_with_amounts,
     gather,
+    products,
     split_codes,
 )
 from rpexplore.data.engines.packing import Layout, UnlistedError, listed_codes
@@ -297,16 +299,11 @@ def _chunks_of_large(
     table: AttributeIndices, codes: Codes, request: Request, start: int
 ) -> Iterator[pa.RecordBatch]:
     """The counts of a table that has far more cells than there are records."""
-    shape, amount = [request.sizes[index] for index in table], amount_in(table, request.ranges)
+    shape, held = [request.sizes[index] for index in table], amounts_in(table, request.ranges)
     cells, steps = split_codes(codes, request.sizes, request.ranges)
     flat = np.ravel_multi_index([cells[index] for index in table], shape) + start
-    if amount is None:
-        places, counts = np.unique(flat, return_counts=True)
-    else:
-        high_from_low = prod(shape[table.index(amount) + 1 :])
-        places, counts = counts_with_amounts(
-            flat, steps[amount], request.ranges[amount], high_from_low
-        )
+    behind = cells_behind(table, held, request.sizes)
+    places, counts = counts_with_amounts(flat, products(steps, held), request.ranges, behind)
     chunks, firsts = np.unique(places // CHUNK_CELLS, return_index=True)
     for chunk, first, end in zip(chunks, firsts, [*firsts[1:], len(places)], strict=True):
         yield row_batch(int(chunk), counts[first:end], places[first:end] % CHUNK_CELLS)

@@ -182,7 +182,9 @@ class CellVariances:
         for basis in (basis for basis in bases if basis >= 0):
             index, of_basis = self.workload.attribute_bases[basis]
             moments_of_axis = self.moments[basis]
-            if of_basis.of_amounts:
+            if of_basis.of_weights:
+                unit *= float(of_basis.row_units(attributes[index])[0]) ** 2
+            elif of_basis.of_amounts:
                 # As variances, with products of the two rows in the place of squares.
                 strategy = self.closure.strategies[index]
                 queries = query_matrix(of_basis, attributes[index])
@@ -190,7 +192,7 @@ class CellVariances:
                 total = queries.of(strategy.reference, 0)
                 products = np.array([spread[0] @ spread[1]]), np.array([total[0] * total[1]])
                 moments_of_axis = Moments.of(*products)
-                unit = float(of_basis.row_units(attributes[index])[0])
+                unit *= float(of_basis.row_units(attributes[index])[0])
             of_axes.append(moments_of_axis)
         return self._second_moments(table, sigma_squared, of_axes) * unit
 

@@ -156,6 +156,7 @@ class Basis(ABC):
     counts_records: ClassVar[bool] = True  # every answer is a number of records
     sums_neighbours: ClassVar[bool] = False  # queries are sums of consecutive values
     of_amounts: ClassVar[bool] = False  # has sums of amounts, and is what their attributes have
+    of_weights: ClassVar[bool] = False  # of amounts that are survey weights
     is_triangle: ClassVar[bool] = False  # rows run over all pairs of a first and a last value
 
     @property

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -42,7 +42,6 @@ class Sums(Basis):
     follows_order = False
     counts_records = False
     of_amounts = True
-    of_weights: ClassVar[bool] = False
 
     if TYPE_CHECKING:  # they are decimals from then on
 
