@@ -29,9 +29,6 @@ _BEGINNINGS = {
     b"SQLite format 3\x00": "an SQLite database",
     b"\x1f\x8b": "compressed by gzip",
 }
-# Stata before its version 13: the version, the order of bytes, and 1.
-_OLD_STATA = re.compile(rb"[\x66-\x73][\x01\x02]\x01\x00", re.DOTALL)
-_PORTABLE_SPSS = b"SPSS PORT FILE"  # behind tables of characters
 
 
 def refuse_records(content: bytes, filename: str, *, may_be_parquet: bool = False) -> None:
@@ -40,8 +37,6 @@ def refuse_records(content: bytes, filename: str, *, may_be_parquet: bool = Fals
     may_be_parquet: where a public list may come as a Parquet file
     """
     form = statistics_format(content[:HEAD], filename)
-    if form is None and (_OLD_STATA.match(content) or _PORTABLE_SPSS in content[:HEAD]):
-        form = "dta" if _OLD_STATA.match(content) else "por"
     if form is not None:
         raise DomainError(
             f"{filename} is a file of {PACKAGES[form]}, which holds records, and this server takes "
@@ -81,6 +76,10 @@ _STATISTICS_BEGINNINGS = {
     bytes(12) + b"\xc2\xea\x81\x60\xb3\x14\x11\xcf": "sas7bdat",
     b"HEADER RECORD*******LIB": "xpt",
 }
+# Stata before its version 13: the version, the order of bytes, and 1.
+_OLD_STATA = re.compile(rb"[\x66-\x73][\x01\x02]\x01\x00", re.DOTALL)
+# A portable file of SPSS says so in its title, and behind its table of characters.
+_PORTABLE_SPSS = (b"SPSS PORT FILE", b"SPSSPORT")
 _READERS = {
     "sav": "read_sav", "zsav": "read_sav", "por": "read_por", "dta": "read_dta",
     "sas7bdat": "read_sas7bdat", "xpt": "read_xport",
@@ -133,6 +132,11 @@ def statistics_format(head: bytes, filename: str) -> str | None:
     for beginning, form in _STATISTICS_BEGINNINGS.items():
         if head.startswith(beginning):
             return form
+    if _OLD_STATA.match(head):
+        return "dta"
+    # Lines of 80 characters may break within the mark.
+    if any(mark in head.replace(b"\r", b"").replace(b"\n", b"") for mark in _PORTABLE_SPSS):
+        return "por"
     ending = Path(filename).suffix.lower().removeprefix(".")
     return ending if ending in PACKAGES else None
 

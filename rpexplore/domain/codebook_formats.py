@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from rpexplore.common.text import data_size
 from rpexplore.domain.attribute import MISSING, Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.levels import LEVELS
 from rpexplore.errors import DomainError
 
 # ---- A codebook drafted from a dictionary of data: its variables, with their labels.
@@ -35,6 +37,8 @@ class Variable:
     kind     the type of its values, in words
     values   label by value, "" for none, of those that are an answer, in their order
     missing  the same of those that stand for none: refused, not applicable
+    groups   by value, the path of groups that an answer lies in, coarsest first
+    overlap  whether the dictionary states groups that overlap, so that these are left out
     problem  why it can be no attribute, after its name; "" if it may
     """
 
@@ -43,6 +47,8 @@ class Variable:
     kind: str = "any"
     values: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    overlap: bool = False
     problem: str = ""
 
 
@@ -73,6 +79,7 @@ def draft_of(variables: Iterable[Variable]) -> Draft:
     without_values: dict[str, str] = {}
     missing: dict[str, Mapping[str, str]] = {}
     with_gaps: list[str] = []
+    overlapping: list[str] = []
     unusable: list[str] = []
     for variable in variables:
         name = normalize("NFC", variable.name)
@@ -89,6 +96,8 @@ def draft_of(variables: Iterable[Variable]) -> Draft:
         except DomainError as error:
             unusable.append(str(error))
             continue
+        if variable.overlap:
+            overlapping.append(shown(name))
         if _has_gaps(variable):
             with_gaps.append(f"{shown(name)} ({', '.join(variable.values)})")
     remarks = []
@@ -96,6 +105,11 @@ def draft_of(variables: Iterable[Variable]) -> Draft:
         remarks.append(
             "Labels of a few values alone, between which there may be others; add those that "
             f"records can have: {_named(with_gaps)}."
+        )
+    if overlapping:
+        remarks.append(
+            "Groups that overlap, and so are left out; state levels for them in the codebook: "
+            f"{_named(overlapping)}."
         )
     if missing:
         listed = [f"{shown(name)} ({', '.join(values)})" for name, values in missing.items()]
@@ -111,7 +125,8 @@ def _attribute(variable: Variable) -> Attribute:
     answers = [value for value in variable.values if value not in variable.missing]
     values = [*answers, *variable.missing]
     texts = [{**variable.values, **variable.missing}[value] for value in values]
-    groups = [()] * len(answers) + [(MISSING,)] * len(variable.missing)
+    groups = [variable.groups.get(value, ()) for value in answers]
+    groups += [(MISSING,)] * len(variable.missing)
     try:
         categories = Categories(tuple(values), _distinct(values, texts))
     except DomainError as error:
@@ -120,7 +135,7 @@ def _attribute(variable: Variable) -> Attribute:
         variable.name,
         categories,
         _one_line(variable.label),
-        tuple(groups) if variable.missing else (),
+        tuple(groups),
     )
 
 
@@ -178,13 +193,13 @@ def draft_of_file(content: bytes | Path, filename: str) -> Draft:
 
     Args:
         content: What it holds, or where it is.
-        filename: Whose ending counts, and what errors call it.
+        filename: What errors call it; its ending counts where there is no path.
 
     Raises:
         DomainError: For one that cannot be read. Of a file of records none is read.
     """
     head = _head(content, filename)
-    if form := statistics_format(head, filename):
+    if form := statistics_format(head, content.name if isinstance(content, Path) else filename):
         return draft_of(variables_of_statistics_file(content, form, filename))
     refuse_large(len(content) if isinstance(content, bytes) else content.stat().st_size, filename)
     if isinstance(content, Path):
@@ -216,8 +231,8 @@ def _head(content: bytes | Path, filename: str) -> bytes:
 # ---- DDI-Codebook 2.5 (and 1.x to 2.6, and that of IPUMS) as variables.
 #
 # https://ddialliance.org/Specification/DDI-Codebook/2.5: the elements `var` of `dataDscr` with
-# `labl`, `catgry` (`catValu`, `labl`, the attribute `missing`), `invalrng` and `varFormat`. Valid
-# ranges and frequencies are passed over: many programs write there what occurs in the records. What
+# `labl`, `catgry` (`catValu`, `labl`, the attribute `missing`), `catgryGrp`, `invalrng` and
+# `varFormat`. Valid ranges and frequencies are passed over: many programs write there what occurs in the records. What
 # becomes of everything else is in `codebook_properties`.
 
 
@@ -257,7 +272,9 @@ def variables_of_ddi(content: bytes, name: str) -> list[Variable]:
 class _Said:
     """A variable as the file describes it, texts unchanged.
 
-    categories      (value, label, whether it is missing)
+    categories      (value, label, whether it is missing, its ID)
+    groups          of categories: by ID, (label, whether its categories are missing, IDs of its
+                    categories and of groups within it)
     missing         values that are missing
     missing_ranges  the same: first, whether it is one itself, last, whether that is
     """
@@ -265,7 +282,8 @@ class _Said:
     name: str
     label: str = ""
     form: str = ""
-    categories: list[tuple[str, str, bool]] = field(default_factory=list)
+    categories: list[tuple[str, str, bool, str]] = field(default_factory=list)
+    groups: dict[str, tuple[str, bool, list[str]]] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     missing_ranges: list[tuple[str, bool, str, bool]] = field(default_factory=list)
 
@@ -278,7 +296,8 @@ class _Reader:
         self._name = name
         self._path: list[str] = []  # names of the open elements, without their namespaces
         self._text: list[str] | None = None  # of an element whose text is wanted
-        self._value, self._label, self._is_missing = "", "", False
+        self._value, self._label, self._is_missing, self._id = "", "", False, ""
+        self._members: list[str] = []  # IDs of what is in a group
 
     def refuse_entity(self, *_: object) -> None:
         raise DomainError(
@@ -297,9 +316,11 @@ class _Reader:
         match self._path[-2:]:
             case [_, "var"]:
                 self.variables.append(_Said(attributes.get("name") or attributes.get("ID", "")))
-            case ["var", "catgry"]:
-                self._value = self._label = ""
+            case ["var", "catgry" | "catgryGrp"]:
+                self._value, self._label, self._id = "", "", attributes.get("ID", "")
                 self._is_missing = attributes.get("missing", "").upper() in ("Y", "YES", "TRUE")
+                listed = f"{attributes.get('catgry', '')} {attributes.get('catGrp', '')}"
+                self._members = listed.split()
             case ["invalrng", "item"] if "var" in self._path:
                 self.variables[-1].missing.append(attributes.get("VALUE", ""))
             case ["invalrng", "range"] if "var" in self._path:
@@ -311,7 +332,7 @@ class _Reader:
                 self.variables[-1].missing_ranges.append(ends)
             case ["var", "varFormat"]:
                 self.variables[-1].form = attributes.get("type", "")
-            case ["var", "labl"] | ["catgry", "labl" | "catValu"]:
+            case ["var" | "catgryGrp", "labl"] | ["catgry", "labl" | "catValu"]:
                 self._text = []
 
     def text(self, text: str) -> None:
@@ -326,13 +347,17 @@ class _Reader:
             # Of labels in several languages the first is taken.
             case ["var", "labl"]:
                 self.variables[-1].label = self.variables[-1].label or text
-            case ["catgry", "labl"]:
+            case ["catgry" | "catgryGrp", "labl"]:
                 self._label = self._label or text
             case ["catgry", "catValu"]:
                 self._value = text.strip()
             case ["var", "catgry"]:
-                category = (self._value, self._label, self._is_missing)
+                category = (self._value, self._label, self._is_missing, self._id)
                 self.variables[-1].categories.append(category)
+            case ["var", "catgryGrp"]:
+                groups = self.variables[-1].groups
+                name = self._id or f"group {len(groups) + 1}"
+                groups[name] = (self._label, self._is_missing, self._members)
             case _:
                 return
         self._text = None
@@ -350,7 +375,13 @@ def _variable(said: _Said) -> Variable:
     ]
     if len(ranges) > _MOST_RANGES:
         problem = f"has more than {_MOST_RANGES} ranges of missing values"
-    for written, label, is_missing in said.categories:
+    groups = _categories_of_groups(said)
+    in_missing = {
+        category for name, (_, is_missing, _) in said.groups.items() if is_missing
+        for category in groups[name]
+    }  # fmt: skip
+    ids: dict[str, str] = {}
+    for written, label, is_missing, identifier in said.categories:
         value = _number_text(written) if is_number else written
         if not value or value.lower() in _SYSTEM_MISSING:
             continue
@@ -358,13 +389,76 @@ def _variable(said: _Said) -> Variable:
         if before is not None and before.split() != label.split():
             problem = f"lists the value {shown(value)} twice, with two labels"
         is_missing |= value in listed_missing or _is_within(value, ranges[:_MOST_RANGES])
+        is_missing |= identifier in in_missing
         (missing if is_missing else values)[value] = label
+        if identifier and not is_missing:
+            ids[identifier] = value
+    if is_number:  # as those of SPSS, Stata and SAS; what is no number stays behind
+        values = dict(sorted(values.items(), key=lambda item: _place(item[0])))
     for value in sorted(listed_missing - {*missing, ""}):
         missing[value] = ""
     if len(values) < 2:
         missing = dict.fromkeys(_whole_numbers_in(ranges[:_MOST_RANGES]), "") | missing
     kind = _KINDS.get(said.form, said.form or "any")
-    return Variable(said.name, said.label, kind, values, missing, problem)
+    paths = _paths_of_groups(said, groups, ids)
+    more = paths or {}, paths is None, problem
+    return Variable(said.name, said.label, kind, values, missing, *more)
+
+
+def _categories_of_groups(said: _Said) -> dict[str, dict[str, None]]:
+    """By ID of a group, the IDs of all categories in it and in the groups within it, in order."""
+    categories = {identifier for _, _, _, identifier in said.categories}
+    within: dict[str, dict[str, None]] = {}
+    for group in said.groups:
+        members: dict[str, None] = {}
+        waiting, seen = [group], {group}  # a group may be said to be in itself
+        while waiting:
+            for one in said.groups[waiting.pop()][2]:
+                if one in categories:
+                    members[one] = None
+                elif one in said.groups and one not in seen:
+                    seen.add(one)
+                    waiting.append(one)
+        within[group] = members
+    return within
+
+
+def _paths_of_groups(
+    said: _Said, categories: Mapping[str, Mapping[str, None]], values: Mapping[str, str]
+) -> dict[str, tuple[str, ...]] | None:
+    """By value, the path of groups that it lies in, coarsest first; None where groups overlap.
+
+    Args:
+        categories: As of `_categories_of_groups`.
+        values: The answers, by the IDs of their categories.
+    """
+    members = {
+        group: {values[one] for one in listed if one in values}
+        for group, listed in categories.items()
+    }
+    paths: dict[str, tuple[str, ...]] = {}
+    known: set[tuple[str, ...]] = set()
+    # The larger first: what lies in a smaller one then has its path already.
+    for group in sorted(filter(members.get, members), key=lambda group: -len(members[group])):
+        above = {paths.get(value, ()) for value in members[group]}
+        name = _one_line(said.groups[group][0]).replace(LEVELS, " / ") or group
+        path = (*next(iter(above)), name)
+        if path in known:
+            path = (*path[:-1], f"{name} ({group})")
+        if len(above) > 1 or path in known:
+            return None
+        known.add(path)
+        paths |= dict.fromkeys(members[group], path)
+    return paths
+
+
+def _place(value: str) -> tuple[bool, Decimal]:
+    """By what numbers are sorted; whatever is none comes behind them, as it stands."""
+    try:
+        number = Decimal(value)
+    except InvalidOperation:
+        number = Decimal("nan")
+    return (False, number) if number.is_finite() else (True, Decimal(0))
 
 
 def _whole_numbers_in(ranges: Sequence[tuple[float | None, float | None]]) -> Iterator[str]:

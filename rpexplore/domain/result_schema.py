@@ -53,6 +53,8 @@ class Column:
     meaning    as a sentence
     unit       of its numbers; "" for none, and for texts
     attribute  whose code or label it is, or the level of areas; "" for others
+    whole      of the last of an attribute's columns, the text of the row of all its values; "": none
+    within     likewise, as JSON: for each group the texts that lie directly within it
     """
 
     name: str
@@ -60,6 +62,14 @@ class Column:
     meaning: str = ""
     unit: str = ""
     attribute: str = ""
+    whole: str = ""
+    within: str = ""
+
+    @property
+    def parents(self) -> dict[str, str]:
+        """The group that each text lies directly within, of those that lie in one."""
+        groups = json.loads(self.within or "{}")
+        return {text: group for group, texts in groups.items() for text in texts}
 
     def field(self, kind: pa.DataType) -> pa.Field:
         """The column as Parquet files describe it: the role and the rest are its metadata."""
@@ -263,7 +273,7 @@ class Schema:
     def marked(self, frame: "pd.DataFrame") -> "pd.DataFrame":
         """The same frame, which keeps what its columns are from now on."""
         facts = {
-            column.name: (column.role, column.meaning, column.unit, column.attribute)
+            column.name: [fact for name, fact in vars(column).items() if name != "name"]
             for column in self.columns
         }
         frame.attrs[_KEY] = json.dumps(facts, ensure_ascii=False)
@@ -314,5 +324,5 @@ def _column(name: str, metadata: Mapping[bytes, bytes]) -> Column:
             f"The column {name!r} does not say what it is, as those of a release's tables do; take "
             "a table from the folder of a release."
         )
-    known = ("role", "meaning", "unit", "attribute")
+    known = ("role", "meaning", "unit", "attribute", "whole", "within")
     return Column(name, **{key: facts[key] for key in known if key in facts})  # pyright: ignore[reportArgumentType]

@@ -1,10 +1,12 @@
 """The cells of a table as rows, written as CSV and Parquet, read only if they are as written."""
 
 import io
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -175,14 +177,25 @@ def label_columns(attribute: Attribute, basis: Basis | None = None) -> Labels:
     code = Column(name, "code", f"{title}: what a row counts.", attribute=name)
     values = attribute.values
     basis = basis or default_basis(attribute)
-    labels = attribute.labels() if basis.is_identity else query_matrix(basis, attribute).labels()
+    if basis.is_identity:
+        labels, facts = attribute.labels(), {}
+    else:
+        query = query_matrix(basis, attribute)
+        labels = query.labels()
+        facts = {"whole": "" if query.whole is None else labels[query.whole]}
+        if parents := basis.parents(attribute):
+            groups: dict[str, list[str]] = {}
+            for label, parent in zip(labels, parents, strict=True):
+                if parent not in (None, query.whole):
+                    groups.setdefault(labels[parent], []).append(label)
+            facts["within"] = json.dumps(groups, ensure_ascii=False)
     if basis.ends_with_values and isinstance(values, Categories) and values.labels != values.values:
         # The single values come last; groups above them have no code but their name.
         codes = [*labels[: len(labels) - values.size], *values.values]
         meaning = f"{title}: what its codes are called."
-        label = Column(f"{name} label", "label", meaning, attribute=name)
+        label = Column(f"{name} label", "label", meaning, attribute=name, **facts)
         return [(code, pa.array(codes)), (label, pa.array(labels))]
-    return [(code, pa.array(labels))]
+    return [(replace(code, **facts), pa.array(labels))]
 
 
 def for_csv(rows: pa.Table, *, escape_formulas: bool) -> pa.Table:

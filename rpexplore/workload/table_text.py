@@ -329,6 +329,19 @@ class QueryMatrix:
         """Labels of the queries, in order, [n_rows]."""
         return [self.label(row) for row in range(self.n_rows)]
 
+    @cached_property
+    def whole(self) -> int | None:
+        """The first row that counts all values, each once; None if there is none."""
+        if self.n_values == 1 or self.basis.of_amounts:
+            return None
+        if self.basis.starts_with_total:
+            return 0
+        # Σ w = Σ w² = n only if all entries are 1 (Cauchy–Schwarz).
+        sums = self.operator.of(np.ones(self.n_values), 0)
+        squares = self.operator.row_quadratics(np.eye(self.n_values))
+        rows = np.flatnonzero((sums == self.n_values) & (squares == self.n_values))
+        return int(rows[0]) if rows.size else None
+
 
 def query_matrix(basis: Basis, attribute: Attribute) -> QueryMatrix:
     """The queries of a basis for an attribute; `WorkloadError` if the attribute cannot have it."""

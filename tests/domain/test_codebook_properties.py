@@ -285,6 +285,8 @@ def test_other_parts_of_ddi_are_of_no_matter(path):
     element, _, attribute = path.partition("@")
     if attribute and element == "labl":
         parts = {"labl": f'<labl {attribute}="1"/>'}
+    elif attribute and element == "catgryGrp":
+        parts = {"more": f'<catgryGrp ID="G" {attribute}="1"/>'}
     elif attribute:
         parts = {
             {"": "var", "catgry": "catgry", "varFormat": "format"}[element]: f'{attribute}="1"'

@@ -111,7 +111,8 @@ def test_categories_and_missing_values_of_an_archive(tmp_path):
 def test_numbers_of_ipums_are_as_records_have_them():
     found = recognise(IPUMS.encode("latin-1"), "usa_00001.xml")
     assert isinstance(found, CodebookFile)
-    month = Categories(("0", "1", "-2"), ("Année entière", "January", "Before"))
+    # In order, whatever the order of the file: cumulative counts go over them.
+    month = Categories(("-2", "0", "1"), ("Before", "Année entière", "January"))
     assert found.domain == Domain((Attribute("MONTH", month, "Month"),))
     assert found.without_values == {"YEAR": "numbers"}
 
@@ -122,6 +123,36 @@ def test_a_codebook_inside_of_the_answer_of_an_archive():
     found = recognise(answer.encode(), "record.xml")
     assert isinstance(found, CodebookFile)
     assert found.domain.names == ("tenure", "region")
+
+
+GROUPS = """<codeBook><dataDscr><var name="REGION"><labl>Region</labl>
+<catgryGrp ID="G1" catgry="C1 C2"><labl>North &gt; Hills</labl></catgryGrp>
+<catgryGrp ID="G2" catgry="C3" catGrp="G4"><labl>South</labl></catgryGrp>
+<catgryGrp ID="G3" missing="Y" catgry="C9"><labl>No answer</labl></catgryGrp>
+<catgryGrp ID="G4" catgry="C4 C5" catGrp="G2"><labl>Coast</labl></catgryGrp>
+{more}
+<catgry ID="C9"><catValu>99</catValu></catgry><catgry ID="C1"><catValu>11</catValu></catgry>
+<catgry ID="C2"><catValu>2</catValu></catgry><catgry ID="C3"><catValu>21</catValu></catgry>
+<catgry ID="C4"><catValu>22</catValu></catgry><catgry ID="C5"><catValu>23</catValu></catgry>
+<varFormat type="numeric"/></var></dataDscr></codeBook>"""
+
+
+def test_groups_of_categories_are_those_of_the_attribute():
+    found = recognise(GROUPS.replace("catGrp=\"G2\"", "").format(more="").encode(), "a.xml")
+    assert isinstance(found, CodebookFile)
+    (region,) = found.domain
+    north, coast = ("North / Hills",), ("South", "Coast")
+    assert dict(zip(region.stored_values(), region.groups, strict=True)) == {
+        "2": north, "11": north, "21": ("South",), "22": coast, "23": coast, "99": MISSING
+    }  # fmt: skip
+
+
+def test_groups_that_overlap_are_left_out_with_a_remark():
+    more = '<catgryGrp ID="G5" catgry="C1 C3"><labl>Cold</labl></catgryGrp>'
+    found = recognise(GROUPS.format(more=more).encode(), "a.xml")
+    assert isinstance(found, CodebookFile)
+    assert {*found.domain["REGION"].groups} == {(), MISSING}
+    assert found.remarks[0].startswith("Groups that overlap, and so are left out;")
 
 
 BOMB = """<?xml version="1.0"?><!DOCTYPE codeBook [<!ENTITY a "aaaaaaaaaa">

@@ -157,6 +157,25 @@ def test_extended_missing_values_of_stata_are_called_as_there(tmp_path):
 
 
 @pytest.mark.usefixtures("in_this_process")
+def test_files_of_earlier_versions_are_known_by_what_they_hold(tmp_path):
+    path = tmp_path / "survey.dta"
+    labels = {"sex": {1: "Male", 2: "Female"}}
+    sex = Attribute("sex", Categories(("1", "2"), ("Male", "Female")))
+    for version in (8, 10, 12):
+        pyreadstat.write_dta(RECORDS[["sex"]], path, version=version, variable_value_labels=labels)
+        assert Domain.load(path) == Domain((sex,))
+    dropped = recognise(path.read_bytes(), "anything.bin")
+    assert isinstance(dropped, CodebookFile)
+    assert dropped.domain == Domain((sex,))
+    pyreadstat.write_por(RECORDS[["sex"]], path := tmp_path / "survey.por")  # without labels
+    with pytest.raises(DomainError, match="The SPSS file .* has no variable with two labelled"):
+        Domain.load(path)
+    found = recognise(path.read_bytes(), "anything.bin")
+    assert isinstance(found, ColumnsFile)
+    assert found.header.columns == (Column("SEX", "numbers"),)
+
+
+@pytest.mark.usefixtures("in_this_process")
 def test_files_without_labels_name_their_columns(tmp_path):
     path = tmp_path / "survey.xpt"
     pyreadstat.write_xport(RECORDS[["sex", "region"]], path, table_name="S")

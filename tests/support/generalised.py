@@ -38,7 +38,8 @@ def basis_matrix(basis: Basis, attribute: rp.Attribute) -> np.ndarray:
             nodes = [list(range(max(v - basis.width + 1, 0), v + 1)) for v in range(n)]
         case Hierarchy():
             total = [list(range(n))] if n > 1 else []
-            nodes = [*total, *basis.groups(attribute), *([value] for value in range(n))]
+            groups = [members for members, _ in basis.groups(attribute)]
+            nodes = [*total, *groups, *([value] for value in range(n))]
         case CustomBasis():
             return np.array(basis.rows)
     matrix = np.zeros((len(nodes), n))

@@ -46,8 +46,8 @@ PLACES = Attribute(
         (Windows(100), AGES, 100, "cumulative: up to each value"),
         (Hierarchy((20, 5)), AGES, 126, "hierarchy: groups of 5 and 20 values, and single values"),
         (Hierarchy((30,)), AGES, 105, "hierarchy: groups of 30 values, and single values"),
-        # N holds c alone, S > SW holds b alone.
-        (Hierarchy(), PLACES, 5 + 1 + 2, "hierarchy: groups and single values"),
+        # N and S; within S, SE and SW.
+        (Hierarchy(), PLACES, 5 + 1 + 4, "hierarchy: groups and single values"),
         (CustomBasis(np.eye(4)), LETTERS, 4, "own matrix"),
         (CustomBasis(np.eye(4), name="mine"), LETTERS, 4, "own matrix (mine)"),
     ],
@@ -64,16 +64,23 @@ def test_counting_the_rows_builds_nothing():
     assert Ranges().n_rows(Attribute("x", Integers(1, 4000))) == 8_002_000
 
 
-def test_groups_of_a_hierarchy_by_level_without_repeated_nodes():
-    assert Hierarchy().groups(PLACES) == {(0, 1, 3): ("S",), (0, 3): ("S", "SE")}
+def test_groups_of_a_hierarchy_by_level_also_those_of_one_value():
+    south, east, west = ((0, 1, 3), ("S",)), ((0, 3), ("S", "SE")), ((1,), ("S", "SW"))
+    assert Hierarchy().groups(PLACES) == [south, ((2,), ("N",)), east, west]
+    assert Hierarchy().parents(PLACES) == [None, 0, 0, 1, 1, 3, 4, 2, 3, 0]
     x = Attribute("x", Integers(0, 4))
-    assert list(Hierarchy((2, 4)).groups(x)) == [(0, 1, 2, 3), (0, 1), (2, 3)]
+    members = [(0, 1, 2, 3), (0, 1), (2, 3)]  # 4 alone is called as the value
+    assert Hierarchy((2, 4)).groups(x) == [(values, ()) for values in members]
+    assert Hierarchy((2, 4)).parents(x) == [None, 0, 1, 1, 2, 2, 3, 3, 0]
 
 
-def test_a_group_of_all_values_or_of_the_same_as_its_parent_is_listed_once():
+def test_a_group_of_all_values_is_the_total_and_one_of_the_same_as_its_parent_a_row():
     groups = (("all", "x", "y"), ("all", "x", "y"), ("all", "z"))
     attribute = Attribute("a", Categories(("1", "2", "3")), groups=groups)
-    assert Hierarchy().groups(attribute) == {(0, 1): ("all", "x")}
+    found = [path for _, path in Hierarchy().groups(attribute)]
+    assert found == [("all", "x"), ("all", "z"), ("all", "x", "y")]
+    label = Hierarchy().row_label(attribute)
+    assert [label(row) for row in range(7)] == ["all", "x", "z", "y", "1", "2", "3"]
 
 
 @pytest.mark.parametrize(
@@ -373,8 +380,8 @@ def test_the_levels_of_a_hierarchy_are_its_rows_in_order():
     sex = Attribute("sex", Categories(tuple("fmx")), groups=(("all but x",),) * 2 + ((),))
     age, one = (Attribute("age", Integers(1, high)) for high in (11, 1))
     for basis, attribute, wanted in (
-        # N2 has a single value, and is no group of its own.
-        (Hierarchy(), region, {"groups, level 1": 2, "groups, level 2": 2}),
+        # N2 has a single value, and is a group all the same.
+        (Hierarchy(), region, {"groups, level 1": 2, "groups, level 2": 3}),
         (Hierarchy(), sex, {"groups": 1}),
         # 1–4, 5–8, 9–11; 9–10 in twos, and 11 alone.
         (Hierarchy((2, 4)), age, {"groups of 4": 3, "groups of 2": 5}),

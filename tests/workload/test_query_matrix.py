@@ -33,7 +33,7 @@ def dense(basis, attribute):
 
 
 def nodes(basis, attribute):
-    """The total, groups from coarse to fine, single values; every set of values once."""
+    """The total, groups from coarse to fine, single values; groups by width once."""
     n = attribute.size
     if basis.widths:
         paths = [[v // width for width in sorted(basis.widths)[::-1]] for v in range(n)]
@@ -42,9 +42,9 @@ def nodes(basis, attribute):
     rows = [set(range(n))] if n > 1 else []
     for depth in range(1, 9):
         heads = [path[:depth] for path in paths if len(path) >= depth]
-        for head in sorted(heads, key=heads.index):
+        for head in map(list, dict.fromkeys(map(tuple, heads))):
             node = {v for v in range(n) if paths[v][:depth] == head}
-            if len(node) > 1 and node not in rows:
+            if len(node) < n and not (basis.widths and (len(node) == 1 or node in rows)):
                 rows.append(node)
     return [*rows, *({v} for v in range(n))]
 

@@ -60,6 +60,8 @@ class Column:
     attribute  whose code or label it is; "" for others
     meaning    of the column, as a sentence
     texts      all that a column of codes or labels holds, in the order of the cells; else empty
+    whole      the text of the row that is of all values of the attribute; "" for none
+    parents    the group that each text lies directly within, of those that lie in one
     """
 
     name: str
@@ -68,6 +70,8 @@ class Column:
     attribute: str = ""
     meaning: str = ""
     texts: tuple[str, ...] = ()
+    whole: str = ""
+    parents: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_number(self) -> bool:
@@ -128,7 +132,8 @@ def columns_of_table(
             if (title := titles.get(stored.attribute)) is not None:
                 says = "what a row counts" if stored.role == "code" else "what its codes are called"
                 meaning = f"{title}: {says}."
-        columns.append(Column(name, stored.name, stored.role, stored.attribute, meaning))
+        about = name, stored.name, stored.role, stored.attribute, meaning
+        columns.append(Column(*about, whole=stored.whole, parents=stored.parents))
     return columns
 
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from rpexplore.results.formats.export import Column
 
 VERSION = "1.0.0"
-TOTAL = "_T"  # of an attribute that a table does not have
+TOTAL = "_T"  # of all values of an attribute, also where a table does not have it
 TIME_PERIOD, OBS_VALUE, OBS_STATUS, CONF_STATUS = (
     "TIME_PERIOD", "OBS_VALUE", "OBS_STATUS", "CONF_STATUS",
 )  # fmt: skip
@@ -34,12 +34,14 @@ _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF
 class Dimension:
     """An attribute as a dimension.
 
-    codes  code and label of each value or group -> its identifier in the code list
+    codes    code and label of each value or group -> its identifier in the code list
+    parents  identifier -> that of the group that it lies directly within, of those that lie in one
     """
 
     id: str
     name: str
     codes: Mapping[tuple[str, str], str]
+    parents: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -94,13 +96,14 @@ class _Message:
         self._add_dataflow(_add(structures, "str:Dataflows"))
         codelists = _add(structures, "str:Codelists")
         for dimension in cube.dimensions:
-            codes = [(TOTAL, "Total", "")]
+            codes = [(TOTAL, "Total", "", "")]
             for (code, label), identifier in dimension.codes.items():
                 stated = code if label and code != identifier else ""
-                codes.append((identifier, label or code, stated))
+                parent = dimension.parents.get(identifier, "")
+                codes.append((identifier, label or code, stated, parent))
             self._add_codelist(codelists, dimension.id, dimension.name, codes)
         for flag, (name, code, meaning) in _FLAGS.items():
-            self._add_codelist(codelists, flag, name, [(code, meaning, "")])
+            self._add_codelist(codelists, flag, name, [(code, meaning, "", "")])
         self._add_concepts(_add(structures, "str:ConceptSchemes"))
         self._add_data_structure(_add(structures, "str:DataStructures"))
         ElementTree.indent(root, " ")
@@ -119,15 +122,17 @@ class _Message:
         parent: ElementTree.Element,
         concept: str,
         name: str,
-        codes: Sequence[tuple[str, str, str]],
+        codes: Sequence[tuple[str, str, str, str]],
     ) -> None:
-        """codes: identifier, name and description ("" for none) of each."""
+        """codes: identifier, name, description and parent ("" for none) of each."""
         codelist = self._maintained(parent, "str:Codelist", f"CL_{concept}", name)
-        for identifier, meaning, description in codes:
+        for identifier, meaning, description, parent in codes:
             code = _add(codelist, "str:Code", id=identifier)
             _add(code, "com:Name", meaning)
             if description:
                 _add(code, "com:Description", description)
+            if parent:
+                _add(code, "str:Parent", parent)
 
     def _add_concepts(self, parent: ElementTree.Element) -> None:
         cube = self._cube

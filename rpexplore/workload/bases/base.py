@@ -211,6 +211,10 @@ class Basis(ABC):
     def row_label(self, attribute: Attribute) -> Callable[[int], str]:
         """The function from a row of W to what its query is called; labels are distinct."""
 
+    def parents(self, attribute: Attribute) -> Sequence[int | None]:
+        """For each row the row of the smallest group that it lies in; () without such groups."""
+        return ()
+
     # ---- files and text
 
     def json_fields(self) -> dict[str, Any]:

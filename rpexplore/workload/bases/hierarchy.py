@@ -97,7 +97,8 @@ class Hierarchy(Basis):
     def operator(self, attribute: Attribute) -> Operator:
         n = attribute.size
         total = [tuple(range(n))] if n > 1 else []
-        nodes = [*total, *self.groups(attribute), *((value,) for value in range(n))]
+        groups = [members for members, _ in self.groups(attribute)]
+        nodes = [*total, *groups, *((value,) for value in range(n))]
         return Matrix.of_sets(nodes, n)
 
     def row_label(self, attribute: Attribute) -> Callable[[int], str]:
@@ -106,7 +107,7 @@ class Hierarchy(Basis):
             return values.__getitem__
         paths = [
             path or (attribute.values.range_label(members[0], members[-1]),)
-            for members, path in self.groups(attribute).items()
+            for members, path in self.groups(attribute)
         ]
         used = set(values)
         names = [path[-1] for path in paths]
@@ -121,38 +122,50 @@ class Hierarchy(Basis):
             unique.append(label if name not in ambiguous else _unused(label, used))
         return [*unique, *values].__getitem__
 
-    def groups(self, attribute: Attribute) -> dict[tuple[int, ...], tuple[str, ...]]:
-        """{indices of the values: path} of all groups, the coarsest first; by width the path is ().
+    def groups(self, attribute: Attribute) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
+        """Indices of the values, and path, of all groups, the coarsest first; by width without path.
 
-        Without the total, single values, and groups of the same values as a coarser one.
+        Without the total. A named group is there even if it has the same values as a coarser one,
+        or a single value: so a level is complete. By width these would be called alike, and are
+        left out.
         """
         self.check(attribute)
         n, n_ordered = attribute.size, attribute.n_ordered
-        groups: dict[tuple[int, ...], tuple[str, ...]] = {}
-        for width in reversed(self.widths):
-            for start in range(0, n_ordered, width):
-                groups.setdefault(tuple(range(start, min(start + width, n_ordered))), ())
+        by_width = dict.fromkeys(
+            tuple(range(start, min(start + width, n_ordered)))
+            for width in reversed(self.widths)
+            for start in range(0, n_ordered, width)
+        )
+        groups = [(members, ()) for members in by_width if len(members) > 1]
         paths = () if self.widths else attribute.groups
         for depth in range(1, max(map(len, paths), default=0) + 1):
             members: dict[tuple[str, ...], list[int]] = {}
             for value, path in enumerate(paths):
                 if len(path) >= depth:
                     members.setdefault(path[:depth], []).append(value)
-            for path, values in members.items():
-                groups.setdefault(tuple(values), path)
-        return {values: path for values, path in groups.items() if 1 < len(values) < n}
+            groups += [(tuple(values), path) for path, values in members.items()]
+        return [(values, path) for values, path in groups if len(values) < n]
+
+    def parents(self, attribute: Attribute) -> list[int | None]:
+        """For each row the row of the smallest group that it lies in; None for the total."""
+        if attribute.size == 1:
+            return [None]
+        parents: list[int | None] = [None]
+        smallest = [0] * attribute.size  # row so far, for each value
+        for row, (members, _) in enumerate(self.groups(attribute), start=1):
+            parents.append(smallest[members[0]])
+            for value in members:
+                smallest[value] = row
+        return [*parents, *smallest]
 
     def levels(self, attribute: Attribute) -> dict[str, range]:
-        """{name: its rows} of the levels of the tree, from the total to the single values.
-
-        A group of the same values as a coarser one is a row of the coarser level alone.
-        """
+        """{name: its rows} of the levels of the tree, from the total to the single values."""
         self.check(attribute)
         if attribute.size == 1:
             return {"single values": range(1)}
         levels, row = {"total": range(1)}, 1
         groups = self.groups(attribute)
-        names = [self._level_name(members, path, attribute) for members, path in groups.items()]
+        names = [self._level_name(members, path, attribute) for members, path in groups]
         for name, count in Counter(names).items():
             levels[name] = range(row, row + count)
             row += count

@@ -1,7 +1,8 @@
 """SDMX 3.0 for statistical agencies: sdmx/structure.xml, and observations of each table.
 
 All tables together are one cube: its dimensions are the attributes, and an attribute that a table
-does not have stands at its total, `_T`. The count is the measure OBS_VALUE; standard error and
+does not have stands at its total, `_T`, as does a row of all its values. Groups are the parents of
+what lies in them. The count is the measure OBS_VALUE; standard error and
 interval are attributes of the observation, STD_ERR, LOWER_BOUND and UPPER_BOUND. The observations
 are SDMX-CSV 2.0, a file a table, each complete by itself.
 """
@@ -52,7 +53,13 @@ _CONCEPTS: Mapping[Role, str] = {
 _Value: TypeAlias = tuple[str, str]
 """Code and label of what a row counts; "" for no label."""
 
-_SIGNS = {"≤": "LE", "≥": "GE", "<": "LT", ">": "GT"}
+# The longer ones first.
+_SIGNS = {
+    "<=": "LE", "=<": "LE", "≤": "LE", "⩽": "LE", ">=": "GE", "=>": "GE", "≥": "GE", "⩾": "GE",
+    "<>": "NE", "!=": "NE", "≠": "NE", "<": "LT", ">": "GT",
+}  # fmt: skip
+_SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
+_AND_MORE = re.compile(r"\s*(\d[\d.,]*)\s*\+\s*")  # 65+ is ≥ 65
 
 
 def write_sdmx(export: Export, folder: Path) -> None:
@@ -109,37 +116,45 @@ def _dimensions(export: Export, measures: Collection[str]) -> Mapping[str, Dimen
         taken = {*components, *(name.lower() for name in names.values())}
         names[attribute] = safe_name(attribute, taken, "attribute").upper()
     values: dict[str, dict[_Value, None]] = {name: {} for name in names}
+    parents: dict[str, dict[_Value, _Value]] = {name: {} for name in names}
     for table in export.tables:
         rows = export.rows(table)
         for attribute in table.attributes:
-            values[attribute] |= dict.fromkeys(_values(rows, table, attribute)[0])
-    return {
-        attribute: Dimension(
-            names[attribute],
-            export.attribute_titles[attribute],
-            identifiers(values[attribute], escape_formulas=export.escape_formulas),
-        )
-        for attribute in names
-    }
+            own, _, column = _values(rows, table, attribute)
+            own = [value for value in own if not _is_whole(value, column)]
+            values[attribute] |= dict.fromkeys(own)
+            by_text = {value[1] or value[0]: value for value in own}
+            for text, group in column.parents.items():
+                parents[attribute].setdefault(by_text[text], by_text[group])
+    dimensions = {}
+    for attribute, name in names.items():
+        codes = identifiers(values[attribute], escape_formulas=export.escape_formulas)
+        within = {codes[value]: codes[group] for value, group in parents[attribute].items()}
+        dimensions[attribute] = Dimension(name, export.attribute_titles[attribute], codes, within)
+    return dimensions
+
+
+def _is_whole(value: _Value, column: Column) -> bool:
+    """Whether a value is that of all values of the attribute; column: the last of the attribute."""
+    return bool(column.whole) and (value[1] or value[0]) == column.whole
 
 
 def _values(
     rows: pa.Table, table: ExportedTable, attribute: str
-) -> tuple[list[_Value], np.ndarray]:
-    """The different values of an attribute in a table, and the index of each row's."""
-    codes, *labels = (
-        rows[column.name].combine_chunks()
-        for column in table.columns
-        if column.attribute == attribute
-    )
+) -> tuple[list[_Value], np.ndarray, Column]:
+    """The different values of an attribute in a table, the index of each row's, and the column
+    whose texts tell them apart.
+    """
+    columns = [column for column in table.columns if column.attribute == attribute]
+    codes, *labels = (rows[column.name].combine_chunks() for column in columns)
     texts = codes.dictionary.to_pylist()
     if not labels:
-        return [(text, "") for text in texts], codes.indices.to_numpy()
+        return [(text, "") for text in texts], codes.indices.to_numpy(), columns[-1]
     label_texts = labels[0].dictionary.to_pylist()
     both = codes.indices.to_numpy().astype(np.int64) * len(label_texts)
     found, indices = np.unique(both + labels[0].indices.to_numpy(), return_inverse=True)
     pairs = (divmod(index, len(label_texts)) for index in found.tolist())
-    return [(texts[code], label_texts[label]) for code, label in pairs], indices
+    return [(texts[code], label_texts[label]) for code, label in pairs], indices, columns[-1]
 
 
 def identifiers(values: Collection[_Value], *, escape_formulas: bool = False) -> dict[_Value, str]:
@@ -160,7 +175,10 @@ def identifiers(values: Collection[_Value], *, escape_formulas: bool = False) ->
         else:
             others.append(value)
     for value in others:
-        text = "".join(f" {_SIGNS[sign]} " if sign in _SIGNS else sign for sign in value[0])
+        text = value[0]
+        if number := _AND_MORE.fullmatch(text):
+            text = f"≥{number[1]}"
+        text = _SIGN.sub(lambda sign: f" {_SIGNS[sign[0]]} ", text)
         plain = re.sub(r"[^A-Za-z0-9@$-]+", "_", text).strip("_") or "code"
         if escape_formulas and begins_formula(plain):
             plain = f"_{plain}"
@@ -184,8 +202,10 @@ def _observations(
     }
     for attribute, dimension in dimensions.items():
         if attribute in table.attributes:
-            values, indices = _values(rows, table, attribute)
-            identifiers = pa.array([dimension.codes[value] for value in values])
+            values, indices, own = _values(rows, table, attribute)
+            identifiers = pa.array(
+                [TOTAL if _is_whole(one, own) else dimension.codes[one] for one in values]
+            )
             column = pa.DictionaryArray.from_arrays(indices.astype(np.int32), identifiers)
         else:
             column = _constant(TOTAL, rows)
