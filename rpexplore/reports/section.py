@@ -126,15 +126,20 @@ def template_blocks(name: str, **values: Any) -> list[list[str]]:
 
     Each line is filled in by itself, so that no value can begin another one.
     """
+    filled = [[line.render(values) for line in block] for block in _compiled_template(name)]
+    return [[line for line in block if line] for block in filled]
+
+
+@cache
+def _compiled_template(name: str) -> list[list[jinja2.Template]]:
+    """The lines of a text of templates/, by block: to compile them takes longer than to fill in."""
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
     environment.globals |= {
         function.__name__: function
         for function in (capitalised, describe_count, plural, rounded, small)
     }
-    source = text_of_template(name)
-    blocks = [block.strip("\n").split("\n") for block in source.split("\n\n")]
-    filled = [[environment.from_string(line).render(values) for line in block] for block in blocks]
-    return [[line for line in block if line] for block in filled]
+    blocks = [block.strip("\n").split("\n") for block in text_of_template(name).split("\n\n")]
+    return [[environment.from_string(line) for line in block] for block in blocks]
 
 
 @cache

@@ -18,6 +18,7 @@ from pages.components.shared import autosave
 from pages.components.shared.charts import NUMBERS
 from pages.components.shared.session import kept_name
 from pages.components.shared.solutions import FoundTables
+from rpexplore.analysis import populations
 from rpexplore.common.installation import sample_data_folder
 from rpexplore.common.server import Limits, ServerSettings, server_settings
 from rpexplore.data.files import offered
@@ -220,6 +221,8 @@ def app(tmp_path, monkeypatch) -> Callable[..., App]:
     )
     monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(offered, "_SECONDS", PATIENCE)  # however busy the machine is
+    # Each session on the sample draws populations for its forecast: 48 of them took a second.
+    monkeypatch.setattr(populations, "N_POPULATIONS", 4)
 
     def make(
         page: str = "codebook", scenario: Scenario | None = None, *, key: str | None = None

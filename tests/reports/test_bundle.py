@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ from rpexplore.workload.table_text import workload_from_csv
 from tests.reports.reports import plan_of
 from tests.reports.scenarios import SCENARIOS
 
+nightly = partial(pytest.param, marks=pytest.mark.nightly)
+
 NAMES = [
     "plan.json",
     "report.html",
@@ -31,16 +34,23 @@ NAMES = [
 ]
 
 
-def unpacked(scenario: Scenario) -> dict[str, str]:
-    with zipfile.ZipFile(io.BytesIO(bundle(scenario.table_plan(), scenario))) as archive:
+@cache
+def bundle_of(name: str) -> bytes:
+    return bundle(plan_of(name), SCENARIOS[name])
+
+
+def unpacked(name: str) -> dict[str, str]:
+    with zipfile.ZipFile(io.BytesIO(bundle_of(name))) as archive:
         assert archive.testzip() is None
         return {name: archive.read(name).decode() for name in archive.namelist()}
 
 
-@pytest.mark.parametrize("name", ["groups", "hostile", "own", "long list with bases"])
+@pytest.mark.parametrize(
+    "name", [*map(nightly, ("groups", "hostile")), "own", "long list with bases"]
+)
 def test_every_piece_belongs_to_the_same_plan(name):
     scenario = SCENARIOS[name]
-    files = unpacked(scenario)
+    files = unpacked(name)
     basis_files = [name for name, _ in custom_basis_files(scenario.workload).values()]
     of_the_report = [] if scenario.board.is_empty else ["expected.csv", "board.json"]
     assert list(files) == [*NAMES, *of_the_report, *basis_files]
@@ -59,25 +69,17 @@ def test_every_piece_belongs_to_the_same_plan(name):
 
 
 def test_it_is_the_same_to_the_byte_every_time_and_in_another_process():
-    scenario = SCENARIOS["own"]
-    first = bundle(scenario.table_plan(), scenario)
+    scenario, first = SCENARIOS["own"], bundle_of("own")
     read = Scenario.parse(scenario.text())
     assert in_other_process(bundle, read.table_plan(), read) == first
     with zipfile.ZipFile(io.BytesIO(first)) as archive:
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param("hostile", marks=pytest.mark.nightly), "hostile basis_choices"]
-)
+@pytest.mark.parametrize("name", [nightly("hostile"), "hostile basis_choices"])
 def test_all_of_it_works_where_it_is_unpacked(name, tmp_path):
-    for file, text in unpacked(SCENARIOS[name]).items():
+    for file, text in unpacked(name).items():
         (tmp_path / file).write_bytes(text.encode())
-    made = subprocess.run(
-        [sys.executable, "plan.py", "--save", "again.json"], cwd=tmp_path, check=False
-    )
-    assert made.returncode == 0
-    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
     # As a whole, commands.txt is a shell script that ends at the records it has no path of.
     environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(tmp_path)}
     # What linear algebra is told to use decides last digits.
@@ -97,7 +99,7 @@ def test_all_of_it_works_where_it_is_unpacked(name, tmp_path):
 
 
 def test_nothing_of_this_machine_is_in_it():
-    files = unpacked(SCENARIOS["groups"])
+    files = unpacked("own")
     for name, text in files.items():
         if name != "report.html":  # it holds plotly.js; see test_report
             assert str(Path.home()) not in text
