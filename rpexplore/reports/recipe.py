@@ -57,8 +57,9 @@ class Recipe:
     def of(cls, plan: Any, scenario: Scenario) -> "Recipe":
         """By the scenario's request if it gives the plan's workload, else by one read off that."""
         request, uniform_reference = scenario.request, scenario.uniform_reference
-        # A script has no word for weights that a formula gives; a list has survey weights in it.
-        is_plain = request.smooth_weights is None and not request.weighted_by
+        # A script has no word for weights that a formula gives, nor for several lines; a list has
+        # survey weights in it.
+        is_plain = not (request.smooth_weights or request.weighted_by or request.more)
         if not is_plain or not _gives(request, plan.workload):
             request = WorkloadRequest.of(plan.workload)
         if plan.workload.is_marginals:

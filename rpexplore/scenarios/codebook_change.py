@@ -10,7 +10,7 @@ from rpexplore.domain.values import describe_combinations
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.bases import BasisChoice, without_needless
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
-from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.scenarios.workload_request import TableLine, WorkloadRequest
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.table_text import Table, list_titles
 
@@ -34,10 +34,14 @@ class CodebookChange:
     def request(self, before: WorkloadRequest) -> tuple[WorkloadRequest, list[str]]:
         """The request for the new codebook, and a sentence for everything that was given up."""
         listed, lost_tables = self._moved_tables(before.listed)
+        more, lost_further = self._moved_lines(before.more)
+        lost_tables += lost_further
         settings, lost_settings = self._moved_settings(before.settings, "attributes")
         groups, lost_groups = self._moved_settings(before.groups, "containing")
         basis_choices, basis_notes = self._basis_choices(before.basis_choices)
-        narrowing = dict.fromkeys((*before.only, *before.containing))
+        narrowing = dict.fromkeys(
+            name for line in before.lines for name in (*line.only, *line.containing)
+        )
         lost = {
             "listed table": lost_tables,
             "weight or target of table": lost_settings,
@@ -72,10 +76,13 @@ class CodebookChange:
             groups=groups,
             only=self._still_there(before.only),
             containing=self._still_there(before.containing),
+            more=more,
             weighted_by=weighted_by,
             unweighted=self._moved_tables(before.unweighted)[0],
         )
         emptied = request.kind == "listed" and not listed
+        if emptied and more:
+            request, emptied = request.with_lines(more), False
         if emptied:
             request = replace(request, kind="up_to", order=2)
         if len(self.new) == 0:
@@ -99,7 +106,7 @@ class CodebookChange:
         except WorkloadError as error:  # too many tables for the new codebook, or none
             notes.append(f"{error} All tables up to 1-way take their place.")
             request = replace(
-                request, kind="up_to", order=1, only=(), containing=(), most_cells=None
+                request, kind="up_to", order=1, only=(), containing=(), most_cells=None, more=()
             )
         return request, notes
 
@@ -114,6 +121,17 @@ class CodebookChange:
         if self.from_elsewhere:
             reason = "the loaded codebook does not state them"
         return [f"Dropped, because {reason}: {describe_combinations(lost)}"]
+
+    def _moved_lines(self, lines: Iterable[TableLine]) -> tuple[tuple[TableLine, ...], list[Table]]:
+        """Lines under new names, without lists of which nothing is left; and the tables lost."""
+        moved, lost = [], []
+        for line in lines:
+            listed, gone = self._moved_tables(line.listed)
+            only, containing = map(self._still_there, (line.only, line.containing))
+            lost += gone
+            if listed or line.kind != "listed":
+                moved.append(replace(line, listed=listed, only=only, containing=containing))
+        return tuple(moved), lost
 
     def _moved_tables(self, tables: Iterable[Table]) -> tuple[tuple[Table, ...], list[Table]]:
         """The tables under their new names, and those that have lost an attribute."""

@@ -5,7 +5,7 @@ derived from a `WorkloadRequest` ("all up to 3-way"), which survives a change of
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
@@ -44,7 +44,7 @@ from rpexplore.scenarios.table_settings import (
     changed_groups,
     changed_settings,
 )
-from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.scenarios.workload_request import TableLine, WorkloadRequest
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_json, stated_to_json
 from rpexplore.workload.rules import Rule
@@ -337,6 +337,12 @@ class Scenario:
             return changed._with_workload(changed.request.settled(self.workload))
         if changes.keys() <= {"basis_choices"} and "workload" in vars(self):
             return changed._with_workload(changed.request.with_bases(self.workload))
+        _ = changed.workload
+        return changed
+
+    def with_lines(self, lines: Sequence[TableLine]) -> "Scenario":
+        """A copy that asks for the tables of these lines; refuses what cannot be met."""
+        changed = replace(self, request=self.request.with_lines(lines))
         _ = changed.workload
         return changed
 

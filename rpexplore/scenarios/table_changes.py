@@ -20,6 +20,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.scenarios.workload_changes import refuse_long, row_indices, without_rows
+from rpexplore.scenarios.workload_request import TableLine
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.workload import Workload
 
@@ -212,7 +213,7 @@ def changed_by(scenario: Scenario, change: TableChange) -> Scenario:
     if change.levels:
         domain = with_new_levels(scenario.domain, change.levels)
         scenario = scenario.replaced(domain=domain)
-    changed = scenario.with_request(kind="listed", listed=tuple(tables))
+    changed = scenario.with_lines([TableLine("listed", listed=tuple(tables))])
     if change.replacement is None or scenario.request.smooth_weights is not None:
         return changed
     weight = float(workload.weights[row])

@@ -14,7 +14,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.bases import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
-from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.scenarios.workload_request import TableLine, WorkloadRequest
 from rpexplore.workload.attribute_sets import attribute_sets
 from rpexplore.workload.bases import Hierarchy
 from rpexplore.workload.preset_roles import RoleMatch
@@ -108,7 +108,7 @@ def changed_scenario(scenario: Scenario, change: WorkloadChange, workload: Workl
         if requested.has_tables_of(workload):
             return scenario.replaced(request=request)
     refuse_long(len(workload))
-    return scenario.with_request(kind="listed", listed=tuple(workload.tables))
+    return scenario.with_lines([TableLine("listed", listed=tuple(workload.tables))])
 
 
 def describe_tables(workload: Workload, change: WorkloadChange) -> str:
@@ -154,7 +154,7 @@ def refuse_long(count: int) -> None:
 def with_preset_tables(
     scenario: Scenario, preset: Preset, matches: Mapping[str, RoleMatch]
 ) -> Scenario:
-    """A copy with the tables of a preset as well, all tables in a list.
+    """A copy with the tables of a preset as well, in a line of their own.
 
     Areas that lie in groups are counted at every level. Raises `WorkloadError` for matches that
     cannot be, if the tables are there already, or for too many.
@@ -175,9 +175,8 @@ def with_preset_tables(
         and all(choice.attribute != area.attribute for choice in choices)
     ):
         choices = (*choices, BasisChoice(area.attribute, Hierarchy(), tuple(new)))
-    return scenario.with_request(
-        kind="listed", listed=(*scenario.workload.tables, *new), basis_choices=choices
-    )
+    line = TableLine("listed", listed=tuple(new))
+    return scenario.with_request(more=(*scenario.request.more, line), basis_choices=choices)
 
 
 def _added(scenario: Scenario, change: WorkloadChange) -> Workload:
@@ -304,7 +303,9 @@ def _with_small_tables(request: WorkloadRequest, workload: Workload) -> Workload
     missing = missing_small_tables(workload)
     if not missing:
         return request
-    if request.kind == "of_order" and not request.containing:
+    if request.kind == "of_order" and not (request.containing or request.more):
         return replace(request, kind="up_to")
     refuse_long(len(workload) + len(missing))
-    return replace(request, kind="listed", listed=(*workload.tables, *missing))
+    return request.with_lines(
+        [TableLine("listed", listed=(*workload.tables, *map(tuple, missing)))]
+    )

@@ -4,7 +4,7 @@ A `Workload` is derived from a `WorkloadRequest` and a domain.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -27,19 +27,20 @@ from rpexplore.scenarios.table_settings import (
     names_of,
     settings_of,
 )
+from rpexplore.workload.attribute_sets import stacked
 from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.targets import Target
-from rpexplore.workload.workload import Workload
+from rpexplore.workload.workload import Workload, setting_arrays
 
 KINDS = ("up_to", "of_order", "at_most_cells", "listed")
-_LEFT_OUT_EMPTY = ("smooth_weights", "weighted_by", "unweighted")  # of files
+_LEFT_OUT_EMPTY = ("smooth_weights", "weighted_by", "unweighted", "more")  # of files
 MOST_ORDER, MOST_CELLS = 1_000_000, 2**53 - 1  # to ask for; a browser counts no further
 
 
 @dataclass(frozen=True)
-class WorkloadRequest:
-    """The tables asked for. Each kind keeps its own number or list while not in use.
+class TableLine:
+    """Some of the tables asked for. Each kind keeps its own number or list while not in use.
 
     kind        "up_to": all tables up to k-way; "of_order": all k-way tables; "at_most_cells": all
                 tables with at most so many cells; "listed": those of a list
@@ -54,15 +55,6 @@ class WorkloadRequest:
     most_cells  cells that a table of "up_to" and "of_order" may have at most; None: any number
 
     Limits by cells count those of single values, whatever the bases of the attributes.
-
-    smooth_weights  weights that make smooth tables accurate, in place of 1; None: 1
-    groups      weights and targets of all tables with certain attributes, the later ones on top
-    settings    those of single tables, on top of the groups; one whose table is not asked for is
-                kept aside and has no effect
-    basis_choices  bases of attributes other than their single values, in all tables or, on top of
-                that, in some; tables that are not asked for are kept aside here, too
-    weighted_by  the attribute of survey weights that makes all tables weighted counts; "": none
-    unweighted  tables that it leaves as they are, also where they are not asked for
     """
 
     kind: str = "up_to"
@@ -72,18 +64,128 @@ class WorkloadRequest:
     only: Table = ()
     containing: Table = ()
     most_cells: int | None = None
-    groups: tuple[GroupSetting, ...] = ()
-    settings: tuple[TableSetting, ...] = ()
-    basis_choices: tuple[BasisChoice, ...] = ()
-    smooth_weights: SmoothWeights | None = None
-    weighted_by: str = ""
-    unweighted: tuple[Table, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise WorkloadError(
                 f"The tables must be asked for as one of {', '.join(KINDS)}, got {self.kind!r}."
             )
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether something narrows the kind that is in use."""
+        cells = self.most_cells if self.kind in ("up_to", "of_order") else None
+        return self.kind != "listed" and bool(self.only or self.containing or cells is not None)
+
+    @property
+    def heading(self) -> str:
+        """What is asked for, without what narrows it: "All tables up to 2-way"."""
+        return {
+            "up_to": f"All tables up to {self.order}-way",
+            "of_order": f"All {self.order}-way tables",
+            "at_most_cells": f"All tables of at most {plural(self.cells, 'cell')}",
+            "listed": plural(len(self.listed), "listed table"),
+        }[self.kind]
+
+    def narrowed(self, counting: str = "") -> str:
+        """What narrows it, to stand behind the heading: " that have region"; "" if nothing does.
+
+        counting: which cells a limit counts, where that has to be said
+        """
+        text = counting if self.kind == "at_most_cells" else ""
+        if not self.is_narrowed:
+            return text
+        if self.containing:
+            text += f" that have {' and '.join(self.containing)}"
+        if self.only:
+            text += f", made of {', '.join(self.only)} only"
+        if self.most_cells is not None and self.kind in ("up_to", "of_order"):
+            text += f", with at most {plural(self.most_cells, 'cell')}{counting}"
+        return text
+
+    def tables(self, domain: Domain) -> Workload:
+        """These tables, of single values and weight 1.
+
+        Raises `WorkloadError` or `DomainError` where they do not fit the domain.
+        """
+        if self.kind == "listed":
+            return Workload.of(domain, self.listed)
+        only = self.only or None
+        if self.kind == "at_most_cells":
+            return Workload.all_with_at_most(
+                domain, cells=self.cells, only=only, containing=self.containing
+            )
+        make = Workload.all_up_to if self.kind == "up_to" else Workload.all_of_order
+        return make(
+            domain,
+            min(self.order, domain.n_columns),
+            only=only,
+            containing=self.containing,
+            cells=self.most_cells,
+        )
+
+    def within(
+        self, *, most_cells: int | None = None, most_order: int | None = None
+    ) -> "TableLine | None":
+        """The same line without the larger tables; None for a list."""
+        if self.kind == "listed":
+            return None
+        if self.kind == "at_most_cells":
+            if most_order is not None:
+                return replace(self, kind="up_to", order=most_order, most_cells=self.cells)
+            return replace(self, cells=min(self.cells, most_cells or self.cells))
+        limits = [limit for limit in (most_cells, self.most_cells) if limit is not None]
+        order = self.order if most_order is None else min(self.order, most_order)
+        return replace(self, order=order, most_cells=min(limits, default=None))
+
+    def to_json(self) -> dict[str, Any]:
+        """The line as JSON values; `from_json` undoes it."""
+        return {field.name: getattr(self, field.name) for field in fields(TableLine)}
+
+    @classmethod
+    def from_json(cls, content: Any) -> "TableLine":
+        """The line that JSON values hold.
+
+        Raises KeyError, TypeError, ValueError or `RpexploreError` for anything else.
+        """
+        check_keys(content, sorted(field.name for field in fields(TableLine)), "tables")
+        _check_bounds(content, "order", 0, MOST_ORDER)
+        _check_bounds(content, "cells", 1, MOST_CELLS)
+        if content["most_cells"] is not None:
+            _check_bounds(content, "most_cells", 1, MOST_CELLS)
+        names = {
+            "listed": tuple(map(names_of, content["listed"])),
+            "only": names_of(content["only"]),
+            "containing": names_of(content["containing"]),
+        }
+        return TableLine(**(content | names))
+
+
+@dataclass(frozen=True)
+class WorkloadRequest(TableLine):
+    """The tables asked for: those of one line, which it is itself, and of further ones.
+
+    groups      weights and targets of all tables with certain attributes, the later ones on top
+    settings    those of single tables, on top of the groups; one whose table is not asked for is
+                kept aside and has no effect
+    basis_choices  bases of attributes other than their single values, in all tables or, on top of
+                that, in some; tables that are not asked for are kept aside here, too
+    smooth_weights  weights that make smooth tables accurate, in place of 1; None: 1
+    weighted_by  the attribute of survey weights that makes all tables weighted counts; "": none
+    unweighted  tables that it leaves as they are, also where they are not asked for
+    more        the further lines; a table of several lines is one table
+    """
+
+    groups: tuple[GroupSetting, ...] = ()
+    settings: tuple[TableSetting, ...] = ()
+    basis_choices: tuple[BasisChoice, ...] = ()
+    smooth_weights: SmoothWeights | None = None
+    weighted_by: str = ""
+    unweighted: tuple[Table, ...] = ()
+    more: tuple[TableLine, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         check_basis_choices(self.basis_choices)
 
     @classmethod
@@ -112,32 +214,30 @@ class WorkloadRequest:
         return 1.0 if self.smooth_weights is None else math.nan
 
     @property
-    def is_narrowed(self) -> bool:
-        """Whether something narrows the kind that is in use."""
-        cells = self.most_cells if self.kind in ("up_to", "of_order") else None
-        return self.kind != "listed" and bool(self.only or self.containing or cells is not None)
+    def lines(self) -> tuple[TableLine, ...]:
+        """The lines, of which it is the first."""
+        return TableLine(**TableLine.to_json(self)), *self.more
+
+    def with_lines(self, lines: Sequence[TableLine]) -> "WorkloadRequest":
+        """The same request for the tables of these lines, one at least."""
+        return replace(self, **lines[0].to_json(), more=tuple(lines[1:]))
+
+    def within(
+        self, *, most_cells: int | None = None, most_order: int | None = None
+    ) -> "WorkloadRequest | None":
+        """The same request without the larger tables; None if some are listed."""
+        lines = [line.within(most_cells=most_cells, most_order=most_order) for line in self.lines]
+        left = [line for line in lines if line is not None]
+        return self.with_lines(left) if len(left) == len(lines) else None
 
     @property
     def text(self) -> str:
         """What is asked for: "All tables up to 2-way that have region"."""
         # The bases of attributes change the cells of a table, not what a limit counts.
         counting = " of single values" if self.basis_choices else ""
+        texts = [line.heading + line.narrowed(counting) for line in self.lines]
         weighting = f", weighted by {self.weighted_by}" if self.weighted_by else ""
-        text = {
-            "up_to": f"All tables up to {self.order}-way",
-            "of_order": f"All {self.order}-way tables",
-            "at_most_cells": f"All tables of at most {plural(self.cells, 'cell')}{counting}",
-            "listed": plural(len(self.listed), "listed table"),
-        }[self.kind]
-        if not self.is_narrowed:
-            return text + weighting
-        if self.containing:
-            text += f" that have {' and '.join(self.containing)}"
-        if self.only:
-            text += f", made of {', '.join(self.only)} only"
-        if self.most_cells is not None and self.kind in ("up_to", "of_order"):
-            text += f", with at most {plural(self.most_cells, 'cell')}{counting}"
-        return text + weighting
+        return "; ".join(texts) + weighting
 
     def workload(self, domain: Domain) -> Workload:
         """The tables asked for, with their bases, weights and targets.
@@ -208,26 +308,20 @@ class WorkloadRequest:
                 yield row, setting
 
     def _tables(self, domain: Domain) -> Workload:
-        if self.kind == "listed":
-            return Workload.of(domain, self.listed)
-        only = self.only or None
-        if self.kind == "at_most_cells":
-            return Workload.all_with_at_most(
-                domain, cells=self.cells, only=only, containing=self.containing
-            )
-        make = Workload.all_up_to if self.kind == "up_to" else Workload.all_of_order
-        return make(
-            domain,
-            min(self.order, domain.n_columns),
-            only=only,
-            containing=self.containing,
-            cells=self.most_cells,
-        )
+        lines = [line.tables(domain) for line in self.lines]
+        if len(lines) == 1:
+            return lines[0]
+        widest = max((one.domain for one in lines), key=len)
+        lines = [one if len(one.domain) == len(widest) else one.with_levels() for one in lines]
+        members = np.unique(stacked([one.members for one in lines]), axis=0)
+        return Workload(widest, members, **setting_arrays(len(members)))
 
     @property
     def named(self) -> Iterator[Table]:
         """All tables and groups that it names, in use or not."""
-        yield from (*self.listed, self.only, self.containing, *self.unweighted)
+        for line in self.lines:
+            yield from (*line.listed, line.only, line.containing)
+        yield from self.unweighted
         if self.weighted_by:
             yield (self.weighted_by,)
         yield from (group.containing for group in self.groups)
@@ -237,20 +331,6 @@ class WorkloadRequest:
         if self.smooth_weights is not None and self.smooth_weights.pairs is not None:
             yield from ((name,) for name in self.smooth_weights.pairs.attributes)
 
-    def within(
-        self, *, most_cells: int | None = None, most_order: int | None = None
-    ) -> "WorkloadRequest | None":
-        """The same request without the larger tables; None for a list."""
-        if self.kind == "listed":
-            return None
-        if self.kind == "at_most_cells":
-            if most_order is not None:
-                return replace(self, kind="up_to", order=most_order, most_cells=self.cells)
-            return replace(self, cells=min(self.cells, most_cells or self.cells))
-        limits = [limit for limit in (most_cells, self.most_cells) if limit is not None]
-        order = self.order if most_order is None else min(self.order, most_order)
-        return replace(self, order=order, most_cells=min(limits, default=None))
-
     # ---- files
 
     def to_json(self) -> dict[str, Any]:
@@ -259,6 +339,7 @@ class WorkloadRequest:
             "groups": [group.to_json() for group in self.groups],
             "settings": [setting.to_json() for setting in self.settings],
             "basis_choices": [choice.to_json() for choice in self.basis_choices],
+            "more": [line.to_json() for line in self.more],
         }
         if self.smooth_weights is not None:
             content["smooth_weights"] = self.smooth_weights.to_json()
@@ -268,7 +349,7 @@ class WorkloadRequest:
         return content
 
     @classmethod
-    def from_json(cls, content: dict[str, Any]) -> "WorkloadRequest":
+    def from_json(cls, content: Any) -> "WorkloadRequest":
         """The request that JSON values hold.
 
         Raises KeyError, TypeError, ValueError or `RpexploreError` for anything else.
@@ -276,14 +357,8 @@ class WorkloadRequest:
         names = {field.name for field in fields(cls)}
         names -= {name for name in _LEFT_OUT_EMPTY if name not in content}
         check_keys(content, sorted(names), "the tables")
-        _check_bounds(content, "order", 0, MOST_ORDER)
-        _check_bounds(content, "cells", 1, MOST_CELLS)
-        if content["most_cells"] is not None:
-            _check_bounds(content, "most_cells", 1, MOST_CELLS)
-        parts = {
-            "listed": tuple(map(names_of, content["listed"])),
-            "only": names_of(content["only"]),
-            "containing": names_of(content["containing"]),
+        own = {field.name: content[field.name] for field in fields(TableLine)}
+        parts = TableLine.from_json(own).to_json() | {
             "settings": tuple(map(TableSetting.from_json, content["settings"])),
             "groups": tuple(map(GroupSetting.from_json, content["groups"])),
             "basis_choices": tuple(map(BasisChoice.from_json, content["basis_choices"])),
@@ -294,7 +369,9 @@ class WorkloadRequest:
             parts["weighted_by"] = text_of(content, "weighted_by")
         if "unweighted" in content:
             parts["unweighted"] = tuple(map(names_of, content["unweighted"]))
-        return cls(**(content | parts))
+        if "more" in content:
+            parts["more"] = tuple(map(TableLine.from_json, content["more"]))
+        return cls(**parts)
 
 
 def _check_bounds(content: dict[str, Any], name: str, least: int, most: int) -> None:

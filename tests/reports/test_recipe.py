@@ -8,7 +8,7 @@ import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.reports.recipe import Recipe
 from rpexplore.scenarios.bases import BasisChoice
-from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.scenarios.workload_request import TableLine, WorkloadRequest
 from rpexplore.workload.table_text import table_from_text, texts_of_tables, workload_from_csv
 from tests.reports.reports import plan_of
 from tests.reports.scenarios import HOSTILE, SCENARIOS, hostile_domain
@@ -22,6 +22,13 @@ def test_every_request_gives_its_own_plan(scenario, plan):
         assert request.workload(scenario.domain).has_tables_of(plan.workload)
     else:
         assert request is scenario.request
+
+
+def test_several_lines_are_written_as_one_list():
+    scenario = SCENARIOS["up to"]
+    several = scenario.with_lines([TableLine(order=1), TableLine("of_order", order=2)])
+    assert several.workload.has_tables_of(scenario.workload)
+    assert Recipe.of(scenario.table_plan(), several).request == scenario.request
 
 
 def test_a_request_for_another_workload_is_not_believed():

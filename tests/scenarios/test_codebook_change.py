@@ -4,7 +4,7 @@ import rpexplore as rp
 from rpexplore.scenarios.bases import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting
-from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.scenarios.workload_request import TableLine, WorkloadRequest
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
 REQUEST = WorkloadRequest(
@@ -32,6 +32,17 @@ def test_what_is_gone_is_dropped_and_named():
     text = " ".join(notes)
     assert "weight or target of all tables with age × region" in text
     assert "attribute that the tables were narrowed to age" in text
+
+
+def test_further_lines_follow_too_and_an_empty_list_is_none():
+    lines = (TableLine("listed", listed=(("age",), ("age", "sex"))), TableLine(only=("age",)))
+    scenario = Scenario(DOMAIN, WorkloadRequest("listed", listed=(("sex",),), more=lines))
+    renamed = rp.Domain.from_sizes({"years": 10, "region": 5})
+    changed, notes = scenario.with_domain(renamed, renamed={"age": "years"})
+    assert changed.request.lines == (
+        TableLine("listed", listed=(("years",),)), TableLine(only=("years",)),
+    )  # fmt: skip
+    assert "listed table sex; age × sex." in notes[0]
 
 
 def test_a_loaded_codebook_keeps_groups_of_unchanged_attributes_and_says_what_narrows():

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain.levels import Level
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
-from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.scenarios.workload_request import TableLine, WorkloadRequest
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 4})
 
@@ -36,6 +37,17 @@ DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 4})
         ),
         (WorkloadRequest("listed", listed=((),), only=("age",), containing=("sex",)), [()]),
         (WorkloadRequest("up_to", order=9, most_cells=2), [(), ("sex",)]),
+        (  # sex is in all lines, and one table
+            WorkloadRequest(
+                "listed",
+                listed=(("sex",), ("age", "sex", "income")),
+                more=(
+                    TableLine("up_to", order=1, only=("sex", "region")),
+                    TableLine("listed", listed=(("sex",),)),
+                ),
+            ),
+            [(), ("sex",), ("region",), ("age", "sex", "income")],
+        ),
     ],
 )
 def test_each_narrowing_leaves_its_tables(request_, tables):
@@ -102,7 +114,10 @@ def test_unusable_values_in_a_file_are_refused(key, value):
             "All tables up to 3-way that have sex, made of age, sex only, with at most 5,000 cells",
         ),
         (WorkloadRequest("at_most_cells", cells=9, most_cells=1), "All tables of at most 9 cells"),
-        (WorkloadRequest("listed", listed=((),), only=("age",)), "1 listed table"),
+        (
+            WorkloadRequest("listed", listed=((),), only=("age",), more=(TableLine(order=1),)),
+            "1 listed table; All tables up to 1-way",
+        ),
     ],
 )
 def test_text(request_, text):
@@ -131,7 +146,22 @@ def test_the_same_request_without_the_larger_tables(request_, limits, tables):
 
 
 def test_a_list_is_not_narrowed():
-    assert WorkloadRequest("listed", listed=((),)).within(most_cells=5) is None
+    line = TableLine("listed", listed=((),))
+    assert line.within(most_cells=5) is None
+    assert WorkloadRequest(more=(line,)).within(most_cells=5) is None
+    narrowed = WorkloadRequest(more=(TableLine(order=3),)).within(most_order=1)
+    assert narrowed.lines == (TableLine(order=1), TableLine(order=1))
+
+
+def test_lines_at_levels_are_united_with_others():
+    ages = rp.Attribute("age", rp.Integers(0, 3), levels=(Level("half", ("a", "a", "b", "b")),))
+    domain = rp.Domain((ages, rp.Attribute("sex", rp.Categories(("f", "m")))))
+    request = WorkloadRequest(order=1).with_lines(
+        [TableLine(order=1), TableLine("of_order", only=("sex", "age@half"))]
+    )
+    tables = request.workload(domain).tables
+    assert sorted(tables) == [(), ("age",), ("sex",), ("sex", "age@half")]
+    assert Scenario.parse(Scenario(domain, request).text()).request == request
 
 
 def test_what_most_tables_of_a_plan_have_becomes_one_group():
