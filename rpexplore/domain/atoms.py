@@ -148,6 +148,24 @@ class Atoms:
         return cls(domain, tuple(map(np.arange, sizes)), tuple(steps))
 
     @classmethod
+    def of_numbers(cls, domain: Domain, numbers: np.ndarray) -> tuple["Atoms", np.ndarray]:
+        """Atoms of the cells that have the same number, and the number of each atom.
+
+        numbers: int64[n_cells], the last attribute fastest
+        """
+        states, groups, steps = numbers.reshape(1, -1), [], []
+        for attribute in domain:
+            by_value = states.reshape(len(states), attribute.size, -1)
+            of_each = np.moveaxis(by_value, 1, 0).reshape(attribute.size, -1)
+            firsts, of_values = first_of_each(of_each)
+            rows = by_value[:, firsts].reshape(len(states) * len(firsts), -1)
+            first_rows, following = first_of_each(rows)
+            groups.append(of_values)
+            steps.append(following.reshape(len(states), len(firsts)))
+            states = rows[first_rows]
+        return cls(domain, tuple(groups), tuple(steps)), states.ravel()
+
+    @classmethod
     def joined(cls, domain: Domain, parts: Sequence["Atoms"]) -> tuple["Atoms", list[np.ndarray]]:
         """What all parts together tell apart, and for each part the atom of it that each lies in.
 

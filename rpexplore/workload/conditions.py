@@ -19,7 +19,7 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, WorkloadError
-from rpexplore.workload.query_list import checked_n_cells
+from rpexplore.workload.query_list import MOST_CELLS, checked_n_cells
 from rpexplore.workload.table_text import in_quotes
 from rpexplore.workload.value_comparisons import (
     EQUAL,
@@ -187,7 +187,7 @@ def cells_of_condition(domain: Domain, text: str) -> np.ndarray:
 
     Raises `WorkloadError` naming the character from which on the text cannot be used.
     """
-    n_cells, sizes = checked_n_cells(domain), domain.sizes.tolist()
+    n_cells, sizes = checked_n_cells(domain, MOST_CELLS), domain.sizes.tolist()
 
     def cells(index: int, values: np.ndarray) -> np.ndarray:
         return np.tile(np.repeat(values, math.prod(sizes[index + 1 :])), math.prod(sizes[:index]))

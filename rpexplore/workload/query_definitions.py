@@ -25,6 +25,9 @@ from rpexplore.workload.conditions import (
 from rpexplore.workload.counts_by import counts_by
 from rpexplore.workload.query_list import (
     MAX_CELLS,
+    MAX_ENTRIES,
+    MOST_CELLS,
+    MOST_GIVEN,
     QueryList,
     check_attributes,
     check_list_size,
@@ -162,16 +165,19 @@ def stated_from_lines(
     default: the target of queries that have none of their own
     """
     check_attributes(domain)
+    most = MAX_ENTRIES
     if math.prod(domain.sizes.tolist()) > MAX_CELLS:
-        return _stated_by_atoms(domain, lines, default)
-    n_cells = checked_n_cells(domain)
+        lines, most = list(lines), MOST_GIVEN
+        if all(isinstance(definition, str) for _, _, definition, _ in lines):
+            return _stated_by_atoms(domain, lines, default)
+    n_cells = checked_n_cells(domain, MOST_CELLS)
     rows: list[np.ndarray] = []
     conditions: list[str | None] = []
     names = _Names()
     targets: list[Target] = []
     for where, name, definition, target_text in lines:
         with refusing(WorkloadError, where):
-            check_list_size(len(rows) + 1, n_cells)
+            check_list_size(len(rows) + 1, n_cells, most)
             if isinstance(definition, str):
                 condition = definition.strip()
                 row = cells_of_condition(domain, condition).astype(np.float64)
@@ -181,14 +187,14 @@ def stated_from_lines(
                 condition, row = None, np.array(definition, dtype=np.float64)
             names.check(name)
             target = _target(target_text, default)
-            QueryList(domain, row[None], (name,), np.array([target.standard_error]))
+            QueryList.of_cells(domain, row[None], (name,), [target.standard_error])
         rows.append(row)
         conditions.append(condition)
         targets.append(target)
         names.add(name, where)
-    check_list_size(len(rows), n_cells)
+    check_list_size(len(rows), n_cells, most)
     errors = np.array([target.standard_error for target in targets])
-    queries = QueryList(domain, np.array(rows), names.all, errors)
+    queries = QueryList.of_cells(domain, np.array(rows), names.all, errors)
     return StatedQueries(queries, tuple(conditions), tuple(targets))
 
 
@@ -201,9 +207,7 @@ def _stated_by_atoms(
     for where, name, definition, target_text in lines:
         with refusing(WorkloadError, where):
             check_list_size(len(targets) + 1, 1)
-            if not isinstance(definition, str):
-                checked_n_cells(domain)  # which has too many
-                continue
+            assert isinstance(definition, str)
             condition = definition.strip()
             atoms_of.add(condition)
             name = name if name.strip() else condition or TOTAL
@@ -366,12 +370,14 @@ _KEYS = ({"name", "target", "condition"}, {"name", "target", "terms"})
 
 def stated_to_json(stated: StatedQueries) -> dict[str, Any]:
     """Plain values for a file; `stated_from_json` undoes it exactly."""
-    queries = []
+    queries, rows = [], stated.queries.coefficients
+    if None in stated.conditions:
+        rows = stated.queries.cell_coefficients
     for name, target, condition, row in zip(
         stated.queries.names,
         stated.targets,
         stated.conditions,
-        stated.queries.coefficients,
+        rows,
         strict=True,
     ):
         definition = {"condition": condition}
@@ -402,10 +408,10 @@ def stated_from_json(content: Any) -> StatedQueries:
 def _line_of_fields(number: int, query: dict[str, str], n_cells: int) -> Line:
     name, definition = query["name"], query.get("condition")
     if definition is None:
-        if n_cells > MAX_CELLS:
+        if n_cells > MOST_CELLS:
             raise WorkloadError(
                 f"The own count {shown(name)!r} must have a condition, since there are more than "
-                f"{MAX_CELLS:,} cells."
+                f"{MOST_CELLS:,} cells."
             )
         try:
             terms = loads(query["terms"])

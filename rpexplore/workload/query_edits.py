@@ -29,6 +29,8 @@ from rpexplore.workload.query_definitions import (
 )
 from rpexplore.workload.query_list import (
     MAX_CELLS,
+    MOST_CELLS,
+    MOST_GIVEN,
     QueryList,
     check_attributes,
     check_list_size,
@@ -86,24 +88,25 @@ def with_queries(stated: StatedQueries | None, added: StatedQueries) -> StatedQu
                 "counts; start a list from them instead."
             )
     domain = Domain((*some, *(attribute for attribute in others if attribute.name not in some)))
-    if math.prod(domain.sizes.tolist()) > MAX_CELLS:
+    all_conditions = *stated.all_conditions, *added.all_conditions
+    if math.prod(domain.sizes.tolist()) > MAX_CELLS and None not in all_conditions:
         return _joined(stated, added, domain)
     stated, added = about_attributes(stated, domain), about_attributes(added, domain)
-    known = {row.tobytes() for row in stated.queries.coefficients}
-    rows = added.queries.coefficients
+    before, rows = stated.queries.cell_coefficients, added.queries.cell_coefficients
+    known = {row.tobytes() for row in before}
     new = [query for query, row in enumerate(rows) if row.tobytes() not in known]
     if not new:
         raise WorkloadError("The list has all of these counts already; add others.")
-    check_list_size(len(stated) + len(new), added.queries.n_cells)
+    check_list_size(len(stated) + len(new), domain.n_cells, MOST_GIVEN)
     names = dict.fromkeys(stated.queries.names)
     for query in new:
         names[free_name(added.queries.names[query], names)] = None
     targets = (*stated.targets, *(added.targets[query] for query in new))
-    queries = QueryList(
+    queries = QueryList.of_cells(
         domain,
-        np.vstack([stated.queries.coefficients, rows[new]]),
+        np.vstack([before, rows[new]]),
         tuple(names),
-        np.array([target.standard_error for target in targets]),
+        [target.standard_error for target in targets],
     )
     conditions = (*stated.conditions, *(added.conditions[query] for query in new))
     return StatedQueries(queries, conditions, targets)
@@ -131,15 +134,11 @@ def _joined(stated: StatedQueries, added: StatedQueries, domain: Domain) -> Stat
 
 
 def _lines_of(stated: StatedQueries) -> Iterator[Line]:
-    """Each query as a line; `WorkloadError` for one that has no condition."""
+    """Each query as a line; all of them have conditions."""
     for name, condition, target in zip(
         stated.queries.names, stated.all_conditions, stated.targets, strict=True
     ):
-        if condition is None:
-            raise WorkloadError(
-                f"The count {shown(name)!r} has coefficients and no condition, so the list cannot "
-                f"be about more than {MAX_CELLS:,} cells; leave it out, or keep to its attributes."
-            )
+        assert condition is not None
         yield "", name, condition, target.text
 
 
@@ -152,10 +151,11 @@ def about_attributes(stated: StatedQueries, domain: Domain) -> StatedQueries:
     old = stated.queries.domain
     if domain == old:
         return stated
-    if stated.queries.atoms is not None or math.prod(domain.sizes.tolist()) > MAX_CELLS:
+    is_large = stated.queries.atoms is not None or math.prod(domain.sizes.tolist()) > MAX_CELLS
+    if is_large and None not in stated.all_conditions:
         return stated_from_lines(domain, _lines_of(stated))
-    check_list_size(len(stated), checked_n_cells(domain))
-    table = stated.queries.coefficients.reshape(len(stated), *old.sizes.tolist())
+    check_list_size(len(stated), checked_n_cells(domain, MOST_CELLS), MOST_GIVEN)
+    table = stated.queries.cell_coefficients.reshape(len(stated), *old.sizes.tolist())
     for axis, attribute in reversed(list(enumerate(old, start=1))):
         if attribute.name in domain:
             continue
@@ -172,12 +172,11 @@ def about_attributes(stated: StatedQueries, domain: Domain) -> StatedQueries:
     table = np.transpose(table, [0, *(1 + kept.index(n) for n in domain.names if n in kept)])
     sizes = [attribute.size if attribute.name in kept else 1 for attribute in domain]
     wide = np.broadcast_to(table.reshape(len(stated), *sizes), (len(stated), *domain.sizes))
-    queries = QueryList(
-        domain, wide.reshape(len(stated), -1), stated.queries.names, stated.queries.targets
-    )
+    rows = wide.reshape(len(stated), -1)
+    queries = QueryList.of_cells(domain, rows, stated.queries.names, stated.queries.targets)
     conditions = tuple(
         condition if _counts(domain, condition, row) else None
-        for condition, row in zip(stated.conditions, queries.coefficients, strict=True)
+        for condition, row in zip(stated.conditions, rows, strict=True)
     )
     return StatedQueries(queries, conditions, stated.targets)
 

@@ -24,6 +24,7 @@ from rpexplore.workload.query_definitions import (
 )
 from rpexplore.workload.query_list import (
     MAX_CELLS,
+    MOST_CELLS,
     QueryList,
     cell_labels,
     check_list_size,
@@ -63,7 +64,7 @@ def _csv_lines(domain: Domain, content: bytes, source: str) -> Iterator[Line]:
     by_condition = CONDITION in map(str.lower, header)
     labels: Sequence[str] = ()
     if not by_condition or math.prod(domain.sizes.tolist()) <= MAX_CELLS:
-        checked_n_cells(domain)
+        checked_n_cells(domain, MOST_CELLS)
         labels = cell_labels(domain)
         by_condition = by_condition and CONDITION not in labels
     columns = (_condition_columns if by_condition else _first_columns)(header, source)
@@ -84,7 +85,7 @@ def _csv_lines(domain: Domain, content: bytes, source: str) -> Iterator[Line]:
             yield where, name, _with_by(row, columns), target
         else:
             coefficients = [_coefficient(row[column], where, header[column]) for column in cells]
-            yield where, name, coefficients, target
+            yield where, name, np.array(coefficients), target
     if is_empty:
         raise WorkloadError(f"{source} has no counts; write one a row, below a header.")
 
@@ -138,14 +139,12 @@ def csv_of_conditions(stated: StatedQueries) -> str:
 def csv_of_coefficients(stated: StatedQueries) -> str:
     """The list as CSV by coefficients; `stated_from_csv` undoes it, but knows no conditions."""
     queries = stated.queries
-    if queries.atoms is not None:
-        checked_n_cells(queries.domain)  # which has too many
-    rows = zip(queries.names, stated.targets, queries.coefficients.tolist(), strict=True)
+    rows = zip(queries.names, stated.targets, queries.cell_coefficients.tolist(), strict=True)
     lines = (
         [name, target.text, *(int(number) if number.is_integer() else number for number in row)]
         for name, target, row in rows
     )
-    return csv_text([[NAME, TARGET, *queries.cell_labels], *lines])
+    return csv_text([[NAME, TARGET, *cell_labels(queries.domain)], *lines])
 
 
 def csv_template(domain: Domain) -> str:

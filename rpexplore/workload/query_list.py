@@ -4,8 +4,9 @@ The cells are all combinations of the attributes' values, the last attribute's v
 fastest. A query is one coefficient for each cell: 1 for the cells it counts, 0 for others, or any
 decimal number. Each query has a target, the standard error wanted for its answer.
 
-Queries by conditions may be about any number of cells. Where these are more than `MAX_CELLS`, what
-has a coefficient are the *atoms* that the conditions tell apart.
+Queries by conditions may be about any number of cells, those by coefficients about `MOST_CELLS`.
+Where these are more than `MAX_CELLS`, what has a coefficient are the *atoms* that all queries
+together tell apart.
 """
 
 import math
@@ -19,16 +20,20 @@ import numpy as np
 
 from rpexplore.common.numbers import read_only, shown, shown_value
 from rpexplore.common.text import describe_count, is_text, plural
-from rpexplore.domain.atoms import Atoms
+from rpexplore.domain.atoms import Atoms, first_of_each
 from rpexplore.domain.domain import Domain
-from rpexplore.errors import WorkloadError
+from rpexplore.errors import DomainError, WorkloadError
 
 MAX_CELLS = 1_024
-"""That have coefficients of their own."""
+"""That have coefficients of their own, and are not merged."""
+MOST_CELLS = 200_000
+"""That a list may be about which gives a coefficient for each."""
 MAX_ATOMS = 20_000
-"""That conditions may tell apart where there are more cells."""
+"""That queries may tell apart where there are more cells."""
 MAX_QUERIES = 10_000
 MAX_ENTRIES = 2_000_000
+MOST_GIVEN = 20_000_000
+"""Coefficients that a list may give before cells are merged."""
 LARGEST_COEFFICIENT = 1e6
 MOST_DECIMALS = 6
 SMALLEST_TARGET, LARGEST_TARGET = 1e-9, 1e12
@@ -104,6 +109,33 @@ class QueryList:
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "targets", read_only(targets))
 
+    @classmethod
+    def of_cells(
+        cls,
+        domain: Domain,
+        coefficients: np.ndarray,
+        names: Sequence[str],
+        targets: Sequence[float] | np.ndarray,
+    ) -> "QueryList":
+        """Queries by a coefficient for each of up to `MOST_CELLS` cells: [n_queries, n_cells].
+
+        Where there are more than `MAX_CELLS`, those that all queries count alike are one atom.
+        """
+        names, targets = tuple(names), np.asarray(targets)
+        if checked_n_cells(domain, MOST_CELLS) <= MAX_CELLS:
+            return cls(domain, coefficients, names, targets)
+        coefficients = _numbers(coefficients, "The coefficients")
+        if coefficients.ndim != 2 or coefficients.shape[1] != domain.n_cells:
+            return cls(domain, coefficients, names, targets)  # which refuses
+        firsts, numbers = first_of_each(coefficients.T)
+        if len(firsts) > MAX_ATOMS:
+            raise WorkloadError(_too_many_atoms(len(firsts)))
+        try:
+            atoms, number = Atoms.of_numbers(domain, numbers)
+        except DomainError:
+            raise WorkloadError(_too_many_atoms(None)) from None
+        return cls(domain, coefficients[:, firsts[number]], names, targets, atoms)
+
     def _checked_n_columns(self) -> int:
         """How many cells, or atoms, there must be coefficients for."""
         if self.atoms is None:
@@ -112,10 +144,7 @@ class QueryList:
         if self.atoms.domain != self.domain:
             raise WorkloadError("The atoms must be of the attributes that the counts are about.")
         if len(self.atoms) > MAX_ATOMS:
-            raise WorkloadError(
-                f"Lists of own counts can tell at most {MAX_ATOMS:,} groups of cells apart, got "
-                f"{len(self.atoms):,}; plan fewer counts, or ask for tables instead."
-            )
+            raise WorkloadError(_too_many_atoms(len(self.atoms)))
         return len(self.atoms)
 
     def __eq__(self, value: object) -> bool:
@@ -141,6 +170,14 @@ class QueryList:
     @property
     def n_cells(self) -> int:
         return self.coefficients.shape[1]
+
+    @property
+    def cell_coefficients(self) -> np.ndarray:
+        """A coefficient for each cell, float64[n_queries, n_cells]; of at most `MOST_CELLS`."""
+        checked_n_cells(self.domain, MOST_CELLS)
+        if self.atoms is None:
+            return self.coefficients
+        return self.coefficients[:, self.atoms.of_cells()]
 
     @cached_property
     def cell_labels(self) -> tuple[str, ...]:
@@ -201,15 +238,23 @@ def check_attributes(domain: Domain) -> None:
         )
 
 
-def checked_n_cells(domain: Domain) -> int:
+def _too_many_atoms(n_atoms: int | None) -> str:
+    got = "" if n_atoms is None else f", got {n_atoms:,}"
+    return (
+        f"Lists of own counts can tell at most {MAX_ATOMS:,} groups of cells apart{got}; plan "
+        "fewer counts, or ask for tables instead."
+    )
+
+
+def checked_n_cells(domain: Domain, most: int = MAX_CELLS) -> int:
     """Number of cells of a domain; `WorkloadError` if it has too many, or no attribute."""
     check_attributes(domain)
     n_cells = math.prod(domain.sizes.tolist())
-    if n_cells > MAX_CELLS:
+    if n_cells > most:
         few = [f"{each.name} ({each.size:,})" for each in domain.attributes[:_MOST_LISTED]]
         sizes = " × ".join(few) + (" × …" if len(domain) > _MOST_LISTED else "")
         raise WorkloadError(
-            f"Lists of own counts with coefficients can be about at most {MAX_CELLS:,} cells, got "
+            f"Lists of own counts with coefficients can be about at most {most:,} cells, got "
             f"{sizes} = {describe_count(n_cells)}; leave an attribute out, group its values, write "
             "conditions, which can be about any number of cells, or ask for tables instead."
         )
@@ -222,13 +267,13 @@ def free_name(name: str, taken: Container[str]) -> str:
     return name if name not in taken else next(text for text in numbered if text not in taken)
 
 
-def check_list_size(n_queries: int, n_cells: int) -> None:
+def check_list_size(n_queries: int, n_cells: int, most_entries: int = MAX_ENTRIES) -> None:
     """Raise `WorkloadError` for a list of queries that is empty or too large."""
     if n_queries < 1:
         raise WorkloadError("A list of own counts needs at least one, got none.")
     for size, most, noun in (
         (n_queries, MAX_QUERIES, "own counts"),
-        (n_queries * n_cells, MAX_ENTRIES, "coefficients (counts times cells)"),
+        (n_queries * n_cells, most_entries, "coefficients (counts times cells)"),
     ):
         if size > most:
             got = f"{size:,}" if size < 10**15 else describe_count(size)

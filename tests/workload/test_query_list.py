@@ -9,6 +9,14 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
+from rpexplore.workload.query_definitions import (
+    StatedQueries,
+    stated_from_json,
+    stated_from_text,
+    stated_to_json,
+)
+from rpexplore.workload.query_edits import about_attributes, with_queries
+from rpexplore.workload.query_files import csv_of_coefficients, stated_from_csv
 from rpexplore.workload.query_list import MAX_CELLS, QueryList
 from tests.support.query_lists import query_list
 from tests.support.strategies import described_domains, words
@@ -34,6 +42,38 @@ def test_cells_are_in_row_major_order():
     assert made.cell_labels[:4] == ("F, 0 to 9", "F, 10 to 19", "F, 20 to 29", "M, 0 to 9")
     assert made.counted_cells.tolist() == [True, True, True, True, False, False]
     assert repr(made) == "<QueryList of 2 queries over 6 cells>"
+
+
+def test_of_many_cells_those_with_equal_coefficients_are_one_atom(tmp_path):
+    """Any pattern of a few numbers over 5,000 cells is kept, in every form that a list has."""
+    sizes = {"a": 25, "b": 10, "c": 20}
+    domain, rng = rp.Domain.from_sizes(sizes), np.random.default_rng(0)
+    patterns = [
+        np.kron(rng.integers(0, 3, (2, 25)) / 4, np.ones(200)),  # by a alone
+        rng.integers(0, 2, (2, 5000)).astype(float),  # any cells
+        np.tile(np.arange(20.0), (1, 250)),  # by c alone
+    ]
+    for rows in patterns:
+        rows[:, 0] = 1
+        names = [f"q{number}" for number in range(len(rows))]
+        made = QueryList.of_cells(domain, rows, names, np.full(len(rows), 3.0))
+        assert made.n_cells == len(np.unique(rows, axis=1).T)
+        assert np.array_equal(made.cell_coefficients, rows)
+        stated = StatedQueries.of(made)
+        assert stated_from_json(stated_to_json(stated)).queries == made
+        read = stated_from_csv(domain, csv_of_coefficients(stated).encode(), "a file")
+        assert read.queries == made
+        # Beside counts by conditions, and with another attribute.
+        women = stated_from_text(domain, "few: a < 3 & b = 2 ± 9")
+        both = with_queries(stated, women).queries.cell_coefficients
+        assert np.array_equal(both[:-1], rows)
+        assert both[-1].sum() == 3 * 20
+        wider = about_attributes(stated, rp.Domain.from_sizes({**sizes, "d": 2}))
+        assert np.array_equal(wider.queries.cell_coefficients, np.repeat(rows, 2, axis=1))
+    with pytest.raises(WorkloadError, match=r"at most 20,000 groups of cells apart, got 30,000"):
+        QueryList.of_cells(rp.Domain.from_sizes({"a": 30_000}), [np.arange(30_000.0)], ["q"], [1])
+    with pytest.raises(WorkloadError, match="at most 200,000 cells"):
+        QueryList.of_cells(rp.Domain.from_sizes({"a": 500, "b": 401}), [[1]], ["q"], [1])
 
 
 @st.composite
