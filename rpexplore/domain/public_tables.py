@@ -7,7 +7,7 @@ share attributes must agree there: where they do not, the newer one is followed,
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date as calendar_date
 from functools import cached_property
@@ -371,21 +371,6 @@ class PublicTables:
                     "which is impossible by the codebook. The codebook is followed."
                 )
 
-    def without_margin(self, attributes: Sequence[str]) -> tuple[str, ...]:
-        """Those attributes of the records of which no public table says how they are divided.
-
-        attributes: of tables, or levels of them. What is missing for a good forecast: how skewed
-        these are is drawn, which makes the ranges wide.
-        """
-        known = self.domain.with_levels
-        public = {
-            int(known.columns[known.position(name)])
-            for table in self.tables
-            for name in table.counts.attributes
-        }
-        columns = {int(known.columns[known.position(name)]) for name in attributes} - public
-        return tuple(known.names[column] for column in sorted(columns))
-
     @property
     def text(self) -> str:
         """What a forecast rests on, for a sentence."""
@@ -396,6 +381,24 @@ class PublicTables:
         if len(titles) > _MOST_NAMED:
             titles = [*titles[:_MOST_NAMED], f"{len(titles) - _MOST_NAMED:,} more"]
         return f"{number}, and {plural(len(self.tables), 'public table')}: {joined(titles)}"
+
+
+def without_margin(
+    domain: Domain, tables: Iterable[PublicTable], attributes: Iterable[str]
+) -> tuple[str, ...]:
+    """Those attributes of the records of which no public table says how they are divided.
+
+    attributes: of the tables that are asked for, or levels of them. What is missing for a good
+    forecast: how skewed these are is drawn, which makes its ranges wide.
+    """
+    known = domain.with_levels
+    public = {
+        int(known.columns[known.position(name)])
+        for table in tables
+        for name in table.counts.attributes
+    }
+    columns = {int(known.columns[known.position(name)]) for name in attributes} - public
+    return tuple(known.names[column] for column in sorted(columns))
 
 
 def cells_of(

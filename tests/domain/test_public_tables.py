@@ -5,7 +5,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.expected_counts_file import csv_of_public_table, public_table_from_csv
-from rpexplore.domain.public_tables import MAX_TOGETHER, PublicTables
+from rpexplore.domain.public_tables import MAX_TOGETHER, PublicTables, without_margin
 from rpexplore.errors import WorkloadError
 
 FIELDS = [
@@ -102,7 +102,7 @@ def test_shares_say_how_records_are_divided_and_a_total_that_differs_is_named():
     public = PublicTables(DOMAIN, (shares, counts))
     assert public.n_records == 100
     assert np.allclose(public.connected[0].fitted(np.ones(2)), [0.25, 0.75])
-    assert public.without_margin(["age@two", "sex", "job"]) == ("age",)
+    assert without_margin(DOMAIN, public.tables, ["age@two", "sex", "job"]) == ("age",)
     assert not public.contradictions
     (sentence,) = PublicTables(DOMAIN, (shares, counts), 95).contradictions
     assert "the counts by job counts 100 in all, and 95 are expected: 5.3 % apart" in sentence
