@@ -17,7 +17,7 @@ from pages.components.shared.session import (
 )
 from rpexplore.common.text import count_of, describe_count, number_of, plural
 from rpexplore.domain.attribute import Attribute
-from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.expected_counts import ExpectedCounts, title_of
 from rpexplore.domain.expected_counts_file import public_table_from_csv
 from rpexplore.domain.public_tables import PublicTable, without_margin
 from rpexplore.errors import WorkloadError
@@ -83,11 +83,10 @@ def _list() -> None:
     for place, table in enumerate(current().public):
         counts = table.counts
         of = "shares" if table.is_shares else f"{describe_count(round(counts.total))} in all"
-        by = " × ".join(counts.attributes) or "the total"
+        by = f"by {escaped(title_of(counts.attributes))}, " if table.name else ""
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(
-                f"**{escaped(table.citation)}**: by {escaped(by)}, "
-                f"{plural(len(counts.counts), 'cell')}, {of}",
+                f"**{escaped(table.citation)}**: {by}{plural(len(counts.counts), 'cell')}, {of}",
                 width="content",
             )
             for label, act in (("Edit", _open), ("Remove", _remove)):
