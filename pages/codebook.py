@@ -14,9 +14,9 @@ from pages.components.codebook.attributes import (
 )
 from pages.components.codebook.file_columns import READING
 from pages.components.codebook.files import choose_source
+from pages.components.codebook.public_tables import public_inputs
 from pages.components.codebook.values import apply_labels, values_and_labels
 from pages.components.shared.background import finish, follow_begun
-from pages.components.shared.expected_counts import expected_counts_inputs
 from pages.components.shared.session import (
     bound,
     change_fields,
@@ -93,7 +93,7 @@ counted.text_input(
     ),
 )
 if len(domain) > 0:
-    st.subheader("Expected counts")
-    st.markdown(meaning("Expected counts"))
-    expected_counts_inputs()
+    st.subheader("What is public")
+    st.markdown(meaning("Public table"))
+    public_inputs()
     next_page("workload", "Tables")

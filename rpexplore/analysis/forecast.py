@@ -24,8 +24,13 @@ from rpexplore.common.files import file_bytes
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import describe_share, plural, rounded
 from rpexplore.domain.domain import AttributeSet, Domain
-from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
-from rpexplore.domain.expected_counts_file import expected_counts_from_csv
+from rpexplore.domain.expected_counts import (
+    CV_LIMIT,
+    ExpectedCounts,
+    checked_cv_limit,
+    title_of,
+)
+from rpexplore.domain.expected_counts_file import public_table_from_csv
 from rpexplore.domain.public_tables import PublicTable, PublicTables
 from rpexplore.domain.survey import (
     SurveyDesign,
@@ -558,11 +563,22 @@ def public_tables_of(
             tables.append(PublicTable(one))
         else:
             content = file_bytes(one, f"The public table {str(one)!r}", WorkloadError)
-            name = Path(one).name
-            tables.append(
-                PublicTable(expected_counts_from_csv(domain.with_levels, content, name), name)
-            )
+            tables.append(public_table_from_csv(domain.with_levels, content, Path(one).name))
     return PublicTables(domain, tuple(tables), expected)
+
+
+def public_frame(public: PublicTables) -> pd.DataFrame:
+    """One row a public table, oldest first: name, date, source, by, cells, records.
+
+    by: its attributes; records: how many it counts, NaN for shares
+    """
+    rows = []
+    for table in public.tables:
+        by, counts = title_of(table.counts.attributes), table.counts
+        name = replace(table, date="").title
+        records = math.nan if table.is_shares else counts.total
+        rows.append((name, table.date, table.source, by, len(counts.counts), records))
+    return pd.DataFrame(rows, columns=["name", "date", "source", "by", "cells", "records"])
 
 
 def _stated(values: np.ndarray) -> tuple[float, float, float]:

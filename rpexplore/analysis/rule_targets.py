@@ -1,9 +1,10 @@
 """From a rule to targets: the largest standard error with which each table meets it.
 
 "CV <= 20 % for 90 % of people" holds of a table with the standard error σ if σ ≤ 20 % · q, with q
-the count that 90 % of its people are in cells of at least (docs/mathematics.md §22). q is read off
-the populations of a forecast; what then follows is a plan for targets: the smallest budget, the
-tables that decide it, and their shadow prices.
+the count that 90 % of its people are in cells of at least (docs/mathematics.md §22). With a
+survey's design the total error counts, and sampling takes its part of 20 % · q. q is read off the
+populations of a forecast; what then follows is a plan for targets: the smallest budget, the tables
+that decide it, and their shadow prices.
 """
 
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import describe_share, plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTable
+from rpexplore.domain.survey import SurveyDesign, counts_without_sampling, least_good_counts
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.planner import Optimum, rho_of_unit
 from rpexplore.privacy.budget import Budget
@@ -35,12 +37,18 @@ _MOST_AT_ONCE = 2_000_000  # counts that are sorted together: some 80 MB
 
 
 class _Unreached(NamedTuple):
-    """A rule that no budget reaches: the table that most often stands in its way, and how many."""
+    """A rule that no budget reaches: the table that most often stands in its way, and how many.
+
+    is_sampling  whether the survey's own error is too large there, and not too few cells occupied
+    most         share of the table's cells that hold anybody; of its people, or cells, that are
+                 good without any noise where the survey's own error is too large
+    """
 
     rule: Rule
     table: int
     n_tables: int
-    occupied: Range  # share of the table's cells that hold anybody
+    is_sampling: bool
+    most: Range
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +61,8 @@ class RuleTargets:
         public, expected, on_progress, drawn: As of `Forecast`.
         certainty: Of rules that do not say it: "median", or "surely" for the lower end of the
             forecast.
+        survey: The design of the survey, if its sampling error counts beside the noise: the CV of
+            rules is then that of the total error.
 
     Raises:
         WorkloadError: If a rule or a public table cannot be used, or a rule names a table that
@@ -77,10 +87,13 @@ class RuleTargets:
     certainty: str = MEDIAN
     on_progress: Progress = no_progress
     drawn: DrawnCounts | None = None
+    survey: SurveyDesign | None = None
 
     def __post_init__(self) -> None:
         if not self.rules:
             raise WorkloadError("No rule is stated; state one, or plan without.")
+        if self.survey is not None:
+            self.survey.refuse_unknown(self.tables.tables)
         for rule in self.rules:
             if rule.tables and not np.all(self.counts.held[rule.places(self.tables)]):
                 raise WorkloadError(
@@ -102,11 +115,9 @@ class RuleTargets:
         if self.reason:
             raise WorkloadError(self.reason)
         targets = self.tables.targets.copy()
-        for rule, counts in zip(self.rules, self._least_counts, strict=True):
+        for rule, errors in zip(self.rules, self._largest_errors, strict=True):
             places = self._places(rule)
-            targets[places] = np.fmin(
-                targets[places], float(rule.cv) * at_certainty(counts, rule.certainty)
-            )
+            targets[places] = np.fmin(targets[places], at_certainty(errors, rule.certainty))
         return replace(self.tables, targets=targets)
 
     @cached_property
@@ -114,14 +125,22 @@ class RuleTargets:
         """Why no budget reaches the rules, in sentences; "" if one does."""
         if not self._unreached:
             return ""
-        rule, table, n_tables, occupied = self._unreached[0]
+        rule, table, n_tables, is_sampling, most = self._unreached[0]
         title = title_of(self.tables, table)
+        more = f"; so it is in {plural(n_tables - 1, 'more table')}" if n_tables > 1 else ""
+        if is_sampling:
+            assert self.survey is not None
+            return (
+                f"No budget reaches the rule {str(rule)!r}: without any noise, the survey's own "
+                f"error ({self.survey.text}) leaves {most.text(describe_share)} of the {rule.of} "
+                f"of {title} in cells of such a CV{more}. Ask for a larger CV or a smaller share, "
+                "for coarser levels, or leave such tables out."
+            )
         why = (
-            f"{occupied.text(describe_share)} of the cells of {title} hold anybody"
+            f"{most.text(describe_share)} of the cells of {title} hold anybody"
             if rule.of == CELLS
             else f"the counts of {title} are too small"
         )
-        more = f"; so it is in {plural(n_tables - 1, 'more table')}" if n_tables > 1 else ""
         return (
             f"No budget reaches the rule {str(rule)!r}: {why}{more}. Ask for a smaller share or "
             "for people instead of cells, for coarser levels, or leave such tables out."
@@ -140,8 +159,9 @@ class RuleTargets:
         """What the rules came to, in a sentence."""
         n_tables = int(np.sum(~np.isnan(self.workload.targets)))
         rests_on = self.counts.public.text
+        total = "" if self.survey is None else f" of the total error ({self.survey.text})"
         return (
-            f"{self.rules_text}: by a forecast from {rests_on}, this comes to a target for "
+            f"{self.rules_text}: by a forecast{total} from {rests_on}, this comes to a target for "
             f"{plural(n_tables, 'table')}."
         )
 
@@ -179,6 +199,26 @@ class RuleTargets:
             found.append(counts[self._places(rule)])
         return found
 
+    @cached_property
+    def _largest_errors(self) -> list[np.ndarray]:
+        """Of each rule, the largest standard error of noise with which tables meet it.
+
+        float64[n_tables_of_rule, n_populations]; 0 where none is small enough: κ q, less what the
+        survey's own error takes of it
+        """
+        found, n_records = [], self.counts.public.n_records
+        for rule, counts in zip(self.rules, self._least_counts, strict=True):
+            cv, factors = float(rule.cv), self._factors[self._places(rule), None]
+            found.append(cv * counts_without_sampling(counts, cv, n_records, factors))
+        return found
+
+    @cached_property
+    def _factors(self) -> np.ndarray:
+        """d (1 − f) of each table, 0 without a design: float64[n_tables]."""
+        if self.survey is None:
+            return np.zeros(len(self.tables))
+        return self.survey.factors(self.tables.tables)
+
     def _possible(self, place: int) -> float:
         """The share of a table's cells that the codebook's combinations leave possible."""
         domain = self.tables.domain
@@ -191,25 +231,34 @@ class RuleTargets:
     def _unreached(self) -> list[_Unreached]:
         """Rules that in too many populations some table cannot meet at any budget."""
         found = []
-        for rule, counts in zip(self.rules, self._least_counts, strict=True):
-            empty = counts <= 0
-            if at_certainty(~np.any(empty, axis=0), rule.certainty):
+        for rule, counts, errors in zip(
+            self.rules, self._least_counts, self._largest_errors, strict=True
+        ):
+            missed = errors <= 0
+            if at_certainty(~np.any(missed, axis=0), rule.certainty):
                 continue
-            table = int(self._places(rule)[np.argmax(empty.mean(axis=1))])
-            n_tables = int(np.sum(~at_certainty(~empty, rule.certainty)))
-            found.append(_Unreached(rule, table, n_tables, self._occupied(table)))
+            row = int(np.argmax(missed.mean(axis=1)))
+            table = int(self._places(rule)[row])
+            n_tables = int(np.sum(~at_certainty(~missed, rule.certainty)))
+            is_sampling = bool(at_certainty(counts[row] > 0, rule.certainty))
+            least = float(np.finfo(np.float32).tiny)
+            if is_sampling:
+                n_records, factor = self.counts.public.n_records, self._factors[[table]]
+                least = least_good_counts(np.zeros(1), float(rule.cv), n_records, factor).item()
+            of_people = is_sampling and rule.of != CELLS
+            most = self._share_above(table, least, of_people)
+            found.append(_Unreached(rule, table, n_tables, is_sampling, most))
         return found
 
-    def _occupied(self, table: int) -> Range:
-        """The share of a table's cells that hold anybody."""
+    def _share_above(self, table: int, least: float, of_people: bool) -> Range:
+        """The share of a table's people, or cells, with at least so large a count."""
         for group, places in self.counts.groups:
             if table in places:
                 one = np.array([int(np.flatnonzero(places == table)[0])])
                 own = CountsOfTables(group.tables[one], group.counts[one], group.of_cells)
                 n_cells = self.tables.cells[[table]]
-                least = np.full(1, np.finfo(np.float32).tiny)
-                shares = own.good(least, self.counts.public.n_records, n_cells)[1]
-                return Range.of(shares[0])
+                people, cells = own.good(np.full(1, least), self.counts.public.n_records, n_cells)
+                return Range.of((people if of_people else cells)[0])
         raise AssertionError("only tables that are forecast are asked for")
 
 

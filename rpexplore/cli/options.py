@@ -440,9 +440,18 @@ PublicFiles = Annotated[
     list[Path] | None,
     _option(
         "FILE",
-        "A public table: CSV with some attributes as columns, and count; or the folder of a "
+        "A public table: CSV with some attributes as columns, and count or share; lines before "
+        "the header such as # date: 2021 say its name, date and source. Or the folder of a "
         "release, such as a pilot's, whose errors are taken into account. Of two that contradict "
         "each other the later one is followed. (repeatable)",
+        "--public",
+    ),
+]
+NamedPublic = Annotated[
+    list[Path] | None,
+    _option(
+        "FILE",
+        "A public table that the report names with its date and source. (repeatable)",
         "--public",
     ),
 ]

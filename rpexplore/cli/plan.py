@@ -408,7 +408,9 @@ def plan(
     }  # fmt: skip
     domain = records_weighted.domain(domain, not_weighted)
     wanted = expected_from_options(domain, expected_count, expected, cv_limit)
-    design = design_from_options(domain, design_effect, weight_cv, sampling_fraction, wanted)
+    design = design_from_options(
+        domain, design_effect, weight_cv, sampling_fraction, wanted or (require and public)
+    )
     if adaptive:
         others = {
             "--loss": loss, "--weighting": weighting, "--relative-to": relative_to,
@@ -467,7 +469,7 @@ def plan(
     if require:
         with progress("Drawing populations") as on_progress:
             rules, ruled = rule_options.rules_from_options(
-                asked, require, certainty, public or [], wanted, on_progress
+                asked, require, certainty, public or [], wanted, design, on_progress
             )
         if minimum_budget is not None:
             if ruled is None:

@@ -64,16 +64,19 @@ def design_from_options(
     effects: list[str] | None,
     weight_cv: float | None,
     fraction: str | None,
-    wanted: tuple[ExpectedCounts, float] | None,
+    wanted: object,
 ) -> SurveyDesign | None:
-    """The design of the survey, for the total error of expected counts; None if none is stated."""
+    """The design of the survey, for the total error of expected counts; None if none is stated.
+
+    wanted: what it is to be counted beside, expected counts or public tables; refused without
+    """
     from rpexplore.workload.survey_text import design_from_texts
 
     design = design_from_texts(domain, effects or (), weight_cv, fraction)
-    if design is not None and wanted is None:
+    if design is not None and not wanted:
         raise RpexploreError(
             "--design-effect, --weight-cv and --sampling-fraction go with --expected-count N or "
-            "--expected FILE; give one of them."
+            "--expected FILE, and with --require also with --public FILE; give one of them."
         )
     return design
 

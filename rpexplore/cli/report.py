@@ -90,6 +90,7 @@ def report(
     expected: options.ExpectedFile = None,
     expected_areas: area_options.ExpectedAreas = None,
     cv_limit: options.CvLimit = None,
+    public: options.NamedPublic = None,
     design_effect: options.DesignEffect = None,
     weight_cv: options.WeightCv = None,
     sampling_fraction: options.SamplingFraction = None,
@@ -105,6 +106,7 @@ def report(
     needed. Of a release (its folder) the report also has what came out beside the forecast, if its
     plan keeps one.
     """
+    from rpexplore.analysis.forecast import public_tables_of
     from rpexplore.cli.look import released_plan
     from rpexplore.cli.publishable import (
         design_from_options,
@@ -145,6 +147,10 @@ def report(
         design = design_from_options(
             loaded.domain, design_effect, weight_cv, sampling_fraction, wanted
         )
+        named = None
+        if public:
+            number = wanted[0].total if wanted and not wanted[0].attributes else None
+            named = public_tables_of(loaded.domain, public, number)
         made = contents_of(
             loaded,
             name=name,
@@ -157,6 +163,7 @@ def report(
             approvals=[Approval.load(path) for path in approval or []],
             design=design,
             outcome=outcome,
+            public=named,
             **counts,
         )
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)

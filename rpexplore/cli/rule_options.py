@@ -10,6 +10,7 @@ from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.rule_targets import RuleTargets, describe_meeting
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.processes import Progress
+from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import minimum_budget
@@ -51,11 +52,13 @@ def rules_from_options(
     certainty: str | None,
     public: Sequence[Path],
     wanted: "tuple[ExpectedCounts, float] | None",
+    survey: SurveyDesign | None,
     on_progress: Progress,
 ) -> tuple[tuple[Rule, ...], RuleTargets | None]:
     """The rules of --require, and their targets by --public and --expected-count, if given.
 
     wanted: the counts of --expected-count, or of --expected, which are one public table more
+    survey: whose sampling error counts beside the noise
     """
     if asked.tables is None:
         raise WorkloadError(
@@ -72,7 +75,7 @@ def rules_from_options(
         expected = counts.total
     ruled = RuleTargets(
         asked.tables, require, public=tables, expected=expected, certainty=certainty or MEDIAN,
-        on_progress=on_progress,
+        on_progress=on_progress, survey=survey,
     )  # fmt: skip
     return ruled.rules, ruled
 
@@ -82,13 +85,14 @@ def rule_outcome(made: Plan, ruled: RuleTargets, is_smallest: bool) -> tuple[dic
 
     is_smallest: whether the plan has the smallest budget for them; else that is said
     """
-    forecast = Forecast(made, drawn=ruled.counts)
+    forecast = Forecast(made, drawn=ruled.counts, survey=ruled.survey)
     facts: dict[str, Any] = {
         "rules": [rule.text for rule in ruled.rules],
         "rests_on": ruled.counts.public.text,
         "tables": int(np.sum(forecast.judged)),
         "meeting": forecast.n_meeting(),
         "surely": forecast.n_meeting(SURELY),
+        **({} if ruled.survey is None else {"survey": ruled.survey.to_json()}),
     }
     said = [describe_meeting(forecast)]
     if not is_smallest:

@@ -1,10 +1,12 @@
 """CSV files of expected counts: some attributes as columns, and the count of each cell.
 
-Read and written; a table of a release can be read as it is.
+Read and written; a table of a release can be read as it is. A public table has lines with its name,
+date and source before the header, and may have shares instead of counts.
 """
 
+import re
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import chain, product
 from unicodedata import normalize
 
 import numpy as np
@@ -22,11 +24,14 @@ from rpexplore.domain.expected_counts import (
     checked_count,
     checked_number,
 )
+from rpexplore.domain.public_tables import PublicTable
 from rpexplore.domain.result_schema import RELEASED
 from rpexplore.domain.values import index_by_value
 from rpexplore.errors import WorkloadError
 
 COUNT_COLUMNS = ("count", "value")  # the second is what a release's tables call it
+SHARE_COLUMNS = ("share", "percent")  # of public tables; what they add up to is all
+_FACT = re.compile(r'"?#\s*(name|date|source)\s*:(.*)', re.IGNORECASE)
 # What else a release's tables have for each cell, and what an attribute of that name is called.
 _FIGURES = {column.name for column in RELEASED}
 _ATTRIBUTE, _LABEL = " (attribute)", " label"
@@ -47,12 +52,55 @@ def expected_counts_from_csv(domain: Domain, content: bytes, source: str) -> Exp
         return _from_rows(domain, rows)
 
 
-def csv_of_expected_counts(expected: ExpectedCounts) -> str:
+def public_table_from_csv(domain: Domain, content: bytes, source: str) -> PublicTable:
+    """The public table of a CSV file, in the form of expected counts.
+
+    Before the header there may be lines such as `# name: Census`, `# date: 2021` and `# source:
+    Statistics Office`; without a name it is the file's. In place of count there may be a column
+    share or percent, whose sum is all. domain: with the levels that tables may be by.
+
+    Raises `WorkloadError` naming the line that cannot be used.
+    """
+    lines = utf8_text(content, source, WorkloadError).split("\n")
+    facts: dict[str, str] = {}
+    with refusing(WorkloadError, source):
+        while len(facts) < len(lines) and (match := _FACT.match(lines[len(facts)])):
+            key, fact = match[1].lower(), match[2].strip()
+            if key in facts:
+                raise WorkloadError(f"There are two lines with its {key}; keep one.")
+            # Spreadsheets fill lines up with separators, and put quotes around commas.
+            fact = fact.rstrip(",;").rstrip()
+            if match[0].startswith('"'):
+                fact = fact.removesuffix('"').replace('""', '"')
+            facts[key] = fact
+        rows = csv_rows("\n".join(lines[len(facts) :]), source, WorkloadError, delimiter=None)
+        _, header = next(rows, (1, []))
+        titles = [name.strip().lower() for name in header]
+        shares = [column for column, name in enumerate(titles) if name in SHARE_COLUMNS]
+        is_shares = len(shares) == 1 and not {*titles} & {*COUNT_COLUMNS}
+        is_shares &= all(titles[column] not in domain for column in shares)
+        if is_shares:
+            header[shares[0]] = COUNT_COLUMNS[0]
+        numbered = ((number + len(facts), row) for number, row in rows)
+        counts = _from_rows(domain, chain([(1, header)], numbered))
+        name, date, of = facts.get("name", source), facts.get("date", ""), facts.get("source", "")
+        return PublicTable(counts, name, date, of, is_shares=is_shares)
+
+
+def csv_of_public_table(table: PublicTable) -> str:
+    """A public table as CSV with its name, date and source, for `public_table_from_csv`."""
+    facts = {"name": table.name, "date": table.date, "source": table.source}
+    lines = [f"# {key}: {text}\r\n" for key, text in facts.items() if text]
+    column = SHARE_COLUMNS[0] if table.is_shares else COUNT_COLUMNS[0]
+    return "".join(lines) + csv_of_expected_counts(table.counts, column)
+
+
+def csv_of_expected_counts(expected: ExpectedCounts, column: str = COUNT_COLUMNS[0]) -> str:
     """Counts by attributes as CSV, one row a cell, for `expected_counts_from_csv`."""
     counts = (int(count) if count.is_integer() else count for count in expected.counts)
     cells = zip(product(*expected.values), counts, strict=True)
     return csv_text(
-        [(*expected.attributes, COUNT_COLUMNS[0]), *((*values, count) for values, count in cells)]
+        [(*expected.attributes, column), *((*values, count) for values, count in cells)]
     )
 
 

@@ -6,18 +6,22 @@ share attributes must agree there: where they do not, the newer one is followed,
 """
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date as calendar_date
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaincinv
 
+from rpexplore.common.json_fields import refusing
+from rpexplore.common.numbers import shown
 from rpexplore.common.seeded_numbers import SeededNumbers
-from rpexplore.common.text import describe_share, joined, plural, rounded
+from rpexplore.common.text import check_text, describe_share, joined, plural, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts, checked_count, title_of
 from rpexplore.errors import WorkloadError
@@ -26,6 +30,9 @@ MAX_TOGETHER = 300_000  # cells of attributes that public tables connect
 _MOST_IMPOSSIBLE = 20_000  # cells of attributes that impossible combinations connect with others
 _MOST_TOTALS = 1.1  # that one table's total may be above another's
 _SAME_SHARE = 1e-6  # of all records: less is rounding
+_SAME_TOTAL = 1e-3  # of the number of records: less is rounding of published counts
+_MOST_NAME, _MOST_SOURCE = 300, 500  # characters
+_DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 _MOST_NAMED = 3
 _LEAST_SHARE = 1e-12  # of a cell that an older table says is empty
 _MOST_ROUNDS, _FITTED = 300, 1e-9
@@ -35,10 +42,22 @@ _MOST_ROUNDS, _FITTED = 300, 1e-9
 class PublicTable:
     """A published table: its counts, and where they are from.
 
-    name    of the file, or as people call it
-    date    of what it describes, as 2026 or 2026-01-31; "" if nobody says
-    source  who published it; "" if nobody says
-    errors  standard errors of its counts, where it was published with noise; None: it is exact
+    Args:
+        counts: By some attributes, or by levels of them.
+        name: Of the file, or as people call it.
+        date: Of what it describes: 2026, 2026-01 or 2026-01-31; "" if nobody says.
+        source: Who published it; "" if nobody says.
+        errors: Standard errors of its counts, where it was published with noise; None: it is exact.
+        is_shares: Whether it was published as shares or percentages, which say how the records are
+            divided, and not how many there are.
+
+    Raises:
+        WorkloadError: If name or source is too long, or the date is none.
+
+    Example:
+        >>> counts = ExpectedCounts(("sex",), (("f", "m"),), (51.2, 48.8))
+        >>> PublicTable(counts, "census", "2021", "the office", is_shares=True).citation
+        'census (2021; the office; shares)'
     """
 
     counts: ExpectedCounts
@@ -46,6 +65,31 @@ class PublicTable:
     date: str = ""
     source: str = ""
     errors: ExpectedCounts | None = None
+    is_shares: bool = False
+
+    def __post_init__(self) -> None:
+        for noun in ("name", "source"):  # each is one line of a file
+            text = getattr(self, noun)
+            if isinstance(text, str):
+                object.__setattr__(self, noun, " ".join(text.split()))
+        check_text(self.name, "The name of a public table", _MOST_NAME, WorkloadError)
+        check_text(self.source, "The source of a public table", _MOST_SOURCE, WorkloadError)
+        match = _DATE.fullmatch(self.date) if isinstance(self.date, str) else None
+        try:
+            if match is not None:
+                calendar_date(*(int(part or 1) for part in match.groups()))
+        except ValueError:
+            match = None
+        if match is None and self.date != "":
+            raise WorkloadError(
+                "The date of a public table must be written like 2026, 2026-01 or 2026-01-31, got "
+                f"{shown(self.date)!r}."
+            )
+        if not isinstance(self.is_shares, bool):
+            raise WorkloadError(
+                "Whether a public table holds shares must be true or false, got "
+                f"{shown(self.is_shares)}."
+            )
 
     @property
     def title(self) -> str:
@@ -53,6 +97,55 @@ class PublicTable:
         by = title_of(self.counts.attributes) if self.counts.attributes else "the total"
         name = self.name or f"the counts by {by}"
         return f"{name} ({self.date})" if self.date else name
+
+    @property
+    def citation(self) -> str:
+        """The name with date, source, and whether it holds shares, for a list of sources."""
+        facts = [self.date, self.source, "shares" if self.is_shares else ""]
+        told = "; ".join(filter(None, facts))
+        name = replace(self, date="").title
+        return f"{name} ({told})" if told else name
+
+    def fitted(self, domain: Domain, renamed: Mapping[str, str] | None = None) -> "PublicTable":
+        """The table in the order of a codebook with its levels.
+
+        renamed: old attribute name -> new one, for attributes that only changed their name; levels
+        go with them. Raises `WorkloadError` that says why the table does not fit.
+        """
+        names = dict(renamed or {})
+        for name in self.counts.attributes:  # a level is called attribute@level
+            base, at, level = name.rpartition("@")
+            if at and base in names:
+                names[name] = f"{names[base]}@{level}"
+        known = domain.with_levels
+        errors = None if self.errors is None else self.errors.fitted(known, names)
+        return replace(self, counts=self.counts.fitted(known, names), errors=errors)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for a file; `from_json` undoes it."""
+        content: dict[str, Any] = {"counts": self.counts.to_json()}
+        if self.errors is not None:
+            content["errors"] = self.errors.to_json()
+        if self.is_shares:
+            content["is_shares"] = True
+        return {"name": self.name, "date": self.date, "source": self.source, **content}
+
+    @classmethod
+    def from_json(cls, content: Any) -> "PublicTable":
+        """The table that JSON values hold; raises `WorkloadError` if they are not usable."""
+        with refusing(WorkloadError, "A public table cannot be read"):
+            known = {"name", "date", "source", "counts", "errors", "is_shares"}
+            if unknown := set(content) - known:
+                raise WorkloadError(f"A public table has no field {shown(min(unknown))!r}.")
+            errors = content.get("errors")
+            return cls(
+                ExpectedCounts.from_json(content["counts"]),
+                content["name"],
+                content["date"],
+                content["source"],
+                None if errors is None else ExpectedCounts.from_json(errors),
+                content.get("is_shares", False),
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,20 +213,15 @@ class PublicTables:
 
     def __post_init__(self) -> None:
         known = self.domain.with_levels
-        fitted = [
-            replace(
-                table,
-                counts=table.counts.fitted(known),
-                errors=None if table.errors is None else table.errors.fitted(known),
-            )
-            for table in self.tables
-        ]
+        fitted = [table.fitted(known) for table in self.tables]
         # Those without a date come last, in the order in which they are named.
         fitted.sort(key=lambda table: table.date or "9999")
         object.__setattr__(self, "tables", tuple(fitted))
-        if self.expected is None and not fitted:
+        if self.expected is None and all(table.is_shares for table in fitted):
+            shares = " of counts: shares alone do not say how many there are" if fitted else ""
             raise WorkloadError(
-                "A forecast needs the number of records, or a public table; give one of them."
+                f"A forecast needs the number of records, or a public table{shares}; give one of "
+                "them."
             )
         if self.expected is not None and checked_count(self.expected) < 1:
             raise WorkloadError(
@@ -146,7 +234,7 @@ class PublicTables:
                     f"The public table {table.title} has an attribute at two levels; keep the "
                     "finer one."
                 )
-            ratio = table.counts.total / self.n_records
+            ratio = 1.0 if table.is_shares else table.counts.total / self.n_records
             if not 1 / _MOST_TOTALS <= ratio <= _MOST_TOTALS:
                 raise WorkloadError(
                     f"The public table {table.title} counts "
@@ -159,7 +247,7 @@ class PublicTables:
         """How many records there will be."""
         if self.expected is not None:
             return self.expected
-        return self.tables[-1].counts.total
+        return next(t.counts.total for t in reversed(self.tables) if not t.is_shares)
 
     def drawn(self, seed: bytes) -> "PublicTables":
         """These tables as they may be without their noise; the same if none has errors.
@@ -224,7 +312,11 @@ class PublicTables:
 
     @property
     def contradictions(self) -> tuple[str, ...]:
-        """A sentence for every two tables that say different things of the same attributes."""
+        """A sentence for every two tables that say different things of the same attributes.
+
+        And for every table that counts another number of records than are expected, and for every
+        one that counts records which the codebook calls impossible.
+        """
         return tuple(self._contradictions())
 
     def _contradictions(self) -> Iterator[str]:
@@ -247,6 +339,16 @@ class PublicTables:
                     f"{title_of(groups.name for groups in shared)}: of {cell} there are "
                     f"{describe_share(float(left[place]))} and "
                     f"{describe_share(float(right[place]))}. The latter is followed."
+                )
+        counted = [table for table in self.tables if not table.is_shares]
+        if counted:
+            apart = [abs(table.counts.total / self.n_records - 1) for table in counted]
+            farthest = counted[int(np.argmax(apart))]
+            if max(apart) > _SAME_TOTAL:
+                yield (
+                    f"{farthest.title} counts {rounded(farthest.counts.total, 6)} in all, and "
+                    f"{rounded(self.n_records, 6)} are expected: {describe_share(max(apart))} "
+                    "apart. Its shares are followed."
                 )
         for table in self.tables:
             indices = [known.position(name) for name in table.counts.attributes]
@@ -275,10 +377,28 @@ class PublicTables:
         number = f"{rounded(self.n_records, 6)} records"
         if not self.tables:
             return f"{number}, of which nothing else is known"
-        titles = [table.title for table in self.tables]
+        titles = [table.citation for table in self.tables]
         if len(titles) > _MOST_NAMED:
             titles = [*titles[:_MOST_NAMED], f"{len(titles) - _MOST_NAMED:,} more"]
         return f"{number}, and {plural(len(self.tables), 'public table')}: {joined(titles)}"
+
+
+def without_margin(
+    domain: Domain, tables: Iterable[PublicTable], attributes: Iterable[str]
+) -> tuple[str, ...]:
+    """Those attributes of the records of which no public table says how they are divided.
+
+    attributes: of the tables that are asked for, or levels of them. What is missing for a good
+    forecast: how skewed these are is drawn, which makes its ranges wide.
+    """
+    known = domain.with_levels
+    public = {
+        int(known.columns[known.position(name)])
+        for table in tables
+        for name in table.counts.attributes
+    }
+    columns = {int(known.columns[known.position(name)]) for name in attributes} - public
+    return tuple(known.names[column] for column in sorted(columns))
 
 
 def cells_of(

@@ -6,13 +6,18 @@ from rpexplore.common.file_kinds import zip_of
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.domain import except_from_records
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.domain.expected_counts_file import csv_of_expected_counts
+from rpexplore.domain.expected_counts_file import csv_of_expected_counts, csv_of_public_table
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
 from rpexplore.reports.recipe import printable
 from rpexplore.reports.report import Report, html, pdf, report
-from rpexplore.reports.script import command_lines, python_script, reproductions
+from rpexplore.reports.script import (
+    command_lines,
+    public_files,
+    python_script,
+    reproductions,
+)
 from rpexplore.scenarios.board_notes import BoardNotes
 from rpexplore.scenarios.codebook_import import survey_named_after
 from rpexplore.scenarios.scenario import Scenario
@@ -61,6 +66,7 @@ def bundle(
     }
     companions = dict(plan.companions)
     purposes = {name: _PURPOSES.get(name, "an approval of the plan, signed") for name in texts}
+    purposes |= dict.fromkeys(public_files(plan, scenario), "a public table, as in the report")
     purposes |= {name: file.purpose for name, file in of_parts.items()}
     purposes |= dict.fromkeys(companions, "the areas of the plan; belongs beside plan.json")
     readme = text_from_template(
@@ -98,6 +104,8 @@ def _of_the_report(
     files, counts = {}, scenario.expected if expected is None else expected
     if counts is not None and counts.attributes:
         files["expected.csv"] = csv_of_expected_counts(counts)
+    for name, table in public_files(plan, scenario).items():
+        files[name] = csv_of_public_table(table)
     board = _board(plan, scenario)
     if not board.is_empty:
         files["board.json"] = board.text()
@@ -143,6 +151,7 @@ def contents_of(
         rehearsal=rehearsal,
         board=_board(plan, scenario),
         approvals=approvals,
+        public=scenario.public_tables if public_files(plan, scenario) else None,
     )
 
 

@@ -1,12 +1,16 @@
-"""What a report tells of the forecast that a plan keeps, and of what came out."""
+"""What a report tells of public tables, of the forecast that a plan keeps, and of its outcome."""
 
+import pandas as pd
+
+from rpexplore.analysis.forecast import public_frame
 from rpexplore.analysis.outcome import (
     Outcome,
     describe_forecast,
     forecast_by_order,
     outcome_columns,
 )
-from rpexplore.common.text import describe_share
+from rpexplore.common.text import describe_share, rounded
+from rpexplore.domain.public_tables import PublicTables
 from rpexplore.planning.plan import Plan
 from rpexplore.reports.section import Numbers, Section
 
@@ -32,3 +36,21 @@ def forecast_sections(plan: Plan, outcome: Outcome | None) -> list[Section]:
         title = "Tables with the fewest people in good cells beside their forecast"
         numbers.append(Numbers(outcome_columns(by_table, "table"), title=title))
     return [Section("Forecast and outcome", (*outcome.sentences, rule), numbers)]
+
+
+def public_section(public: PublicTables | None) -> list[Section]:
+    """The public tables that figures about counts rest on, and where they contradict each other."""
+    if public is None or not public.tables:
+        return []
+    frame = public_frame(public)
+    shown = frame.assign(
+        records=[
+            "shares" if pd.isna(records) else rounded(records, 6) for records in frame["records"]
+        ]
+    )
+    said = (
+        f"{rounded(public.n_records, 6)} records are expected. Forecasts of counts rest on these "
+        "tables, which were published elsewhere; none was made from the confidential records.",
+        *public.contradictions,
+    )
+    return [Section("Public tables", said, (Numbers(shown),))]

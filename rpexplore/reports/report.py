@@ -23,6 +23,7 @@ from rpexplore.analysis.outcome import Outcome
 from rpexplore.common.text import joined, plural
 from rpexplore.domain.domain import except_from_records
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
+from rpexplore.domain.public_tables import PublicTables
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import ExportError, PlanError
@@ -44,7 +45,7 @@ from rpexplore.reports.evidence import (
     versions,
 )
 from rpexplore.reports.first_pages import approvals_section, board_section, label, with_comments
-from rpexplore.reports.forecast import forecast_sections
+from rpexplore.reports.forecast import forecast_sections, public_section
 from rpexplore.reports.kinds import Given, PartReport, PlanWords, Words
 from rpexplore.reports.section import (
     Facts,
@@ -119,6 +120,7 @@ def report(
     approvals: Sequence[Approval] = (),
     design: SurveyDesign | None = None,
     outcome: Outcome | None = None,
+    public: PublicTables | None = None,
 ) -> Report:
     """The contents of the report on a plan.
 
@@ -138,6 +140,7 @@ def report(
         approvals: Of this plan, to be named in the report.
         design: The design of the survey, if its sampling error counts beside the noise.
         outcome: What came out of a release by this plan, beside the forecast that the plan keeps.
+        public: Public tables that figures about counts rest on, to be named in the report.
 
     Raises:
         PlanError: If the plan does not hold what it claims: there is nothing to report; or if the
@@ -169,6 +172,7 @@ def report(
             *_shares(plan, words),
             codebook(domain),
             *_of_parts(parts, lambda part, told: told.sections),
+            *public_section(public),
             *forecast_sections(Plan.of(plan), outcome),
             context(plan),
             *_of_parts(parts, lambda part, told: [proof(part, checks[part.part.kind])]),

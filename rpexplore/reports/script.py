@@ -9,6 +9,7 @@ from rpexplore.common.template_text import text_from_template
 from rpexplore.common.text import joined
 from rpexplore.domain.domain import Domain, except_from_records
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.public_tables import PublicTable
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
@@ -129,6 +130,8 @@ def command_lines(
         report += ["--record-noun", scenario.record_noun]
     counts = scenario.expected if expected is None else expected
     report += _expected_counts(counts, scenario.cv_limit)
+    for name in public_files(plan, scenario):
+        report += ["--public", name]
     design = scenario.design_in_use if plan.part("tables") else None
     if counts is not None and design is not None:
         report += design_options(scenario.domain, design)
@@ -146,6 +149,14 @@ def command_lines(
         report=shlex.join(report),
         after=[part.after.rstrip() for part in parts.values() if part.after],
     )
+
+
+def public_files(plan: Plan, scenario: Scenario) -> dict[str, PublicTable]:
+    """The public tables that a report on a scenario's plan names, by their files in the bundle."""
+    if plan.part("tables") is None:
+        return {}
+    tables = enumerate(scenario.stated_public, start=1)
+    return {f"public-{number}.csv": table for number, table in tables}
 
 
 def make_command(plan: Plan, scenario: Scenario) -> str:

@@ -241,10 +241,11 @@ def without_invented_counts(scenario: Scenario, domain: Domain) -> Scenario:
     titles = [example.title for example in EXAMPLES if domain != example.domain]
     if scenario.survey in titles:
         scenario = scenario.replaced(survey="")
-    invented = any(
-        scenario.expected == example.expected and domain != example.domain for example in EXAMPLES
-    )
-    return scenario.replaced(expected=None) if invented else scenario
+    invented = [example.expected for example in EXAMPLES if domain != example.domain]
+    if scenario.expected in invented:
+        public = [table for table in scenario.public if table.counts not in invented]
+        scenario = scenario.replaced(expected=None, public=tuple(public))
+    return scenario
 
 
 def example_for(domain: Domain, columns: Iterable[str]) -> Example | None:

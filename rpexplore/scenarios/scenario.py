@@ -19,6 +19,7 @@ from rpexplore.common.text import check_text
 from rpexplore.domain.area_tree_file import ReadTreeFile, no_tree_file
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
+from rpexplore.domain.public_tables import PublicTable, PublicTables
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.areas.area_plan import with_budget
@@ -57,10 +58,11 @@ FORMAT_VERSION = 2
 NAME_LENGTH = 60  # also of a survey
 NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
+MOST_PUBLIC_TABLES = 100
 
 _LEFT_OUT_EMPTY = (
     "survey", "board", "areas", "asks_for_tables", "shares", "counts_objective", "free_counts",
-    "design", "pilot", "rules",
+    "design", "pilot", "rules", "public",
 )  # of files  # fmt: skip
 NOTHING_ASKED = "Nothing is asked for; ask for tables, or for own counts."
 _UNUSABLE = "This is not a usable scenario"
@@ -74,8 +76,9 @@ class Scenario:
     name         for people to tell scenarios apart; never empty
     note         what its author wants to remember about it
     survey       what the records are: "Household survey"; "" where nobody has said
-    expected     public counts that relative errors are judged by, if there are any; the plan does
-                 not depend on them
+    expected     public counts that evenly spread figures are judged by, if there are any: a number
+                 of records, or else those of the newest public table; the plan does not depend on
+                 them
     cv_limit     the largest coefficient of variation of a publishable cell: 0.2 is 20 %
     uniform_reference  measure attributes with ranges, groups and the like as classical
                  ResidualPlanner+ does: totals are spread evenly over the values, instead of by the
@@ -96,6 +99,7 @@ class Scenario:
                  pilot
     rules        what the tables are to meet; those about tables that are not asked for now are out
                  of use
+    public       public tables that forecasts rest on; expected counts by attributes are one of them
 
     All of it is one plan within the budget, of the parts `kinds`.
 
@@ -127,6 +131,7 @@ class Scenario:
     design: SurveyDesign | None = None
     pilot: Fraction | None = None
     rules: tuple[Rule, ...] = ()
+    public: tuple[PublicTable, ...] = ()
 
     def __post_init__(self) -> None:
         for noun, text, most in (
@@ -156,6 +161,17 @@ class Scenario:
         if self.pilot is not None:
             share_of_pilot_budget(self.pilot)
         object.__setattr__(self, "cv_limit", checked_cv_limit(self.cv_limit))
+        expected = self.expected
+        if expected is not None and expected.attributes:
+            if all(table.counts != expected for table in self.public):
+                object.__setattr__(self, "public", (*self.public, PublicTable(expected)))
+        elif expected is None and self.public:
+            object.__setattr__(self, "expected", _judged_by(self.public, self.domain))
+        if len(self.public) > MOST_PUBLIC_TABLES:
+            raise WorkloadError(
+                f"A scenario can have {MOST_PUBLIC_TABLES:,} public tables, got "
+                f"{len(self.public):,}; remove one first."
+            )
 
     @classmethod
     def of_plan(cls, plan: TablePlan, record_noun: str = "records") -> "Scenario":
@@ -176,6 +192,41 @@ class Scenario:
     def workload(self) -> Workload:
         """The tables; raises `WorkloadError` where the request cannot be met."""
         return self.request.workload(self.domain)
+
+    @cached_property
+    def public_tables(self) -> PublicTables | None:
+        """What is public of the records, for forecasts; None if nothing is.
+
+        Raises `WorkloadError` for totals that are too far apart, and for shares without a number of
+        records.
+        """
+        expected = self.expected
+        if expected is None and not self.public:
+            return None
+        number = expected.total if expected is not None and not expected.attributes else None
+        return PublicTables(self.domain, self.public, number)
+
+    @property
+    def stated_public(self) -> tuple[PublicTable, ...]:
+        """The public tables, without one that expected counts say alone."""
+        is_said = self.expected is not None and self.public == (PublicTable(self.expected),)
+        return () if is_said else self.public
+
+    def with_public(self, tables: Iterable[PublicTable]) -> "Scenario":
+        """A copy with these public tables; refuses what does not fit the codebook, or each other.
+
+        A number of records that was typed stays.
+        """
+        fitted = tuple(table.fitted(self.domain) for table in tables)
+        expected = self.expected
+        if expected is not None and (
+            expected.attributes or expected == _judged_by(self.public, self.domain)
+        ):
+            expected = None
+        changed = self.replaced(public=fitted, expected=expected)
+        if changed.public_tables is not None:
+            _ = changed.public_tables.connected
+        return changed
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -402,13 +453,14 @@ class Scenario:
         change = CodebookChange(self.domain, domain, renamed or {}, from_elsewhere)
         request, notes = change.request(self.request)
         notes += change.lost_combinations
-        expected = self.expected
-        if expected is not None:
+        public, expected = [], self.expected
+        for table in self.public:
             try:
-                expected = expected.fitted(domain, renamed)
+                public.append(table.fitted(domain, renamed))
             except WorkloadError as error:
-                notes.append(f"{error} They were dropped.")
-                expected = None
+                notes.append(f"{error} The public table was dropped: {table.title}.")
+        if expected is not None and expected.attributes:
+            expected = None  # those of a public table
         names, rules = renamed or {}, []
         for rule in self.rules:
             tables = [[names.get(name, name) for name in table] for table in rule.tables]
@@ -422,7 +474,7 @@ class Scenario:
             notes += lost
         changed = replace(
             self, domain=domain, request=request, expected=expected, design=design,
-            rules=tuple(rules),
+            rules=tuple(rules), public=tuple(public),
         )  # fmt: skip
         return changed, notes
 
@@ -434,6 +486,10 @@ class Scenario:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for a file; `from_json` undoes it exactly."""
+        # Expected counts that are those of a public table are written once.
+        expected, public = self.expected, self.stated_public
+        if public and expected == _judged_by(public, self.domain):
+            expected = None
         content = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -444,7 +500,7 @@ class Scenario:
             "tables": self.request.to_json(),
             "loss": self.loss.to_json(),
             "budget": self.budget.to_json(),
-            "expected": None if self.expected is None else self.expected.to_json(),
+            "expected": None if expected is None else expected.to_json(),
             "cv_limit": self.cv_limit,
             "uniform_reference": self.uniform_reference,
             "query_list": None if self.query_list is None else stated_to_json(self.query_list),
@@ -467,6 +523,8 @@ class Scenario:
             content["design"] = self.design.to_json()
         if self.pilot is not None:
             content["pilot"] = exact_text(self.pilot)
+        if public:
+            content["public"] = [table.to_json() for table in public]
         return content if self.board.is_empty else content | {"board": self.board.to_json()}
 
     @classmethod
@@ -526,12 +584,33 @@ class Scenario:
                 ),
                 design=SurveyDesign.from_json(content["design"]) if "design" in content else None,
                 pilot=share_of_pilot_budget(content["pilot"]) if "pilot" in content else None,
+                public=tuple(
+                    PublicTable.from_json(table).fitted(domain)
+                    for table in (list_of(content, "public") if "public" in content else ())
+                ),
             )
+            _ = scenario.public_tables
             for rule in scenario.rules:
                 for table in rule.tables:
                     domain.with_levels.positions(table)
             _ = scenario.workload
         return scenario
+
+
+def _judged_by(tables: Sequence[PublicTable], domain: Domain) -> ExpectedCounts | None:
+    """The counts that evenly spread figures are judged by: those of the newest table there is.
+
+    Of a table at a level, whose values no attribute has, its total alone; None of shares alone.
+    """
+    counted = sorted(
+        (table for table in tables if not table.is_shares), key=lambda table: table.date or "9999"
+    )
+    at_attributes = [
+        table.counts for table in counted if all(name in domain for name in table.counts.attributes)
+    ]
+    if at_attributes:
+        return at_attributes[-1]
+    return ExpectedCounts.of_total(counted[-1].counts.total) if counted else None
 
 
 def of_version_2(content: Any) -> Any:

@@ -78,6 +78,49 @@ def test_where_all_is_public_the_smallest_budget_just_meets_the_rules():
     np.testing.assert_allclose(np.sum(needed.shares), 1)
 
 
+def test_with_a_design_the_total_error_meets_the_rule_and_noise_gets_what_sampling_leaves():
+    """Cell by cell: the largest σ at which √(σ² + D c (1 − c/n)) ≤ 20 % c for 90 % of people."""
+    design = rp.SurveyDesign(1.5, ((("age", "job"), 2.0),), sampling_fraction=0.1)
+    found = RuleTargets(TABLES, RULES[:1], public=PUBLIC, survey=design)
+    n = JOINT.sum()
+    for names, target in zip(TABLES.tables, found.workload.targets, strict=True):
+        axes = tuple(axis for axis, one in enumerate(DOMAIN.names) if one not in names)
+        counts = JOINT.sum(axis=axes).ravel()
+        factor = 0.9 * (2.0 if names == ("age", "job") else 1.5)
+        for times, is_met in ((1 - 1e-6, True), (1 + 1e-6, False)):
+            total = np.sqrt((times * target) ** 2 + factor * counts * (1 - counts / n))
+            good = counts[total <= 0.2 * counts].sum()
+            assert (good >= 0.9 * n) == is_met
+    plan = rp.plan(
+        found.workload,
+        loss=rp.MaxVariance("target"),
+        budget=rp.minimum_budget(found.workload).budget,
+    )
+    forecast = rp.Forecast(plan, public=PUBLIC, survey=design, require=RULES[:1])
+    assert forecast.meeting == (4, 4, 4)
+
+
+def test_no_budget_reaches_a_rule_that_the_surveys_own_error_breaks():
+    """By hand: CV 20 % needs 0.04 c ≥ 4 (1 − c/200), so c ≥ 400/6 = 66.7: 140 of 200 people."""
+    public = (table("age", [70, 70, 20, 20, 10, 10]),)
+    tables, design = rp.Workload.of(DOMAIN, [("age",)]), rp.SurveyDesign(4.0)
+    found = RuleTargets(
+        tables, ["CV<=20% for 80% of people in each table"], public=public, survey=design
+    )
+    assert "without any noise, the survey's own error (design effect 4) leaves 70 %" in found.reason
+    with pytest.raises(rp.RpexploreError, match="No budget reaches the rule"):
+        _ = found.workload
+    less = RuleTargets(
+        tables, ["CV<=20% for 70% of people in each table"], public=public, survey=design
+    )
+    # σ² = 0.04 · 70² − 4 · 70 · (1 − 70/200) = 196 − 182.
+    np.testing.assert_allclose(less.workload.targets, [14**0.5])
+    with pytest.raises(rp.RpexploreError, match="is of no table of the plan"):
+        RuleTargets(
+            tables, RULES[:1], public=public, survey=rp.SurveyDesign(1.0, ((("sex",), 2.0),))
+        )
+
+
 def test_surely_takes_a_larger_budget_and_stricter_targets_of_tables_stay():
     """What is not public differs between the populations, and its lower end is smaller."""
     known = {"public": PUBLIC[:1]}

@@ -44,11 +44,25 @@ def test_html_is_the_report_of_the_app(plan):
 def test_notes_for_the_board_and_expected_counts_are_in_it(plan):
     notes = BoardNotes(decision="Approved.", decided_on=plan.sha256[:12])
     Path("board.json").write_text(notes.with_comment("Targets", "As agreed.").text())
+    (name, *_), first, last = plan.domain.names, "# source: the office\n", "# date: 2011\n"
+    values = plan.domain.attributes[0].stored_values()
+    for file, facts, count in (("new", first, 3), ("old", last, 2)):
+        cells = [f"{value},{count if value == values[0] else 1}" for value in values]
+        shares = "\n".join([f"{name},share", *cells])
+        Path(f"{file}.csv").write_text(facts + shares)
     options = ("--board", "board.json", "--expected-count", "5000", "--cv-limit", "0.1")
+    options += ("--public", "new.csv", "--public", "old.csv")
     done = run("--out", "report.html", *options)
     assert done.exit_code == 0, done.output
     text = Path("report.html").read_text("utf-8")
-    for sentence in ("As agreed.", "This is the plan that the decision is on.", "at most 10 %."):
+    for sentence in (
+        "As agreed.",
+        "This is the plan that the decision is on.",
+        "at most 10 %.",
+        "5,000 records are expected.",
+        "the office",
+        f"old.csv (2011) and new.csv contradict each other by {name}",
+    ):
         assert sentence in text
     assert done.stderr == ""
     rehearsal = rehearse_smooth_tables(plan, rp.ExpectedCounts.of_total(5000))

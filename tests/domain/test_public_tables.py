@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain.public_tables import MAX_TOGETHER, PublicTables
+from rpexplore.domain.expected_counts_file import csv_of_public_table, public_table_from_csv
+from rpexplore.domain.public_tables import MAX_TOGETHER, PublicTables, without_margin
 from rpexplore.errors import WorkloadError
 
 FIELDS = [
@@ -96,6 +97,38 @@ def test_what_an_older_table_calls_empty_does_not_keep_the_newer_from_being_foll
     assert np.allclose(of.fitted(np.ones(3)), [0.5, 0, 0.5])
 
 
+def test_shares_say_how_records_are_divided_and_a_total_that_differs_is_named():
+    shares, counts = table("sex", [25, 75], is_shares=True), table("job", [50, 25, 25])
+    public = PublicTables(DOMAIN, (shares, counts))
+    assert public.n_records == 100
+    assert np.allclose(public.connected[0].fitted(np.ones(2)), [0.25, 0.75])
+    assert without_margin(DOMAIN, public.tables, ["age@two", "sex", "job"]) == ("age",)
+    assert not public.contradictions
+    (sentence,) = PublicTables(DOMAIN, (shares, counts), 95).contradictions
+    assert "the counts by job counts 100 in all, and 95 are expected: 5.3 % apart" in sentence
+
+
+def test_a_file_says_name_date_and_source_before_its_header():
+    facts = b"# name: Census, final\r\n# date: 2021-01\r\n# source: the office\r\n"
+    content = facts + b"sex,percent\r\nf,51.2\r\nm,48.8\r\n"
+    read = public_table_from_csv(DOMAIN, content, "file.csv")
+    assert read.citation == "Census, final (2021-01; the office; shares)"
+    assert read.counts.counts == (51.2, 48.8)
+    assert public_table_from_csv(DOMAIN, csv_of_public_table(read).encode(), "other.csv") == read
+    padded = content.replace(b"# name: Census, final", b'"# name: Census, ""final""",')
+    assert public_table_from_csv(DOMAIN, padded, "file.csv").name == 'Census, "final"'
+    plain = b"age@two,count\n0 to 2,30\n3 to 5,70\n"
+    assert public_table_from_csv(DOMAIN.with_levels, plain, "file.csv").name == "file.csv"
+    for bad, message in (
+        (content.replace(b"51.2", b"-51.2"), "file.csv: Line 5: The count must be 0 to"),
+        (content.replace(b"f,", b"x,"), "Line 5: 'sex' has no value 'x' in the codebook"),
+        (content.replace(b"2021-01", b"2021-13"), "must be written like 2026"),
+        (content.replace(b"# source", b"# date"), "two lines with its date"),
+    ):
+        with pytest.raises(WorkloadError, match=message):
+            public_table_from_csv(DOMAIN, bad, "file.csv")
+
+
 @pytest.mark.parametrize(
     ("tables", "expected", "message"),
     [
@@ -103,6 +136,7 @@ def test_what_an_older_table_calls_empty_does_not_keep_the_newer_from_being_foll
         ((), None, "needs the number of records"),
         ((table("sex", [60, 60]),), 100, "more than 10 % apart"),
         ((table("sex", [50, 50]), table("job", [90, 20, 20])), None, "more than 10 % apart"),
+        ((table("sex", [50, 50], is_shares=True),), None, "do not say how many there are"),
     ],
 )
 def test_what_does_not_fit_is_refused(tables, expected, message):

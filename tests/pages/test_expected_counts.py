@@ -11,27 +11,48 @@ MARGIN = (
     ).encode()
 )
 
+FACTS = b"# name: Register\n# date: 2019\n# source: the office\n"
 
-def test_public_counts_are_a_total_or_a_margin_and_a_bad_margin_is_refused(app, small):
+
+def test_public_tables_are_added_edited_and_removed_and_bad_ones_refused(app, small):
     session = app("codebook", small)
     assert "already public" in plain(session.texts("info"))
+    session.text_input(key="expected total").set_value("2000").run()
+    assert session.scenario.expected == ExpectedCounts.of_total(2000)
+    # A file, which says where it is from.
+    session.file_uploader(key="expected margin").upload("margin.csv", MARGIN[:-8]).run()
+    assert "margin.csv: 1 row of 10 missing" in plain(session.texts("error"))
+    assert session.scenario.public == ()
+    session.file_uploader(key="expected margin").upload("m.csv", FACTS + MARGIN).run()
+    (table,) = session.scenario.public
+    assert table.citation == "Register (2019; the office)"
+    assert "Register (2019; the office)**: by sex × region" in plain(session.texts("markdown"))
+    # A one-way margin that is missing is one click away, and typed into a grid.
+    assert "Add sex" not in [button.label for button in session.button]
+    session.press("Add age")
+    session.type_in_grid("counts of public table", 0, "count", "-5").press("Add the table")
+    assert "The count of age = 0 must be at least 0, got -5" in plain(session.texts("error"))
+    assert len(session.scenario.public) == 1
+    for row in range(10):
+        session.type_in_grid("counts of public table", row, "count", "10" if row else "15")
+    fields = {field.label: field for field in session.text_input}
+    fields["Name"].set_value("Census")
+    fields["Date"].set_value("2021")
+    session.toggle[0].set_value(True)
+    session.press("Add the table")
+    assert [one.citation for one in session.scenario.public][1] == "Census (2021; shares)"
+    assert session.scenario.public[1].counts.counts == (15.0, *[10.0] * 9)
+    assert session.scenario.public_tables.n_records == 2000
+    # Totals of another year are refused, contradictions are named.
     session.text_input(key="expected total").set_value("5000").run()
-    assert session.scenario.expected == ExpectedCounts.of_total(5000)
-    assert "5,000 in total, spread evenly" in plain(session.texts("markdown"))
+    assert "more than 10 % apart" in plain(session.texts("error"))
+    session.file_uploader(key="expected margin").upload("sex.csv", b"sex,count\n0,900\n1,1100\n")
+    session.run()
+    assert "contradict each other by sex" in plain(session.texts("warning"))
+    for _ in range(3):
+        session.press("Remove")
     session.text_input(key="expected total").set_value("").run()
     assert session.scenario == small
-    session.file_uploader(key="expected margin").upload("margin.csv", MARGIN[:-8]).run()
-    assert len(session.error) == 1
-    assert "margin.csv: 1 row of 10 missing" in plain(session.texts("error"))
-    assert session.scenario == small
-    session.file_uploader(key="expected margin").upload("margin.csv", MARGIN).run()
-    expected = session.scenario.expected
-    assert expected.attributes == ("sex", "region")
-    assert expected.total == 2000
-    assert "2,000 in total, by sex × region as published" in plain(session.texts("markdown"))
-    assert session.text_input(key="expected total").value == ""
-    session.press("Remove")
-    assert session.scenario.expected is None
 
 
 def test_the_design_of_a_survey_is_typed_and_counts_beside_the_noise(app, small):

@@ -166,7 +166,14 @@ def scenarios() -> dict[str, Scenario]:
             name=HOSTILE[0],
             note='\'; rm -rf "$HOME"\n</style><img src=x onerror=alert(1)>',
             record_noun="<i>people</i>",
-            expected=ExpectedCounts(("a",), (HOSTILE_VALUES,), tuple(range(1, 10))),
+            public=(
+                rp.PublicTable(
+                    ExpectedCounts(("a",), (HOSTILE_VALUES,), tuple(range(1, 10))),
+                    HOSTILE[0],
+                    "2021",
+                    "<script>alert(1)</script>, ; #",
+                ),
+            ),
             board=BoardNotes(
                 (("Targets", "$(rm) <b>`x`\nline"),), (HOSTILE[0],), HOSTILE[1], "", (HOSTILE[8],)
             ),

@@ -502,10 +502,52 @@ def test_expected_counts_travel_with_the_scenario():
     without_sex = rp.Domain(tuple(each for each in DOMAIN.attributes if each.name != "sex"))
     changed, notes = scenario.with_domain(without_sex)
     assert changed.expected is None
-    assert any("They were dropped." in note for note in notes)
+    assert any("The public table was dropped: the counts by sex." in note for note in notes)
     same, notes = scenario.with_domain(DOMAIN)
     assert same.expected == expected
     assert not notes
+
+
+def test_public_tables_travel_with_the_scenario_and_are_followed_by_figures_of_counts():
+    census = rp.PublicTable(
+        ExpectedCounts(("sex",), (("0", "1"),), (30.0, 70.0)), "census", "2021", "the office"
+    )
+    older = rp.PublicTable(
+        ExpectedCounts(("sex",), (("1", "0"),), (45.0, 55.0)), "register", "2011", is_shares=True
+    )
+    scenario = Scenario(DOMAIN).with_public([census, older])
+    assert scenario.expected == census.counts
+    assert scenario.public_tables is not None
+    assert scenario.public_tables.n_records == 100
+    (sentence,) = scenario.public_tables.contradictions
+    assert "register (2011) and census (2021) contradict each other by sex" in sentence
+    again = Scenario.parse(scenario.text())
+    assert again == scenario
+    assert [table.source for table in again.public] == ["the office", ""]
+    # A number of records that was typed stays, and what is too far from it is refused.
+    typed = scenario.replaced(expected=ExpectedCounts.of_total(105))
+    assert Scenario.parse(typed.text()) == typed
+    assert typed.with_public([older]).expected == typed.expected
+    assert typed.replaced(expected=None).expected == census.counts
+    assert scenario.with_public([]) == Scenario(DOMAIN)
+    with pytest.raises(WorkloadError, match="more than 10 % apart"):
+        scenario.replaced(expected=ExpectedCounts.of_total(200)).with_public([census])
+    with pytest.raises(WorkloadError, match="shares alone do not say how many"):
+        scenario.with_public([older])
+    renamed = rp.Domain(
+        tuple(replace(one, name="gender") if one.name == "sex" else one for one in DOMAIN)
+    )
+    changed, _ = scenario.with_domain(renamed, renamed={"sex": "gender"})
+    assert [table.counts.attributes for table in changed.public] == [("gender",)] * 2
+
+
+def test_a_file_with_one_public_table_opens_as_before():
+    """As files were before scenarios had several: expected counts by attributes, and no more."""
+    content = Scenario(DOMAIN).to_json()
+    content["expected"] = {"attributes": ["sex"], "values": [["0", "1"]], "counts": [30, 70]}
+    scenario = Scenario.from_json(content)
+    assert scenario.public == (rp.PublicTable(scenario.expected),)
+    assert json.loads(scenario.text()) == json.loads(json.dumps(content))
 
 
 def test_expected_counts_of_another_codebook_are_no_scenario():

@@ -87,6 +87,7 @@ def _take_example(example: Example) -> None:
         f"the {example.title[0].lower()}{example.title[1:]}",
         record_noun=example.record_noun,
         expected=example.expected,
+        public=(),
         survey=example.title,
     )
 

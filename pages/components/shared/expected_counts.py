@@ -6,7 +6,6 @@ from typing import Any
 import streamlit as st
 
 from pages.components.shared.background import worked_out
-from pages.components.shared.files import upload
 from pages.components.shared.serving import plan_solved
 from pages.components.shared.session import (
     attempt,
@@ -25,7 +24,6 @@ from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import count_of, needed_number_of, number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
@@ -104,7 +102,7 @@ def expected_total_input() -> None:
         return None if total is None else ExpectedCounts.of_total(total)
 
     st.text_input(
-        f"Expected number of {escaped(current().record_noun)} in all, spread evenly over the cells",
+        f"Expected number of {escaped(current().record_noun)} in all",
         placeholder="none typed",
         **bound(
             "expected total",
@@ -117,37 +115,7 @@ def expected_total_input() -> None:
     show_messages(HERE)
 
 
-def expected_counts_inputs() -> None:
-    """A total or a public table; both are kept with the scenario."""
-    st.info(
-        "Type or load only what is **already public**: a census total, an earlier published table. "
-        "It is saved with the scenario and shown in the report. Never take it from the "
-        "confidential records: that would publish something about them without any noise."
-    )
-    expected = current().expected
-
-    def load(content: bytes, name: str) -> None:
-        _set_expected(lambda: expected_counts_from_csv(current().domain, content, name))
-
-    left, right = st.columns(2)
-    with left:
-        expected_total_input()
-    with right:
-        upload(
-            "Or a published table: CSV with some attributes of the codebook as columns, and count",
-            ["csv"],
-            "expected margin",
-            load,
-        )
-    if expected is not None:
-        text, button = st.columns([4, 1], vertical_alignment="center")
-        text.markdown(f"**Expected counts:** {escaped(expected.text)}.")
-        button.button("Remove", on_click=_set_expected, args=(lambda: None,))
-    _design_inputs()
-    show_messages(HERE)
-
-
-def _design_inputs() -> None:
+def design_inputs() -> None:
     """The design of a sample survey, whose own error then counts beside the noise."""
     design = current().design
 
@@ -190,7 +158,12 @@ def _design_inputs() -> None:
 
 
 def _set_expected(make: Callable[[], ExpectedCounts | None]) -> None:
-    change(HERE, lambda: current().replaced(expected=make()))
+    def changed() -> Scenario:
+        scenario = current().replaced(expected=make())
+        _ = scenario.public_tables  # which refuses a number that is far from theirs
+        return scenario
+
+    change(HERE, changed)
 
 
 # ---- The adaptive plan of the open scenario: of its tables, budget and expected counts alone.
