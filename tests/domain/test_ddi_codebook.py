@@ -138,7 +138,7 @@ GROUPS = """<codeBook><dataDscr><var name="REGION"><labl>Region</labl>
 
 
 def test_groups_of_categories_are_those_of_the_attribute():
-    found = recognise(GROUPS.replace("catGrp=\"G2\"", "").format(more="").encode(), "a.xml")
+    found = recognise(GROUPS.replace('catGrp="G2"', "").format(more="").encode(), "a.xml")
     assert isinstance(found, CodebookFile)
     (region,) = found.domain
     north, coast = ("North / Hills",), ("South", "Coast")
