@@ -3,6 +3,7 @@
 import itertools
 import tomllib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import cvxpy
@@ -18,6 +19,8 @@ from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.releases.measurement import exact_residual, integer_scales
 from tests.support.explicit_optimum import dense_queries, lower_bound
+
+nightly = partial(pytest.param, marks=pytest.mark.nightly)
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 AGES = {
@@ -226,14 +229,21 @@ def with_targets(workload: rp.Workload, share: float, *, all_required: bool) -> 
     return replace(workload, targets=targets, required=required | all_required)
 
 
-@pytest.mark.parametrize("make", [crossing, lambda: random_family(4), lambda: random_family(9)])
+BY_CELL = (
+    rp.MaxVariance(),
+    rp.SumWithinTargets(),
+    rp.MaxWithinTargets(),
+    rp.SumWithBoundedMax(slack=0.05),
+)
+
+
 @pytest.mark.parametrize(
-    "loss",
+    ("loss", "make"),
     [
-        rp.MaxVariance(),
-        rp.SumWithinTargets(),
-        rp.MaxWithinTargets(),
-        rp.SumWithBoundedMax(slack=0.05),
+        *((loss, lambda: random_family(9)) for loss in BY_CELL),
+        (rp.SumWithinTargets(), crossing),
+        *(nightly(loss, crossing) for loss in BY_CELL),
+        *(nightly(loss, lambda: random_family(4)) for loss in BY_CELL),
     ],
 )
 def test_what_looks_at_single_cells_is_proven_and_verified(loss, make):
@@ -252,7 +262,7 @@ def test_what_needs_the_conic_solver_says_so_where_it_is_not_installed(monkeypat
         rp.plan(crossing(), loss=rp.MaxVariance(), budget=ONE)
 
 
-@pytest.mark.parametrize("share", [0.5, 2.0, 5.0])
+@pytest.mark.parametrize("share", [0.5, *map(nightly, (2.0, 5.0))])
 def test_targets_far_from_the_errors_are_planned_as_well(share):
     workload = with_targets(crossing(), share, all_required=False)
     budget = rp.Budget(privacy_cost=5)
