@@ -125,7 +125,7 @@ _OTHERS = tuple(
 WAYS = {
     "text": (*_OTHERS, "beyond"),
     "float": _OTHERS,
-    "date": (*_OF_DAYS, "joined", "few", "numbers or days"),
+    "date": (*_OF_DAYS, "few", "joined", "numbers or days"),
     "time": (*_OF_DAYS, "few", "numbers or days"),
     "zoned": (*_OF_DAYS, "few"),
     "digits": ("days", "joined", "year"),
