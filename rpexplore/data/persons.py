@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
-from unicodedata import decimal
 
 import numpy as np
 import pyarrow as pa
@@ -63,10 +62,10 @@ CANONICAL = (
 )
 """Patterns and what takes their place, one after the other, in a text in NFC."""
 # The digits of all scripts, by what they are worth.
-_DIGITS = tuple(
-    "".join(chr(code) for code in range(0x80, 0x20000) if decimal(chr(code), None) == digit)
-    for digit in range(10)
-)
+_DIGITS = [""] * 10
+for _sign in map(chr, range(0x80, 0x20000)):
+    if _sign.isdecimal():
+        _DIGITS[int(_sign)] += _sign
 _GROUPS = "[ ,'\u2019]([0-9]{3}(?:[ ,'\u2019][0-9]{3})*(?:[.,][0-9]+)?)"
 AS_NUMBER = (
     ('^="(.*)"$', r"\1"),  # as spreadsheets are made to keep a text

@@ -12,6 +12,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -129,15 +130,19 @@ def save_manifest(
         "format_version": folder_format[1],
         **facts,
         "interval_confidence": CONFIDENCE,
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("rpexplore", "numpy", "pyarrow")},
-        },
+        "versions": _versions(),
         "files": list(files),
     }
     text = sealed_text(content)
     write_to_disk(folder / MANIFEST, text)
     return json.loads(text)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Of the programs that make a release, looked up once: each is read from a file."""
+    own = {name: version(name) for name in ("rpexplore", "numpy", "pyarrow")}
+    return {"python": platform.python_version(), **own}
 
 
 def manifest_sha256(folder: Path) -> str:

@@ -142,10 +142,14 @@ module.{function} = endless
 
 
 @pytest.mark.parametrize(
-    "number",
-    [signal.SIGINT, signal.SIGHUP, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)],
+    ("while_planning", "when_booked"),
+    [
+        (signal.SIGHUP, signal.SIGINT),
+        pytest.param(signal.SIGINT, signal.SIGTERM, marks=pytest.mark.nightly),
+        pytest.param(signal.SIGTERM, signal.SIGHUP, marks=pytest.mark.nightly),
+    ],
 )
-def test_a_signal_leaves_nothing_behind(number, planned):
+def test_a_signal_leaves_nothing_behind(while_planning, when_booked, planned):
     """Two real programs are stopped, one while it plans, one after it has booked its run."""
     before = planned.files()
     arguments = ["plan", "codebook.csv", "--up-to", "1", *BUDGET, "--out", "other.json"]
@@ -156,17 +160,17 @@ def test_a_signal_leaves_nothing_behind(number, planned):
         *("release", "plan.json", "records.csv", "--out", "out", "--json"),
         patch=ENDLESS.format(module="rpexplore.releases.release", function="write_measured"),
     )
-    for process in (planning, measuring):
+    for process, number in ((planning, while_planning), (measuring, when_booked)):
         assert process.stdout is not None
         assert process.stdout.readline() == "reached\n"
         process.send_signal(number)
     stdout, stderr = planning.communicate(timeout=PATIENCE)
     assert (stdout, stderr) == ("", "Stopped. Nothing was left half-written.\n")
-    assert planning.returncode == 128 + number
+    assert planning.returncode == 128 + while_planning
     stdout, stderr = measuring.communicate(timeout=PATIENCE)
     assert "ρ = 0.1 stays charged. Run it again" in json.loads(stdout)["error"]
     assert stderr == ""
-    assert measuring.returncode == 128 + number
+    assert measuring.returncode == 128 + when_booked
     assert planned.files() == before | {"rpexplore-ledger.sqlite", ".out.unfinished"}
     (run,) = Ledger.beside("records.csv").account("records.csv").entries
     assert run.state == "started"

@@ -2,10 +2,13 @@
 
 import datetime
 from collections import Counter
+from collections.abc import Mapping
+from typing import TypeAlias
 from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from rpexplore import Attribute, Bins, Categories, Dates, Domain, Integers
 from rpexplore.data.engines.coding import BLANKS
@@ -122,7 +125,7 @@ _OTHERS = tuple(
 WAYS = {
     "text": (*_OTHERS, "beyond"),
     "float": _OTHERS,
-    "date": (*_OF_DAYS, "joined", "few", "numbers or days"),
+    "date": (*_OF_DAYS, "few", "joined", "numbers or days"),
     "time": (*_OF_DAYS, "few", "numbers or days"),
     "zoned": (*_OF_DAYS, "few"),
     "digits": ("days", "joined", "year"),
@@ -137,8 +140,8 @@ WAYS = {
         "padded",
         "yes",
         "spelled",
-        "numbers",
         "beyond",
+        "numbers",
     ),
     "flag": ("few", "steps", "days", "yes", "spelled"),
     "cents": ("listed", "bins", "numbers", "padded", "wider"),
@@ -146,33 +149,43 @@ WAYS = {
 }
 
 
-def table() -> pa.Table:
+# Half of each column's ways, in which every way is tried with some column.
+SOME = {name: ways[number % 2 :: 2] for number, (name, ways) in enumerate(WAYS.items())}
+SOME_OR_ALL = [
+    pytest.param(SOME, id="some"),
+    pytest.param(WAYS, id="all", marks=pytest.mark.nightly),
+]
+Ways: TypeAlias = Mapping[str, tuple[str, ...]]
+
+
+def table(ways: Ways = SOME) -> pa.Table:
     """All columns, each once for each way to read it, and the number of the row."""
     columns: dict[str, pa.Array] = {"row": pa.array(range(N_ROWS), pa.int64())}
     for name, column in COLUMNS.items():
         filled = pa.concat_arrays([column, pa.nulls(N_ROWS - len(column), column.type)])
-        columns |= {f"{name} {way}": filled for way in WAYS[name]}
+        columns |= {f"{name} {way}": filled for way in ways[name]}
     return pa.table(columns)
 
 
-def domain() -> Domain:
+def domain(ways: Ways = SOME) -> Domain:
     attributes = [Attribute("row", Integers(0, N_ROWS - 1))]
     for name in COLUMNS:
-        attributes += [Attribute(f"{name} {way}", VALUES[way]) for way in WAYS[name]]
+        attributes += [Attribute(f"{name} {way}", VALUES[way]) for way in ways[name]]
     return Domain(tuple(attributes))
 
 
-def tables() -> list[tuple[int, int]]:
-    return [(0, index) for index in range(1, len(domain()))]
+def tables(ways: Ways = SOME) -> list[tuple[int, int]]:
+    return [(0, index) for index in range(1, len(domain(ways)))]
 
 
-def takers() -> dict[str, dict[str, str]]:
+def takers(ways: Ways = SOME) -> dict[str, dict[str, str]]:
     """The last value of every attribute but the first takes what is unknown, another what is
     missing."""
+    attributes = domain(ways).attributes[1:]
     return {
-        "unknown_values": {a.name: a.stored_values()[-1] for a in domain().attributes[1:]},
+        "unknown_values": {a.name: a.stored_values()[-1] for a in attributes},
         "missing_values": {
             a.name: a.stored_values()[0 if isinstance(a.values, Categories) else a.n_ordered]
-            for a in domain().attributes[1:]
+            for a in attributes
         },
     }

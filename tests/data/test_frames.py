@@ -74,15 +74,16 @@ def test_a_frame_is_counted_as_the_same_records_in_a_file(kind, rule, tmp_path):
     assert same(source.count(DOMAIN, ALL, person_rule=rule), of_file)
 
 
+@pytest.mark.parametrize("ways", awkward.SOME_OR_ALL)
 @pytest.mark.parametrize("kind", ["arrow", "pandas of Arrow types", "polars", "polars by category"])
-def test_awkward_values_mean_what_they_mean_in_a_file(kind, tmp_path):
-    table, domain = awkward.table(), awkward.domain()
+def test_awkward_values_mean_what_they_mean_in_a_file(kind, ways, tmp_path):
+    table, domain, tables = awkward.table(ways), awkward.domain(ways), awkward.tables(ways)
     pq.write_table(table, tmp_path / "records.parquet")
-    options = awkward.takers()
-    of_file = FileSource(tmp_path / "records.parquet").count(domain, awkward.tables(), **options)
+    options = awkward.takers(ways)
+    of_file = FileSource(tmp_path / "records.parquet").count(domain, tables, **options)
     source = FrameSource(KINDS[kind](table), name="awkward")
-    of_frame = source.count(domain, awkward.tables(), **options)
-    for each in awkward.tables():
+    of_frame = source.count(domain, tables, **options)
+    for each in tables:
         assert np.array_equal(of_frame.counts(each), of_file.counts(each)), domain.names[each[1]]
 
 

@@ -103,7 +103,8 @@ def test_many_projects_are_searched(app, small):
     saves = Autosaves.of_user()
     for number in range(12):
         project = Project((small.replaced(survey=f"Survey {number}"),))
-        saves.save(saves.new_key(), project.text(), None)
+        saves.save(f"{number:032x}", project.text(), None)
+    assert app("plan", key=f"{3:032x}").scenario.survey == "Survey 3"  # not the one saved last
     session = app("plan").open("home")
     assert len(listed(session)) == 10
     assert "2 further projects" in plain(session.texts("caption"))

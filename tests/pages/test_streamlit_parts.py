@@ -196,6 +196,8 @@ PRIVATE_MODULES = {"runtime", "web", "config", "proto", "auth_util", "user_info"
 def private_uses(text: str) -> set[str]:
     """What a module takes of Streamlit and asyncio that they do not document."""
     used = set()
+    if not re.search("streamlit|asyncio", text):  # as in most modules
+        return used
     for node in ast.walk(ast.parse(text)):
         match node:
             case ast.Import(names=names):

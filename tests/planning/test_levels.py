@@ -2,7 +2,9 @@
 
 import itertools
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 
 import cvxpy
@@ -16,8 +18,11 @@ from rpexplore.data.source import Counts
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.mechanism.variances import CellVariances
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.measurement import exact_residual, integer_scales
 from tests.support.explicit_optimum import dense_queries, lower_bound
+
+nightly = partial(pytest.param, marks=pytest.mark.nightly)
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 AGES = {
@@ -64,6 +69,15 @@ def crossing() -> rp.Workload:
     return workload_of([AGES, SEXES, RACES], [*tables, ()])
 
 
+four, nine, sixteen = (partial(random_family, number) for number in (4, 9, 16))
+
+
+@cache
+def least_sum(make: Callable[[], rp.Workload]) -> TablePlan:
+    """The plan of the smallest sum for tables, made once."""
+    return rp.plan(make(), loss=rp.SumOfVariances(), budget=ONE).part("tables")
+
+
 def measured_matrix(plan, residual: int) -> np.ndarray:
     """What is measured of every single record: float64[n_measured, n_records]."""
     sizes = plan.domain.of_records.sizes.tolist()
@@ -76,10 +90,10 @@ def measured_matrix(plan, residual: int) -> np.ndarray:
     return np.stack(columns, axis=1).astype(float)
 
 
-@pytest.mark.parametrize("make", [crossing, lambda: random_family(9), lambda: random_family(16)])
+@pytest.mark.parametrize("make", [crossing, nine, sixteen], ids=["crossing", "nine", "sixteen"])
 def test_tables_are_unbiased_and_have_the_stated_variances_and_cost(make):
-    workload = make()
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=ONE).part("tables")
+    plan = least_sum(make)
+    workload = plan.workload
     closure, scales = plan.closure, integer_scales(plan.closure)
     assert closure.trees
     matrices = [measured_matrix(plan, residual) for residual in range(len(closure))]
@@ -157,7 +171,7 @@ def test_a_plan_is_read_again_and_holds_what_it_claims(loss, tmp_path):
 
 
 def test_prices_of_records_that_prove_nothing_are_noticed():
-    plan = rp.plan(crossing(), loss=rp.SumOfVariances(), budget=ONE).part("tables")
+    plan = least_sum(crossing)
     closure = plan.closure
     tampered = np.full(closure.n_kinds, 1 / closure.n_kinds)
     changed = replace(plan, closure=closure.with_prices(tampered))
@@ -166,7 +180,7 @@ def test_prices_of_records_that_prove_nothing_are_noticed():
 
 
 def test_a_record_that_costs_more_than_the_others_is_noticed():
-    plan = rp.plan(crossing(), loss=rp.SumOfVariances(), budget=ONE).part("tables")
+    plan = least_sum(crossing)
     block = plan.closure.trees[0].numbers[-1]
     dear = next(r for r in range(len(plan.closure)) if block in plan.closure.attributes(r))
     digits = plan.sigma_squared.digits.copy()
@@ -217,27 +231,37 @@ def test_residuals_that_no_table_depends_on_have_noise_whatever_the_prices():
     assert rp.verify(plan).holds
 
 
-def with_targets(workload: rp.Workload, share: float, *, all_required: bool) -> rp.Workload:
+def with_targets(
+    make: Callable[[], rp.Workload], share: float, *, all_required: bool
+) -> rp.Workload:
     """Targets that are this share of the errors of the least accurate cells at the smallest sum."""
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=ONE).part("tables")
+    plan = least_sum(make)
+    workload = plan.workload
     required = np.arange(len(workload)) < len(workload) / 2
     errors = np.sqrt(plan.table_variances.largest)
     targets = errors * np.where(required, share, 1.2)
     return replace(workload, targets=targets, required=required | all_required)
 
 
-@pytest.mark.parametrize("make", [crossing, lambda: random_family(4), lambda: random_family(9)])
+BY_CELL = (
+    rp.MaxVariance(),
+    rp.SumWithinTargets(),
+    rp.MaxWithinTargets(),
+    rp.SumWithBoundedMax(slack=0.05),
+)
+
+
 @pytest.mark.parametrize(
-    "loss",
+    ("loss", "make"),
     [
-        rp.MaxVariance(),
-        rp.SumWithinTargets(),
-        rp.MaxWithinTargets(),
-        rp.SumWithBoundedMax(slack=0.05),
+        *((loss, nine) for loss in BY_CELL),
+        (rp.SumWithinTargets(), crossing),
+        *(nightly(loss, crossing) for loss in BY_CELL),
+        *(nightly(loss, four) for loss in BY_CELL),
     ],
 )
 def test_what_looks_at_single_cells_is_proven_and_verified(loss, make):
-    workload = with_targets(make(), 0.9, all_required=False)
+    workload = with_targets(make, 0.9, all_required=False)
     plan = rp.plan(workload, loss=loss, budget=ONE).part("tables")
     assert plan.certificate.gap < 3e-6
     assert rp.verify(plan).holds
@@ -252,9 +276,9 @@ def test_what_needs_the_conic_solver_says_so_where_it_is_not_installed(monkeypat
         rp.plan(crossing(), loss=rp.MaxVariance(), budget=ONE)
 
 
-@pytest.mark.parametrize("share", [0.5, 2.0, 5.0])
+@pytest.mark.parametrize("share", [0.5, *map(nightly, (2.0, 5.0))])
 def test_targets_far_from_the_errors_are_planned_as_well(share):
-    workload = with_targets(crossing(), share, all_required=False)
+    workload = with_targets(crossing, share, all_required=False)
     budget = rp.Budget(privacy_cost=5)
     plan = rp.plan(workload, loss=rp.SumWithinTargets(), budget=budget).part("tables")
     assert plan.certificate.gap < 3e-6
@@ -262,7 +286,7 @@ def test_targets_far_from_the_errors_are_planned_as_well(share):
 
 
 def test_the_smallest_budget_for_targets_is_enough_and_no_smaller_one_is():
-    workload = with_targets(crossing(), 0.9, all_required=True)
+    workload = with_targets(crossing, 0.9, all_required=True)
     smallest = rp.minimum_budget(workload)
     plan = rp.plan(workload, loss=rp.SumWithinTargets(), budget=smallest.budget).part("tables")
     assert np.all(np.sqrt(plan.table_variances.largest) <= workload.targets)
@@ -305,10 +329,10 @@ def test_what_is_not_there_for_several_levels_is_refused(ask, message):
         ask(crossing())
 
 
-@pytest.mark.parametrize("make", [crossing, lambda: random_family(9), lambda: random_family(16)])
+@pytest.mark.parametrize("make", [crossing, nine, sixteen], ids=["crossing", "nine", "sixteen"])
 def test_covariances_of_many_queries_are_those_of_each_pair(make):
-    workload = make()
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=ONE).part("tables")
+    plan = least_sum(make)
+    workload = plan.workload
     random = np.random.default_rng(0)
     for table in range(len(workload)):
         noise = plan.marginal_noise(workload.attribute_indices(table))

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+import rpexplore as rp
+from rpexplore.planning.planner import plan_tables
 from rpexplore.reports.bundle import contents_of
 from rpexplore.reports.report import html, report
 from rpexplore.scenarios.board_notes import SECTIONS, BoardNotes
@@ -21,7 +23,8 @@ def page_with(notes: BoardNotes, name: str = "groups") -> Page:
 def test_a_report_takes_the_notes_from_their_file(tmp_path):
     notes = BoardNotes((("Accuracy", "On accuracy."),))
     (tmp_path / "board.json").write_text(notes.text())
-    plan = plan_of("groups")
+    tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2}), 1)
+    plan = plan_tables(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     page = html(report(plan, board=tmp_path / "board.json"))
     assert page == html(report(plan, board=str(tmp_path / "board.json")))
     assert page == html(report(plan, board=notes)) != html(report(plan))

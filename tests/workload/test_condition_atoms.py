@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.domain.atoms import Atoms
 from rpexplore.errors import DomainError, RpexploreError, WorkloadError
-from rpexplore.workload import query_definitions
+from rpexplore.workload import condition_atoms, query_definitions
 from rpexplore.workload.condition_atoms import ConditionAtoms
 from rpexplore.workload.conditions import (
     cells_of_condition,
@@ -107,15 +107,15 @@ def test_lists_of_1e9_cells_and_of_40_attributes_are_small():
     assert sorted(queries.coefficients.T.tolist()) == [[0, 0], [0, 1], [1, 0]]
 
 
-def test_a_list_that_tells_too_much_apart_is_refused_and_the_count_named():
+def test_a_list_that_tells_too_much_apart_is_refused_and_the_count_named(monkeypatch):
+    monkeypatch.setattr(condition_atoms, "MAX_ENTRIES", 20_000)
     domain = rp.Domain.from_sizes({"a": 500, "b": 500})
-    lines = [f"a{cut}: a < {cut} ± 3\nb{cut}: b < {cut} ± 3" for cut in range(1, 200)]
+    lines = [f"a{cut}: a < {cut} ± 3\nb{cut}: b < {cut} ± 3" for cut in range(1, 50)]
     with pytest.raises(
-        WorkloadError, match=r"with the 198 before it, the count 'a100' .* a \(200\) and b \(200\)"
+        WorkloadError, match=r"with the 41 before it, the count 'b21' .* a \(50\) and b \(50\)"
     ):
         stated_from_text(domain, "\n".join(lines))
-    # 198 counts: 100 · 100 groups, 198 · 10,000 = 1,980,000; the next one: 199 · 101 · 100 is above
-    # 2,000,000.
+    # 41 counts: 22 · 21 groups, 41 · 462 = 18,942; the next one: 42 · 22 · 22 is above 20,000.
     many = rp.Domain.from_sizes({f"a{number}": 2 for number in range(70)})
     with pytest.raises(WorkloadError, match=r"at most 2\^62 .* a5 \(2\) and 64 more"):
         stated_from_text(many, "\n".join(f"a{number} == 1 ± 3" for number in range(70)))
