@@ -22,6 +22,7 @@ from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import describe_share, plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTable
+from rpexplore.domain.survey import SurveyDesign, counts_without_sampling
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.planner import Optimum, rho_of_unit
 from rpexplore.privacy.budget import Budget
@@ -50,7 +51,7 @@ class RuleTargets:
     Args:
         tables: The tables; those that have a target of their own keep the stricter one.
         require: Rules, such as "CV<=20% for 90% of people in each table".
-        public, expected, on_progress, drawn: As of `Forecast`.
+        public, expected, on_progress, drawn, survey: As of `Forecast`.
         certainty: Of rules that do not say it: "median", or "surely" for the lower end of the
             forecast.
 
@@ -77,6 +78,7 @@ class RuleTargets:
     certainty: str = MEDIAN
     on_progress: Progress = no_progress
     drawn: DrawnCounts | None = None
+    survey: SurveyDesign | None = None
 
     def __post_init__(self) -> None:
         if not self.rules:
@@ -101,13 +103,25 @@ class RuleTargets:
         """
         if self.reason:
             raise WorkloadError(self.reason)
+        return replace(self.tables, targets=self.targets())
+
+    def targets(self, certainty: str = "") -> np.ndarray:
+        """The largest standard error with which each table meets the rules, float64[n_tables].
+
+        NaN where no rule is about it; 0 where no budget is enough. certainty: instead of that of
+        the rules
+        """
         targets = self.tables.targets.copy()
         for rule, counts in zip(self.rules, self._least_counts, strict=True):
             places = self._places(rule)
-            targets[places] = np.fmin(
-                targets[places], float(rule.cv) * at_certainty(counts, rule.certainty)
-            )
-        return replace(self.tables, targets=targets)
+            enough = at_certainty(counts, certainty or rule.certainty)
+            targets[places] = np.fmin(targets[places], float(rule.cv) * enough)
+        return targets
+
+    @property
+    def is_about_all(self) -> bool:
+        """Whether every table has a target: by a rule, or one of its own."""
+        return not np.any(np.isnan(self.targets()))
 
     @cached_property
     def reason(self) -> str:
@@ -161,7 +175,8 @@ class RuleTargets:
     def _least_counts(self) -> list[np.ndarray]:
         """Of each rule, the least count that its share of people, or cells, have, by table.
 
-        float64[n_tables_of_rule, n_populations]; 0 where no cell that must be good holds anybody
+        float64[n_tables_of_rule, n_populations]; 0 where no cell that must be good holds anybody.
+        With a survey's design it is less, as its own error takes a part of the CV.
         """
         drawn, found = self.counts, []
         shape = (len(self.tables), drawn.populations.n_populations)
@@ -176,7 +191,13 @@ class RuleTargets:
                 counts[places] = least_counts(group, share, rule.of, n_records, n_cells)
             if rule.of == CELLS:
                 counts[[place for place in wanted if self._possible(place) < share]] = 0.0
-            found.append(counts[self._places(rule)])
+            places = self._places(rule)
+            counts = counts[places]
+            if self.survey is not None:
+                factors = self.survey.factors(self.tables.tables)[places, None]
+                n_records = drawn.public.n_records
+                counts = counts_without_sampling(counts, float(rule.cv), n_records, factors)
+            found.append(counts)
         return found
 
     def _possible(self, place: int) -> float:
@@ -214,7 +235,7 @@ class RuleTargets:
 
 
 def budget_with_objective(
-    ruled: RuleTargets, optimum: Optimum, budget: Budget
+    ruled: RuleTargets, optimum: Optimum, budget: Budget, certainty: str = ""
 ) -> SufficientBudget | None:
     """The smallest budget at which all tables meet the rules, planned for another objective.
 
@@ -222,13 +243,16 @@ def budget_with_objective(
         ruled: The rules, as targets of the optimum's tables.
         optimum: With an objective whose best noise at one budget is that of another, scaled.
         budget: The current one, for the privacy unit and the comparison.
+        certainty: Instead of that of the rules: "surely" for the upper end of the forecast.
 
     Returns:
         The budget; None where none reaches the rules, or the objective's noise does not scale.
     """
     if ruled.reason or optimum.budget is not None:
         return None
-    targets = ruled.workload.planned_targets
+    targets = ruled.targets(certainty) / ruled.tables.units
+    if np.nanmin(targets) <= 0:
+        return None
     cost = float(np.nanmax(optimum.table_variances.largest / targets**2))
     needed = rho_of_unit(cost, budget.max_records_per_person)
     return sufficient_budget(needed, budget, "The rule")
