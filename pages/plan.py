@@ -1,36 +1,19 @@
-"""Plan: the objective and the privacy budget, and how accurate the tables become."""
+"""Plan: the objective and the privacy budget, and how good the tables become."""
 
 import streamlit as st
 
 from pages.components.plan.adaptive import adaptive_view
-from pages.components.plan.forecast import forecast
-from pages.components.plan.objective import (
-    budget_inputs,
-    budget_meaning,
-    loss_input,
-    pilot_input,
-    reference_distribution_input,
-    unit_inputs,
-)
-from pages.components.plan.results import (
-    downloads,
-    guarantee,
-    one_table,
-    smooth_rehearsal,
-    table_list,
-)
+from pages.components.plan.forecast import by_size_and_group, forecast
+from pages.components.plan.headline import headline
+from pages.components.plan.objective import budget_inputs, loss_input
+from pages.components.plan.overview import opened_table, overview
+from pages.components.plan.results import downloads, proof, smooth_rehearsal, table_list
 from pages.components.plan.rule import rule_input
 from pages.components.plan.sections import sections
 from pages.components.plan.targets import required_targets_can_be_met, targets_met
-from pages.components.plan.usefulness import (
-    budgets_for_shares_input,
-    former_plan,
-    share_by_budget,
-    usefulness,
-)
 from pages.components.shared.expected_counts import cv_limit_input
 from pages.components.shared.session import change, current, escaped, say, show_messages
-from pages.components.shared.solutions import plan
+from pages.components.shared.solutions import plan, whole_plan
 from pages.components.shared.texts import explained_title, next_is_last_step
 from rpexplore.analysis import workload_grid
 from rpexplore.common.text import needed_number_of
@@ -64,53 +47,58 @@ def missing_targets_input(table: str) -> None:
     st.page_link("pages/workload.py", label="To the tables")
 
 
-with st.container(key="layout"):
-    with st.container(gap="small", key="heading"):
-        explained_title("Plan")
-    with st.container(key="inputs"):
-        with st.container(gap="small"):
-            unit_inputs()
-            budget_inputs()
-            sufficient = st.container(gap="xsmall")
-            budget_meaning()
-        with st.container(gap="small"):
-            loss_input()
-            reference_distribution_input()
-            pilot_input()
-            cv_limit_input()
-            rule_input()
-    planned = None
-    with st.container(key="answer"):
-        has_whole = sections(current())
-        if "tables" not in current().kinds:
-            pass  # all that there is stands above
-        elif missing := current().misses_target:
-            missing_targets_input(missing)
-        elif current().misses_required:
-            st.error(
-                "No target is required yet. Give the tables that need it a target on the Tables "
-                "page, and tick “Required” beside it."
-            )
-            st.page_link("pages/workload.py", label="To the tables")
-        elif required_targets_can_be_met():
-            planned = plan() if has_whole else None
-        if planned is not None:
-            with sufficient:  # only here is it known that there is a plan
-                budgets_for_shares_input()
-            drawn = forecast(planned)
-            usefulness(planned)
-            targets_met(planned)
-            with st.container(key="below"):
-                with st.container(gap="xsmall"):
-                    one_table(planned, former_plan(), drawn)
-                with st.container(gap="xsmall"):
-                    share_by_budget()
+with st.container(key="heading"):
+    explained_title("Plan")
+with st.container(key="controls"):
+    with st.container(gap="xsmall"):
+        budget_inputs(details=True)
+    with st.container(gap="small"):
+        loss_input()
+    with st.container(gap="small", key="rule"):
+        cv_limit_input()
+        rule_input()
+planned = made = None
+has_whole = sections(current())
+if "tables" not in current().kinds:
+    pass  # the other parts are shown below
+elif missing := current().misses_target:
+    missing_targets_input(missing)
+elif current().misses_required:
+    st.error(
+        "No target is required yet. Give the tables that need it a target on the Tables page, and "
+        "tick “Required” beside it."
+    )
+    st.page_link("pages/workload.py", label="To the tables")
+elif required_targets_can_be_met():
+    planned = plan() if has_whole else None
 if planned is not None:
-    guarantee(planned)
+    made = forecast(planned)
+    headline(planned, made)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if made is not None:
+            st.caption(
+                f"Forecast from {escaped(made.public_tables.text)}. {escaped(made.survey_text)}",
+                width="stretch",
+            )
+            st.page_link("pages/codebook.py", label="Public tables")
+        proof(planned)
+    targets_met(planned)
+beside = [kind for kind in current().kinds if kind != "tables"]
+whole = whole_plan() if has_whole and beside else None
+if planned is not None or whole is not None:
+    with st.container(key="below"):
+        with st.container(gap="small"):
+            opened = overview(planned, made, whole)
+        if planned is not None and opened is not None:
+            with st.container(gap="small"):
+                opened_table(planned, made, opened)
+if planned is not None:
+    table_list(planned, made)
+    if made is not None:
+        by_size_and_group(made)
     smooth_rehearsal(planned)
-    adaptive_view(planned)
-    table_list(planned, former_plan())
+    adaptive_view()
     downloads(planned)
-    with st.container(horizontal=True):
-        next_is_last_step()
-        st.page_link("pages/fairness.py", label="Look further: Fairness")
+with st.container(horizontal=True):
+    next_is_last_step()
+    st.page_link("pages/fairness.py", label="Look further: Fairness")

@@ -43,6 +43,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.planning.stated_forecast import MOST_TABLES, GroupForecast, StatedForecast
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.workload.rules import CELLS, CERTAINTIES, MEDIAN, SURELY, Rule, rules_of
+from rpexplore.workload.table_text import titles
 
 if TYPE_CHECKING:
     from rpexplore.analysis.suggestions import TableSuggestions
@@ -243,15 +244,29 @@ class Forecast:
             )
         return pd.DataFrame(rows)
 
-    def tables(self) -> pd.DataFrame:
+    def worst(self, places: np.ndarray, most: int) -> np.ndarray:
+        """So many of these tables, those with fewest people in good cells first, int64[n].
+
+        By the mean over populations: of very many tables that is faster than by the median.
+        """
+        places = places[self._held[places]]
+        people = self._people[places].mean(axis=1)
+        if len(places) > most:
+            first = np.argpartition(people, most - 1)[:most]
+            places, people = places[first], people[first]
+        return places[np.argsort(people, kind="stable")]
+
+    def tables(self, places: np.ndarray | None = None) -> pd.DataFrame:
         """One row a table, that with fewest people in good cells first; index: its place.
+
+        places: of the tables, int64[n]; by default all. Those that cannot be forecast are left out
 
         Columns: table, order, cells, standard_error, people_low, people_median, people_high,
         cells_low, cells_median, cells_high, meets ("yes"; "open": the median meets the rule, and
         the lower end does not; "no"; "no rule": none is about it).
         """
         workload = self._accuracy.workload
-        held = np.flatnonzero(self._held)
+        held = np.flatnonzero(self._held) if places is None else places[self._held[places]]
         people = np.quantile(self._people[held], _RANGE, axis=1)
         cells = np.quantile(self._cells[held], _RANGE, axis=1)
         median, surely = (at_certainty(self._meet[held], certainty) for certainty in CERTAINTIES)
@@ -259,7 +274,7 @@ class Forecast:
         meets = np.where(self.judged[held], meets, "no rule")
         frame = pd.DataFrame(
             {
-                "table": all_titles(workload)[held],
+                "table": all_titles(workload)[held] if places is None else titles(workload, held),
                 "order": workload.orders[held],
                 "cells": workload.cells[held],
                 "standard_error": self._accuracy.standard_errors[held],

@@ -29,6 +29,7 @@ MOST_PEOPLE, _FEWEST_PEOPLE = 800, 24  # drawn of a population
 _MOST_NUMBERS = 40_000_000  # kept of all tables, populations and people
 # Cells of all parts: 48 populations of so many take 90 MB and are kept, those of more do not.
 _MOST_KEPT = 20_000
+_NUMBERS_AT_ONCE = 250_000  # counts that are compared together: 1 MB
 MOST_CELLS = 400_000  # of all parts that are drawn: 20 s, and 0.5 GB while a population is drawn
 
 # What populations differ in, calibrated on Adult and the household sample, and tried on other data
@@ -214,14 +215,25 @@ class CountsOfTables:
         Returns float64[n, n_populations] each.
         """
         limits = least[:, None, None] if least.ndim == 1 else least[:, None, :]
-        good = self.counts >= limits.astype(np.float32)
-        if self.of_cells:
-            totals = np.maximum(self.counts.sum(axis=2, dtype=float), 1e-30)
-            people = np.einsum("abc,abc->ab", self.counts, good, dtype=float) / totals
-            return people, good.mean(axis=2)
-        # Of m people in a cell of a count, one stands for n_records / m / count cells.
-        cells = np.where(good, 1 / self.counts, 0.0).mean(axis=2, dtype=float) * n_records
-        return good.mean(axis=2), np.minimum(cells / n_cells[:, None], 1.0)
+        limits = limits.astype(np.float32)
+        people, cells = np.empty(self.counts.shape[:2]), np.empty(self.counts.shape[:2])
+        # Some tables at a time: what is in between then stays in the processor's own memory.
+        n_at_once = max(_NUMBERS_AT_ONCE // self.counts[0].size, 1)
+        for first in range(0, len(self.counts), n_at_once):
+            own = slice(first, first + n_at_once)
+            counts = self.counts[own]
+            good = counts >= limits[own]
+            n_good = np.count_nonzero(good, axis=2) / good.shape[2]
+            if self.of_cells:
+                totals = np.maximum(counts.sum(axis=2, dtype=float), 1e-30)
+                people[own] = np.einsum("abc,abc->ab", counts, good, dtype=float) / totals
+                cells[own] = n_good
+            else:
+                # Of m people in a cell of a count, one stands for n_records / m / count cells.
+                people[own] = n_good
+                n_cells_good = (good / counts).mean(axis=2, dtype=float) * n_records
+                cells[own] = np.minimum(n_cells_good / n_cells[own, None], 1.0)
+        return people, cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,6 +320,20 @@ class Populations:
         for number in range(self.n_populations):
             own = _without_noise(self.public, parts, number)
             yield Population.drawn(self.public, own, self.n_people, _seed(number))
+
+    def cells_of(self, table: AttributeIndices) -> np.ndarray:
+        """The counts of all cells of one of the tables, float32[n_populations, n_cells].
+
+        Of populations that are kept. Of a table with no more cells than people are drawn the
+        counts are there already, in `counts`.
+        """
+        sizes = self.public.domain.with_levels.sizes
+        n_cells = math.prod(int(sizes[index]) for index in table)
+        counts = np.empty((1, self.n_populations, n_cells), dtype=np.float32)
+        for number, population in enumerate(self.kept):
+            noise = SeededNumbers(b"cells %d" % number)
+            _fill_cells(population, [table], counts[:, number], self.public, noise)
+        return counts[0]
 
     def counts_of(self, table: AttributeIndices, known: Domain) -> CountsOfTables:
         """The counts of one more table in the same populations, under the place 0.

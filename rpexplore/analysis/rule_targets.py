@@ -114,11 +114,25 @@ class RuleTargets:
         """
         if self.reason:
             raise WorkloadError(self.reason)
+        return replace(self.tables, targets=self.targets())
+
+    def targets(self, certainty: str = "") -> np.ndarray:
+        """The largest standard error with which each table meets the rules, float64[n_tables].
+
+        NaN where no rule is about it; 0 where no budget is enough. certainty: instead of that of
+        the rules
+        """
         targets = self.tables.targets.copy()
         for rule, errors in zip(self.rules, self._largest_errors, strict=True):
             places = self._places(rule)
-            targets[places] = np.fmin(targets[places], at_certainty(errors, rule.certainty))
-        return replace(self.tables, targets=targets)
+            enough = at_certainty(errors, certainty or rule.certainty)
+            targets[places] = np.fmin(targets[places], enough)
+        return targets
+
+    @property
+    def is_about_all(self) -> bool:
+        """Whether every table has a target: by a rule, or one of its own."""
+        return not np.any(np.isnan(self.targets()))
 
     @cached_property
     def reason(self) -> str:
@@ -181,7 +195,7 @@ class RuleTargets:
     def _least_counts(self) -> list[np.ndarray]:
         """Of each rule, the least count that its share of people, or cells, have, by table.
 
-        float64[n_tables_of_rule, n_populations]; 0 where no cell that must be good holds anybody
+        float64[n_tables_of_rule, n_populations]; 0 where no cell that must be good holds anybody.
         """
         drawn, found = self.counts, []
         shape = (len(self.tables), drawn.populations.n_populations)
@@ -263,7 +277,7 @@ class RuleTargets:
 
 
 def budget_with_objective(
-    ruled: RuleTargets, optimum: Optimum, budget: Budget
+    ruled: RuleTargets, optimum: Optimum, budget: Budget, certainty: str = ""
 ) -> SufficientBudget | None:
     """The smallest budget at which all tables meet the rules, planned for another objective.
 
@@ -271,13 +285,16 @@ def budget_with_objective(
         ruled: The rules, as targets of the optimum's tables.
         optimum: With an objective whose best noise at one budget is that of another, scaled.
         budget: The current one, for the privacy unit and the comparison.
+        certainty: Instead of that of the rules: "surely" for the upper end of the forecast.
 
     Returns:
         The budget; None where none reaches the rules, or the objective's noise does not scale.
     """
     if ruled.reason or optimum.budget is not None:
         return None
-    targets = ruled.workload.planned_targets
+    targets = ruled.targets(certainty) / ruled.tables.units
+    if np.nanmin(targets) <= 0:
+        return None
     cost = float(np.nanmax(optimum.table_variances.largest / targets**2))
     needed = rho_of_unit(cost, budget.max_records_per_person)
     return sufficient_budget(needed, budget, "The rule")

@@ -81,3 +81,14 @@ def are_publishable_as_estimated(
 ) -> np.ndarray:
     """The same by noisy counts, of which those above 0 can be publishable."""
     return (estimates > 0) & are_publishable(standard_errors, estimates, cv_limit)
+
+
+FLAGS = (("A", 0.05), ("B", 0.10), ("C", 0.20), ("D", 0.33))
+"""Quality flags by the coefficient of variation; above the last one it is E."""
+
+
+def quality_flags(coefficients: np.ndarray) -> np.ndarray:
+    """The flag of each coefficient of variation, texts shaped as these; "" where it is NaN."""
+    letters = np.array([*(letter for letter, _ in FLAGS), "E"], dtype=object)
+    flags = letters[np.searchsorted([limit for _, limit in FLAGS], coefficients)]
+    return np.where(np.isnan(coefficients), "", flags)

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import rule_targets
+from rpexplore.analysis import populations, rule_targets
 from rpexplore.analysis.populations import CountsOfTables
-from rpexplore.analysis.rule_targets import RuleTargets, least_counts
+from rpexplore.analysis.rule_targets import RuleTargets, budget_with_objective, least_counts
+from rpexplore.domain.survey import SurveyDesign
+from rpexplore.planning import planner
 from tests.domain.test_public_tables import DOMAIN, table
 
 JOINT = np.random.default_rng(5).integers(0, 90, (6, 2, 3)).astype(float)
@@ -30,6 +32,7 @@ def test_the_least_count_is_the_largest_at_which_enough_are_good(
 ):
     """By the other function that judges counts: the share of what is at least so large."""
     monkeypatch.setattr(rule_targets, "_MOST_AT_ONCE", at_once)
+    monkeypatch.setattr(populations, "_NUMBERS_AT_ONCE", at_once)
     rng = np.random.default_rng(1)
     counts = rng.integers(0 if of_cells else 1, 12, (5, 4, 30)).astype(np.float32)
     group, n_cells = CountsOfTables(np.arange(5), counts, of_cells), np.full(5, 30.0)
@@ -162,3 +165,26 @@ def test_a_rule_about_a_table_that_cannot_be_forecast_is_refused():
         RuleTargets(tables, ["CV<=20% for 90% of people in sex,wage"], expected=100)
     each = RuleTargets(tables, ["CV<=20% for 90% of people in each table"], expected=100)
     assert np.isnan(each.workload.targets).tolist() == [False, True]
+
+
+def test_a_survey_s_own_error_takes_its_part_of_the_rule():
+    """σ² + d (1 − f) c (1 − c/n) ≤ (CV c)², with the least count c of the share."""
+    design = SurveyDesign(0.3, sampling_fraction=0.2)
+    ruled = RuleTargets(TABLES, RULES[:1], public=PUBLIC, survey=design)
+    optimum = planner.optimum(TABLES, loss=rp.SumOfVariances())
+    budget = rp.Budget(rho=1)
+    for certainty in ("", "surely"):
+        enough = budget_with_objective(ruled, optimum, budget, certainty)
+        assert enough is not None
+        for factor, n_meeting in ((1, len(TABLES)), (0.98, len(TABLES) - 1)):
+            plan = optimum.at(rp.Budget(rho=factor * float(enough.rho)))
+            made = rp.Forecast(plan, public=PUBLIC, require=RULES[:1], survey=design)
+            assert made.n_meeting() == n_meeting
+    alone = budget_with_objective(RuleTargets(TABLES, RULES[:1], public=PUBLIC), optimum, budget)
+    assert alone is not None
+    assert float(alone.rho) < float(enough.rho)
+    strict = RuleTargets(
+        TABLES, ["CV<=3% for 90% of people in each table"], public=PUBLIC, survey=design
+    )
+    assert "No budget reaches the rule" in strict.reason
+    assert budget_with_objective(strict, optimum, budget) is None

@@ -136,7 +136,7 @@ def figures(scenario: Scenario) -> tuple[dict[str, float], dict[str, float]]:
             times = []
             for repeat in range(REPEATS):
                 visitor.visit("plan")
-                changed = visitor.give("ρ", f"0.1{TIMED.index(name)}{repeat + 1}")
+                changed = visitor.give("Privacy budget ρ", f"0.1{TIMED.index(name)}{repeat + 1}")
                 times.append(changed if name == "plan" else visitor.visit(name)[0])
             seconds[f"budget to {name}"] = min(times)
         visitor.visit("plan")

@@ -47,10 +47,12 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
     expect(metric(page, "Cells of the largest table")).to_contain_text("1,700")
 
     go_to(page, "Plan")
-    expect(page.get_by_text("Proven optimal for what is measured.")).to_be_visible()
+    expect(page.get_by_text("Proven optimal for what is measured")).to_be_visible()
+    page.get_by_role("button", name="Options").click()
     optimised = page.get_by_role("switch", name=re.compile("Optimise the reference distribution"))
     expect(optimised).to_be_checked()
-    fill(page, "ρ", "0.5")
+    page.keyboard.press("Escape")
+    fill(page, "Privacy budget ρ", "0.5")
     expect(page.get_by_text("ε = 5.23 at δ")).to_be_visible()
 
     go_to(page, "Fairness")

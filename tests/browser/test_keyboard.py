@@ -41,7 +41,7 @@ def test_from_an_example_to_a_release(page: Page, tmp_path: Path):
     press(page, page.get_by_role("button", name="Open the household survey"))
     expect(page.get_by_role("heading", name="Plan", exact=True)).to_be_visible()
     drawn(page)
-    share = metric(page, "Publishable cells, if counts were even")
+    share = metric(page, "People in good cells")
     before = share.inner_text()
     tab_to(page, page.get_by_role("slider").first)
     page.keyboard.press("ArrowLeft")

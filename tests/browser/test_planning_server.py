@@ -114,7 +114,7 @@ def answer(port: int, path: str, **headers: str) -> tuple[int, str]:
 
 
 def budget(page: Page) -> Locator:
-    return page.get_by_label("ρ", exact=True)
+    return page.get_by_label("Privacy budget ρ", exact=True)
 
 
 def test_two_people_work_and_see_nothing_of_each_other(page, shared, address):

@@ -10,7 +10,7 @@ from tests.browser.test_story import go_to, metric
 
 
 def set_budget(page: Page, value: str) -> None:
-    field = page.get_by_label("ρ", exact=True)
+    field = page.get_by_label("Privacy budget ρ", exact=True)
     field.fill(value)
     field.press("Enter")
     expect(page.get_by_text("All changes are saved on this computer.")).to_be_visible()
@@ -19,7 +19,7 @@ def set_budget(page: Page, value: str) -> None:
 
 
 def budget(page: Page):
-    return page.get_by_label("ρ", exact=True)
+    return page.get_by_label("Privacy budget ρ", exact=True)
 
 
 @pytest.mark.parametrize("page", ["/plan"], indirect=True)

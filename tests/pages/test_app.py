@@ -158,7 +158,7 @@ def test_every_page_says_what_comes_next(app):
 def test_nothing_is_lost_by_switching_pages(app, small):
     session = app("plan", small)
     session.text_input(key="typed budget").set_value("0.37").run()
-    session.radio(key="objective").set_value("max").run()
+    session.selectbox(key="objective").set_value("max").run()
     session.open("workload")
     session.number_input(key="order").set_value(1).run()
     before = session.scenario
@@ -167,7 +167,7 @@ def test_nothing_is_lost_by_switching_pages(app, small):
     assert session.scenario == before
     session.open("plan")
     assert session.text_input(key="typed budget").value == "0.37"
-    assert session.radio(key="objective").value == "max"
+    assert session.selectbox(key="objective").value == "max"
 
 
 def test_sessions_do_not_see_each_other(app, small):

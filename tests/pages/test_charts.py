@@ -13,7 +13,7 @@ from rpexplore.workload.query_definitions import stated_from_text
 from tests.pages.conftest import check_charts
 
 FRONTIER = "Average vs worst case"
-WITHOUT_CHART = ("fairness: Tables", "queries: Count by count", "queries: Release")
+WITHOUT_CHART = ("plan", "fairness: Tables", "queries: Count by count", "queries: Release")
 
 
 @pytest.fixture

@@ -1,66 +1,108 @@
 """The Plan page."""
 
+import html
+import json
+import re
 from fractions import Fraction
 
 import pytest
 
 import rpexplore as rp
 from pages.components.shared.session import escaped, kept_name
-from rpexplore.analysis import accuracy
 from rpexplore.analysis.drawn_counts import DrawnCounts
-from rpexplore.analysis.expected_cells import ExpectedCells
-from rpexplore.analysis.explanation import explanation
+from rpexplore.analysis.forecast import Range
 from rpexplore.analysis.suggestions import suggestions
-from rpexplore.analysis.usefulness import Usefulness
+from rpexplore.analysis.typical_counts import typical_counts
 from rpexplore.common.text import describe_share
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTables
 from rpexplore.planning.pilot import with_pilot
 from rpexplore.scenarios.workload_changes import for_smooth_tables
-from tests.pages.conftest import check_charts, plain
+from rpexplore.workload.rules import parse_rule
+from tests.pages.conftest import plain
 
 
 def test_the_plan_is_there_at_once(app):
     session = app("plan")
     metrics = session.metrics()
     assert metrics["A cell of the median table, 95 %"] == "±26.4 people"
-    assert metrics["A cell of the least accurate table, 95 %"] == "±29.6 people"
+    assert "±29.6 in age × occupation, the least" in plain(session.texts("caption"))
     # epsilon(rho = 0.1, delta = 1e-6) = 2.14194, rounded up
     assert "ε = 2.15 at δ = 1e-6, ρ = 0.1, for one record" in plain(session.texts("caption"))
     assert "at most one part in a billion above the smallest possible" in plain(
         session.texts("markdown")
     )
     assert "ρ-zCDP with ρ = 0.1 for one record" in plain(session.texts("markdown"))
+    assert not session.dataframe  # lists cost nothing until they are opened
+    session.unfold("all tables")
     assert session.dataframe[-1].value["item"].tolist()[0] == "age × occupation"
     assert len(session.dataframe[-1].value) == 67
 
 
-def metric_of_even(session):
-    return next(one for one in session.metric if "if counts were even" in one.label)
-
-
-def test_expected_counts_tell_what_is_publishable_and_what_a_change_does(app, small):
+def test_expected_counts_tell_who_is_in_good_cells_and_what_a_change_does(app, small):
     session = app("plan", small)
-    assert "Publishable cells, if counts were even" not in session.metrics()
+    label = "People in good cells"
+    assert label not in session.metrics()
     session.text_input(key="expected total").set_value("900").run()
-    cells = ExpectedCells.of(session.scenario.expected, small.workload)
-    share = Usefulness.of_plan(session.planned, cells, 0.2).share_text
-    assert session.metrics()["Publishable cells, if counts were even"] == share
     made = rp.Forecast(session.planned, expected=900)
-    assert session.metrics()["People in good cells"] == describe_share(made.people.median)
+    low, median, high = made.people.texts(describe_share)
+    assert session.metrics()[label] == median
+    assert f"{low} to {high}. Good cells: {made.cells.text(describe_share)}" in plain(
+        session.texts("caption")
+    )
     assert "Forecast from 900 records" in plain(session.texts("caption"))
-    session.selectbox(key="forecast by group").set_value("sex").run()
-    assert not metric_of_even(session).delta
+    session.unfold("forecast by group")
+    session.selectbox(key="forecast by").set_value("sex").run()
+    assert [*session.dataframe[-1].value["value"]] == ["0", "1"]
     session.text_input(key="wanted coefficient").set_value("5").run()
-    stricter = Usefulness.of_plan(session.planned, cells, 0.05)
-    assert session.metrics()["Publishable cells, if counts were even"] == stricter.share_text
-    assert metric_of_even(session).delta.startswith("-")
-    assert "Margin of error ±" not in plain(session.texts("caption"))  # a change of the limit alone
-    session.button(key="budget for 0.95").click().run()
-    assert "Margin of error ±" in plain(session.texts("caption"))
-    assert Usefulness.of_plan(session.planned, cells, 0.05).share >= 0.95
-    assert "points" in metric_of_even(session).delta
+    stricter = rp.Forecast(session.planned, expected=900, limit=0.05)
+    metric = next(one for one in session.metric if one.label == label)
+    assert metric.value == describe_share(stricter.people.median)
+    assert metric.delta.startswith("-")
+    session.button(key="budget for rule").click().run()
+    n_tables = len(small.workload)
+    assert session.metrics()["Tables that meet the rule"] == f"{n_tables} of {n_tables}"
+    assert "Margin of error ±" in plain(session.texts("caption"))  # and what it was before
     assert not session.error
+
+
+def squares_of(session) -> dict[str, str]:
+    """What each square or bar of the page says, by the title of its table."""
+    (shown,) = (
+        json.loads(element.proto.json)["html"]
+        for element in session.get("bidi_component")
+        if "data-table" in element.proto.json
+    )
+    says = re.findall('aria-label="([^"]*)"', shown)
+    return dict(html.unescape(text).split(": ", 1) for text in says)
+
+
+def test_every_table_has_a_square_or_a_bar_with_its_forecast(app, small):
+    scenario = small.with_request(order=3).replaced(expected=ExpectedCounts.of_total(900))
+    session = app("plan", scenario)
+    made = rp.Forecast(session.planned, expected=900)
+    words = {
+        "yes": "meets the rule",
+        "open": "meets the rule by the median, not surely",
+        "no": "does not meet the rule",
+    }
+    expected = {}
+    for row in made.tables().to_dict("records"):
+        people = Range(row["people_low"], row["people_median"], row["people_high"])
+        text = f"{people.text(describe_share)} of people in good cells; {words[row['meets']]}"
+        expected[row["table"]] = text
+    two_way = squares_of(session)
+    assert two_way == {table: expected[table] for table in two_way}
+    assert sorted(two_way) == sorted(
+        title for title in expected if 0 < len(title.split(" × ")) < 3 and title != "(total)"
+    )
+    session.segmented_control(key="tables of").set_value("1-way").run()
+    assert [*squares_of(session)][-1] == "(total)"  # the worst first
+    session.segmented_control(key="tables of").set_value("3-way").run()
+    session.selectbox(key="third attribute").set_value("sex").run()
+    shown = squares_of(session)
+    assert "age × sex × region" in shown
+    assert all("sex" in title for title in shown)
 
 
 def test_a_rule_is_kept_by_the_plan_and_met_at_the_budget_of_its_button(app, small):
@@ -72,9 +114,9 @@ def test_a_rule_is_kept_by_the_plan_and_met_at_the_budget_of_its_button(app, sma
     (stated,) = session.scenario.rules
     assert session.planned.rules == (stated,)
     assert session.text_input(key="typed rule").value == "CV <= 0.5% for 70% of people in sex"
-    assert "0 of 1 table meets the rule" in plain(session.texts("caption"))
+    assert session.metrics()["Tables that meet the rule"] == "0 of 1"
     session.button(key="budget for rule").click().run()
-    assert "1 of 1 table meets the rule" in plain(session.texts("caption"))
+    assert session.metrics()["Tables that meet the rule"] == "1 of 1"
     less = session.scenario.budget.rho * Fraction(98, 100)
     assert rp.Forecast(session.planned, expected=900).n_meeting() == 1
     before = session.scenario.replaced(budget=rp.Budget(rho=less)).table_plan()
@@ -83,17 +125,34 @@ def test_a_rule_is_kept_by_the_plan_and_met_at_the_budget_of_its_button(app, sma
     assert session.scenario.rules == ()
 
 
-def test_a_table_is_shown_as_it_would_look_and_explained(app, small):
+def test_a_plan_is_made_for_the_rule(app, small):
+    rule = "CV <= 20% for 90% of people in each table"
+    expected = ExpectedCounts.of_total(900)
+    session = app(
+        "plan", small.replaced(expected=expected).replaced(rules=(parse_rule(small.domain, rule),))
+    )
+    same = session.metrics()["Budget at which all do"]
+    session.button(key="plan for rule").click().run()
+    session.button(key="take plan for rule").click().run()
+    assert not session.error
+    assert session.scenario.loss == rp.MaxVariance("target")
+    ruled = rp.RuleTargets(small.workload, [rule], expected=900)
+    assert session.scenario.workload.targets == pytest.approx(ruled.workload.targets)
+    needed = rp.minimum_budget(ruled.workload).budget.rho
+    assert float(session.scenario.budget.rho) == pytest.approx(float(needed), rel=1e-3)
+    assert rp.Forecast(session.planned, expected=900).n_meeting() == len(small.workload)
+    assert float(same.removeprefix("ρ = ")) >= float(needed)
+
+
+def test_a_table_is_opened_with_typical_counts_and_explained(app, small):
     session = app("plan", small.replaced(expected=ExpectedCounts.of_total(5000)))
-    session.selectbox(key="table to look at").set_value("sex").run()
-    made_up = session.session_state["made up"][1]
-    assert made_up.attributes == ("sex",)
-    session.button(key="draw again").click().run()
-    assert session.session_state["made up"][1] is not made_up
-    for view in ("Bars", "Grid"):
-        session.segmented_control(key="made up as").set_value(view).run()
-        assert not session.error
-        check_charts(session)
+    session.session_state["opened table"] = ("age", "sex")
+    session.run()
+    (shown,) = (box.proto.body for box in session.get("html") if "typical" in box.proto.body)
+    drawn = DrawnCounts.of(small.workload, PublicTables(small.domain, (), 5000))
+    place = session.planned.workload.position(("age", "sex"))
+    counts = typical_counts(session.planned, drawn, place, 0.2)
+    assert f"{counts.counts[0, 0]:,.0f}" in shown
     session.segmented_control(key="view of one table").set_value("Explain this number").run()
     (parts,) = [each.value for each in session.dataframe if "measured" in each.value]
     assert parts["share"].sum() == pytest.approx(100)
@@ -106,7 +165,8 @@ def test_what_would_make_a_table_good_is_listed_and_applied(app, small):
     session.segmented_control(key="view of one table").set_value("What would make it good").run()
     assert "With expected counts" in plain(session.texts("caption"))
     session.text_input(key="expected total").set_value("5000").run()
-    session.selectbox(key="table to look at").set_value("age × region").run()
+    session.session_state["opened table"] = ("age", "region")
+    session.run()
     drawn = DrawnCounts.of(small.workload, PublicTables(small.domain, (), 5000))
     (made,) = suggestions(session.planned, drawn, 0.2, 0.9, [("age", "region")])
     texts = plain(session.texts("markdown"))
@@ -120,25 +180,10 @@ def test_what_would_make_a_table_good_is_listed_and_applied(app, small):
     assert ("age", "region") not in session.scenario.workload.tables
     assert session.scenario.budget == small.budget
     session.scenario = small.replaced(expected=ExpectedCounts.of_total(5000))
-    session.run().selectbox(key="table to look at").set_value("age × region").run()
+    session.run()
     session.button(key=f"apply {numbers['budget']}").click().run()
     assert session.scenario.budget == made.proposals[numbers["budget"]].budget
     assert not session.error
-
-
-def test_a_chosen_row_of_all_tables_is_explained(app, small):
-    session = app("plan", small)
-    assert "Click a table" in plain(session.texts("caption"))
-    order = accuracy.least_accurate_first(session.planned)
-    table = int(order[2])
-    session.session_state[f"tables {hash(order.tobytes())}"] = {
-        "selection": {"cells": [[2, "item"]]}
-    }
-    session.run()
-    title = session.dataframe[-2].value["item"][2]
-    assert f"**Explain this number: {title}**" in plain(session.texts("markdown"))
-    sentence = explanation(session.planned, table).describe("people", small.request)[0]
-    assert sentence in plain(session.texts("markdown"))
 
 
 def test_published_releases_stand_beside_the_budget(app, small):
@@ -212,6 +257,7 @@ def test_the_plan_is_made_once_and_its_tables_are_filtered(app, small):
     planned = session.planned
     session.open("workload").open("release").open("plan")
     assert session.planned is planned
+    session.unfold("all tables")
     session.multiselect(key="tables containing").set_value(["sex"]).run()
     assert len(session.dataframe[-1].value) == 3
     session.multiselect(key="tables containing").set_value(["age", "sex", "region"]).run()
@@ -224,6 +270,7 @@ def test_the_plan_is_made_once_and_its_tables_are_filtered(app, small):
 
 def test_smooth_tables_are_rehearsed_when_asked_for(app, small):
     session = app("plan", small.replaced(expected=ExpectedCounts.of_total(900)))
+    session.unfold("model-based estimates")
     session.button_of("Simulate them").click().run()
     assert "Rehearsed on made-up people (900)" in plain(session.texts("markdown"))
     assert "everything else about them is invented" in plain(session.texts("caption"))
@@ -232,12 +279,10 @@ def test_smooth_tables_are_rehearsed_when_asked_for(app, small):
     # Shares as the sentence has them.
     sentence = plain(session.texts("markdown"))
     assert f"is off by {frame['smooth'].iloc[-1]} of the people (errors of all its" in sentence
-    assert "can be rehearsed below" not in plain(session.texts("caption"))
     # Of another plan it is not said.
     session.scenario = for_smooth_tables(session.scenario)
     session.run()
     assert "Rehearsed" not in plain(session.texts("markdown"))
-    assert "of unbiased tables; the smooth ones, for which" in plain(session.texts("caption"))
 
 
 def test_a_pilot_is_chosen_by_a_switch_and_is_in_the_plan(app):

@@ -86,7 +86,7 @@ def test_without_targets_the_page_says_where_to_set_them(app, small):
     session = app("plan", small)
     choose_objective(session, "required")
     assert "No target is required yet" in plain(session.texts("error"))
-    assert session.radio(key="objective").value == "required"
+    assert session.selectbox(key="objective").value == "required"
     choose_objective(session, "max relative to target")
     assert "has no target" in plain(session.texts("error"))
     assert "or here for all at once" in plain(session.texts("error"))
@@ -110,6 +110,7 @@ def test_targets_met_are_counted(app, small):
     assert targets_sentence(session) == escaped(
         "1 of 2 targets is met. Furthest off is (total): σ = 4.74 for a target of σ = 0.01."
     )
+    session.unfold("all tables")
     rows = session.dataframe[-1].value.set_index("item")
     met, short, none = rows.loc[["age", "(total)", "sex"], "outcome"]
     assert met.startswith("met: σ = ")

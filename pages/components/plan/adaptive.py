@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.release.form import ADAPTIVE, ADDRESS
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import listing
-from pages.components.shared.expected_counts import adaptive_plan_of_scenario, usefulness_of
+from pages.components.shared.expected_counts import adaptive_plan_of_scenario
 from pages.components.shared.files import download
 from pages.components.shared.serving import last_step, plans_only
 from pages.components.shared.session import current, escaped
@@ -23,7 +23,6 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.adaptive import AdaptivePlan
-from rpexplore.planning.table_plan import TablePlan
 from rpexplore.results.rehearsal import AdaptiveRehearsal, rehearse_adaptive
 
 _WANTED = "plan of the adaptive rehearsal"
@@ -37,13 +36,13 @@ _STEP_COLUMNS = {
 }
 
 
-def adaptive_view(planned: TablePlan) -> None:
-    """Folded; planned: the plan of the scenario, whose unbiased tables stand beside."""
+def adaptive_view() -> None:
+    """Folded, as it takes time."""
     shown = st.expander("Adaptive plan (biased)", key="adaptive plan", on_change="rerun")
     if not shown.open:
         return
     with shown:
-        st.markdown(escaped(" ".join(when_to_choose(usefulness_of(planned)))))
+        st.markdown(escaped(" ".join(when_to_choose(None))))
         _trials()
         if current().expected is None:
             st.info("Type above how many there will be, about: by it the budget is divided.")

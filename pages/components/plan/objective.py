@@ -21,6 +21,7 @@ from rpexplore.figures.chart import Column
 from rpexplore.planning.losses.losses import WEIGHTINGS, Loss, WeightedSum
 from rpexplore.planning.pilot import DEFAULT_SHARE
 from rpexplore.planning.serialization import loss_choices
+from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.deployments import (
     deployments_beside,
     deployments_near,
@@ -32,13 +33,11 @@ from rpexplore.reports.evidence import COLUMNS
 
 
 HERE = "objective"
-FRONT = ("sum", "max", "required")  # the others are offered under "more"
 
 
 def loss_input() -> None:
-    """The objective, and below it its options."""
+    """The objective, and beside it the options that go with it."""
     loss, offered = current().loss, loss_choices()
-    options: Any = loss  # a dataclass, as every loss is
 
     def choose(choice: str) -> None:
         chosen = offered[choice]
@@ -46,28 +45,26 @@ def loss_input() -> None:
             chosen = replace(chosen, weighting=loss.weighting)
         change_fields(HERE, loss=chosen)
 
-    front = [choice for choice in offered if choice in (*FRONT, loss.choice)]
-    st.radio(
-        "Objective",
-        front,
-        format_func=lambda choice: capitalised(offered[choice].objective),
-        help=meaning("Objective"),
-        **bound("objective", loss.choice, choose),
-    )
     is_one = len(current().workload) == 1
     described = "there is one table, and all of the budget is for it"
-    st.caption(f"{capitalised(described if is_one else loss.description)}.")
-    with st.popover("More objectives", type="tertiary"):
-        for choice, other in offered.items():
-            if choice not in front:
-                st.button(
-                    capitalised(other.objective),
-                    key=f"objective {choice}",
-                    on_click=choose,
-                    args=(choice,),
-                    type="tertiary",
-                    help=f"{capitalised(other.description)}.",
-                )
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+        st.selectbox(
+            "Objective",
+            list(offered),
+            format_func=lambda choice: capitalised(offered[choice].objective),
+            help=f"{capitalised(described if is_one else loss.description)}. "
+            f"{meaning('Objective')}",
+            **bound("objective", loss.choice, choose),
+        )
+        with st.popover("Options", key="options of the objective"):
+            _loss_options(loss, is_one)
+            reference_distribution_input()
+            pilot_input()
+    show_messages(HERE)
+
+
+def _loss_options(loss: Loss, is_one: bool) -> None:
+    """How tables count in a sum, and the number that a loss has."""
     if isinstance(loss, WeightedSum) and not is_one:
         st.selectbox(
             "How tables count in the sum",
@@ -81,6 +78,7 @@ def loss_input() -> None:
             ),
         )
     if (number := loss.number) is not None:
+        options: Any = loss  # a dataclass, as every loss is
 
         def changed(typed: str) -> Loss:
             value = needed_number_of(
@@ -97,7 +95,6 @@ def loss_input() -> None:
                 lambda typed: change(HERE, lambda: current().replaced(loss=changed(typed))),
             ),
         )
-    show_messages(HERE)
 
 
 def reference_distribution_input() -> None:
@@ -144,8 +141,9 @@ LETTERS = {"rho": "ρ", "epsilon": "ε", "mu": "μ"}
 
 
 def unit_inputs() -> None:
-    """The privacy unit: a record, or a person with a limit of records."""
-    records = current().budget.max_records_per_person
+    """The privacy unit, and the unit in which the budget is stated."""
+    budget = current().budget
+    records = budget.max_records_per_person
 
     def set_limit(limit: int | None) -> None:
         change(
@@ -172,14 +170,8 @@ def unit_inputs() -> None:
             min_value=1,
             **bound("records per person", records, set_limit),
         )
-
-
-def budget_inputs() -> None:
-    """The budget: a typed value beside a slider, in a unit of the user's choice."""
-    budget = current().budget
-    if st.session_state.get("unit") is None:  # a new visit, or the chosen one clicked again
-        st.session_state["unit"] = budget_units.stated_unit(budget)
-    unit = st.segmented_control(
+    st.session_state["unit"] = _stated_as()
+    st.segmented_control(
         "Privacy budget, stated as",
         list(UNITS),
         format_func=UNITS.__getitem__,
@@ -187,41 +179,76 @@ def budget_inputs() -> None:
         required=True,
         help=meaning("Privacy budget"),
     )
-    unit = unit or budget_units.stated_unit(budget)
+    if _stated_as() == "epsilon":
+        delta = budget_units.stated_delta(budget)
+        value = budget_units.text_in_unit(budget, "epsilon", delta)
+        st.text_input(
+            "δ",
+            help=meaning("δ"),
+            **bound("delta", delta, lambda typed: _restate(value, "epsilon", typed)),
+        )
+
+
+def _stated_as() -> str:
+    """The unit in which the budget is shown and typed: the chosen one, or that it was given in."""
+    return st.session_state.get("unit") or budget_units.stated_unit(current().budget)
+
+
+def _restate(value: str, unit: str, delta: str) -> None:
+    change(
+        BUDGET_HERE,
+        lambda: current().replaced(
+            budget=budget_units.with_value(current().budget, unit, str(value), delta)
+        ),
+    )
+
+
+def budget_inputs(*, details: bool = False) -> None:
+    """The budget: a typed value beside a slider, in the unit of `unit_inputs`.
+
+    details: with what it means, and a button for `unit_inputs`
+    """
+    budget, unit = current().budget, _stated_as()
     delta = budget_units.stated_delta(budget)
     value = budget_units.text_in_unit(budget, unit, delta)
 
-    def restate(value: str, delta: str = delta) -> None:
-        change(
-            BUDGET_HERE,
-            lambda: current().replaced(
-                budget=budget_units.with_value(current().budget, unit, str(value), delta)
-            ),
-        )
+    def take(typed: str) -> None:
+        _restate(typed, unit, delta)
 
     letter = LETTERS[unit]
-    boxes = st.columns(2 if unit == "epsilon" else 1)
-    boxes[0].text_input(letter, help=meaning(letter), **bound("typed budget", value, restate))
-    if unit == "epsilon":
-        boxes[1].text_input(
-            "δ",
-            help=meaning("δ"),
-            **bound("delta", delta, lambda delta: restate(value, delta)),
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.text_input(
+            f"Privacy budget {letter}",
+            width=130,
+            help=meaning(letter),
+            **bound("typed budget", value, take),
         )
-    st.select_slider(
-        f"{letter}: ← more private · more accurate →",
-        budget_units.slider_stops(unit, value),
-        **bound("slid budget", value, restate),
-    )
+        st.select_slider(
+            "← more private · more accurate →",
+            budget_units.slider_stops(unit, value),
+            **bound("slid budget", value, take),
+        )
+        if details:
+            whom = "a record" if budget.max_records_per_person is None else "a person"
+            label = f"δ = {delta}, {whom}" if unit == "epsilon" else f"Protects {whom}"
+            with st.popover(label, key="budget details"):
+                unit_inputs()
+                _budget_context(budget)
+    if details:
+        st.caption(budget_units.describe_guess(budget))
     show_messages(BUDGET_HERE)
+    for note in budget_units.budget_warnings(budget, current().expected):
+        st.info(note)
 
 
 def budget_meaning() -> None:
     """What the budget promises, what it is in other units, and which ones were published."""
     budget = current().budget
-    for note in budget_units.budget_warnings(budget, current().expected):
-        st.info(note)
     st.caption(budget_units.describe_guess(budget))
+    _budget_context(budget)
+
+
+def _budget_context(budget: Budget) -> None:
     # Only when it is open: it takes as long as a chart, at each step of the slider.
     context = st.expander("Budget in context", key="budget context", on_change="rerun")
     if not context.open:

@@ -1,26 +1,39 @@
-"""The rule on the Plan page: a field, and the budget at which all tables meet it."""
+"""The rule on the Plan page: a field, the budget at which all tables meet it, a plan for it."""
 
 import streamlit as st
 
+from pages.components.shared.background import worked_out
 from pages.components.shared.session import (
-    attempt,
     bound,
     change,
     change_fields,
     current,
     escaped,
-    kept,
     show_messages,
 )
 from pages.components.shared.solutions import budget_of_whole, optimum, part_budget
 from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.glossary import meaning
-from rpexplore.analysis.rule_targets import RuleTargets, budget_with_objective, describe_meeting
-from rpexplore.workload.rules import EXAMPLE, Rule, rules_from_text, rules_of
+from rpexplore.analysis.rule_targets import RuleTargets, budget_with_objective
+from rpexplore.analysis.sufficient_budgets import (
+    TARGET_LOSS,
+    SufficientBudget,
+    smallest_budget,
+)
+from rpexplore.common.processes import Progress
+from rpexplore.domain.survey import SurveyDesign
+from rpexplore.errors import BudgetError
+from rpexplore.planning import planner
+from rpexplore.planning.planner import Optimum
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import TableSetting
+from rpexplore.workload.rules import EXAMPLE, SURELY, Rule, rules_from_text, rules_of
 from rpexplore.workload.workload import Workload
 
 HERE = "rule"
+_WANTED = "tables to be planned for the rule"
+_MOST_TABLES = 1000  # that get a target of their own in the scenario
 
 
 def rule_input() -> None:
@@ -40,33 +53,116 @@ def rule_input() -> None:
         **bound("typed rule", "; ".join(map(str, current().rules)), take),
     )
     show_messages(HERE)
-    if current().rules and current().expected is None:
-        st.caption("Type or load expected counts to see which tables meet it.")
 
 
-def budget_for_rule(made: Forecast, drawn: DrawnCounts) -> None:
-    """How many tables meet the rule, and a button for the budget at which all do."""
-    ruled = kept(_ruled, drawn.workload, made.rules, drawn)
-    st.caption(escaped(describe_meeting(made)))
-    if ruled.reason:
-        st.warning(escaped(ruled.reason))
-        return
+def budget_for_rule(made: Forecast) -> None:
+    """The budgets at which all tables meet the rule: with the present objective, or one for it."""
+    label = "Budget at which all do"
+    assert made.drawn is not None
+    rules = made.rules or (Rule(made.limit, made.share),)
+    ruled = worked_out(_ruled, made.drawn.workload, rules, made.drawn, made.survey)
     solution = optimum()
-    if solution is None:
+    if ruled is None or solution is None:
+        return
+    if ruled.reason:
+        st.metric(label, "none", help=meaning("Rule"))
+        st.caption(escaped(ruled.reason))
         return
     budget = part_budget("tables")
-    enough = attempt(lambda: budget_with_objective(ruled, solution, budget))
+    try:
+        enough = budget_with_objective(ruled, solution, budget)
+        surely = budget_with_objective(ruled, solution, budget, SURELY)
+    except BudgetError as error:
+        st.metric(label, "none", help=meaning("Rule"))
+        st.caption(escaped(str(error)))
+        return
     if enough is not None:
+        st.metric(label, enough.short_text, help=meaning("Rule"))
+        st.caption(f"surely {'at none' if surely is None else f'from {surely.short_text}'}")
+    else:
+        st.metric(label, "open", help=meaning("Rule"))
+        st.caption("With this objective each budget has a plan of its own.")
+    with st.container(horizontal=True, gap="small"):
+        if enough is not None:
+            st.button(
+                "Take it",
+                key="budget for rule",
+                help="The smallest budget at which every table meets the rule, with this "
+                "objective.",
+                on_click=change_fields,
+                args=("plan",),
+                kwargs={"budget": budget_of_whole("tables", enough.budget)},
+                disabled=enough.budget == budget,
+            )
+        _plan_for_rule(ruled)
+
+
+def _ruled(
+    tables: Workload,
+    rules: tuple[Rule, ...],
+    drawn: DrawnCounts,
+    survey: SurveyDesign | None,
+    on_progress: Progress,
+) -> RuleTargets:
+    on_progress("Working out the budget for the rule", 0.0)
+    ruled = RuleTargets(tables, rules, drawn=drawn, survey=survey)
+    _ = ruled.reason  # which takes most of the time
+    return ruled
+
+
+# ---- The rule as the objective: each table gets the target that the rule comes to.
+
+
+def _plan_for_rule(ruled: RuleTargets) -> None:
+    """A button that looks for the smallest budget of all plans, and then one that takes it."""
+    if len(ruled.tables) > _MOST_TABLES or not ruled.is_about_all:
+        return  # tables without a target would get nothing
+    key = ruled.tables, ruled.rules, ruled.counts
+    if st.session_state.get(_WANTED) != key:
         st.button(
-            f"All meet it from {enough.short_text}",
-            key="budget for rule",
-            help="The smallest budget at which every table meets the rule, with this objective.",
-            on_click=change_fields,
-            args=("plan",),
-            kwargs={"budget": budget_of_whole("tables", enough.budget)},
-            disabled=enough.budget == budget,
+            "Plan for the rule",
+            key="plan for rule",
+            help="Makes the rule the objective: the smallest budget of all plans that meet it.",
+            on_click=st.session_state.update,
+            args=({_WANTED: key},),
         )
+        return
+    budget = part_budget("tables")
+    solved = worked_out(_solved, ruled, current().uniform_reference)
+    if solved is None:
+        return
+    try:
+        smallest = smallest_budget(solved, budget)
+    except BudgetError as error:
+        st.caption(escaped(str(error)))
+        return
+    st.button(
+        f"Planned for it: {smallest.short_text}",
+        key="take plan for rule",
+        help="Sets the target of every table to what the rule comes to, the objective to the "
+        "largest shortfall from targets, and this budget. Undo takes it back.",
+        on_click=_take,
+        args=(ruled, smallest),
+        disabled=current().loss == TARGET_LOSS and smallest.budget == budget,
+    )
 
 
-def _ruled(tables: Workload, rules: tuple[Rule, ...], drawn: DrawnCounts) -> RuleTargets:
-    return RuleTargets(tables, rules, drawn=drawn)
+def _solved(ruled: RuleTargets, uniform_reference: bool, on_progress: Progress) -> Optimum:
+    return planner.optimum(
+        ruled.workload,
+        loss=TARGET_LOSS,
+        uniform_reference=uniform_reference,
+        on_progress=on_progress,
+    )
+
+
+def _take(ruled: RuleTargets, enough: SufficientBudget) -> None:
+    targets = zip(ruled.tables.tables, ruled.targets().tolist(), strict=True)
+    weights = dict(zip(ruled.tables.tables, ruled.tables.weights.tolist(), strict=True))
+
+    def changed() -> Scenario:
+        settings = [TableSetting(table, weights[table], target) for table, target in targets]
+        budget = budget_of_whole("tables", enough.budget)
+        return current().with_settings(settings).replaced(loss=TARGET_LOSS, budget=budget)
+
+    change(HERE, changed)

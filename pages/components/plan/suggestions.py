@@ -8,7 +8,7 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import budget_of_whole
 from rpexplore.analysis.drawn_counts import DrawnCounts
-from rpexplore.analysis.forecast import GOOD_SHARE
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.suggestions import Proposal, TableSuggestions, suggestions
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import describe_share
@@ -16,45 +16,50 @@ from rpexplore.domain.survey import SurveyDesign
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_changes import changed_by
+from rpexplore.workload.rules import PEOPLE
 
 HERE = "suggestions"
 
 
-def suggested(planned: TablePlan, table: int, drawn: DrawnCounts | None) -> None:
-    """The proposals for a table, the best first."""
+def suggested(planned: TablePlan, table: int, made: Forecast | None) -> None:
+    """The proposals for a table, the best first; judged by a rule about its people, if one is."""
     show_messages(HERE)
-    if drawn is None:
-        st.caption("With expected counts, you see here what would make the table good enough.")
+    if made is None or made.drawn is None:
+        if current().expected is None:
+            st.caption("With expected counts, you see here what would make the table good enough.")
         return
-    scenario, attributes = current(), planned.workload.tables[table]
-    design = scenario.design and scenario.design.among(planned.workload.tables)
-    made = worked_out(_suggested, planned, drawn, scenario.cv_limit, attributes, design)
-    if made is None:
+    limit, share = made.limit, made.share
+    for rule in made.rules:
+        if rule.of == PEOPLE and table in rule.places(planned.workload):
+            limit, share = float(rule.cv), float(rule.share)
+    attributes = planned.workload.tables[table]
+    found = worked_out(_suggested, planned, made.drawn, limit, share, attributes, made.survey)
+    if found is None:
         return
-    noun = escaped(current().record_noun)
+    if found.people.low >= share:
+        st.caption("The table meets the rule already.")
+        return
     st.caption(
-        f"Now {made.people.text(describe_share)} of the {noun} are in good cells; wanted are "
-        f"{describe_share(GOOD_SHARE)}. Proposals are planned at the same budget, unless they are "
-        "more budget."
+        f"Wanted: {describe_share(share)} of people in good cells. Planned at the same budget, "
+        "unless it is more budget."
     )
-    for number, proposal in enumerate(made.proposals):
-        with st.container(horizontal=True, vertical_alignment="center", key=f"proposal {number}"):
-            st.markdown(escaped(proposal.text(current().record_noun)))
-            st.button(
-                "Apply", key=f"apply {number}", on_click=_apply, args=(proposal,), type="tertiary"
-            )
+    for number, proposal in enumerate(found.proposals):
+        text, button = st.columns([5, 1], vertical_alignment="center")
+        text.markdown(escaped(proposal.text(current().record_noun)))
+        button.button("Apply", key=f"apply {number}", on_click=_apply, args=(proposal,))
 
 
 def _suggested(
     planned: TablePlan,
     drawn: DrawnCounts,
     limit: float,
+    share: float,
     table: tuple[str, ...],
     design: SurveyDesign | None,
     on_progress: Progress,
 ) -> TableSuggestions:
     (made,) = suggestions(
-        planned, drawn, limit, GOOD_SHARE, [table], survey=design, on_progress=on_progress
+        planned, drawn, limit, share, [table], survey=design, on_progress=on_progress
     )
     return made
 

@@ -3,7 +3,6 @@
 import streamlit as st
 
 from pages.components.shared.charts import numbers
-from pages.components.shared.expected_counts import usefulness_of
 from pages.components.shared.inputs import required_first_button
 from pages.components.shared.session import (
     attempt,
@@ -78,7 +77,7 @@ def _cost_to_others(planned: TablePlan) -> None:
     free = binding_targets.objective_without_required(planned.loss, planned.workload)
     without = None if free is None else optimum(free)
     if without is not None:
-        cost = kept(binding_targets.cost_to_others, planned, without, usefulness_of(planned))
+        cost = kept(binding_targets.cost_to_others, planned, without)
         st.markdown(f":material/balance: **Cost to the others.** {escaped(cost.text)}")
         if taken := binding_targets.describe_taken(planned, without, current().request):
             st.warning(escaped(taken))

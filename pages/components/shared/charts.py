@@ -75,33 +75,18 @@ def listing(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> None:
     columns: by name, a `Column` or what Streamlit takes
     """
     shown = in_per_cent(frame, columns)
-    st.dataframe(shown, lazy=len(frame) > MOST_ROWS, **_look(frame, columns, alt))
-
-
-def chosen_row(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str, key: str) -> int | None:
-    """A `listing` that is not long, and the row in which a cell is chosen; None: none is."""
-    event = st.dataframe(
-        in_per_cent(frame, columns),
-        key=key,
-        on_select="rerun",
-        selection_mode="single-cell",
-        **_look(frame, columns, alt),
-    )
-    rows = [row for row, _ in event.selection.cells]
-    return rows[0] if rows and rows[0] < len(frame) else None
-
-
-def _look(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> dict[str, Any]:
-    return {
-        "hide_index": True,
-        "placeholder": "–",
-        "alt": alt,
-        "column_order": list(columns),
-        "column_config": {
+    st.dataframe(
+        shown,
+        lazy=len(frame) > MOST_ROWS,
+        hide_index=True,
+        placeholder="–",
+        alt=alt,
+        column_order=list(columns),
+        column_config={
             name: _configuration(frame[name], column) if isinstance(column, Column) else column
             for name, column in columns.items()
         },
-    }
+    )
 
 
 def _configuration(values: Any, column: Column) -> Any:

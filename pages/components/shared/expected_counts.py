@@ -85,9 +85,9 @@ def cv_limit_input() -> None:
         return needed_number_of(typed, "The coefficient of variation", least=0.1, most=1000.0) / 100
 
     st.text_input(
-        "Publishable: coefficient of variation at most (%)",
-        width=360,
-        help=f"{meaning('Publishable share')} {meaning('Coefficient of variation')}",
+        "CV limit (%)",
+        width=180,
+        help=f"{meaning('Good cell')} {meaning('Coefficient of variation')}",
         **bound("wanted coefficient", f"{100 * current().cv_limit:.10g}", take),
     )
     show_messages(HERE)

@@ -213,7 +213,7 @@ button[data-selected="true"] p,
 .first-look .good { background: light-dark(#2d7a5f, #2d7a5f); color: #fff; }
 .first-look .fair { background: light-dark(#bfe3d3, #1f4a3b); color: light-dark(#0b2d21, #e2f4ec); }
 .first-look .poor { background: light-dark(#eef1f4, #1c242d); color: light-dark(#4d5a68, #a7b3c0); }
-/* Plan and Tables: inputs beside the answer, above it where there is little room. */
+/* Tables and Own counts: inputs beside the answer, above it where there is little room. */
 .st-key-layout {
     display: grid;
     grid-template-columns: 18rem minmax(0, 1fr);
@@ -227,17 +227,29 @@ button[data-selected="true"] p,
     gap: 1rem 2.5rem;
     align-items: start;
 }
-/* Plan: the heading above the inputs; where there is little room, the figures between the two. */
-.st-key-layout:has(> * > .st-key-heading) { grid-template-rows: auto 1fr; }
-.st-key-layout > :has(> .st-key-answer) { grid-column: 2; grid-row: 1 / span 2; }
+/* Plan: budget, objective and rule in one row. */
+.st-key-controls {
+    display: grid;
+    grid-template-columns: minmax(0, 10fr) minmax(0, 7fr) minmax(0, 8fr);
+    gap: 0.75rem 1.5rem;
+    align-items: start;
+}
+.st-key-rule {
+    display: grid;
+    grid-template-columns: 7.5rem minmax(0, 1fr);
+    gap: 0.25rem 0.75rem;
+    align-items: end;
+}
+.st-key-heading {
+    display: grid;
+    grid-template-columns: auto minmax(0, 1fr);
+    gap: 0.25rem 2rem;
+    align-items: start;
+}
 @media (max-width: 1100px) {
-    .st-key-layout, .st-key-list-layout { grid-template-columns: minmax(0, 1fr); }
-    .st-key-layout:has(> * > .st-key-heading) { display: flex; }
-    .st-key-layout > :has(> .st-key-answer), .st-key-layout > * > .st-key-answer {
-        display: contents;
+    .st-key-layout, .st-key-list-layout, .st-key-controls, .st-key-heading {
+        grid-template-columns: minmax(0, 1fr);
     }
-    .st-key-layout :has(> .st-key-heading) { order: -2; }
-    .st-key-layout :has(> .st-key-figures) { order: -1; }
 }
 .st-key-inputs {
     display: grid;
@@ -247,7 +259,7 @@ button[data-selected="true"] p,
 }
 .st-key-figures {
     display: grid;
-    grid-template-columns: repeat(auto-fit, minmax(12.5rem, 1fr));
+    grid-template-columns: repeat(auto-fit, minmax(14rem, 1fr));
     gap: 0.75rem;
 }
 .st-key-sizes {
@@ -261,7 +273,7 @@ button[data-selected="true"] p,
     gap: 0.75rem 2rem;
     align-items: start;
 }
-.st-key-publishable [data-testid="stMetricValue"] {
+.st-key-people [data-testid="stMetricValue"] {
     color: light-dark(#1d4f91, #8fb8f0);
     font-size: 2.5rem;
     line-height: 1.1;

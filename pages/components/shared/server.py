@@ -100,7 +100,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
 
 def _import_first_pages() -> None:
     """Import what the first pages need while the browser still loads the front end."""
-    for module in ("shared.frame", "home.doors", "plan.usefulness", "plan.results"):
+    for module in ("shared.frame", "home.doors", "plan.overview", "plan.results"):
         import_module(f"pages.components.{module}")
     gc.collect()
     gc.freeze()  # what is imported stays: no collection need go through it

@@ -22,8 +22,8 @@ EXPLANATIONS = {
     "Tables": "Here you choose which tables to publish; each counts the records by some of the "
     "attributes. Weights and targets say which tables matter more, and how accurate they must be.",
     "Plan": "A plan says how much random noise protects each table: a larger privacy budget means "
-    "less noise and less privacy. The page shows how accurate all tables become, and for how many "
-    "cells that is good enough, before any record is read.",
+    "less noise and less privacy. Before any record is read, the page shows which tables will be "
+    "good enough, and for how many people.",
     "Fairness": "Tables of one plan are not equally accurate, and this page shows which are the "
     "most and the least accurate, and why. Other standard plans at the same budget are shown "
     "beside yours.",

@@ -17,7 +17,7 @@ from rpexplore.common.text import plural
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
-from rpexplore.domain.readings import are_publishable_as_estimated
+from rpexplore.domain.readings import are_publishable_as_estimated, quality_flags
 from rpexplore.domain.result_schema import Schema
 from rpexplore.planning.mechanism.reconstruction import sums_of
 from rpexplore.releases.items import Item, PartReader
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_COLUMNS = 1000, 100
 SINGLE_VALUES, AS_PLANNED = "single values", "as planned"
 TOTAL = "Total"
-FLAGS = (("A", 0.05), ("B", 0.10), ("C", 0.20), ("D", 0.33))
-"""Quality flags by the coefficient of variation; above the last one it is E."""
-
 _MOST_ENTRIES = 20_000_000  # of a basis written out as a matrix, 160 MB
 
 
@@ -121,10 +118,7 @@ class Crosstab:
     @property
     def flags(self) -> np.ndarray:
         """The quality flag of each figure, "" where its error is not known."""
-        cvs = self.cvs
-        letters = np.array([letter for letter, _ in FLAGS] + ["E"], dtype=object)
-        flags = letters[np.searchsorted([limit for _, limit in FLAGS], cvs)]
-        return np.where(np.isnan(cvs), "", flags)
+        return quality_flags(self.cvs)
 
     def publishable(self, cv_limit: float) -> np.ndarray:
         """Whether each figure is publishable, bool; none is whose error is not known."""

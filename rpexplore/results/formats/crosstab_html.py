@@ -6,8 +6,9 @@ from html import escape
 import numpy as np
 
 from rpexplore.common.text import joined, rounded
+from rpexplore.domain.readings import FLAGS
 from rpexplore.planning.part_plan import Z_95
-from rpexplore.results.formats.crosstab import FLAGS, TOTAL, Crosstab, Side
+from rpexplore.results.formats.crosstab import TOTAL, Crosstab, Side
 from rpexplore.results.publication import Publication
 
 CSS = """

@@ -14,8 +14,9 @@ import numpy as np
 
 from rpexplore.common.files import whole_file
 from rpexplore.common.text import rounded
+from rpexplore.domain.readings import FLAGS
 from rpexplore.planning.part_plan import Z_95
-from rpexplore.results.formats.crosstab import FLAGS, TOTAL, Crosstab
+from rpexplore.results.formats.crosstab import TOTAL, Crosstab
 from rpexplore.results.formats.crosstab_html import (
     decimals_of,
     has_margins_beside,

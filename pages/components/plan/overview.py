@@ -1,0 +1,182 @@
+"""Which tables are good enough on the Plan page: squares or bars, and the one that is opened."""
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+from pages.components.plan.headline import former_plan
+from pages.components.plan.suggestions import suggested
+from pages.components.shared.charts import listing
+from pages.components.shared.session import attempt, current, escaped, kept
+from rpexplore.analysis.explanation import describe_former, explanation
+from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.good_tables import Mark, marks, marks_of_items, matrix_of, worst_first
+from rpexplore.analysis.typical_counts import TypicalCounts, typical_counts
+from rpexplore.common.text import rounded
+from rpexplore.figures.chart import columns_of
+from rpexplore.figures.good_tables import CSS, SCRIPT, bars, squares, typical_table
+from rpexplore.planning.part_plan import Z_95, PartPlan
+from rpexplore.planning.plan import TITLES, Plan
+from rpexplore.planning.table_plan import TablePlan
+from rpexplore.workload.table_text import title_of
+
+# ---- Which tables are good enough: one number of attributes, or another part of the plan.
+
+
+_VIEW, _THIRD = "tables of", "third attribute"
+_OPENED = "opened table"  # its attributes, which mean the same table in every workload
+_LEGEND = (
+    "Share of people in good cells. Dark: meets the rule; medium: by the median only; light: does "
+    "not. A click opens the table."
+)
+_MARGINS = "95 % margins of error"
+
+_MOUNT = component(
+    "tables to open", html='<div class="good-tables shown"></div>', css=CSS, js=SCRIPT
+)
+_MOUNT = component(
+    "tables to open", html='<div class="good-tables shown"></div>', css=CSS, js=SCRIPT
+)
+
+
+def overview(planned: TablePlan | None, made: Forecast | None, whole: Plan | None) -> int | None:
+    """Squares or bars, and the place of the table that is opened; None: none is.
+
+    planned: the tables of the plan, if it has some; made: their forecast; whole: the plan
+    """
+    orders = [] if planned is None else sorted({*planned.workload.orders.tolist()})
+    by_order = {f"{order}-way": order for order in orders if order or len(orders) == 1}
+    beside = [] if whole is None else [part for part in whole.parts if part.kind != "tables"]
+    by_part = {TITLES[part.kind]: part for part in beside}
+    views = [*by_order, *by_part]
+    if st.session_state.get(_VIEW) not in views:
+        st.session_state[_VIEW] = "2-way" if "2-way" in views else [*by_order, *by_part][-1]
+    view = st.segmented_control(
+        "Which tables are good enough",
+        views,
+        key=_VIEW,
+        required=True,
+        on_change=st.session_state.pop,
+        args=(_OPENED, None),
+    )
+    if view in by_part:
+        _of_part(by_part[view])
+        return None
+    assert planned is not None
+    return _of_order(planned, made, by_order[view or views[0]])
+
+
+def _of_part(part: PartPlan) -> None:
+    """The margins of error of areas by level, or of own counts."""
+    frame = kept(part.accuracy)
+    levels = list(dict.fromkeys(frame["level"])) if part.kind == "areas" else []
+    _mount(bars(marks_of_items(frame, levels), -1))
+    st.caption(f"{_MARGINS}{', root mean squares over areas and tables' if levels else ''}.")
+    if levels:
+        st.page_link("pages/areas.py", label="Areas on a map", query_params={"areas": "Map"})
+
+
+def _of_order(planned: TablePlan, made: Forecast | None, order: int) -> int:
+    """The tables of a number of attributes; returns the place of the opened one."""
+    workload, third = planned.workload, ""
+    listed, n_tables = worst_first(planned, made, order)
+    if order == 3:
+        names = [workload.domain.names[index] for index in workload.used]
+        if st.session_state.get(_THIRD) not in names:
+            st.session_state[_THIRD] = workload.tables[listed[0]][0]
+        third = st.selectbox("With the attribute", names, key=_THIRD, width=260)
+    matrix = kept(matrix_of, workload, third) if order == 2 or third else None
+    if matrix is not None:
+        listed = matrix.tables
+    of_tables = kept(marks, planned, made, listed)
+    opened = _opened(planned, of_tables)
+    if matrix is not None:
+        _mount(squares(matrix, of_tables, opened))
+    else:
+        _mount(bars([of_tables[place] for place in listed], opened))
+    legend = _LEGEND if made is not None else f"{_MARGINS}. A click opens the table."
+    if len(listed) < n_tables and matrix is None:
+        legend = f"The worst {len(listed)} of {n_tables:,} tables. {legend}"
+    st.caption(legend)
+    return opened
+
+
+def _opened(planned: TablePlan, of_tables: dict[int, Mark]) -> int:
+    """The table that was clicked, or as long as none was the worst of those that are shown."""
+    names = st.session_state.get(_OPENED)
+    if names is not None and set(names) <= set(planned.domain.names):
+        place = planned.workload.find(planned.domain.positions(names))
+        if place is not None:
+            return place
+    return min(of_tables, key=lambda place: of_tables[place].rank)
+
+
+def _mount(html: str) -> None:
+    """The squares or bars; a click on one opens its table."""
+
+    def open_table() -> None:
+        place, tables = st.session_state["tables to open"].get("table"), current().workload.tables
+        if isinstance(place, int) and 0 <= place < len(tables):
+            st.session_state[_OPENED] = tables[place]
+
+    _MOUNT(key="tables to open", data={"html": html}, on_table_change=open_table)
+
+
+# ---- The table that is opened: how it may look, what would make it good, why it errs so much.
+
+
+COUNTS, IMPROVE, EXPLAIN = "Typical counts", "What would make it good", "Explain this number"
+
+
+def opened_table(planned: TablePlan, made: Forecast | None, place: int) -> None:
+    """One table: its people in good cells, and one of three views."""
+    title = escaped(title_of(planned.workload, place))
+    mark = kept(marks, planned, made, [place], slot="opened")[place]
+    margin = f"±{rounded(planned.standard_errors[place] * Z_95, 3)}"
+    people = "" if mark.full == mark.text else f"{mark.full} of people in good cells, "
+    st.markdown(f"**{title}** :small[{escaped(people)}margin of error {margin}]")
+    view = st.segmented_control(
+        "The opened table",
+        [COUNTS, IMPROVE, EXPLAIN],
+        default=COUNTS,
+        required=True,
+        key="view of one table",
+        label_visibility="collapsed",
+    )
+    former = former_plan()
+    if view == EXPLAIN:
+        explained(planned, place, former)
+    elif view == IMPROVE:
+        suggested(planned, place, made)
+    else:
+        if change := describe_former(planned, former, place):
+            st.caption(change)
+        if made is None or made.drawn is None:
+            if current().expected is None:
+                st.caption("With expected counts, you see here how the table may look.")
+            return
+        shown = attempt(lambda: kept(_typical, planned, made, place), show=st.caption)
+        if shown is not None:
+            st.html(typical_table(shown))
+            st.caption(escaped(shown.caption))
+
+
+def _typical(planned: TablePlan, made: Forecast, place: int) -> TypicalCounts:
+    assert made.drawn is not None
+    return typical_counts(planned, made.drawn, place, made.limit, made.survey)
+
+
+def explained(planned: TablePlan, table: int, former: TablePlan | None) -> None:
+    """Why the error of a table is as large as it is, in sentences and part by part."""
+    reasons = kept(explanation, planned, table)
+    st.markdown(
+        "\n".join(
+            f"- {escaped(sentence)}"
+            for sentence in reasons.describe(current().record_noun, current().request, former)
+        )
+    )
+    frame = reasons.frame()
+    listing(
+        frame,
+        columns_of(frame.filter(["measured", "sigma", "share", "tables", "budget_share"])),
+        "The parts of the variance of the table",
+    )
