@@ -10,10 +10,7 @@ import streamlit as st
 from pages.components.shared.serving import HAND_OVER, plans_only
 
 # Pages that one entry of the row above leads to; on each there are links to the others.
-BESIDE = (
-    {"workload": "Tables overall", "areas": "Areas", "queries": "Own counts"},
-    {"fairness": "Fairness", "tradeoffs": "Trade-offs", "scenarios": "Scenarios"},
-)
+BESIDE = ({"fairness": "Fairness", "tradeoffs": "Trade-offs", "scenarios": "Scenarios"},)
 
 
 def all_pages() -> list:
@@ -34,7 +31,7 @@ def all_pages() -> list:
         st.Page("pages/home.py", title="Home"),
         st.Page("pages/codebook.py", title="Codebook"),
         st.Page("pages/workload.py", title="Tables"),
-        st.Page("pages/queries.py", title="Own counts", visibility="hidden"),
+        st.Page("pages/queries.py", title="Own counts", visibility="hidden"),  # now on Tables
         st.Page("pages/areas.py", title="Areas", visibility="hidden"),
         st.Page("pages/plan.py", title="Plan"),
         st.Page("pages/fairness.py", title="Compare"),

@@ -9,6 +9,7 @@ import streamlit as st
 from pages.components.fairness import accuracy
 from pages.components.fairness.accuracy import accuracies, choose_plan, headline, seen_as_chosen
 from pages.components.fairness.cells import CELLS_VIEW, cells_view, relative_errors_view
+from pages.components.shared.inputs import tabs
 from pages.components.shared.session import current
 from pages.components.shared.texts import explained_title, next_page
 
@@ -30,11 +31,5 @@ if compared:
     }
     if chosen.cells_differ:
         views[CELLS_VIEW] = lambda: cells_view(chosen)
-    # Only the open one is drawn, and which one that is stands in the address.
-    for tab, draw in zip(
-        st.tabs(list(views), key="fairness", bind="query-params"), views.values(), strict=True
-    ):
-        if tab.open:
-            with tab:
-                draw()
+    tabs("fairness", views)
     next_page("tradeoffs", "Trade-offs")

@@ -177,6 +177,11 @@ class Forecast:
         """Share of people in good cells, the mean over tables."""
         return Range.of(self._people[self._held].mean(axis=0))
 
+    def people_in(self, rows: np.ndarray) -> Range | None:
+        """`people` over some of the tables, by their rows; None if none of them is forecast."""
+        held = rows[self._held[rows]]
+        return Range.of(self._people[held].mean(axis=0)) if len(held) else None
+
     @cached_property
     def cells(self) -> Range:
         """Share of the cells of all tables that are good."""

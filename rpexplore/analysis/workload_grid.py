@@ -28,6 +28,13 @@ def first_list(scenario: Scenario, most: int) -> tuple[tuple[str, ...], ...]:
     return tuple((name,) for name in scenario.domain.names)
 
 
+def like_targets(scenario: Scenario) -> Target | None:
+    """A target of 1 in the unit that all targets of tables have; None where they differ."""
+    targets, _ = scenario.request.targets(scenario.workload)
+    units = {(target.unit, target.confidence, target.count) for target in targets}
+    return Target(1, *units.pop()) if len(units) == 1 else None
+
+
 def tables_set(workload: Workload) -> int:
     """How many tables have a weight other than 1, or a target."""
     return int(np.count_nonzero((workload.weights != 1) | ~np.isnan(workload.targets)))

@@ -1,6 +1,6 @@
 """Area study: what a plan for areas is made from, but its budget; as JSON too."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import comb
@@ -164,6 +164,26 @@ class AreaStudy:
             for level in self.levels
         }  # fmt: skip
         return self._with_settings(changed)
+
+    def with_table(
+        self, levels: Iterable[str], attributes: Iterable[str], *, alone: bool = False
+    ) -> "AreaStudy":
+        """With a table of weight 1 on these levels; alone: without any other table.
+
+        Raises:
+            WorkloadError: If no level is named.
+        """
+        table = self.domain.in_order(attributes)
+        kept: Mapping[str, Mapping[Table, Setting]] = {} if alone else self.settings
+        asked = dict.fromkeys(levels, (1.0, None))
+        if not asked:
+            raise WorkloadError("Choose the levels that the table is for.")
+        return self._with_settings(
+            {
+                level: {**kept.get(level, {}), **({table: asked[level]} if level in asked else {})}
+                for level in self.levels
+            }
+        )
 
     def with_targets(self, targets: Mapping[tuple[str, Table], AreaTarget]) -> "AreaStudy":
         """With other targets of a cell, by level and table.

@@ -371,7 +371,7 @@ class Scenario:
     @property
     def settings_aside(self) -> int:
         """How many settings of single tables belong to tables that are not asked for now."""
-        find, positions = self.workload.find, self.domain.positions
+        find, positions = self.workload.find, self.workload.domain.positions
         return sum(find(positions(setting.attributes)) is None for setting in self.request.settings)
 
     def replaced(self, **changes: Any) -> "Scenario":

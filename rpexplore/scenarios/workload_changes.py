@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from rpexplore.workload.preset_roles import RoleMatch
 from rpexplore.workload.presets import GEOGRAPHY, Preset
 from rpexplore.workload.smooth_weights import SmoothWeights, missing_small_tables
 from rpexplore.workload.table_text import Table, titles
+from rpexplore.workload.targets import Target
 from rpexplore.workload.workload import Workload
 
 # ---- A change of the workload by a group of its tables, tried before it is made.
@@ -149,6 +151,50 @@ def refuse_long(count: int) -> None:
             f"That would name {count:,} tables one by one, and at most {MOST_LISTED:,} can be; "
             "change them as a group on the Tables page."
         )
+
+
+def rows_of_line(scenario: Scenario, line: TableLine) -> np.ndarray:
+    """The rows of a line's tables in the scenario's workload, int64[n], ascending."""
+    workload = scenario.workload
+    if not scenario.request.more:
+        return np.arange(len(workload))
+    # Levels stand behind the attributes, so that indices are the same with and without them.
+    members = scenario.request.weighted(line.tables(scenario.domain)).members
+    return np.sort(row_indices(members, workload.members))
+
+
+def with_line_settings(
+    scenario: Scenario, number: int, *, of_weight: bool, given: float | Target | None
+) -> Scenario:
+    """A copy in which all tables of a line have this weight, or this target.
+
+    number: of the line. of_weight: whether a weight is given, and not a target; None: 1, or none
+
+    The only line is set as a group, others table by table. Raises `WorkloadError` for too many.
+    """
+    request, line = scenario.request, scenario.request.lines[number]
+    changes: dict[str, Any] = {"weight" if of_weight else "target": given}
+    if request.more or line.kind == "listed":
+        rows = rows_of_line(scenario, line)
+        refuse_long(len(rows))
+        present = {setting.attributes: setting for setting in request.settings}
+        tables = [scenario.workload.tables[row] for row in rows.tolist()]
+        return scenario.with_settings(
+            replace(present.get(table, TableSetting(table)), **changes) for table in tables
+        )
+    cleared: dict[str, Any] = {"weight": None, "factor": None} if of_weight else {"target": None}
+    groups = (
+        replace(group, **cleared) if group.containing == line.containing else group
+        for group in request.groups
+    )
+    cleared.pop("factor", None)
+    settings = (replace(setting, **cleared) for setting in request.settings)
+    left = scenario.with_request(
+        groups=tuple(group for group in groups if not group.is_plain),
+        settings=tuple(setting for setting in settings if not setting.is_plain),
+    )
+    group = GroupSetting(line.containing, **changes)
+    return left if group.is_plain else left.with_group(group)
 
 
 def with_preset_tables(

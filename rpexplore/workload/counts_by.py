@@ -6,7 +6,7 @@ for a count of each combination of their values that any cell of the condition h
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -69,9 +69,15 @@ class By:
             labels = attribute.stored_values()
         return cls(attribute, attribute.name, labels, np.arange(attribute.size))
 
-    def condition(self, group: int) -> str:
-        """The condition that the attribute is in a group; "" where there is no other."""
-        return condition_of_values(self.attribute, self.group_of == group)
+    def condition(self, *groups: int) -> str:
+        """The condition that it is in one of these groups; "" where there is no other."""
+        return condition_of_values(self.attribute, np.isin(self.group_of, groups))
+
+
+def text_by(condition: str, names: Sequence[str]) -> str:
+    """A condition by attributes or levels: "age >= 18 by `sex`, `age@five-year`"."""
+    quoted = ", ".join(f"`{name.replace('`', '``')}`" for name in names)
+    return f"{condition or TOTAL} by {quoted}" if names else condition
 
 
 def split_by(domain: Domain, text: str) -> tuple[str, list[By]]:

@@ -19,7 +19,7 @@ from tests.browser.test_story import name_path
 from tests.pages.conftest import FIRST_PAGE, TITLES
 
 PAGES = {"" if page == FIRST_PAGE else page: title for page, title in TITLES.items()}
-PAGES["workload?part=weights"] = TITLES["workload"]
+PAGES |= {f"workload?part={part}": TITLES["workload"] for part in ("weights", "areas", "counts")}
 SERIOUS = ("serious", "critical")
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 VIOLATIONS = {"resultTypes": ["violations"]}
@@ -119,7 +119,7 @@ def test_no_serious_finding_on_a_planned_list_of_queries(visitor, server):
     expect(visitor.locator(".js-plotly-plot")).to_have_count(1)
     drawn(visitor)
     assert not findings(visitor)
-    visitor.get_by_role("button", name="Start from a preset").click()
+    visitor.get_by_role("button", name="From a preset").click()
     expect(visitor.get_by_role("dialog")).to_contain_text("Guessed from names and sizes")
     settled(visitor)
     assert not findings(visitor)

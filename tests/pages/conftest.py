@@ -1,7 +1,7 @@
 """The app under Streamlit's own test runner: no browser, every page through app.py."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
@@ -43,13 +43,11 @@ TITLES = {
     "fairness": "Fairness",
     "tradeoffs": "Trade-offs",
     "scenarios": "Scenarios",
-    "queries": "Own counts",
-    "areas": "Areas",
     "release": "Release",
     "results": "Results",
 }
 VIEWS = {
-    "workload": ("which", "weights", "aggregation"),
+    "workload": ("which", "weights", "aggregation", "areas", "counts", "list"),
     "fairness": (
         "Plans",
         "By size",
@@ -60,7 +58,6 @@ VIEWS = {
         "Relative errors",
     ),
     "tradeoffs": ("Smaller errors", "Targets", "Average vs worst case", "What if", "Baselines"),
-    "queries": ("Count by count", "Baselines", "Privacy profile"),
     "compared_by": (
         "Share of tables by accuracy",
         "Table by table",
@@ -68,6 +65,16 @@ VIEWS = {
         "Inputs and outcomes",
     ),
 }
+
+
+# Of the lines of the page Tables, each in its editor: the key of its tabs, and what they show.
+VIEWS_OF_LINES = {
+    "counts": ("queries", ("Count by count", "Baselines", "Privacy profile")),
+    "areas": ("areas", ("Levels", "Tables", "Plan", "By area", "Map (optional)")),
+}
+
+
+PARTS = {"areas": "areas", "queries": "counts"}
 
 
 class App:
@@ -78,11 +85,15 @@ class App:
         if key is not None:  # of a saved project, as in the address
             self.test.query_params["project"] = key
         # Before the first run Streamlit knows pages by their files' names, the first by none.
-        if page != FIRST_PAGE:
-            self.test.switch_page(f"pages/{page}.py")
-        self.test.run()
+        if page == FIRST_PAGE:
+            self.test.run()
+        else:
+            self.open(page)
 
     def open(self, page: str) -> "App":
+        """Open a page, or a part of the page Tables."""
+        if page in PARTS:
+            self.test.query_params["part"], page = PARTS[page], "workload"
         self.test.switch_page(f"pages/{page}.py").run()
         return self
 
@@ -91,14 +102,17 @@ class App:
         if tabs == "workload":
             self.test.query_params["part"] = view
         else:
+            if tabs in PARTS:  # whose address wins over the state
+                self.test.query_params[tabs] = view
             self.test.session_state[tabs] = view
         self.run()
         assert not self.test.exception, view
         return self
 
-    def pages(self) -> Iterator[str]:
+    def pages(self, titles: Mapping[str, str] = TITLES) -> Iterator[str]:
         """The names of all pages, each open in turn, and in every view that it has."""
-        for page, title in TITLES.items():
+        has = {"counts": self.scenario.query_list, "areas": self.scenario.areas}
+        for page, title in titles.items():
             self.open(page)
             assert self.test.title[0].value == title
             assert not self.test.exception, page
@@ -107,6 +121,11 @@ class App:
             for view in VIEWS.get(page, ()):
                 self.show(page, view)
                 yield f"{page}: {view}"
+                if has.get(view) is not None:
+                    key, tabs = VIEWS_OF_LINES[view]
+                    for tab in tabs:
+                        self.show(key, tab)
+                        yield f"{page}: {view}, {tab}"
 
     def run(self) -> "App":
         self.test.run()

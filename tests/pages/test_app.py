@@ -56,7 +56,7 @@ def test_every_page_says_why_there_is_no_plan(app):
     domain = Domain.from_sizes({f"a{i}": 10**6 for i in range(26)})
     request = WorkloadRequest("listed", listed=(domain.names,))
     session = app(scenario=Scenario(domain, request))
-    without_plan = ("home", "codebook", "scenarios", "queries", "areas", "results")
+    without_plan = ("home", "codebook", "scenarios", "results")
     for page in session.pages():
         assert bool(session.error) == (page.partition(":")[0] not in without_plan), page
 
@@ -100,7 +100,7 @@ def test_user_text_is_never_formatting_and_never_in_the_address(app, hostile_eve
             bound.add(widget.proto.query_param_key)
             options = " ".join(str(option) for option in widget.options)
             assert not [name for name in names if name in options]
-        assert {*session.query_params} <= {"project", "part"}
+        assert {*session.query_params} <= {"project", "part", "queries"}
     # Choices of views and plans, which are named by the app.
     assert bound == {"accuracy", "plan_shown", "curves", "average", "what_if"}
 
@@ -141,9 +141,8 @@ def test_every_page_says_what_comes_next(app):
     session = app()
     for page, following in {
         "codebook": "Tables",
-        "workload": "Weights and targets",
+        "workload": "Plan",
         "plan": "Release",
-        "queries": "Release",
         "release": "Results",
         "fairness": "Trade-offs",
         "tradeoffs": "Scenarios",

@@ -66,7 +66,6 @@ def finish(session):
 
 
 def show(session, view):
-    session.query_params["areas"] = view  # which wins over the state
     return session.show("areas", view)
 
 
@@ -344,7 +343,8 @@ def test_a_long_plan_is_cancelled(towns, monkeypatch):
 
     monkeypatch.setattr(solutions, "plan_areas", endless)
     monkeypatch.setattr("pages.components.shared.background.PATIENCE", 0.05)
-    show(towns, "Plan").press("Cancel")
+    show(towns, "Plan").toggle(key="area uniform").set_value(True).run()
+    towns.press("Cancel")
     planned(towns)
     assert "Cancelled." in plain(towns.run().texts("error"))
     monkeypatch.undo()

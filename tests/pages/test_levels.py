@@ -17,7 +17,7 @@ def test_a_table_at_a_level_is_picked_and_planned_on_every_page(app):
     listed = WorkloadRequest("listed", listed=(("sex", "age@five"),))
     session = app("workload", Scenario(domain, listed))
     session.multiselect(key="picked").set_value(["age@adult"]).run()
-    session.press("Add this table")
+    session.press("Add to the list")
     assert session.scenario.workload.tables == [("age@adult",), ("sex", "age@five")]
     assert session.planned.closure.trees
     for page in session.pages():

@@ -54,12 +54,8 @@ def new_attribute(session: App) -> None:
     session.selectbox(key="attribute shown").set_value("attribute_4").run()
 
 
-def many_at_once(unit: str) -> Scene:
-    def scene(session: App) -> None:
-        session.show("workload", "weights")
-        session.selectbox(key="unit of many").set_value(unit).run()
-
-    return scene
+def many_at_once(session: App) -> None:
+    session.show("workload", "weights")
 
 
 def own_list(session: App) -> None:
@@ -114,8 +110,7 @@ SCENES: dict[str, tuple[str, Scene, tuple[str, ...]]] = {
     "columns": ("codebook", choose("codebook source", "A file"), ()),
     "categories": ("codebook", new_attribute, ("Use these categories",)),
     "own list": ("workload", own_list, ()),
-    "margins": ("workload", many_at_once("margin"), ("Set for",)),
-    "shares": ("workload", many_at_once("cv"), ("Set for",)),
+    "many tables": ("workload", many_at_once, ("Set for",)),
     "hierarchy": ("workload", basis("hierarchy"), ()),
     "rho": ("plan", choose("unit", "rho"), ()),
     "epsilon": ("plan", choose("unit", "epsilon"), ()),

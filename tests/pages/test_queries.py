@@ -1,4 +1,4 @@
-"""The Queries page: a list of one's own, what comes of it, and what it would cost."""
+"""Own counts on the page Tables: added, listed, what comes of them, and what they would cost."""
 
 import sys
 from functools import wraps
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from pages.components.queries.many_queries import RANGES, TABLES
+from pages.components.queries.additions import RANGES, TABLES
 from pages.components.queries.preset_dialog import QUERIES as QUERIES_OF_PRESET
 from pages.components.queries.preset_dialog import TABLES as TABLES_OF_PRESET
 from pages.components.shared.session import kept_name
@@ -20,7 +20,6 @@ from rpexplore.planning.verification import verify
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.presets import PRESETS, REDISTRICTING
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text
-from rpexplore.workload.query_edits import about_attributes
 from rpexplore.workload.query_files import stated_from_csv
 from tests.pages.conftest import plain
 from tests.support.query_lists import marginals
@@ -34,6 +33,11 @@ def typed(session, text):
     session.text_area(key="query lines").set_value(text).run()
     assert not session.exception
     return session
+
+
+def at_budget(session, rho):
+    session.scenario = session.scenario.replaced(budget=rp.Budget(rho=rho))
+    session.run()
 
 
 @pytest.fixture
@@ -56,8 +60,8 @@ def test_a_list_is_typed_and_planned(app, small):
     assert not session.metrics()
     typed(session, TEXT)
     # The budget is all theirs when tables are left out.
-    session.checkbox(key="asks for tables").uncheck().run()
-    session.press("Make it the budget")
+    session.button(key="remove which").click().run()
+    session.open("queries").press("Make it the budget")
     stated = session.scenario.query_list
     # The attributes are those that the lines name.
     assert stated.queries.domain == rp.Domain.from_sizes({"age": 10, "sex": 2})
@@ -101,31 +105,44 @@ def test_missed_targets_stand_first_and_expected_counts_say_what_errors_are_wort
     assert session.metrics()["Publishable counts"] == f"{publishable} of 3"
 
 
-def test_attributes_are_chosen_and_others_added_by_naming_them(app, small):
-    session = app("queries", small)
-    choice = session.multiselect(key="chosen query attributes")
-    assert choice.options == ["age", "sex", "region"]
-    choice.set_value(["region"]).run()
-    assert "5 cells: region (5)." in plain(session.texts("caption"))
-    typed(session, "all: total\nold: age > 3 ± 9")
-    stated = session.scenario.query_list
-    assert stated.queries.domain.names == ("age", "region")
-    assert stated.targets[0].text == "±20 at 95 %"  # the usual one
-    session.multiselect(key="chosen query attributes").set_value(["age", "sex"]).run()
-    after = session.scenario.query_list
-    assert after == about_attributes(stated, after.queries.domain)
-    assert after.queries.domain.names == ("age", "sex")
-    session.multiselect(key="chosen query attributes").set_value(["sex"]).run()
-    assert "'old' is about the attribute 'age'" in plain(session.texts("error"))
-    assert session.scenario.query_list is after
-    session.scenario = Scenario(rp.Domain.from_sizes({"place": 5000}))
-    session.run()
-    session.multiselect(key="chosen query attributes").set_value(["place"]).run()
-    text = plain(session.texts("caption"))
-    assert "5,000 cells: place (5,000). Conditions may tell 20,000 groups of them apart" in text
-    typed(session, "some: place < 1234 ± 9")
-    assert session.metrics()["Targets met"]
-    assert session.scenario.query_list.queries.cells_text == "2 groups of 5,000 cells"
+def test_adults_in_the_north_by_sex_are_built_from_labels_and_errors_name_the_condition(app):
+    people = rp.Domain.from_schema(
+        {
+            "fields": [
+                {"name": "age", "constraints": {"minimum": 0, "maximum": 29}},
+                {"name": "sex", "constraints": {"enum": ["Female", "Male"]}},
+                {"name": "place", "constraints": {"enum": ["A", "B", "C"]},
+                 "levels": {"part": {"North": ["A", "B"], "South": ["C"]}}},
+            ]
+        }
+    )  # fmt: skip
+    session = app("queries", Scenario(people))
+    session.text_input(key="new count").set_value("adults").run()
+    session.selectbox(key="condition on 0").set_value("age").run()
+    session.selectbox(key="first values of age in 0").set_value("18").run()
+    session.button(key="further condition").click().run()
+    session.selectbox(key="condition on 1").set_value("place@part").run()
+    session.multiselect(key="values of place@part in 1").set_value(["North"]).run()
+    session.multiselect(key="count by").set_value(["sex"]).run()
+    # What is typed as well is wrong, and said as long as it is.
+    session.text_input(key="typed count").set_value("age < old").run()
+    assert "(age < old)" in plain(session.texts("error"))
+    assert session.button(key="add built count").disabled
+    session.text_input(key="typed count").set_value("age < 25 | age = 29").run()
+    assert not session.error
+    session.button(key="add built count").click().run()
+    queries = session.scenario.query_list.queries
+    assert queries.names == ("adults, sex = Female", "adults, sex = Male")
+    ages, places = np.arange(30), np.array([True, True, False])
+    wanted = (ages >= 18) & ((ages < 25) | (ages == 29))
+    women = np.einsum("a,s,p->asp", wanted, [1.0, 0.0], places).ravel()
+    assert queries.domain.names == ("age", "sex", "place")
+    assert queries.coefficients[0].tolist() == women.tolist()
+    assert session.scenario.query_list.targets[0].text == "±20 at 95 %"
+    # The fields are ready for the next one, and the line of the list says what there is.
+    assert session.text_input(key="new count").value == ""
+    assert session.selectbox(key="condition on 0").value is None
+    assert "adults, sex = Female · adults, sex = Male" in plain(session.texts("markdown"))
 
 
 def test_what_cannot_be_read_names_its_line_and_is_kept_to_be_mended(app, listed):
@@ -176,7 +193,7 @@ def test_a_first_list_has_the_usual_target_and_is_none_while_it_cannot_be_read(a
 
 def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
     session = app("queries", listed)
-    session.press("Start from a preset")
+    session.press("From a preset")
     session.selectbox(key="query preset").set_value(SMALLEST.title).run()
     session.press("Use attributes of its own")
     assert "Undo brings your list back" in plain(session.texts("success"))
@@ -185,12 +202,10 @@ def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
     assert session.metrics()["Targets met"] == "65 of 65"
     assert "The codebook has no attribute 'value'" in plain(session.texts("info"))
     # What it is about cannot be chosen from the codebook.
-    assert not [box for box in session.multiselect if box.key == "chosen query attributes"]
     session.press("Undo").press("Undo")
     assert session.scenario == listed
-    assert session.multiselect(key="chosen query attributes").value == ["age", "sex"]
     # Or it is put behind the list, without the total, which is there already.
-    session.press("Start from a preset")
+    session.press("From a preset")
     session.selectbox(key="query preset").set_value(SMALLEST.title).run()
     assert "with their own targets: a standard error of 1" in plain(session.texts("markdown"))
     session.press("Add them to my list")
@@ -214,7 +229,7 @@ def test_a_preset_is_fitted_in_a_dialog_to_the_codebook(app):
             rp.Attribute("region", rp.Categories(("North", "South"))),
         )
     )
-    session = app("queries", Scenario(people)).press("Start from a preset")
+    session = app("queries", Scenario(people)).press("From a preset")
     boxes = {box.key: box for box in session.selectbox}
     guessed = {
         role: boxes[role_box(role)].value
@@ -240,11 +255,10 @@ def test_a_preset_is_fitted_in_a_dialog_to_the_codebook(app):
     assert "P3 Population of two or more races" in queries.names
     assert session.metrics()["Targets met"] == f"{len(queries)} of {len(queries)}"
     # The same as tables: race × region is there already.
-    before = session.scenario.workload.tables
-    session.press("Start from a preset")
+    session.press("From a preset")
     session.radio(key="preset kind").set_value(TABLES_OF_PRESET).run()
     session.press("Add the tables")
-    assert session.scenario.request.listed == (*before, ("years", "race", "region"))
+    assert session.scenario.request.more[0].listed == (("years", "race", "region"),)
     assert "Added 1 table" in plain(session.texts("success"))
 
 
@@ -265,7 +279,7 @@ def add_queries(session, kind, choices):
 
 def test_many_queries_are_added_at_once(app, listed):
     lone = stated_from_text(listed.query_list.queries.domain, "mine: age = 3 & sex = 0 ± 5")
-    session = app("queries", listed.replaced(query_list=lone))
+    session = app("queries", listed.replaced(query_list=lone)).unfold("query files")
     for kind, choices in (
         (TABLES, {"queries up to 2": 2}),
         (RANGES, {"queries along": "age", "queries by other than age": ["sex"]}),
@@ -343,7 +357,7 @@ def test_the_smallest_budget_is_applied_and_with_another_all_targets_share_a_fac
     assert plan.budget == rp.Budget(rho="0.001")
     warned = plain(session.texts("markdown"))
     assert f"{rounded(plan.ratio**0.5, 3, 'up')} times as wide" in warned
-    session.text_input(key="typed budget").set_value("1").run()
+    at_budget(session, "1")
     assert session.scenario.budget == rp.Budget(rho=1)
     assert "times as narrow" in plain(session.texts("markdown"))
 
@@ -365,7 +379,7 @@ def test_a_list_is_solved_once_whatever_the_budget_and_after_an_undo(app, listed
     results = sys.modules["pages.components.queries.results"]
     monkeypatch.setattr(results, "query_baselines", wraps(results.query_baselines)(refuse))
     for rho in ("0.2", "0.5"):
-        session.text_input(key="typed budget").set_value(rho).run()
+        at_budget(session, rho)
         assert plan_of(session).budget == rp.Budget(rho=rho)
     session.open("plan").open("queries")
     assert session.metrics()["Targets met"] == "1 of 1"
@@ -378,7 +392,7 @@ def test_the_objective_is_chosen_and_targets_out_of_reach_are_told(app, listed):
     plan = plan_of(session)
     assert (plan.objective.option, plan.met.all()) == ("targets-then-sum", True)
     assert "With another objective you see the smallest budget" in plain(session.texts("caption"))
-    session.text_input(key="typed budget").set_value("0.0001").run()
+    at_budget(session, "0.0001")
     assert "cannot all be met at this budget" in plain(session.texts("error"))
     session.selectbox(key="objective of counts").set_value("sum").run()
     assert plan_of(session).objective.option == "sum"

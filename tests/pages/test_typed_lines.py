@@ -33,8 +33,7 @@ def test_typed_lines_are_read_over_the_attributes_they_name_and_taken(lines):
     assert stated is not None
     assert stated.queries.domain.names == ("age", "region")
     assert [target.text for target in stated.targets] == ["±20 at 95 %", "±20 at 95 %"]
-    lines.accept(None)
-    assert lines.typed is None
+    lines.typed = None
     assert lines.shown(stated) == text_from_stated(stated)
 
 
@@ -54,12 +53,16 @@ def test_lines_without_a_target_need_one(lines):
         lines.read(CODEBOOK, None, None)
 
 
-def test_blank_lines_remove_the_list_and_its_attributes_stay_chosen(lines):
+def test_blank_lines_remove_the_list(lines):
     lines.type(" \n", "1")
     assert lines.read(CODEBOOK, STATED, USUAL) is None
-    lines.accept(STATED)
-    assert lines.chosen == ("age", "sex")
-    assert lines.domain(CODEBOOK, None) == TWO
+
+
+def test_a_list_about_attributes_of_its_own_stays_about_them(lines):
+    wider = rp.Domain.from_sizes({"age": 12, "sex": 2, "region": 5})
+    lines.type("sex = 1", "1")
+    assert lines.read(CODEBOOK, STATED, USUAL).queries.domain.names == ("sex",)
+    assert lines.read(wider, STATED, USUAL).queries.domain == TWO
 
 
 def test_an_undo_forgets_what_was_typed_before_it(lines):
@@ -68,15 +71,6 @@ def test_an_undo_forgets_what_was_typed_before_it(lines):
     assert lines.typed == "age >"
     lines.forget_others("2")
     assert lines.shown(STATED) == text_from_stated(STATED)
-
-
-def test_the_domain_is_that_of_the_list_or_of_what_is_chosen_and_still_there(lines):
-    assert lines.domain(CODEBOOK, None) is None
-    assert lines.domain(CODEBOOK, STATED) == TWO
-    lines.chosen = ("sex", "income")
-    domain = lines.domain(CODEBOOK, None)
-    assert domain is not None
-    assert domain.names == ("sex",)
 
 
 def test_a_list_that_no_lines_can_hold_has_none(lines):

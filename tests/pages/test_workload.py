@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from pages.components.workload.settings import PARTS
+from rpexplore.analysis.forecast import Forecast
+from rpexplore.common.text import rounded
 from rpexplore.domain.domain import TO_COMPLETE
 from rpexplore.releases import feasibility
 from rpexplore.releases.release import release
 from rpexplore.results.second_plan import weights_from_release
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.smooth_weights import SmoothWeights
+from rpexplore.workload.targets import Target
 from tests.pages.conftest import plain
 from tests.support.processor_time import at_most
 
@@ -28,64 +30,109 @@ def weights(session):
     return session.show("workload", "weights")
 
 
+def said(session):
+    return plain(session.texts("caption"))
+
+
 def disabled(session):
     return {button.label: button.disabled for button in session.button}
 
 
 def test_quick_builders(app, small):
     session = app("workload", small)
-    metrics = session.metrics()
     # (total), 10 + 2 + 5 and 20 + 50 + 10 cells.
-    assert metrics["Cells in all tables"] == "98"
-    assert metrics["Cells of the largest table"] == "50"
-    assert metrics["Tables to measure"] == "7"
+    assert "In all 7 tables with 98 cells, at most 50 in one (age × region); 7 tables to " in said(
+        session
+    )
     for kind, key, value, tables in (
         ("up_to", "order", 1, "4"),
         ("of_order", "order", 2, "3"),
         ("at_most_cells", "cells", 10, "5"),
     ):
         choose(session, kind).number_input(key=key).set_value(value).run()
-        assert session.metrics()["Tables"] == tables
+        assert f"In all {tables} tables" in said(session)
         assert not session.error
 
 
-def test_each_part_keeps_what_is_typed_while_another_is_open(app, small):
-    session = weights(app("workload", small.with_group(GroupSetting(("age",), target=50.0))))
-    parts = session.segmented_control(key="open part")
-    assert [option.content for option in parts.proto.options] == [
-        "Which tables (7)",
-        "Weights and targets (3 tables)",  # age, age × sex, age × region
-        "Aggregation",
-    ]
-    session.text_input(key="weight of many").set_value("3").run()
-    session.multiselect(key="tables with").set_value(["sex"]).run()
-    for part in ("aggregation", "which", "weights"):
-        session.segmented_control(key="open part").set_value(part).run()
-        assert session.query_params["part"] == part
-        assert session.subheader[0].value == PARTS[part].question
-    assert session.text_input(key="weight of many").value == "3"
-    assert session.multiselect(key="tables with").value == ["sex"]
-    # The one that was open last is there again without its address.
-    del session.query_params["part"]
-    session.open("plan").open("workload")
-    assert session.subheader[0].value == PARTS["weights"].question
-    assert session.multiselect(key="tables with").value == ["sex"]
+def lines_of(session):
+    """What is published, as the page lists it: the texts of each line."""
+    texts = [plain([text]) for text in session.texts("markdown")]
+    weights = [place for place, text in enumerate(texts) if text.endswith("[weight]")]
+    return ["; ".join(texts[place - 2 : place + 3]) for place in weights]
 
 
-def rows_of(session):
-    (rows,) = [html.proto.body for html in session.get("html") if "<table" in html.proto.body]
-    return rows
-
-
-def test_what_the_tables_give_stands_beside_what_chooses_them(app, small):
+def test_lines_are_added_edited_and_removed_in_one_list(app, small):
     session = app("workload", small)
-    assert "publishable" not in rows_of(session)
+    session.multiselect(key="attributes of One table").set_value(["region", "sex", "age"]).run()
+    session.button(key="add One table").click().run()
+    assert session.query_params["part"] == "which-2"
+    assert len(session.scenario.workload) == 8
+    assert session.scenario.workload.orders.max() == 3
+    session.text_input(key="Weight of these tables 2").set_value("3").run()
+    session.text_input(key="Target of these tables 2").set_value("±40").run()
+    setting = TableSetting(("age", "sex", "region"), 3.0, Target(40, "margin", 95))
+    assert session.scenario.request.settings == (setting,)
+    every, one = lines_of(session)
+    assert "All tables up to 2-way" in every
+    assert "7 tables" in every
+    assert "age × sex × region" in one
+    assert "100 cells]; 3" in one
+    assert "±40 at 95 %" in one
+    margin = 1.959964 * session.scenario.table_plan().standard_errors[-1]
+    assert f"±{rounded(margin, 3)}" in one
+    # The first line goes; the other one stays, and comes back by undo.
+    session.button(key="remove which").click().run()
+    assert session.scenario.workload.tables == [("age", "sex", "region")]
+    session.press("Undo").press("Undo").press("Undo").press("Undo")
+    assert session.scenario == small
+    # The last line: nothing is published until something is added.
+    session.button(key="remove which").click().run()
+    assert "Nothing is published yet" in plain(session.texts("info"))
+    session.press("Tables")
+    assert session.scenario == small
+
+
+def test_a_weight_of_the_only_line_holds_for_tables_that_come_later(app, small):
+    session = app("workload", small.with_request(order=1))
+    session.text_input(key="Weight of these tables").set_value("2").run()
+    session.text_input(key="Target of these tables").set_value("5").run()
+    session.number_input(key="order").set_value(2).run()
+    assert session.scenario.workload.weights.tolist() == [2.0] * 7
+    assert session.scenario.workload.targets.tolist() == [5.0] * 7
+    session.text_input(key="Weight of these tables").set_value("").run()
+    session.text_input(key="Target of these tables").set_value("").run()
+    assert session.scenario == small
+    session.text_input(key="Weight of these tables").set_value("heavy").run()
+    assert "The weight" in plain(session.texts("error"))
+    assert session.scenario == small
+
+
+def test_forecasts_stand_in_the_lines(app, small):
+    session = app("workload", small)
+    assert "median margin, 95 %" in lines_of(session)[0]
     session.text_input(key="expected total").set_value("900").run()
-    assert "2 attributes" in rows_of(session)
-    assert "publishable" in rows_of(session)
-    assert "of the 98 cells are publishable" in plain(session.texts("caption"))
+    made = Forecast(session.scenario.table_plan(), expected=900)
+    assert "of people in good cells" in lines_of(session)[0]
+    low, high = made.people.low, made.people.high
+    text = re.search(r"(\d+) % \((\d+) % to (\d+) %\)", lines_of(session)[0])
+    assert text is not None
+    assert float(text[2]) / 100 == pytest.approx(low, abs=0.05)  # other populations were drawn
+    assert float(text[3]) / 100 == pytest.approx(high, abs=0.05)
     # 900 people over 10 ages.
     assert weights(session).data_editor[0].value["median_count"].tolist()[1] == 90
+
+
+def test_the_open_part_is_in_the_address_and_remembered(app, small):
+    session = app("workload", small)
+    session.button(key="edit weights").click().run()
+    assert session.query_params["part"] == "weights"
+    session.multiselect(key="tables with").set_value(["sex"]).run()
+    del session.query_params["part"]
+    session.open("plan").open("workload")
+    assert session.multiselect(key="tables with").value == ["sex"]
+    session.press("Close")
+    assert not session.multiselect(key="attributes of One table").value
+    assert "tables with" not in [box.key for box in session.multiselect]
 
 
 def test_the_number_of_attributes_stays_what_it_was_with_fewer_of_them(app, small):
@@ -101,15 +148,15 @@ def test_a_list_starts_with_the_present_tables_and_is_edited(app, small):
     session.text_area(key="listed").set_value("sex × age\nregion").run()
     assert session.scenario.workload.tables == [("region",), ("age", "sex")]
     session.multiselect(key="picked").set_value(["region", "age"]).run()
-    session.press("Add this table")
+    session.press("Add to the list")
     assert ("age", "region") in session.scenario.workload.tables
     # None is added twice, and the last table stays.
-    assert disabled(session)["Add this table"]
+    assert disabled(session)["Add to the list"]
     session.text_area(key="listed").set_value("age").run()
     session.multiselect(key="picked").set_value(["age"]).run()
-    assert disabled(session).items() >= {"Add this table": True, "Take it out": True}.items()
+    assert disabled(session).items() >= {"Add to the list": True, "Take it out": True}.items()
     session.multiselect(key="picked").set_value([]).run()
-    session.press("Add this table")
+    session.press("Add to the list")
     assert session.scenario.workload.tables == [(), ("age",)]
     session.press("Take it out")
     assert session.scenario.workload.tables == [("age",)]
@@ -157,8 +204,7 @@ def test_a_quick_builder_is_narrowed(app, small):
     assert session.scenario.request.only == ("sex", "region")  # in the codebook's order
     session.number_input(key="most_cells").set_value(5).run()
     assert session.scenario.workload.tables == [("sex",)]
-    request = "All tables up to 2-way that have sex, made of sex, region only, with at"
-    assert request in " ".join(session.texts("markdown")).replace("\\", "")
+    assert "sex, region; each with sex; at most 5 cells" in lines_of(session)[0]
     session.number_input(key="most_cells").set_value(None).run()
     session.multiselect(key="only").set_value([]).run()
     session.multiselect(key="containing").set_value([]).run()
@@ -206,39 +252,31 @@ def test_weight_and_targets_are_typed_and_shown_in_units(app, small):
     assert grid_of(session).equals(grid)
 
 
-def test_a_target_of_many_tables_is_in_any_unit_and_refused_where_it_lacks_something(app, small):
+def test_a_target_of_many_tables_is_in_any_unit_and_errors_stand_beside_it_in_that(app, small):
     session = weights(app("workload", small))
-    session.checkbox(key="required of many").check().run()
     session.press("Set for all 7 tables")
-    assert "Type a required target" in session.info[0].value
-    session.text_input(key="weight of many").set_value("2").run()
+    assert "Type a weight or a target" in session.info[0].value
+    session.text_input(key="target of many").set_value("5 %").run()
     session.press("Set for all 7 tables")
-    assert "Type a required target" in session.info[0].value
-    session.text_input(key="weight of many").set_value("").run()
-    session.text_input(key="target of many").set_value("50").run()
-    # Errors stand beside targets in their unit.
-    errors = session.data_editor[0].value["error"].to_numpy()
-    session.selectbox(key="unit of many").set_value("margin").run()
-    session.text_input(key="confidence of many").set_value("90").run()
-    margins = session.data_editor[0].value["error"].to_numpy()
-    assert margins == pytest.approx(1.644854 * errors)
-    session.selectbox(key="unit of many").set_value("cv").run()
-    session.press("Set for all 7 tables")
-    assert "needs the count that it is a share of" in session.error[0].value
-    assert session.text_input(key="target of many").value == "50"
+    assert "must be written like" in session.error[0].value
+    assert session.text_input(key="target of many").value == "5 %"
     assert session.scenario == small
-    session.text_input(key="count of many").set_value("1000").run()
-    shares = session.data_editor[0].value["error"].to_numpy()
-    assert shares == pytest.approx(errors / 10)  # in % of 1,000
-    session.press("Set for all 7 tables")
-    assert not session.error
-    (group,) = session.scenario.request.groups
-    assert str(group.target) == "50 % of 1000 required"
+    errors = session.scenario.table_plan().standard_errors
+    for typed, target, factor in (
+        ("50", Target(50), 1),
+        ("±50 at 90 %", Target(50, "margin", 90), 1.644854),
+        ("50 % of 1000 required", Target(50, "cv", count=1000, required=True), 1 / 10),
+    ):
+        session.text_input(key="target of many").set_value(typed).run()
+        session.press("Set for all 7 tables")
+        assert not session.error
+        (group,) = session.scenario.request.groups
+        assert group.target == target
+        shown = session.data_editor[0].value["error"].to_numpy()
+        assert shown == pytest.approx(factor * errors)
+        assert session.text_input(key="target of many").value == ""
     assert ", required" in plain(session.texts("markdown"))
     assert session.scenario.workload.required.all()
-    # Ready for the next ones, and nothing is set twice.
-    assert not session.checkbox(key="required of many").value
-    assert session.text_input(key="target of many").value == ""
 
 
 def test_typed_cells_do_not_reach_other_tables_in_as_many_rows(app, small):
@@ -317,7 +355,7 @@ def test_many_tables_are_set_at_once_and_forgotten(app, small):
     session.press("Set for all 7 tables")
     assert session.scenario.workload.weights.tolist() == [4.0] * 7
     assert session.scenario.workload.targets.tolist() == [9.0] * 7
-    session.press("Remove")
+    session.button(key="drop group 0").click().run()
     assert session.scenario == small
 
 
@@ -331,7 +369,7 @@ def of_sizes(*sizes, **request):
 
 def test_a_table_of_a_billion_cells_is_shown_and_narrowed_away(app):
     session = app("workload", of_sizes(1000, 1000, 1000, order=3))
-    assert session.metrics()["Cells of the largest table"] == "about 1 billion"
+    assert "at most about 1 billion in one" in said(session)
     assert weights(session).data_editor[0].value["cells"].max() == 1e9
     assert session.data_editor[0].value["error"].notna().all()
     text = plain(session.texts("warning"))
@@ -355,7 +393,7 @@ def test_what_cannot_be_planned_is_said_before_it_is_tried(app, monkeypatch):
     session = app("workload", of_sizes(*[2] * 8, order=8))
     (error,) = session.texts("error")
     assert "too much to plan" in error
-    assert "Tables to measure" not in session.metrics()
+    assert "to measure" not in said(session)
     assert weights(session).data_editor[0].value["error"].isna().all()
     session.press("Keep tables of at most 3 attributes")  # 1 + 8·2 + 28·4 + 56·8 = 577
     assert not session.error

@@ -1,15 +1,16 @@
-"""The plan for areas on its page: accuracy by level, area and on a map, and what is publishable."""
+"""Areas on the Tables page: their editor, and accuracy by level, by area and on a map."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
-from pages.components.areas.study import HERE, area_plan, change_study, study
-from pages.components.plan.objective import BUDGET_HERE, budget_inputs, budget_meaning, unit_inputs
+from pages.components.areas.source import READING, choose_areas, levels, tables_view
+from pages.components.areas.study import HERE, change_study, file_is_missing, study
 from pages.components.shared.area_walk import looked_into, way_down, way_up
-from pages.components.shared.background import worked_out
+from pages.components.shared.background import follow_begun, worked_out
 from pages.components.shared.charts import (
     chart_with_numbers,
     download_frame,
@@ -18,8 +19,17 @@ from pages.components.shared.charts import (
     numbers,
 )
 from pages.components.shared.files import download, upload
+from pages.components.shared.inputs import tabs
 from pages.components.shared.serving import where_kept
-from pages.components.shared.session import bound, change_fields, current, escaped, kept, say
+from pages.components.shared.session import (
+    bound,
+    change_fields,
+    current,
+    escaped,
+    kept,
+    say,
+    show_messages,
+)
 from pages.components.shared.solutions import budget_of_whole
 from rpexplore.analysis.accuracy import csv_of_accuracy, readable
 from rpexplore.analysis.area_accuracy import (
@@ -62,18 +72,34 @@ from rpexplore.workload.table_text import title
 # ---- The plan for areas: objective and budget, how accurate each level is, and beside shares.
 
 
-def plan_view(opened: AreaStudy) -> None:
+def areas_editor(planned: AreaPlan | None, *, are_read: bool) -> None:
+    """Where the areas come from, their tables by level, and what is planned for them.
+
+    are_read: whether they are in memory
+    """
+    opened = study()
+    reads = follow_begun(READING)
+    show_messages(HERE)
+    if opened is None or not are_read:
+        if not reads and (opened is None or file_is_missing(opened)):
+            choose_areas()
+        return
+    views: dict[str, Callable[[], None]] = {
+        "Levels": lambda: levels(opened),
+        "Tables": lambda: tables_view(opened),
+        "Plan": lambda: _plan_view(opened, planned),
+        "By area": lambda: _by_area(planned),
+        "Map (optional)": lambda: _on_a_map(opened, planned),
+    }
+    tabs("areas", views)
+
+
+def _plan_view(opened: AreaStudy, planned: AreaPlan | None) -> None:
     """Inputs beside the answer."""
     with st.container(key="layout"):
-        with st.container(key="inputs"):
-            with st.container(gap="small"):
-                _loss_input(opened)
-            with st.container(gap="small"):
-                unit_inputs()
-                budget_inputs()
-                budget_meaning()
+        with st.container(key="inputs", gap="small"):
+            _loss_input(opened)
         with st.container(key="answer"):
-            planned = area_plan(opened)
             if planned is not None:
                 _answer(planned)
 
@@ -174,7 +200,7 @@ def _targets(planned: AreaPlan) -> None:
     st.button(
         "Make that the budget",
         on_click=change_fields,
-        args=(BUDGET_HERE,),
+        args=(HERE,),
         kwargs={"budget": enough},
         disabled=is_own,
         help="The budget of the Plan page is then this one, too.",
@@ -201,9 +227,6 @@ def _beside(planned: AreaPlan, on_progress: Progress) -> pd.DataFrame:
 
 
 # ---- How much of a plan for areas is publishable, by level, where it is known how many records.
-
-
-_TOTAL = "expected records of areas"
 
 
 def usefulness_of_areas(planned: AreaPlan) -> None:
@@ -238,7 +261,11 @@ def _total_input() -> None:
         width=420,
         help=f"{meaning('Expected counts')} Give only what is already public. It is saved with the "
         "scenario.",
-        **bound(_TOTAL, number_text(None if expected is None else expected.total), take),
+        **bound(
+            "expected records of areas",
+            number_text(None if expected is None else expected.total),
+            take,
+        ),
     )
 
 
@@ -285,9 +312,8 @@ def table_of_areas(planned: AreaPlan) -> AreaErrors:
     return kept(AreaErrors.of, planned, tables.get(chosen, next(iter(tables.values()))))
 
 
-def by_area(opened: AreaStudy) -> None:
+def _by_area(planned: AreaPlan | None) -> None:
     """The treemap of one area, and under it the areas of a level, the least accurate first."""
-    planned = area_plan(opened)
     if planned is None:
         return
     errors = table_of_areas(planned)
@@ -320,9 +346,8 @@ def by_area(opened: AreaStudy) -> None:
 _MAP = "area map"
 
 
-def on_a_map(opened: AreaStudy) -> None:
+def _on_a_map(opened: AreaStudy, planned: AreaPlan | None) -> None:
     """A box for a GeoJSON file, and its shapes coloured by accuracy."""
-    planned = area_plan(opened)
     if planned is None:
         return
     errors = table_of_areas(planned)

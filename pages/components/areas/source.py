@@ -14,7 +14,6 @@ from pages.components.areas.study import (
     forget_typed,
     open_study,
     study,
-    target_for_all,
 )
 from pages.components.shared.area_walk import area_levels
 from pages.components.shared.autosave import autosaves
@@ -188,6 +187,16 @@ def tables_view(opened: AreaStudy) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox("Preset", list(PRESETS), key=_PRESET, width=340, persist_state="session")
         st.button("Apply", on_click=_take_preset)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        levels = st.multiselect("A table on the levels", opened.levels, key="levels of table")
+        names = st.multiselect(
+            "by", opened.domain.names, key="table on levels", placeholder="nothing: totals"
+        )
+        for label, alone in (("Add this table", False), ("Only this table", True)):
+            st.button(
+                label, key=label, on_click=_take_table, args=(levels, names, alone),
+                disabled=not levels,
+            )  # fmt: skip
     st.markdown("**Weight of each table on each level**, empty: not asked for")
     st.caption(
         "Tables here are of single values; from Python and the command line attributes may be in "
@@ -200,8 +209,6 @@ def tables_view(opened: AreaStudy) -> None:
         if loss.meets_required_targets:
             heading += "; one that has to be met in every area says so: 20 required"
         st.markdown(heading)
-        if loss.compares_with_targets:
-            target_for_all()
         _grid(opened, "target")
     else:
         st.caption("Targets come in with objectives that compare with or meet them, under Plan.")
@@ -228,6 +235,11 @@ def _grid(opened: AreaStudy, setting: Setting) -> None:
         },
         column_order=["table", *headings, "cells"],
     )
+
+
+def _take_table(levels: Sequence[str], names: Sequence[str], alone: bool) -> None:
+    if change_study(lambda opened: opened.with_table(levels, names, alone=alone)):
+        forget_typed()
 
 
 def _take_preset() -> None:

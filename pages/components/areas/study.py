@@ -99,28 +99,27 @@ def _read(opened: AreaStudy, on_progress: Progress) -> bool:
     return opened.areas.tree is not None
 
 
-def area_plan(opened: AreaStudy) -> AreaPlan | None:
-    """The part of the plan for areas; None, and the page says why, without."""
+def areas_can_be_planned(opened: AreaStudy) -> bool:
+    """Whether there is a plan for the areas; if not, the page says why, and what to do."""
     if missing := opened.misses_targets:
         with st.container(border=True):
             st.markdown(
-                "This objective compares every table with a target, a standard error of a cell. "
-                f"Some have none yet, such as {escaped(missing)}: set one for all of these here, "
-                "or each in the view Tables above."
+                "The objective of the areas compares every table with a target, a standard error "
+                f"of a cell. Some have none yet, such as {escaped(missing)}: set one for all of "
+                "these here, or each in the areas' view Tables."
             )
-            target_for_all()
-        return None
+            _target_for_all()
+        return False
     if opened.requires_none:
         st.info(
-            "No target is required yet: write required behind one in the view Tables above, such "
-            "as 20 required."
+            "No target of the areas is required yet: write required behind one in their view "
+            "Tables, such as 20 required."
         )
-        return None
+        return False
     found = solved_areas(current())
     if isinstance(found, OutOfReachError):
         _offer_budget(found, opened)
-        return None
-    return None if found is None else part("areas")
+    return isinstance(found, AreaPlan)
 
 
 def _offer_budget(refused: OutOfReachError, opened: AreaStudy) -> None:
@@ -165,7 +164,7 @@ def _outcome(planned: AreaPlan, on_progress: Progress) -> AreaOutcome:
     return AreaOutcome.of(planned)
 
 
-def target_for_all() -> None:
+def _target_for_all() -> None:
     """A box for the target of every table without one."""
     with (
         st.form("area targets", border=False),

@@ -171,8 +171,13 @@ def areas_of_codebook() -> None:
     st.subheader("Areas")
     st.markdown(
         "Areas are beside the attributes above, with a codebook of their own. Their tables are "
-        "chosen and planned on the page Areas."
+        "chosen on the page Tables."
     )
     if is_read(opened):
         area_levels(opened)
-    st.page_link("pages/areas.py", label="Plan these areas", icon=":material/arrow_forward:")
+    st.page_link(
+        "pages/workload.py",
+        label="Choose their tables",
+        icon=":material/arrow_forward:",
+        query_params={"part": "areas"},
+    )

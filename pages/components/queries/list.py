@@ -1,4 +1,4 @@
-"""The list on the page Own counts, as lines of text that are typed, taken over or mended."""
+"""Own counts on the Tables page, as lines of text that are typed, taken over or mended."""
 
 from collections.abc import Callable
 
@@ -6,18 +6,16 @@ import streamlit as st
 
 from pages.components.shared.inputs import revision
 from pages.components.shared.session import bound, change, current, escaped, kept
-from rpexplore.common.text import capitalised, describe_count, plural
+from rpexplore.common.text import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text, text_from_stated
 from rpexplore.workload.query_edits import (
-    about_attributes,
     chosen_domain,
     differences_from_codebook,
     domain_of_text,
     example_text,
 )
-from rpexplore.workload.query_list import MAX_ATOMS, MAX_CELLS
 from rpexplore.workload.targets import NOTATIONS, Target, parse_target
 
 # ---- The lines of a list of queries while they are edited: typed, taken over, or kept to be
@@ -28,15 +26,13 @@ MOST_LISTED = 1000  # queries that can be edited as text
 
 
 class TypedLines:
-    """What was typed and is not in effect yet, and what a list is about that is not there yet.
+    """What was typed and is not in effect yet.
 
-    typed   lines that wait to be read, or were refused; None while the list's own are shown
-    chosen  names of attributes, of which the codebook may have lost some
+    typed  lines that wait to be read, or were refused; None while the list's own are shown
     """
 
     def __init__(self) -> None:
         self.typed: str | None = None
-        self.chosen: tuple[str, ...] = ()
         self._revision = ""
 
     def type(self, text: str, revision: str) -> None:
@@ -48,33 +44,21 @@ class TypedLines:
         if revision != self._revision:
             self.typed = None
 
-    def domain(self, codebook: Domain, present: StatedQueries | None) -> Domain | None:
-        """What the queries are about: the list's attributes, or the chosen ones; None: nothing."""
-        if present is not None:
-            return present.queries.domain
-        chosen = [name for name in self.chosen if name in codebook]
-        try:
-            return chosen_domain(codebook, chosen) if chosen else None
-        except RpexploreError:  # the codebook has changed since they were chosen
-            return None
-
     def read(
         self, codebook: Domain, present: StatedQueries | None, target: Target | None
     ) -> StatedQueries | None:
         """The list that the typed lines state; None if they are blank.
 
-        target: of lines without one. Raises `WorkloadError` for lines that cannot be read.
+        It is about the attributes that the lines name; of a list with others than the codebook's,
+        about these. target: of lines without one. Raises `WorkloadError` for lines that cannot be
+        read.
         """
         if not self.typed or not self.typed.strip():
             return None
-        domain = domain_of_text(codebook, self.typed, self.domain(codebook, present))
-        return stated_from_text(domain, self.typed, target)
-
-    def accept(self, before: StatedQueries | None) -> None:
-        """Note that what was read is in effect; the attributes of a removed list stay chosen."""
-        if before is not None and not (self.typed or "").strip():
-            self.chosen = before.queries.domain.names
-        self.typed = None
+        own = None if present is None else present.queries.domain
+        if own is not None and not differences_from_codebook(own, codebook):
+            own = None
+        return stated_from_text(domain_of_text(codebook, self.typed, own), self.typed, target)
 
     def shown(self, present: StatedQueries | None) -> str | None:
         """The lines to show: typed ones, or the list's; None for a list that no lines can hold."""
@@ -88,7 +72,7 @@ class TypedLines:
             return None
 
 
-# ---- The list on the page Own counts, as lines of text.
+# ---- The list as lines of text.
 
 
 HERE = "queries"
@@ -107,11 +91,6 @@ def typed_lines() -> TypedLines:
     lines: TypedLines = st.session_state.setdefault("typed queries", TypedLines())
     lines.forget_others(revision(HERE))
     return lines
-
-
-def query_domain() -> Domain | None:
-    """What the queries are about; None while that is not chosen."""
-    return typed_lines().domain(current().domain, current().query_list)
 
 
 def replace_list(make: Callable[[], StatedQueries | None]) -> bool:
@@ -148,11 +127,11 @@ def take_typed() -> None:
         else "Until this is mended, the list before it stays in effect.",
     )
     if accepted:
-        lines.accept(before)
+        lines.typed = None
 
 
 def query_list() -> None:
-    """The queries as lines of text, and the target of those that have none of their own."""
+    """The queries as lines of text."""
     stated, lines = current().query_list, typed_lines()
     text = kept(lines.shown, stated, by=(stated, lines.typed))
     if text is None:
@@ -164,14 +143,18 @@ def query_list() -> None:
     else:
         st.text_area(
             "One count a line, as name: condition ± margin",
-            height=220,
+            height=160,
             placeholder=_example(),
             **bound("query lines", text, lambda typed: lines.type(typed, revision(HERE))),
         )
         with st.expander("How counts are written", type="compact"):
             st.caption(escaped(NOTATION))
+
+
+def target_input() -> None:
+    """The target of counts that have none of their own."""
     st.text_input(
-        "Target of counts without one of their own",
+        "Target, unless a line has its own",
         USUAL_TARGET,
         key="query target",
         persist_state="session",
@@ -182,12 +165,9 @@ def query_list() -> None:
 
 
 def _example() -> str:
-    """Lines that could be typed, about what is chosen or the first attribute that can be."""
-    domain, codebook = query_domain(), current().domain
-    if domain is None:
-        first = _choosable(codebook)[:1]
-        domain = chosen_domain(codebook, first) if first else None
-    return "" if domain is None else example_text(domain)
+    """Lines that could be typed, about the first attribute that can be."""
+    first = choosable(current().domain)[:1]
+    return example_text(chosen_domain(current().domain, first)) if first else ""
 
 
 def remove_button() -> None:
@@ -196,65 +176,23 @@ def remove_button() -> None:
     st.button("Remove the list", on_click=remove_list, disabled=is_empty)
 
 
-# ---- What the list on the page Own counts is about: attributes of the codebook, or those of a
-# preset.
+# ---- What the list is about: attributes of the codebook, or those of a preset.
 
 
-def query_attributes() -> None:
-    """The attributes, of the codebook or the list's own."""
-    codebook, stated = current().domain, current().query_list
-    if stated is None or not differences_from_codebook(stated.queries.domain, codebook):
-        _codebook_attributes(codebook)
-    else:
-        _own_attributes(stated, codebook)
-
-
-def _choosable(codebook: Domain) -> list[str]:
+def choosable(codebook: Domain) -> list[str]:
     """The attributes that counts can be about: all but amounts."""
     return [name for index, name in enumerate(codebook.names) if index not in codebook.amounts]
 
 
-def _codebook_attributes(codebook: Domain) -> None:
-    """Attributes of the codebook."""
-    domain = query_domain()
-    names = [] if domain is None else list(domain.names)
-
-    def choose(chosen: list[str]) -> None:
-        stated = current().query_list
-        # A browser may still report this box after another list has taken its place.
-        if stated is not None and differences_from_codebook(stated.queries.domain, codebook):
-            return
-        typed_lines().chosen = tuple(chosen)
-        if stated is not None:
-            change(
-                HERE,
-                lambda: current().replaced(
-                    query_list=about_attributes(stated, chosen_domain(codebook, chosen))
-                ),
-            )
-
-    st.multiselect(
-        "Attributes of your counts",
-        _choosable(codebook),
-        placeholder="choose attributes of the codebook",
-        **bound("chosen query attributes", names, choose),
-    )
-    if domain is not None:
-        n_cells = domain.n_cells
-        cells = f"{describe_count(n_cells)} cell{'' if n_cells == 1 else 's'}"
-        text = f"{capitalised(cells)}: {_describe_sizes(domain)}."
-        if n_cells > MAX_CELLS:
-            text += (
-                f" Conditions may tell {MAX_ATOMS:,} groups of them apart; counts added below, and "
-                f"files with numbers for cells, are for at most {MAX_CELLS:,} cells."
-            )
-        st.caption(text)
-
-
-def _own_attributes(stated: StatedQueries, codebook: Domain) -> None:
+def own_attributes() -> None:
     """What a list is about whose attributes are not, or no longer, those of the codebook."""
+    codebook, stated = current().domain, current().query_list
+    if stated is None:
+        return
     domain = stated.queries.domain
     differences = " ".join(differences_from_codebook(domain, codebook))
+    if not differences:
+        return
     st.markdown(f"This list is about **attributes of its own**: {_describe_sizes(domain)}.")
     st.info(
         escaped(

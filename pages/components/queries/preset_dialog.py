@@ -29,7 +29,7 @@ MOST_VALUES = 150  # of an attribute, each with a box of its own
 
 def preset_button() -> None:
     """The button that opens the dialog, and the dialog while it is open."""
-    st.button("Start from a preset", key="preset button", on_click=_open)
+    st.button("From a preset", icon=":material/add:", key="preset button", on_click=_open)
     if ASKED not in st.session_state:
         return
 

@@ -1,14 +1,23 @@
-"""The plan of a list of queries: solved, shown query by query, and released."""
+"""Own counts on the Tables page: their editor, and how accurate each becomes."""
 
 import pandas as pd
 import streamlit as st
 
-from pages.components.plan.objective import BUDGET_HERE, budget_inputs, unit_inputs
-from pages.components.plan.sections import tables_input
+from pages.components.queries.additions import count_builder, many_at_once
+from pages.components.queries.list import HERE, own_attributes, query_list, remove_button
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, metrics, numbers
-from pages.components.shared.session import attempt, bound, change_fields, current, escaped, kept
-from pages.components.shared.solutions import budget_of_whole, part_budget
+from pages.components.shared.inputs import tabs
+from pages.components.shared.session import (
+    attempt,
+    bound,
+    change_fields,
+    current,
+    escaped,
+    kept,
+    show_messages,
+)
+from pages.components.shared.solutions import budget_of_whole, part_budget, query_solution
 from rpexplore.analysis.queries import (
     budgets_needed,
     count_publishable,
@@ -76,6 +85,39 @@ BASELINE_COLUMNS = {
 }
 
 
+def counts_editor(planned: QueryPlan | None) -> None:
+    """Counts to add, the list, what it is planned for, and how accurate it becomes."""
+    show_messages(HERE)
+    count_builder()
+    with st.container(key="layout"):
+        with st.container(key="inputs", gap="small"), st.container(gap="small"):
+            own_attributes()
+            query_list()
+            if current().query_list is not None:
+                objective_inputs()
+            many_at_once()
+            remove_button()
+        answer = st.container(key="answer")
+    stated = current().query_list
+    with answer:
+        if stated is None:
+            st.info("Add a first count, or start from a preset; its accuracy then appears here.")
+            return
+        solution = None if planned is None else query_solution()
+        if planned is not None and solution is not None:
+            headline(planned, stated)
+            certificate(planned, solution)
+            smallest_budget(solution, planned)
+        if planned is None or solution is None:
+            return
+        views = {
+            "Count by count": lambda: outcomes(planned, stated),
+            "Baselines": lambda: baselines(solution),
+            "Privacy profile": lambda: privacy_profile(planned),
+        }
+        tabs("queries", views)
+
+
 def headline(planned: QueryPlan, stated: StatedQueries) -> None:
     """How many queries, how many targets are met, privacy, and how far off the list is."""
     count_met, sentence = targets_met(planned, stated)
@@ -109,10 +151,7 @@ def certificate(planned: QueryPlan, solution: QueryOptimum) -> None:
 
 
 def objective_inputs() -> None:
-    """The budget, what the list is planned for, and which of its counts are free."""
-    unit_inputs()
-    budget_inputs()
-    tables_input(current())
+    """What the list is planned for, and which of its counts are free."""
     scenario = current()
     assert scenario.query_list is not None
     st.selectbox(
@@ -124,7 +163,7 @@ def objective_inputs() -> None:
         **bound(
             "objective of counts",
             scenario.counts_objective,
-            lambda option: change_fields(BUDGET_HERE, counts_objective=option),
+            lambda option: change_fields(HERE, counts_objective=option),
         ),
     )
     st.multiselect(
@@ -135,7 +174,7 @@ def objective_inputs() -> None:
         **bound(
             "free counts",
             list(scenario.used_free_counts),
-            lambda names: change_fields(BUDGET_HERE, free_counts=tuple(names)),
+            lambda names: change_fields(HERE, free_counts=tuple(names)),
         ),
     )
 
@@ -250,7 +289,7 @@ def smallest_budget(solution: QueryOptimum, planned: QueryPlan) -> None:
     st.button(
         "Make it the budget",
         on_click=change_fields,
-        args=(BUDGET_HERE,),
+        args=(HERE,),
         kwargs={"budget": budget_of_whole("counts", enough.budget)},
         disabled=is_own,
         help="The budget of the whole plan becomes the one at which own counts have this much.",

@@ -11,7 +11,7 @@ from pages.components.shared.autosave import new_project, project_of_upload
 from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.expected_counts import judged_cells
 from pages.components.shared.files import download, upload
-from pages.components.shared.inputs import measure_input
+from pages.components.shared.inputs import measure_input, tabs
 from pages.components.shared.serving import plans_only, where_kept
 from pages.components.shared.session import (
     bound,
@@ -70,12 +70,7 @@ def comparison() -> None:
     }
     if any(scenario.areas is not None for scenario in scenarios):
         views["Areas"] = lambda: areas_of_scenarios(scenarios)
-    for tab, draw in zip(
-        st.tabs(list(views), key="compared_by", bind="query-params"), views.values(), strict=True
-    ):
-        if tab.open:
-            with tab:
-                draw()
+    tabs("compared_by", views)
 
 
 def _contender(scenario: Scenario, planned: TablePlan) -> Contender:

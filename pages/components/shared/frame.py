@@ -213,17 +213,16 @@ button[data-selected="true"] p,
 .first-look .good { background: light-dark(#2d7a5f, #2d7a5f); color: #fff; }
 .first-look .fair { background: light-dark(#bfe3d3, #1f4a3b); color: light-dark(#0b2d21, #e2f4ec); }
 .first-look .poor { background: light-dark(#eef1f4, #1c242d); color: light-dark(#4d5a68, #a7b3c0); }
-/* Tables and Own counts: inputs beside the answer, above it where there is little room. */
+/* The lines of the page Tables: rules between them; on a phone two cells side by side. */
+.st-key-lines > * { border-bottom: 1px solid light-dark(#dfe5ec, #2c3743); padding-bottom: 0.4rem; }
+@media (max-width: 640px) {
+    .st-key-lines [data-testid="stColumn"] { min-width: calc(50% - 1rem); flex: 1 1 40%; }
+    .st-key-lines [data-testid="stColumn"]:first-child { min-width: 100%; }
+}
+/* Tables: inputs beside the answer, above it where there is little room. */
 .st-key-layout {
     display: grid;
     grid-template-columns: 18rem minmax(0, 1fr);
-    gap: 1rem 2.5rem;
-    align-items: start;
-}
-/* The page Own counts: the same, with more room for the lines of the list. */
-.st-key-list-layout {
-    display: grid;
-    grid-template-columns: 25rem minmax(0, 1fr);
     gap: 1rem 2.5rem;
     align-items: start;
 }
@@ -247,7 +246,7 @@ button[data-selected="true"] p,
     align-items: start;
 }
 @media (max-width: 1100px) {
-    .st-key-layout, .st-key-list-layout, .st-key-controls, .st-key-heading {
+    .st-key-layout, .st-key-controls, .st-key-heading {
         grid-template-columns: minmax(0, 1fr);
     }
 }

@@ -1,6 +1,6 @@
 """Inputs that pages share: grids, numbers, choices of tables and of a measure, required targets."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -53,6 +53,18 @@ def revision(name: str, step: bool = False) -> str:
     st.session_state[f"{name} revision"] = st.session_state.get(f"{name} revision", 0) + step
     forgotten = st.session_state.get("typed forgotten", 0)
     return f"{name} {forgotten}.{st.session_state[f'{name} revision']}"
+
+
+# ---- Views, of which only the open one is drawn; which one that is stands in the address.
+
+
+def tabs(key: str, views: Mapping[str, Callable[[], None]]) -> None:
+    """A tab for each view."""
+    shown = st.tabs(list(views), key=key, bind="query-params")
+    for tab, draw in zip(shown, views.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw()
 
 
 # ---- A field for a number that need not be whole.

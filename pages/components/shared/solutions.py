@@ -295,7 +295,7 @@ def _solved_areas(scenario: Scenario) -> Solved | None:
         needed = "a required target"
     if scenario.areas.misses_targets or scenario.areas.requires_none:
         st.info(escaped(f"{NO_PLAN}the objective of the areas needs {needed}."))
-        st.page_link("pages/areas.py", label="To the areas")
+        st.page_link("pages/workload.py", label="To the areas", query_params={"part": "areas"})
         return None
     found = solved_areas(scenario)
     if found is None:

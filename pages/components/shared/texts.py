@@ -19,8 +19,9 @@ QUESTION = "What am I looking at?"
 EXPLANATIONS = {
     "Codebook": "The codebook lists the attributes of the records and the values that each can "
     "have. Everything that follows is planned from it alone, before anybody opens the records.",
-    "Tables": "Here you choose which tables to publish; each counts the records by some of the "
-    "attributes. Weights and targets say which tables matter more, and how accurate they must be.",
+    "Tables": "This list is everything that you publish: tables, which count the records by some "
+    "of the attributes; tables for areas in areas; and counts of your own, under any condition. "
+    "All lines are one plan, with one budget and one run.",
     "Plan": "A plan says how much random noise protects each table: a larger privacy budget means "
     "less noise and less privacy. Before any record is read, the page shows which tables will be "
     "good enough, and for how many people.",
@@ -32,12 +33,6 @@ EXPLANATIONS = {
     "Scenarios": "A scenario is everything that a plan is made from: codebook, tables, objective "
     "and budget, under a name. To choose between plans, duplicate one, change the copy on the "
     "other pages, and compare both here.",
-    "Own counts": "Own counts are counts under conditions that you type, such as adults in the "
-    "north, where whole tables would be too much. All counts of a list are planned together, for "
-    "the smallest budget that gives each the accuracy it needs.",
-    "Areas": "Areas in areas, such as the municipalities of a country, are planned together: every "
-    "area gets the noise that is best for it, and its counts agree with those of the areas within "
-    "it. The tables of areas are a part of the plan, and share the budget of the Plan page.",
     "Release": "The plan leaves the app here: as a report for the board, as files for "
     "colleagues, or as a release, which counts the records and adds the noise. Only the run of a "
     "release spends privacy budget, and it spends it for good.",
@@ -65,7 +60,14 @@ def explained_title(title: str) -> None:
 # ---- What several pages say of a codebook that lacks attributes or values, or shows records.
 
 
-WITHOUT = ("Home", "Codebook", "Areas", "Scenarios", "Results")  # the pages that need no attributes
+WITHOUT = (
+    "Home",
+    "Codebook",
+    "Areas",
+    "Own counts",
+    "Scenarios",
+    "Results",
+)  # the pages that need no attributes
 OF_ANY_PLAN = ("Plan", "Release", HAND_OVER)  # which need none for areas and own counts alone
 
 

@@ -1,25 +1,26 @@
-"""Which tables there are: the quick builders or a list, and whether they can be planned here."""
+"""A line of tables on the Tables page: which tables there are, and whether they fit."""
 
 import shutil
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.expected_counts import expected_total_input, usefulness_of
 from pages.components.shared.files import RELEASES, nearest_folder
 from pages.components.shared.serving import plans_only
 from pages.components.shared.session import bound, change, current, escaped
-from rpexplore.analysis import accuracy, measures, workload_grid
-from rpexplore.analysis.budget_units import stated_text
+from rpexplore.analysis import measures, workload_grid
 from rpexplore.analysis.glossary import meaning
-from rpexplore.common.text import describe_count, plural
-from rpexplore.figures.queries import share_rows
+from rpexplore.common.text import describe_count, needed_number_of, number_text, plural
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.feasibility import Fit, ReleaseSize, Remedy, computer_memory
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_changes import rows_of_line, with_line_settings
 from rpexplore.workload.table_text import tables_from_text, texts_of_tables
+from rpexplore.workload.targets import NOTATIONS, Target, parse_target
 
-# ---- Which tables there are: the quick builders and what narrows them, or a list; what they give.
+# ---- A line: the quick builders and what narrows them, or a list; weight, target; what it gives.
 
 
 NAMES = {
@@ -33,157 +34,207 @@ MOST_LISTED = 2000
 
 
 def set_fields(**fields: Any) -> None:
+    """Change fields of the request that are about all tables."""
     change(HERE, lambda: current().with_request(**fields))
 
 
-def set_kind(kind: str) -> None:
-    listed = current().request.listed
-    if kind == "listed" and not listed:
-        listed = workload_grid.first_list(current(), MOST_LISTED)
-    set_fields(kind=kind, listed=listed)
-
-
-def set_attributes(field: str, names: list[str]) -> None:
-    set_fields(**{field: current().domain.in_order(names)})
-
-
-def which_tables(planned: TablePlan | None) -> None:
-    """What chooses the tables, and what they give at the present plan."""
+def which_tables(number: int) -> None:
+    """What chooses the tables of a line, and their weight and target."""
+    line = current().request.lines[number]
+    editor = _LineEditor(number)
     with st.container(key="inputs"):
+        st.radio(
+            "Which tables?",
+            list(NAMES),
+            format_func=NAMES.__getitem__,
+            **editor.bound("kind", line.kind, editor.set_kind),
+        )
         with st.container(gap="small"):
-            st.radio(
-                "Which tables?",
-                list(NAMES),
-                format_func=NAMES.__getitem__,
-                label_visibility="collapsed",
-                **bound("kind", current().request.kind, set_kind),
-            )
-            if current().request.kind == "listed":
-                own_list()
+            if line.kind == "listed":
+                editor.own_list()
             else:
-                numbers()
-        if current().request.kind != "listed":
+                editor.numbers()
+        if line.kind != "listed":
             with st.container(gap="small"):
-                attributes()
-    with st.container(gap="small"):
-        if planned is not None:
-            by_attributes(planned)
-        size = ReleaseSize.of(current().workload)
-        st.caption(f"{size.text} Reading the records comes on top.")
+                editor.attributes()
+        with st.container(gap="small"):
+            editor.weight_and_target()
 
 
-def numbers() -> None:
-    """The numbers of a builder."""
-    request, domain = current().request, current().domain
-    if request.kind == "at_most_cells":
-        number("Cells in a table, at most", "cells", request.cells, min_value=1)
-        return
-    number(
-        "Attributes in a table" + ("" if request.kind == "of_order" else ", at most"),
-        "order",
-        min(request.order, len(domain)),
-        min_value=0,
-        max_value=len(domain),
-    )
-    number(
-        "Cells in a table, at most",
-        "most_cells",
-        request.most_cells,
-        min_value=1,
-        value=None,  # it can be emptied
-        placeholder="any",
-    )
+class _LineEditor:
+    """The widgets of one line of tables, which have the keys of the line."""
 
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.line = current().request.lines[number]
 
-def attributes() -> None:
-    """The attributes that the tables may have, and those that each has."""
-    for label, field, placeholder in (
-        ("Made of these attributes only", "only", "all attributes"),
-        ("With all of these attributes", "containing", "none in particular"),
-    ):
-        st.multiselect(
-            label,
-            current().domain.with_levels.names,
-            placeholder=placeholder,
-            **bound(field, list(getattr(current().request, field)), partial(set_attributes, field)),
+    def key(self, name: str) -> str:
+        return name if self.number == 0 else f"{name} {self.number + 1}"
+
+    @property
+    def typed(self) -> str | None:
+        """The list as it was typed, while it cannot be used."""
+        return (st.session_state.get("typed list") or {}).get(self.number)
+
+    def type(self, text: str | None) -> None:
+        typed = st.session_state.get("typed list") or {}
+        st.session_state["typed list"] = typed | {self.number: text}
+
+    def bound(self, name: str, value: Any, take: Any) -> dict[str, Any]:
+        return bound(self.key(name), value, take)
+
+    def _changed(self, **fields: Any) -> Scenario:
+        lines = list(current().request.lines)
+        lines[self.number] = replace(lines[self.number], **fields)
+        return current().with_lines(lines)
+
+    def set(self, **fields: Any) -> None:
+        change(HERE, lambda: self._changed(**fields))
+
+    def set_kind(self, kind: str) -> None:
+        listed = self.line.listed
+        if kind == "listed" and not listed:
+            listed = workload_grid.first_list(current(), MOST_LISTED)
+        self.set(kind=kind, listed=listed)
+
+    def numbers(self) -> None:
+        """The numbers of a builder."""
+        line, domain = self.line, current().domain
+        if line.kind == "at_most_cells":
+            self._number("Cells in a table, at most", "cells", line.cells, min_value=1)
+            return
+        self._number(
+            "Attributes in a table" + ("" if line.kind == "of_order" else ", at most"),
+            "order",
+            min(line.order, len(domain)),
+            min_value=0,
+            max_value=len(domain),
+        )
+        self._number(
+            "Cells in a table, at most",
+            "most_cells",
+            line.most_cells,
+            min_value=1,
+            value=None,  # it can be emptied
+            placeholder="any",
         )
 
+    def _number(self, label: str, field: str, present: int | None, **more: Any) -> None:
+        def take(value: float | None) -> None:
+            self.set(**{field: None if value is None else int(value)})
 
-def by_attributes(planned: TablePlan) -> None:
-    """What the tables give at the present plan, by their number of attributes."""
-    useful, record_noun = usefulness_of(planned), current().record_noun
-    budget = stated_text(planned.budget)
-    if useful is None:
-        st.html(share_rows(accuracy.margins_by_order(planned), record_noun))
-        st.caption(f"With the present plan, at {budget}.")
-        st.markdown("**Is that accurate enough?** Type how many there will be, about.")
-        expected_total_input()
-        return
-    st.html(share_rows(useful.by_order().rename(columns={"attributes": "name"}), record_noun))
-    st.caption(escaped(f"With the present plan, at {budget}: {useful.describe()}"))
+        st.number_input(label, step=1, **self.bound(field, present, take), **more)
 
+    def attributes(self) -> None:
+        """The attributes that the tables may have, and those that each has."""
+        for label, field, placeholder in (
+            ("Made of these attributes only", "only", "all attributes"),
+            ("With all of these attributes", "containing", "none in particular"),
+        ):
+            st.multiselect(
+                label,
+                current().domain.with_levels.names,
+                placeholder=placeholder,
+                **self.bound(field, list(getattr(self.line, field)), partial(self._take, field)),
+            )
 
-def number(label: str, field: str, present: int | None, **more: Any) -> None:
-    def set_number(value: float | None) -> None:
-        set_fields(**{field: None if value is None else int(value)})
+    def _take(self, field: str, names: list[str]) -> None:
+        self.set(**{field: current().domain.with_levels.in_order(names)})
 
-    st.number_input(label, step=1, **bound(field, present, set_number), **more)
+    def weight_and_target(self) -> None:
+        """A weight and a target for all tables of the line; blank where its tables differ."""
+        scenario = current()
+        rows = rows_of_line(scenario, self.line)
+        weights = set(scenario.workload.weights[rows].tolist())
+        targets, which = scenario.request.targets(scenario.workload)
+        wanted = {str(targets[index]) if index >= 0 else "" for index in which[rows].tolist()}
 
+        def take(of_weight: bool, typed: str) -> None:
+            def changed() -> Scenario:
+                given: float | Target | None = None
+                if typed.strip():
+                    given = (
+                        needed_number_of(typed, "The weight", least=0.0)
+                        if of_weight
+                        else parse_target(typed)
+                    )
+                return with_line_settings(current(), self.number, of_weight=of_weight, given=given)
 
-def take_list() -> None:
-    """Apply the typed list; a refused one is kept to be mended, and says that on every visit."""
-    text = st.session_state.get("typed list")
-    if text is not None and current().request.kind == "listed":
-        done = change(
-            HERE,
-            lambda: current().with_request(
-                listed=tables_from_text(current().domain.with_levels, text)
-            ),
-            otherwise="The plan still uses the list before this one.",
+            change(HERE, changed)
+
+        for label, values, of_weight, help_text in (
+            ("Weight of these tables", set(map(number_text, weights)), True, ""),
+            ("Target of these tables", wanted, False, f" Type {NOTATIONS}."),
+        ):
+            st.text_input(
+                label,
+                placeholder="they differ" if len(values) > 1 else "none",
+                help=meaning("Weight" if of_weight else "Target") + help_text,
+                **self.bound(
+                    label, min(values) if len(values) == 1 else "", partial(take, of_weight)
+                ),
+            )
+
+    def take_list(self) -> None:
+        """Apply the typed list; a refused one is kept to be mended, and says so on every visit."""
+        text = self.typed
+        if text is not None and self.line.kind == "listed":
+            done = change(
+                HERE,
+                lambda: self._changed(listed=tables_from_text(current().domain.with_levels, text)),
+                otherwise="The plan still uses the list before this one.",
+            )
+            self.type(None if done else text)
+
+    def own_list(self) -> None:
+        """The list as text, and a table picked by its attributes."""
+        listed, refused = self.line.listed, self.typed
+        domain = current().domain.with_levels
+        if len(listed) > MOST_LISTED and refused is None:
+            st.info(
+                f"The list has {plural(len(listed), 'table')}, too many to edit as text. Tables "
+                "can be added and taken out below; choose another way above to start afresh."
+            )
+        else:
+            text = "\n".join(texts_of_tables(domain, listed)) if refused is None else refused
+            (total,) = texts_of_tables(domain, [()])
+            st.text_area(
+                "One table a line, its attributes separated by commas or ×; "
+                f"{total} stands for the total",
+                height=120 if len(listed) < 4 else 220,
+                **self.bound("listed", text, self.type),
+            )
+        picked = st.multiselect(
+            "Or pick the attributes of one table",
+            domain.names,
+            key=self.key("picked"),
+            placeholder="none: the total",
+            persist_state="session",
         )
-        st.session_state["typed list"] = None if done else text
+        table = domain.in_order(picked)
+        is_listed = set(table) in map(set, listed)
+        with st.container(horizontal=True):
+            for label, tables, is_possible in (
+                ("Add to the list", (*listed, table), not is_listed),
+                (
+                    "Take it out",
+                    tuple(one for one in listed if set(one) != set(table)),
+                    is_listed and len(listed) > 1,
+                ),
+            ):
+                st.button(
+                    label,
+                    key=self.key(label),
+                    on_click=self.set,
+                    kwargs={"listed": tables},
+                    disabled=not is_possible or refused is not None,
+                )
 
 
-def own_list() -> None:
-    """The list as text, and a table picked by its attributes."""
-    listed, refused = current().request.listed, st.session_state.get("typed list")
-    domain = current().domain.with_levels
-    if len(listed) > MOST_LISTED and refused is None:
-        st.info(
-            f"The list has {plural(len(listed), 'table')}, too many to edit as text. Tables can "
-            "be added and taken out below; choose another way above to start afresh."
-        )
-    else:
-        text = "\n".join(texts_of_tables(domain, listed)) if refused is None else refused
-        (total,) = texts_of_tables(domain, [()])
-        st.text_area(
-            "One table a line, its attributes separated by commas or ×; "
-            f"{total} stands for the total",
-            height=220,
-            **bound("listed", text, partial(st.session_state.__setitem__, "typed list")),
-        )
-    picked = st.multiselect(
-        "Or pick the attributes of one table",
-        domain.names,
-        key="picked",
-        placeholder="none: the total",
-        persist_state="session",
-    )
-    table = domain.in_order(picked)
-    is_listed = set(table) in map(set, listed)
-    line = st.container(horizontal=True)
-    line.button(
-        "Add this table",
-        on_click=set_fields,
-        kwargs={"listed": (*listed, table)},
-        disabled=is_listed or refused is not None,
-    )
-    line.button(
-        "Take it out",
-        on_click=set_fields,
-        kwargs={"listed": tuple(one for one in listed if set(one) != set(table))},
-        disabled=not is_listed or len(listed) == 1 or refused is not None,
-    )
+def take_lists() -> None:
+    """Apply typed lists, of all lines; call it before anything is drawn."""
+    for number in range(len(current().request.lines)):
+        _LineEditor(number).take_list()
 
 
 # ---- How large the tables are, and whether they can be planned and released here.
@@ -197,18 +248,20 @@ def fit() -> Fit:
     return Fit.of(current().workload, free_disk=free_disk, memory=computer_memory())
 
 
-def sizes(planned: TablePlan | None) -> None:
-    """Tables, cells, largest table, and what will be measured."""
-    totals = measures.totals(current().workload)
-    st.metric("Tables", f"{totals.tables:,}")
-    st.metric("Cells in all tables", describe_count(totals.cells))
-    st.metric(
-        "Cells of the largest table",
-        describe_count(totals.largest_cells),
-        help=f"The largest table is {escaped(totals.largest_table)}.",
-    )
+def size(planned: TablePlan | None) -> None:
+    """Tables, cells, the largest table, what will be measured, and what a release takes."""
+    workload = current().workload
+    totals, measured = measures.totals(workload), ""
     if planned is not None:
-        st.metric("Tables to measure", f"{len(planned.closure):,}", help=meaning("Residual"))
+        measured = f"; {plural(len(planned.closure), 'table')} to measure"
+    st.caption(
+        escaped(
+            f"In all {plural(totals.tables, 'table')} with {describe_count(totals.cells)} cells, "
+            f"at most {describe_count(totals.largest_cells)} in one ({totals.largest_table})"
+            f"{measured}. {ReleaseSize.of(workload).text} Reading the records comes on top. Sums "
+            "of cells of a table need no table of their own."
+        )
+    )
 
 
 def narrow(remedy: Remedy) -> None:
@@ -223,12 +276,12 @@ def obstacles(fit: Fit) -> None:
     if fit.remedy is not None:
         limit = f"tables of at most {fit.remedy.limit}"
         drops = f"drops {fit.remedy.dropped:,} of {plural(len(current().workload), 'table')}"
-        if current().request.kind == "listed":
+        if any(line.kind == "listed" for line in current().request.lines):
             st.markdown(f"Everything would fit with {limit} ({drops}).")
         else:
             st.button(f"Keep {limit} ({drops})", on_click=narrow, args=(fit.remedy,))
     if fit.obstacles:
         st.caption(
             "Tables of fewer attributes are smaller, and so are those of attributes with fewer "
-            "values: the Codebook page can group them."
+            "values: the Data page can group them."
         )

@@ -1,7 +1,6 @@
-"""Weight and targets on the Tables page, of each table or of many at once; the page's parts."""
+"""Weight and targets on the Tables page, of each table or of many at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,13 +11,11 @@ from pages.components.shared.files import download
 from pages.components.shared.inputs import (
     apply_cells,
     attributes_filter,
-    number_field,
     removable,
     required_first_button,
     revision,
 )
 from pages.components.shared.session import (
-    bound,
     change,
     current,
     escaped,
@@ -26,21 +23,18 @@ from pages.components.shared.session import (
     say,
     show_messages,
 )
-from pages.components.shared.texts import next_page
 from pages.components.workload.smooth_weights import smooth_weights_in_effect, smooth_weights_input
 from rpexplore.analysis import workload_grid
 from rpexplore.analysis.accuracy import csv_of_accuracy
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.targets_met import target_counts
-from rpexplore.analysis.workload_grid import tables_set
-from rpexplore.common.text import number_of, number_text, plural
-from rpexplore.errors import RpexploreError
+from rpexplore.common.text import number_of, number_text
 from rpexplore.figures.chart import column_format
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.table_text import Table
-from rpexplore.workload.targets import CV, MARGIN, NOTATIONS, STANDARD_ERROR, UNITS, Target, plain
+from rpexplore.workload.targets import NOTATIONS, parse_target, plain
 
 # ---- Weight and targets on the Tables page, of each table or of many at once.
 
@@ -49,7 +43,7 @@ MOST_ROWS = 2000
 HERE = "settings"
 GRID = "workload grid"
 TIMES, SET = "multiplied by", "set to"
-_SIGNS = {STANDARD_ERROR: "σ", MARGIN: "±", CV: "%"}
+TARGETS = f"{NOTATIONS}; or one that is required, such as ±50 required"
 _BACKGROUND = "cells", "median_count"  # columns of the grid that go with a table
 
 
@@ -82,16 +76,12 @@ def settings(planned: TablePlan | None) -> None:
     Without a plan there are no standard errors yet, but targets may be what it waits for.
     """
     workload = current().workload
-    with st.container(key="inputs"):
-        with st.container(gap="small"):
-            containing = attributes_filter(
-                workload, "tables with", placeholder="all tables", persist_state="session"
-            )
-            n_tables = len(workload.containing(containing))
-            many_weights()
-        with st.container(gap="small"):
-            like = many_targets()
-            set_button(containing, n_tables)
+    with st.container(key="inputs"), st.container(gap="small"):
+        containing = attributes_filter(
+            workload, "tables with", placeholder="all tables", persist_state="session"
+        )
+        n_tables = len(workload.containing(containing))
+        many_at_once(containing, n_tables)
     with st.container(gap="small"):
         smooth_weights_input(planned)
         smooth_weights_in_effect()
@@ -102,16 +92,13 @@ def settings(planned: TablePlan | None) -> None:
         if n_tables == 0:
             st.info("No table has all of these attributes.")
         else:
-            grid_of_tables(planned, containing, like)
+            grid_of_tables(planned, containing)
         show_messages(HERE)
 
 
-def grid_of_tables(planned: TablePlan | None, containing: list[str], like: Target | None) -> None:
-    """The editable grid of the tables with these attributes, and all tables as CSV.
-
-    like: a target in whose unit errors are; without it they are standard errors
-    """
-    workload = current().workload
+def grid_of_tables(planned: TablePlan | None, containing: list[str]) -> None:
+    """The editable grid of the tables with these attributes, and all tables as CSV."""
+    workload, like = current().workload, workload_grid.like_targets(current())
     cells = expected_cells(workload)
     medians = None if cells is None else kept(cells.medians)
     grid, n_tables = workload_grid.workload_grid(
@@ -150,7 +137,7 @@ def grid_of_tables(planned: TablePlan | None, containing: list[str], like: Targe
             ),
             "weight": st.column_config.TextColumn("Weight", help=meaning("Weight")),
             "target": st.column_config.TextColumn(
-                "Target", help=f"{meaning('Target')} Type {NOTATIONS}."
+                "Target", help=f"{meaning('Target')} Type {TARGETS}."
             ),
             "required": st.column_config.CheckboxColumn("Required", help=meaning("Required")),
             "outcome": st.column_config.TextColumn(
@@ -176,47 +163,21 @@ def grid_of_tables(planned: TablePlan | None, containing: list[str], like: Targe
 
 def set_group(containing: list[str]) -> None:
     state = st.session_state
-    required = state["required of many"]
-    try:
-        weight, value, more = _typed_of_many(state["unit of many"])
-    except RpexploreError as error:
-        say(HERE, "error", str(error))
+    weight, target = (state[key].strip() for key in ("weight of many", "target of many"))
+    if not weight and not target:
+        say(HERE, "info", "Type a weight or a target for these tables first.")
         return
-    if value is None and (required or weight is None):
-        missing = "a required target" if required else "a weight or a target"
-        say(HERE, "info", f"Type {missing} for these tables first.")
-        return
-    how = "factor" if state["how to weight"] == TIMES else "weight"
 
-    def target() -> Target | None:
-        unit = state["unit of many"]
-        return None if value is None else Target(value, unit, **more, required=required)
+    def changed() -> Scenario:
+        how = "factor" if state["how to weight"] == TIMES else "weight"
+        given: dict[str, Any] = {how: number_of(weight, "The weight", least=0.0)}
+        if target:
+            given["target"] = parse_target(target)
+        return current().with_group(GroupSetting(tuple(containing), **given))
 
-    done = change(
-        HERE,
-        lambda: current().with_group(
-            GroupSetting(tuple(containing), target=target(), **{how: weight})
-        ),
-    )
-    if done:
+    if change(HERE, changed):
         revision(GRID, step=True)
-        # A second click should not multiply once more.
-        state.update({"weight of many": "", "target of many": "", "required of many": False})
-
-
-def _typed_of_many(unit: str) -> tuple[float | None, float | None, dict[str, float | None]]:
-    """Weight and target for many tables, and what the target's unit needs beside it."""
-    state = st.session_state
-
-    def number(name: str, most: float | None = None) -> float | None:
-        return number_of(state[f"{name} of many"], f"The {name}", least=0.0, most=most)
-
-    more = {}
-    if unit == MARGIN:
-        more["confidence"] = number("confidence", most=100.0)
-    if unit == CV:
-        more["count"] = number("count")
-    return number("weight"), number("target"), more
+        state.update({"weight of many": "", "target of many": ""})  # not multiplied once more
 
 
 def drop_group(position: int) -> None:
@@ -229,8 +190,8 @@ def forget() -> None:
     revision(GRID, step=True)
 
 
-def many_weights() -> None:
-    """The weight of all tables that the filter leaves."""
+def many_at_once(containing: list[str], n_tables: int) -> None:
+    """Weight and target of all tables that the filter leaves, and the button that sets them."""
     st.segmented_control(
         "Weight is",
         [TIMES, SET],
@@ -240,147 +201,20 @@ def many_weights() -> None:
         persist_state="session",
         help=meaning("Weight"),
     )
-    _number("Weight for these", "weight of many", placeholder="unchanged")
-
-
-def many_targets() -> Target | None:
-    """The target of all tables that the filter leaves; one in its unit, if that is complete."""
-    confidence, count = None, None
-    unit = st.selectbox(
-        "Target is a",
-        list(UNITS),
-        format_func=UNITS.__getitem__,
-        key="unit of many",
-        persist_state="session",
-        help=meaning("Target"),
-    )
-    _number(f"Target for these, {_SIGNS[unit]}", "target of many", placeholder="unchanged")
-    if unit == MARGIN:
-        confidence = _number("Confidence, %", "confidence of many", value=95.0, most=100.0)
-    if unit == CV:
-        count = _number("Expected count of a cell", "count of many")
-    st.checkbox(
-        "Required", key="required of many", persist_state="session", help=meaning("Required")
-    )
-    try:
-        return Target(1, unit, confidence, count)
-    except RpexploreError:
-        return None  # the button says what is missing
-
-
-def set_button(containing: list[str], n_tables: int) -> None:
-    """The button that sets them, which says for how many tables."""
+    for label, key, more in (
+        ("Weight for these", "weight of many", ""),
+        ("Target for these", "target of many", f"{meaning('Target')} Type {TARGETS}."),
+    ):
+        st.text_input(
+            label, key=key, placeholder="unchanged", persist_state="session", help=more or None
+        )
     which = "1 table" if n_tables == 1 else f"all {n_tables:,} tables"
     if containing:
         which += f" with {escaped(' and '.join(containing))}"
     st.button(f"Set for {which}", on_click=set_group, args=(containing,), disabled=n_tables == 0)
 
 
-def _number(label: str, key: str, *, value: float | None = None, **more: Any) -> float | None:
-    return number_field(label, key, value=value, least=0.0, persist_state="session", **more)
-
-
 def groups_in_effect() -> None:
     """The settings of groups of tables, in the order in which they take effect."""
     for position, group in enumerate(current().request.groups):
         removable(escaped(group.text), f"drop group {position}", partial(drop_group, position))
-
-
-# ---- The parts of the Tables page: which of them is open, and how many there are of what it sets.
-
-
-ADDRESS = "part"
-_LAST_OPEN = "part of tables"
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of the page: its name, the question it answers, how, and of what it sets some."""
-
-    name: str
-    question: str
-    purpose: str
-    noun: str = ""
-
-
-PARTS = {
-    "which": Part(
-        "Which tables",
-        "Which tables do you want to publish?",
-        "With fewer and smaller tables each becomes more accurate at the same privacy budget. Sums "
-        "of cells of a table need no table of their own.",
-    ),
-    "weights": Part(
-        "Weights and targets",
-        "Which tables matter more, and how accurate must they be?",
-        "A table with a larger weight becomes more accurate, at the others' expense. With a target "
-        "the page says whether the table is accurate enough.",
-        "table",
-    ),
-    "aggregation": Part(
-        "Aggregation",
-        "What does a table count along each attribute?",
-        "Usually single values. Where readers will add up values, such as ages 18 to 64, have the "
-        "table count these sums: the noise is then made for them.",
-        "attribute",
-    ),
-}
-FIRST = next(iter(PARTS))
-
-
-def counts(scenario: Scenario) -> dict[str, int]:
-    """How many tables there are, tables with a weight or target, and attributes aggregated."""
-    aggregated = {choice.attribute for choice in scenario.request.basis_choices}
-    return {
-        "which": len(scenario.workload),
-        "weights": tables_set(scenario.workload),
-        "aggregation": len(aggregated),
-    }
-
-
-def label(part: str, count: int) -> str:
-    """ "Which tables (576)", "Weights and targets (11 tables)", "Aggregation (1 attribute)"."""
-    noun = PARTS[part].noun
-    text = plural(count, noun) if noun else f"{count:,}"
-    return PARTS[part].name + (f" ({text})" if count else "")
-
-
-def choose_part(scenario: Scenario) -> str:
-    """The part in the address, or the one that was open last."""
-    part = st.query_params.get(ADDRESS) or st.session_state.get(_LAST_OPEN, FIRST)
-    if part not in PARTS:
-        part = FIRST
-    st.session_state[_LAST_OPEN] = part
-    number = counts(scenario)
-    st.segmented_control(
-        "Part of the page",
-        list(PARTS),
-        format_func=lambda part: label(part, number[part]),
-        required=True,
-        label_visibility="collapsed",
-        **bound("open part", part, _open),
-    )
-    return part
-
-
-def _open(part: str) -> None:
-    st.query_params[ADDRESS] = part
-
-
-def lead_on(part: str) -> None:
-    """The next part, if there is one, and the plan."""
-    names = list(PARTS)
-    following = names[names.index(part) + 1 :][:1]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        for name in following:
-            st.button(
-                f"Next: {PARTS[name].name}",
-                icon=":material/arrow_forward:",
-                on_click=_open,
-                args=(name,),
-                type="tertiary",
-            )
-        if following:
-            st.page_link("pages/plan.py", label="Straight to Plan")
-        else:
-            next_page("plan", "Plan")
