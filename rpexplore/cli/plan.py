@@ -94,6 +94,37 @@ def smooth_for(
         return weights_from_release(first_release, domain, budget, on_progress=on_progress)
 
 
+MostPeopleFlag = Annotated[
+    bool,
+    Option(
+        "--most-people",
+        help="Objective: most people in good cells within the budget, by a forecast (--public or "
+        "--expected-count). Good: a CV of at most --cv-limit, or that of the one --require. Finds "
+        "weights for the average error; people of a table with --weight 2 count twice.",
+    ),
+]
+
+
+def refuse_beside_most_people(
+    asked: "PartsAsked", shares: Mapping[str, Fraction] | None, others: Mapping[str, Any]
+) -> None:
+    """Raise `WorkloadError` for what does not go with --most-people."""
+    if asked.tables is None:
+        raise WorkloadError(
+            "--most-people is about tables, and none is asked for; ask for some, such as --up-to 2."
+        )
+    for name, value in others.items():
+        if value:
+            raise WorkloadError(
+                f"--most-people finds weights for the average error at a budget; leave {name} out."
+            )
+    if shares is None and (asked.areas is not None or asked.counts is not None):
+        raise WorkloadError(
+            "--most-people needs to know the budget of the tables; state the shares of the parts, "
+            "such as --share tables=1/2."
+        )
+
+
 def next_steps(weights: "SmoothWeights | None", first_release: Path | None) -> str | None:
     """What a plan made from a first release is for, and what to do with it; None for others."""
     if weights is None or first_release is None:
@@ -348,6 +379,7 @@ def plan(
     require: options.Require = None,
     certainty: options.TheCertainty = None,
     public: options.PublicFiles = None,
+    most_people: MostPeopleFlag = False,
     share: options.Share = None,
     records_per_person: options.RecordsPerPerson = None,
     tolerance: area_options.Tolerance = None,
@@ -390,7 +422,9 @@ def plan(
     stated = {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost}
     if require and all(text is None for text in stated.values()):
         minimum_budget = minimum_budget or options.MinimumBudgetFor.targets
-    rule_options.refuse_beside_rules(require, minimum_budget, certainty, public)
+    rule_options.refuse_beside_rules(
+        require or most_people, bool(require) and minimum_budget, certainty, public
+    )
     budget = inputs.budget_from_options(
         stated, delta, records_per_person, find_smallest=minimum_budget is not None
     )
@@ -502,7 +536,9 @@ def plan(
             made = with_pilot(made, pilot)
         beside = _beside(made, asked.counts is not None, compare, on_progress)
         if ruled is not None:
-            beside["rule"] = rule_options.rule_outcome(made, ruled, minimum_budget is not None)
+            beside["rule"] = rule_options.rule_outcome(
+                made, ruled, minimum_budget is not None, on_progress
+            )
         refuse_existing(out, force)
         made.save(out)
     warning, note = _warning(made, wanted), records_weighted.note(domain, asked)

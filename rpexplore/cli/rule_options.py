@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.analysis.rule_targets import RuleTargets, describe_meeting
+from rpexplore.analysis.rule_targets import RuleTargets, budget_range, describe_meeting
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.processes import Progress
 from rpexplore.domain.survey import SurveyDesign
@@ -80,7 +80,9 @@ def rules_from_options(
     return ruled.rules, ruled
 
 
-def rule_outcome(made: Plan, ruled: RuleTargets, is_smallest: bool) -> tuple[dict[str, Any], str]:
+def rule_outcome(
+    made: Plan, ruled: RuleTargets, is_smallest: bool, on_progress: Progress
+) -> tuple[dict[str, Any], str]:
     """How many tables of a plan meet its rules, as facts and as text.
 
     is_smallest: whether the plan has the smallest budget for them; else that is said
@@ -94,15 +96,23 @@ def rule_outcome(made: Plan, ruled: RuleTargets, is_smallest: bool) -> tuple[dic
         "surely": forecast.n_meeting(SURELY),
         **({} if ruled.survey is None else {"survey": ruled.survey.to_json()}),
     }
-    said = [describe_meeting(forecast)]
+    said, tables = [describe_meeting(forecast)], made.part("tables")
+    closure = None if tables is None or ruled.reason else tables.closure
     if not is_smallest:
         facts["smallest_budget"] = None
         if ruled.reason:
             said.append(ruled.reason)
         else:
             minimum = minimum_budget(ruled.workload).for_unit_of(made.budget)
+            closure = minimum.closure
             needed = sufficient_budget(minimum.rho, made.budget, "The rule")
             facts["smallest_budget"] = needed.rho
             said.append(f"All meet it from {needed.text} on, with a plan for it.")
         facts["why"] = ruled.reason or None
+    found = None
+    if closure is not None:
+        found = budget_range(ruled, made.budget, closure, on_progress)
+    facts["budget_range"] = None if found is None else found.to_json()
+    if found is not None:
+        said.append(f"How small the budget for the rule can be is a forecast too: {found.text}.")
     return facts, " ".join(said)

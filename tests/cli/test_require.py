@@ -24,6 +24,9 @@ def test_a_rule_is_met_at_the_budget_that_is_found_and_kept_in_the_plan(run, pub
     assert facts["rule"]["meeting"] == facts["rule"]["tables"] == 7
     assert facts["rule"]["surely"] < 7
     assert "comes to a target for 7 tables" in facts["why"]
+    ends = [float(facts["rule"]["budget_range"][end]) for end in ("low", "median", "high")]
+    assert ends[0] < ends[1] < ends[2]
+    assert ends[0] < float(plan.rho) < ends[2]
     assert "binding" in facts["why"]
     shown = run.done("show", "plan.json")
     assert "  Rule       CV of at most 10 % for 90 % of people in each table" in shown
