@@ -141,7 +141,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     fill(page, "ρ", "0.5")
     expect(page.get_by_text("ε = 5.23 at δ")).to_be_visible()
     expect(page.get_by_text("Proven optimal for this objective.")).to_be_visible()
-    fill(page, "Expected number of people in all, spread evenly over the cells", "50000")
+    fill(page, "Expected number of people in all", "50000")
     expect(metric(page, "Publishable cells, if counts were even")).to_be_visible()
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
     picture(page, "3-plan")
