@@ -51,8 +51,9 @@ if TYPE_CHECKING:
 GOOD_SHARE = 0.9
 """Of the people of a table who are to be in good cells, so that the table meets the rule."""
 
-_RANGE = (0.05, 0.5, 0.95)
-_AT = {MEDIAN: _RANGE[1], SURELY: _RANGE[0]}
+RANGE = (0.05, 0.5, 0.95)
+"""Quantiles of populations: the ends of a range, and its middle."""
+_AT = {MEDIAN: RANGE[1], SURELY: RANGE[0]}
 
 _ROUNDING = 1e-9  # of shares
 
@@ -67,7 +68,7 @@ class Range(NamedTuple):
     @classmethod
     def of(cls, values: np.ndarray) -> "Range":
         """Over the populations, float64[n_populations]."""
-        return cls(*np.quantile(values, _RANGE).tolist())
+        return cls(*np.quantile(values, RANGE).tolist())
 
     def texts(self, stated: Callable[[float], str]) -> tuple[str, str, str]:
         """The three figures as texts."""
@@ -272,8 +273,8 @@ class Forecast:
         """
         workload = self._accuracy.workload
         held = np.flatnonzero(self._held) if places is None else places[self._held[places]]
-        people = np.quantile(self._people[held], _RANGE, axis=1)
-        cells = np.quantile(self._cells[held], _RANGE, axis=1)
+        people = np.quantile(self._people[held], RANGE, axis=1)
+        cells = np.quantile(self._cells[held], RANGE, axis=1)
         median, surely = (at_certainty(self._meet[held], certainty) for certainty in CERTAINTIES)
         meets = np.where(surely, "yes", np.where(median, "open", "no"))
         meets = np.where(self.judged[held], meets, "no rule")
@@ -329,10 +330,10 @@ class Forecast:
                 enough = counts >= least[place]
                 of_values += np.bincount(values, enough, size) / np.maximum(n_people, 1)
             good.append(np.where(n_people > 0, of_values / len(places), np.nan))
-        counts = np.quantile(n_records * np.array(shares), _RANGE, axis=0)
+        counts = np.quantile(n_records * np.array(shares), RANGE, axis=0)
         with warnings.catch_warnings():  # nobody may have been drawn of a value
             warnings.simplefilter("ignore", RuntimeWarning)
-            people = np.nanquantile(np.array(good), _RANGE, axis=0)
+            people = np.nanquantile(np.array(good), RANGE, axis=0)
         return pd.DataFrame(
             {
                 "value": domain.attributes[index].labels(),

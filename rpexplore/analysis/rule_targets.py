@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rpexplore.analysis.drawn_counts import DrawnCounts
-from rpexplore.analysis.forecast import Forecast, Range, at_certainty, public_tables_of
+from rpexplore.analysis.forecast import RANGE, Forecast, Range, at_certainty, public_tables_of
 from rpexplore.analysis.populations import CountsOfTables
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient_budget
 from rpexplore.common.processes import Progress, no_progress
@@ -25,7 +25,8 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTable
 from rpexplore.domain.survey import SurveyDesign, counts_without_sampling, least_good_counts
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.planner import Optimum, rho_of_unit
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.planner import Optimum, minimum_budget, rho_of_unit
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.rules import CELLS, CERTAINTIES, MEDIAN, Rule, rules_of
 from rpexplore.workload.table_text import title_of
@@ -33,6 +34,8 @@ from rpexplore.workload.workload import Workload
 
 _ROUNDING = 1e-9  # of shares
 _MOST_CELLS = 1_000_000  # of a table whose impossible cells are counted
+_MOST_PLANNED_AGAIN = 20_000  # tables, for each population
+_RANGE_TOLERANCE = 0.01  # of budgets at the ends of a range, which are shown with three digits
 _MOST_AT_ONCE = 2_000_000  # counts that are sorted together: some 80 MB
 
 
@@ -123,8 +126,8 @@ class RuleTargets:
         the rules
         """
         targets = self.tables.targets.copy()
-        for rule, errors in zip(self.rules, self._largest_errors, strict=True):
-            places = self._places(rule)
+        for rule, errors in self.errors_of_rules:
+            places = self.places(rule)
             enough = at_certainty(errors, certainty or rule.certainty)
             targets[places] = np.fmin(targets[places], enough)
         return targets
@@ -184,12 +187,26 @@ class RuleTargets:
         """The rules, for a sentence."""
         return "; ".join(rule.text for rule in self.rules)
 
-    # ---- inside
-
-    def _places(self, rule: Rule) -> np.ndarray:
+    def places(self, rule: Rule) -> np.ndarray:
         """The tables that a rule is about and that are forecast, int64[n]."""
         places = np.array(rule.places(self.tables))
         return places[self.counts.held[places]]
+
+    @cached_property
+    def errors_of_rules(self) -> list[tuple[Rule, np.ndarray]]:
+        """Each rule, and the largest standard errors of noise with which tables meet it.
+
+        float64[n_tables_of_rule, n_populations]; 0 where none is small enough: κ q, less what the
+        survey's own error takes of it
+        """
+        found, n_records = [], self.counts.public.n_records
+        for rule, counts in zip(self.rules, self._least_counts, strict=True):
+            cv, factors = float(rule.cv), self._factors[self.places(rule), None]
+            errors = cv * counts_without_sampling(counts, cv, n_records, factors)
+            found.append((rule, errors))
+        return found
+
+    # ---- inside
 
     @cached_property
     def _least_counts(self) -> list[np.ndarray]:
@@ -210,20 +227,7 @@ class RuleTargets:
                 counts[places] = least_counts(group, share, rule.of, n_records, n_cells)
             if rule.of == CELLS:
                 counts[[place for place in wanted if self._possible(place) < share]] = 0.0
-            found.append(counts[self._places(rule)])
-        return found
-
-    @cached_property
-    def _largest_errors(self) -> list[np.ndarray]:
-        """Of each rule, the largest standard error of noise with which tables meet it.
-
-        float64[n_tables_of_rule, n_populations]; 0 where none is small enough: κ q, less what the
-        survey's own error takes of it
-        """
-        found, n_records = [], self.counts.public.n_records
-        for rule, counts in zip(self.rules, self._least_counts, strict=True):
-            cv, factors = float(rule.cv), self._factors[self._places(rule), None]
-            found.append(cv * counts_without_sampling(counts, cv, n_records, factors))
+            found.append(counts[self.places(rule)])
         return found
 
     @cached_property
@@ -245,14 +249,12 @@ class RuleTargets:
     def _unreached(self) -> list[_Unreached]:
         """Rules that in too many populations some table cannot meet at any budget."""
         found = []
-        for rule, counts, errors in zip(
-            self.rules, self._least_counts, self._largest_errors, strict=True
-        ):
+        for counts, (rule, errors) in zip(self._least_counts, self.errors_of_rules, strict=True):
             missed = errors <= 0
             if at_certainty(~np.any(missed, axis=0), rule.certainty):
                 continue
             row = int(np.argmax(missed.mean(axis=1)))
-            table = int(self._places(rule)[row])
+            table = int(self.places(rule)[row])
             n_tables = int(np.sum(~at_certainty(~missed, rule.certainty)))
             is_sampling = bool(at_certainty(counts[row] > 0, rule.certainty))
             least = float(np.finfo(np.float32).tiny)
@@ -298,6 +300,75 @@ def budget_with_objective(
     cost = float(np.nanmax(optimum.table_variances.largest / targets**2))
     needed = rho_of_unit(cost, budget.max_records_per_person)
     return sufficient_budget(needed, budget, "The rule")
+
+
+@dataclass(frozen=True)
+class BudgetRange:
+    """The smallest budget for rules in the populations of a forecast: 90 % of them lie between.
+
+    low, median, high: None where no budget is enough
+    """
+
+    low: SufficientBudget | None
+    median: SufficientBudget | None
+    high: SufficientBudget | None
+
+    @property
+    def text(self) -> str:
+        """ "In 90 % of the populations … it is ε = 0.91 to ε = 1.6", for the end of a sentence."""
+        low, high = (
+            "no budget at all" if end is None else end.short_text for end in (self.low, self.high)
+        )
+        between = low if low == high else f"{low} to {high}"
+        return f"in 90 % of the populations that may be behind the forecast it is {between}"
+
+    def to_json(self) -> dict[str, str | None]:
+        """ρ of each as text; None where no budget is enough."""
+        ends = {"low": self.low, "median": self.median, "high": self.high}
+        return {name: None if end is None else end.rho for name, end in ends.items()}
+
+
+def budget_range(
+    ruled: RuleTargets,
+    budget: Budget,
+    solved: Optimum | Closure,
+    on_progress: Progress = no_progress,
+) -> BudgetRange | None:
+    """How far the smallest budget for rules depends on the counts that are not public.
+
+    Args:
+        ruled: The rules, of which the forecast has the counts.
+        budget: The current one, for the privacy unit and the comparison.
+        solved: An objective's optimum, whose noise is scaled; or the closure of the tables, with
+            which the smallest budget of any plan is found for each population, up to 1 %.
+
+    Returns:
+        None where the objective's noise does not scale, or the tables are too many to plan again.
+    """
+    if isinstance(solved, Optimum) and solved.budget is not None:
+        return None
+    if isinstance(solved, Closure) and len(ruled.tables) > _MOST_PLANNED_AGAIN:
+        return None
+    n_populations, own = ruled.counts.populations.n_populations, ruled.tables.targets
+    targets = np.repeat(own[:, None], n_populations, axis=1)
+    for rule, errors in ruled.errors_of_rules:
+        places = ruled.places(rule)
+        targets[places] = np.fmin(targets[places], errors)
+    needed = np.full(n_populations, np.inf)
+    for number in np.flatnonzero(np.nanmin(targets, axis=0) > 0).tolist():
+        on_progress("Finding the range of the smallest budget", number / n_populations)
+        tables = replace(ruled.tables, targets=targets[:, number])
+        if isinstance(solved, Optimum):
+            costs = solved.table_variances.largest / tables.planned_targets**2
+            needed[number] = rho_of_unit(float(np.nanmax(costs)), budget.max_records_per_person)
+        else:
+            smallest = minimum_budget(tables, closure=solved, tolerance=_RANGE_TOLERANCE)
+            needed[number] = smallest.for_unit_of(budget).rho
+    # Of the draws themselves, as there is nothing between a budget and none.
+    ends = np.quantile(needed, RANGE, method="inverted_cdf").tolist()
+    return BudgetRange(
+        *(sufficient_budget(rho, budget, "The rule") if rho < np.inf else None for rho in ends)
+    )
 
 
 def describe_meeting(forecast: Forecast) -> str:

@@ -417,6 +417,15 @@ TheCertainty = Annotated[
         "lower end of its range.",
     ),
 ]
+MostPeopleFlag = Annotated[
+    bool,
+    Option(
+        "--most-people",
+        help="Objective: most people in good cells within the budget, by a forecast (--public or "
+        "--expected-count). Good: a CV of at most --cv-limit, or that of the one --require. Finds "
+        "weights for the average error; people of a table with --weight 2 count twice.",
+    ),
+]
 Share = Annotated[list[str] | None, _option("PART=SHARE", _SHARE)]
 RecordsPerPerson = Annotated[int | None, _option("M", _PERSON)]
 ExpectedCount = Annotated[

@@ -348,6 +348,7 @@ def plan(
     require: options.Require = None,
     certainty: options.TheCertainty = None,
     public: options.PublicFiles = None,
+    most_people: options.MostPeopleFlag = False,
     share: options.Share = None,
     records_per_person: options.RecordsPerPerson = None,
     tolerance: area_options.Tolerance = None,
@@ -390,7 +391,7 @@ def plan(
     stated = {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost}
     if require and all(text is None for text in stated.values()):
         minimum_budget = minimum_budget or options.MinimumBudgetFor.targets
-    rule_options.refuse_beside_rules(require, minimum_budget, certainty, public)
+    rule_options.refuse_beside_rules(require, most_people, minimum_budget, certainty, public)
     budget = inputs.budget_from_options(
         stated, delta, records_per_person, find_smallest=minimum_budget is not None
     )
@@ -407,16 +408,24 @@ def plan(
         "--detail": detail, "--level": level, "--lists": lists,
     }  # fmt: skip
     domain = records_weighted.domain(domain, not_weighted)
-    wanted = expected_from_options(domain, expected_count, expected, cv_limit)
+    has_counts = expected_count is not None or expected is not None
+    judged_by_public = most_people and public and not has_counts
+    wanted = expected_from_options(
+        domain, expected_count, expected, None if judged_by_public else cv_limit
+    )
     design = design_from_options(
-        domain, design_effect, weight_cv, sampling_fraction, wanted or (require and public)
+        domain,
+        design_effect,
+        weight_cv,
+        sampling_fraction,
+        wanted or ((require or most_people) and public),
     )
     if adaptive:
         others = {
             "--loss": loss, "--weighting": weighting, "--relative-to": relative_to,
             "--weight": weight, "--smooth-weights": smooth_weights, "--from-release": from_release,
             "--target": target, "--basis": basis, "--uniform-reference": uniform_reference,
-            "--require": require, "--minimum-budget": minimum_budget,
+            "--require": require, "--minimum-budget": minimum_budget, "--most-people": most_people,
         }  # fmt: skip
         refuse_beside_adaptive(wanted, others)
     smooth = smooth_for(
@@ -475,6 +484,19 @@ def plan(
             if ruled is None:
                 raise WorkloadError(rule_options.NEEDS_FORECAST)
             asked = replace(asked, tables=ruled.workload)
+    weighed = None
+    if most_people:
+        others = {
+            "--loss": loss, "--weighting": weighting, "--relative-to": relative_to,
+            "--require without a budget" if require else "--minimum-budget": minimum_budget,
+            "--smooth-weights and --from-release": smooth,
+        }  # fmt: skip
+        with progress("Weighing tables") as on_progress:
+            weighed = rule_options.most_people_from_options(
+                asked, budget, shares, others, certainty, public or [], wanted, cv_limit, design,
+                ruled, on_progress,
+            )  # fmt: skip
+            asked = replace(asked, tables=weighed.workload)
     with progress(f"Planning {asked.contents}") as on_progress:
         search: dict[str, Any] = {
             "uniform_reference": uniform_reference,
@@ -502,12 +524,18 @@ def plan(
             made = with_pilot(made, pilot)
         beside = _beside(made, asked.counts is not None, compare, on_progress)
         if ruled is not None:
-            beside["rule"] = rule_options.rule_outcome(made, ruled, minimum_budget is not None)
+            beside["rule"] = rule_options.rule_outcome(
+                made, ruled, minimum_budget is not None, on_progress
+            )
+        if weighed is not None:
+            ranges = {"people": weighed.people._asdict(), "before": weighed.before._asdict()}
+            facts_of_weights = {"limit": weighed.limit, **ranges}
+            beside["most_people"] = facts_of_weights, weighed.text
         refuse_existing(out, force)
         made.save(out)
     warning, note = _warning(made, wanted), records_weighted.note(domain, asked)
     # Rules are judged by a forecast, beside which evenly spread counts would only mislead.
-    useful = usefulness_of(made, None if ruled else wanted, design=design)
+    useful = usefulness_of(made, None if ruled or weighed else wanted, design=design)
     choice = _when_to_choose(useful) if adaptive else None
     facts = {
         "plan": str(out),

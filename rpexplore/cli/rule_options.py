@@ -1,19 +1,24 @@
-"""The rules of the verb plan: what share of people or cells must be in accurate cells."""
+"""The forecasts of the verb plan: rules that tables must meet, and most people in good cells."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.analysis.rule_targets import RuleTargets, describe_meeting
+from rpexplore.analysis.most_people import MostPeople
+from rpexplore.analysis.rule_targets import RuleTargets, budget_range, describe_meeting
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.processes import Progress
+from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import minimum_budget
+from rpexplore.planning.request import share_of_budget
+from rpexplore.privacy.budget import Budget
 from rpexplore.workload.rules import EXAMPLE, MEDIAN, SURELY, Rule, rules_of
 
 if TYPE_CHECKING:
@@ -29,15 +34,17 @@ NEEDS_FORECAST = (
 
 def refuse_beside_rules(
     require: Sequence[str] | None,
+    most_people: bool,
     minimum: str | None,
     certainty: str | None,
     public: Sequence[Path] | None,
 ) -> None:
-    """Raise `WorkloadError` for options that go with --require alone, or not with it."""
+    """Raise `WorkloadError` for options that go with --require or --most-people, or not with it."""
     for name, value in (("--certainty", certainty), ("--public", public)):
-        if value and not require:
+        if value and not require and not most_people:
             raise WorkloadError(
-                f"{name} goes with --require RULE, such as --require '{EXAMPLE}'; give both."
+                f"{name} goes with --require RULE, such as --require '{EXAMPLE}', or with "
+                "--most-people; give one of them."
             )
     if require and minimum == REQUIRED:
         raise WorkloadError(
@@ -64,15 +71,9 @@ def rules_from_options(
         raise WorkloadError(
             "--require is about tables, and none is asked for; ask for some, such as --up-to 2."
         )
-    counts = None if wanted is None else wanted[0]
-    if counts is None and not public:
+    if wanted is None and not public:
         return rules_of(asked.tables, require, certainty or MEDIAN), None
-    tables: list[Path | ExpectedCounts] = [*public]
-    expected = None
-    if counts is not None and counts.attributes:
-        tables.append(counts)
-    elif counts is not None:
-        expected = counts.total
+    tables, expected = _public(public, wanted)
     ruled = RuleTargets(
         asked.tables, require, public=tables, expected=expected, certainty=certainty or MEDIAN,
         on_progress=on_progress, survey=survey,
@@ -80,7 +81,69 @@ def rules_from_options(
     return ruled.rules, ruled
 
 
-def rule_outcome(made: Plan, ruled: RuleTargets, is_smallest: bool) -> tuple[dict[str, Any], str]:
+def _public(
+    public: Sequence[Path], wanted: "tuple[ExpectedCounts, float] | None"
+) -> "tuple[list[Path | ExpectedCounts], float | None]":
+    """The public tables of the options, and the number of records if one is stated."""
+    counts = None if wanted is None else wanted[0]
+    if counts is None or counts.attributes:
+        return [*public, *([] if counts is None else [counts])], None
+    return [*public], counts.total
+
+
+def most_people_from_options(
+    asked: "PartsAsked",
+    budget: Budget,
+    shares: Mapping[str, Fraction] | None,
+    others: Mapping[str, object],
+    certainty: str | None,
+    public: Sequence[Path],
+    wanted: "tuple[ExpectedCounts, float] | None",
+    cv_limit: float | None,
+    survey: SurveyDesign | None,
+    ruled: RuleTargets | None,
+    on_progress: Progress,
+) -> MostPeople:
+    """The weights of --most-people.
+
+    budget: of all parts; shares: of it, as they are stated
+    others: options that do not go with it, and their values
+    cv_limit: as it was stated, else that of the rules if they have one in common
+    ruled: has counts that were drawn already
+    """
+    if asked.tables is None:
+        raise WorkloadError(
+            "--most-people is about tables, and none is asked for; ask for some, such as --up-to 2."
+        )
+    for name, value in others.items():
+        if value:
+            raise WorkloadError(
+                f"--most-people finds weights for the average error at a budget; leave {name} out."
+            )
+    if shares is None and (asked.areas is not None or asked.counts is not None):
+        raise WorkloadError(
+            "--most-people needs the budget of the tables; state the shares of the parts, such as "
+            "--share tables=1/2."
+        )
+    if ruled is None and wanted is None and not public:
+        raise WorkloadError(
+            "--most-people needs a forecast of the counts; give --public FILE or --expected-count "
+            "N."
+        )
+    if shares is not None and "tables" in shares:
+        budget = share_of_budget(budget, shares["tables"])
+    limits = {float(rule.cv) for rule in (ruled.rules if ruled else ())}
+    limit = limits.pop() if len(limits) == 1 else CV_LIMIT
+    given, expected = _public(public, wanted)
+    return MostPeople(
+        asked.tables, budget, given, expected, cv_limit or limit, certainty or MEDIAN, on_progress,
+        drawn=None if ruled is None else ruled.counts, survey=survey,
+    )  # fmt: skip
+
+
+def rule_outcome(
+    made: Plan, ruled: RuleTargets, is_smallest: bool, on_progress: Progress
+) -> tuple[dict[str, Any], str]:
     """How many tables of a plan meet its rules, as facts and as text.
 
     is_smallest: whether the plan has the smallest budget for them; else that is said
@@ -94,15 +157,23 @@ def rule_outcome(made: Plan, ruled: RuleTargets, is_smallest: bool) -> tuple[dic
         "surely": forecast.n_meeting(SURELY),
         **({} if ruled.survey is None else {"survey": ruled.survey.to_json()}),
     }
-    said = [describe_meeting(forecast)]
+    said, tables = [describe_meeting(forecast)], made.part("tables")
+    closure = None if tables is None or ruled.reason else tables.closure
     if not is_smallest:
         facts["smallest_budget"] = None
         if ruled.reason:
             said.append(ruled.reason)
         else:
             minimum = minimum_budget(ruled.workload).for_unit_of(made.budget)
+            closure = minimum.closure
             needed = sufficient_budget(minimum.rho, made.budget, "The rule")
             facts["smallest_budget"] = needed.rho
             said.append(f"All meet it from {needed.text} on, with a plan for it.")
         facts["why"] = ruled.reason or None
+    found = None
+    if closure is not None:
+        found = budget_range(ruled, made.budget, closure, on_progress)
+    facts["budget_range"] = None if found is None else found.to_json()
+    if found is not None:
+        said.append(f"How small the budget for the rule can be is a forecast too: {found.text}.")
     return facts, " ".join(said)

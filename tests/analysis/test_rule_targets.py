@@ -6,7 +6,12 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis import populations, rule_targets
 from rpexplore.analysis.populations import CountsOfTables
-from rpexplore.analysis.rule_targets import RuleTargets, budget_with_objective, least_counts
+from rpexplore.analysis.rule_targets import (
+    RuleTargets,
+    budget_range,
+    budget_with_objective,
+    least_counts,
+)
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.planning import planner
 from tests.domain.test_public_tables import DOMAIN, table
@@ -122,6 +127,32 @@ def test_no_budget_reaches_a_rule_that_the_surveys_own_error_breaks():
         RuleTargets(
             tables, RULES[:1], public=public, survey=rp.SurveyDesign(1.0, ((("sex",), 2.0),))
         )
+
+
+def test_the_range_of_the_smallest_budget_is_that_of_the_budgets_of_the_populations():
+    """Planned for each population by itself, and by hand for one table and a scaled plan."""
+    ruled = RuleTargets(TABLES, RULES[:1], public=PUBLIC[:1])
+    now = rp.Budget(rho=1)
+    found = budget_range(ruled, now, rp.minimum_budget(ruled.workload).closure)
+    ((_, errors),) = ruled.errors_of_rules
+    named = [dict(zip(TABLES.tables, column, strict=True)) for column in errors.T]
+    needed = sorted(rp.minimum_budget(TABLES.with_targets(targets)).rho for targets in named)
+    # The smallest that at least 5, 50 and 95 % of the 48 populations need no more than.
+    wanted = [needed[2], needed[23], needed[45]]
+    np.testing.assert_allclose(
+        [found.low.needed, found.median.needed, found.high.needed], wanted, rtol=0.011
+    )
+    optimum = rp.optimum(ruled.workload, loss=rp.SumOfVariances())
+    scaled = budget_range(ruled, now, optimum)
+    at_1 = optimum.standard_errors(now, "largest")
+    by_hand = np.sort(np.max((at_1[:, None] / errors) ** 2, axis=0))[[2, 23, 45]]
+    np.testing.assert_allclose(
+        [scaled.low.needed, scaled.median.needed, scaled.high.needed], by_hand
+    )
+    cells = RuleTargets(TABLES, ["CV<=20% for 70% of cells in each table"], expected=40)
+    none = budget_range(cells, now, optimum)
+    assert none.high is None
+    assert none.text.endswith("to no budget at all") or none.low is None
 
 
 def test_surely_takes_a_larger_budget_and_stricter_targets_of_tables_stay():

@@ -140,7 +140,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     fill(page, "Privacy budget ρ", "0.5")
     expect(page.get_by_text("ε = 5.23 at δ")).to_be_visible()
     expect(page.get_by_text("Proven optimal for this objective")).to_be_visible()
-    fill(page, "Expected number of people in all, spread evenly over the cells", "50000")
+    fill(page, "Expected number of people in all", "50000")
     expect(metric(page, "People in good cells")).to_be_visible()
     page.get_by_role("button", name=re.compile("^age × sex: ")).click()
     expect(page.get_by_role("region", name="Typical counts")).to_contain_text("Female")

@@ -24,6 +24,9 @@ def test_a_rule_is_met_at_the_budget_that_is_found_and_kept_in_the_plan(run, pub
     assert facts["rule"]["meeting"] == facts["rule"]["tables"] == 7
     assert facts["rule"]["surely"] < 7
     assert "comes to a target for 7 tables" in facts["why"]
+    ends = [float(facts["rule"]["budget_range"][end]) for end in ("low", "median", "high")]
+    assert ends[0] < ends[1] < ends[2]
+    assert ends[0] < float(plan.rho) < ends[2]
     assert "binding" in facts["why"]
     shown = run.done("show", "plan.json")
     assert "  Rule       CV of at most 10 % for 90 % of people in each table" in shown
@@ -68,9 +71,32 @@ def test_a_request_file_has_a_list_of_rules(run, public):
     assert len(rp.Plan.load("plan.json").part("tables").rules) == 2
 
 
+def test_most_people_are_in_good_cells_by_weights_that_are_kept_in_the_plan(run, public):
+    stated = ("--rho", "0.01", *public, "--design-effect", "1.2", "--cv-limit", "0.1")
+    found = run.json(*EACH, *stated, "--most-people")["most_people"]
+    assert found["people"]["median"] > found["before"]["median"]
+    plan = rp.Plan.load("plan.json")
+    assert verify(plan).holds
+    assert len(set(plan.part("tables").workload.weights.tolist())) > 1
+    judged = ("--limit", "0.1", "--design-effect", "1.2", *public)
+    forecast = run.json("forecast", "plan.json", *judged)["people"]
+    assert forecast == pytest.approx(found["people"], abs=1e-6)
+    said = run.done(*EACH, *stated, "--most-people", "--certainty", "surely")
+    assert "Weights for most people in good cells (CV of at most 10 %)" in said
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--most-people", "--rho", "1"], "--most-people needs a forecast of the counts"),
+        (
+            ["--most-people", "--rho", "1", "--expected-count", "9", "--loss", "max"],
+            "leave --loss out",
+        ),
+        (
+            ["--most-people", "--require", RULE, "--expected-count", "99999"],
+            "leave --require without a budget out",
+        ),
         (["--require", RULE], "--require finds the smallest budget by a forecast"),
         (["--rho", "1", "--certainty", "surely"], "--certainty goes with --require"),
         (["--rho", "1", "--public", "region.csv"], "--public goes with --require"),
