@@ -606,6 +606,10 @@ DatabaseTable = Annotated[
     str | None, _option("TABLE", "The table or view with the records: TABLE or SCHEMA.TABLE.")
 ]
 Stream = Annotated[bool, _flag("--stream", _STREAM)]
+Encoding = Annotated[
+    str | None,
+    _option("NAME", "Of texts in DATA, such as windows-1252; UTF-8, or as a byte order mark says."),
+]
 UnknownValues = Annotated[
     list[str] | None,
     _option("A=V", "Count what is not in the codebook of attribute A as its value V; A may be *."),

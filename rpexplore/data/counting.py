@@ -51,6 +51,10 @@ class BatchSource(Source):
         """Column -> what the records themselves declare missing."""
         return {}
 
+    def has_decimal_commas(self, names: Sequence[str]) -> bool:
+        """Whether texts of these columns have numbers with a decimal comma."""
+        return False
+
     def remarks(self) -> tuple[str, ...]:
         return ()
 
@@ -79,7 +83,14 @@ class BatchSource(Source):
         attributes = {index for table in tables for index in table if index < len(domain)}
         attributes |= set(range(len(domain)) if atoms is not None else ())
         faults = Faults(domain, Takers.of(domain, unknown_values, missing_values))
-        coding = coders(domain, attributes, self.declared_missing())
+        coding = coders(
+            domain,
+            attributes,
+            self.declared_missing(),
+            has_decimal_commas=self.has_decimal_commas(
+                [domain.names[index] for index in sorted(attributes)]
+            ),
+        )
         names, sizes = [coder.name for coder in coding.values()], domain.sizes.tolist()
         start, kept, area_coder = 0.0, None, None
         sizes += [] if atoms is None else [len(atoms)]

@@ -211,6 +211,18 @@ def without_values(path: Path) -> str:
     return text_of_path(Path(*parts))
 
 
+def weight_note(source: "Source", domain: Domain) -> str:
+    """A sentence about a weight that is not used in counting; "" where there is none."""
+    weight = source.case_weight
+    if not weight or any(domain.names[index] == weight for index in domain.weights):
+        return ""
+    return (
+        f"The records are saved with the case weight {weight!r}, by which SPSS weights its tables; "
+        "here each record counts once, whatever its weight. (Weighted counts are planned with "
+        f"--weight-column {weight} --max-weight M.)"
+    )
+
+
 def check_column(
     records: str,
     name: str,
@@ -264,6 +276,11 @@ class Source(Protocol):
     def streaming_note(self) -> str:
         """A sentence about what leaves a server to be counted; "" for nothing."""
         ...
+
+    @property
+    def case_weight(self) -> str:
+        """The column by which the records say that they are weighted (SPSS); "" for none."""
+        return ""
 
     def columns(self) -> tuple[str, ...]:
         """The names of the records' columns, in their order; looks at no record."""

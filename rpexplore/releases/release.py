@@ -178,7 +178,7 @@ def release(
             draft.sha256,
             escape_formulas,
             parquet_only,
-            charged_run.streaming_note,
+            charged_run.counting_note,
             *charged_run.noted_approvals(),
             missing_values=dict(options.missing_values),
             count_impossible=options.count_impossible and bool(plan.domain.impossible),

@@ -138,13 +138,23 @@ GROUPS = """<codeBook><dataDscr><var name="REGION"><labl>Region</labl>
 
 
 def test_groups_of_categories_are_those_of_the_attribute():
-    found = recognise(GROUPS.replace("catGrp=\"G2\"", "").format(more="").encode(), "a.xml")
+    found = recognise(GROUPS.replace('catGrp="G2"', "").format(more="").encode(), "a.xml")
     assert isinstance(found, CodebookFile)
     (region,) = found.domain
     north, coast = ("North / Hills",), ("South", "Coast")
     assert dict(zip(region.stored_values(), region.groups, strict=True)) == {
         "2": north, "11": north, "21": ("South",), "22": coast, "23": coast, "99": MISSING
     }  # fmt: skip
+
+
+def test_a_weight_is_named_with_what_becomes_of_it():
+    text = ARCHIVE.replace('name="weight"', 'name="weight" wgt="wgt"')
+    found = recognise(text.encode(), "a.xml")
+    assert isinstance(found, CodebookFile)
+    assert found.remarks[0].startswith(
+        "Records are weighted by weight, says the file. Tables count"
+    )
+    assert "weighted by" not in " ".join(recognise(ARCHIVE.encode(), "a.xml").remarks)
 
 
 def test_groups_that_overlap_are_left_out_with_a_remark():

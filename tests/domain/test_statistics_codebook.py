@@ -168,7 +168,7 @@ def test_files_of_earlier_versions_are_known_by_what_they_hold(tmp_path):
     assert isinstance(dropped, CodebookFile)
     assert dropped.domain == Domain((sex,))
     pyreadstat.write_por(RECORDS[["sex"]], path := tmp_path / "survey.por")  # without labels
-    with pytest.raises(DomainError, match="The SPSS file .* has no variable with two labelled"):
+    with pytest.raises(DomainError, match=r"The SPSS file .* has no variable with two labelled"):
         Domain.load(path)
     found = recognise(path.read_bytes(), "anything.bin")
     assert isinstance(found, ColumnsFile)
