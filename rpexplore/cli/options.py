@@ -436,6 +436,14 @@ Pilot = Annotated[
         "they tell how good all others will be. The tables stay as accurate as without.",
     ),
 ]
+Universe = Annotated[
+    str | None,
+    _option(
+        "CONDITION",
+        "Which records are counted: 'rectype = \"P\" & age >= 16'. The columns need not be in the "
+        "codebook. The condition is part of the plan.",
+    ),
+]
 PublicFiles = Annotated[
     list[Path] | None,
     _option(

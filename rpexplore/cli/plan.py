@@ -352,6 +352,7 @@ def plan(
     records_per_person: options.RecordsPerPerson = None,
     tolerance: area_options.Tolerance = None,
     pilot: options.Pilot = None,
+    where: options.Universe = None,
     expected_count: options.ExpectedCount = None,
     expected: options.ExpectedFile = None,
     cv_limit: options.CvLimit = None,
@@ -498,6 +499,8 @@ def plan(
             )  # fmt: skip
         if pilot is not None:
             made = with_pilot(made, pilot)
+        if where is not None:
+            made = made.within(where)
         beside = _beside(made, asked.counts is not None, compare, on_progress)
         if ruled is not None:
             beside["rule"] = rule_options.rule_outcome(made, ruled, minimum_budget is not None)

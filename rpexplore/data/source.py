@@ -16,6 +16,7 @@ from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import plural, text_of_path
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.universe import Universe
 from rpexplore.errors import DataError
 
 if TYPE_CHECKING:
@@ -296,6 +297,7 @@ class Source(Protocol):
         person_rule: PersonRule | None = None,
         areas: "AreaCuts | None" = None,
         atoms: Atoms | None = None,
+        universe: Universe | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
         """Exact counts from which the marginals on all these sets of attributes follow.
@@ -311,6 +313,7 @@ class Source(Protocol):
                 domain's.
             atoms: Groups of cells to count by, where there are no areas; they are of the whole
                 domain, and stand in `tables` as one attribute behind it.
+            universe: Which records are counted; others may hold anything. None: all.
             on_progress: Told `COUNTING`.
 
         The counts of a table that holds an attribute of amounts are multiplied by its range in
