@@ -378,6 +378,8 @@ class Release(SeveralParts):
                     facts[option] = dict(manifest[option])
             if not facts.get(MISSING_VALUES, True):  # then nothing is said of them
                 raise KeyError(MISSING_VALUES)
+            if (UNIVERSE in manifest) != (UNIVERSE in facts):
+                raise KeyError(UNIVERSE)
             if COUNT_IMPOSSIBLE in manifest:
                 if not plan.domain.impossible:
                     raise KeyError(COUNT_IMPOSSIBLE)
