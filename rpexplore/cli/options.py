@@ -375,6 +375,15 @@ Force = Annotated[bool, _flag("--force", "Overwrite the file if it exists.")]
 
 Codebook = Annotated[Path, _argument("CODEBOOK", _A_CODEBOOK)]
 Resource = Annotated[str | None, _option("NAME", "Which table of a Data Package with several.")]
+Columns = Annotated[
+    str | None,
+    _option(
+        "ROLE=COLUMN,…",
+        "What the columns of a CSV codebook are, if they have other names: "
+        "attribute=Variable,code=Code,label=Bedeutung (and group=…).",
+        "--map",
+    ),
+]
 Groups = Annotated[
     list[str] | None,
     _option(

@@ -317,6 +317,7 @@ def plan(
     target: options.Target = None,
     basis: options.Basis = None,
     uniform_reference: options.UniformReference = False,
+    columns: options.Columns = None,
     areas: area_options.Areas = None,
     level_names: area_options.LevelNames = None,
     separator: area_options.Separator = None,
@@ -397,7 +398,7 @@ def plan(
     )
     with progress("Reading the codebook"):
         tree, domain = plan_inputs.codebook_from_options(
-            codebook, areas, level_names, separator, lengths
+            codebook, areas, level_names, separator, lengths, columns=columns
         )
     records_weighted = weights.Weighting(
         weight_column, max_weight, weight_decimals, unweighted or []

@@ -396,7 +396,7 @@ def _may_be_codebook(content: bytes, filename: str) -> bool:
     if _is_json(content, filename):
         return True
     head = content[:_FIRST_LINE].decode("utf-8-sig", errors="replace")
-    for delimiter in ",;":
+    for delimiter in ",;\t|":
         columns = next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter), [])
         if {"attribute", "value"} <= {column.strip().lower() for column in columns}:
             return True

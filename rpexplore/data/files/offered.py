@@ -272,7 +272,7 @@ def _refuse_inline_records(text: str, filename: str) -> None:
 
 def _refuse_columns(text: str, filename: str) -> None:
     """Of text only a CSV codebook is public by its columns, and a hierarchy, which has none."""
-    for delimiter in ",;":
+    for delimiter in ",;\t|":
         first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
         columns = {column.strip().lower() for column in first}
         if {"attribute", "value"} <= columns <= _CODEBOOK_COLUMNS:
