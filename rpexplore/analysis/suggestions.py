@@ -154,7 +154,10 @@ class Proposal:
                     max_records_per_person=whole.budget.max_records_per_person,
                 )
         return Plan(
-            tuple(new if part is old else part for part in whole.parts), budget, new.version
+            tuple(new if part is old else part for part in whole.parts),
+            budget,
+            new.version,
+            universe=whole.universe,
         )
 
 

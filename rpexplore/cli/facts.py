@@ -119,9 +119,11 @@ def plan_facts(plan: Plan | PartPlan) -> dict[str, Any]:
 
     With the facts of its part beside them; of several parts these are in `parts`, by kind.
     """
+    universe = Plan.of(plan).universe
     facts: dict[str, Any] = {
         "sha256": plan.sha256,
         "unit": plan.budget.unit,
+        **({} if universe is None else {"universe": universe.text}),
         "rho": exact_text(plan.rho),
         "privacy_cost": exact_text(plan.exact_privacy_cost),
         "epsilon_by_delta": {delta: plan.epsilon(delta) for delta in USUAL_DELTAS},
@@ -405,6 +407,7 @@ def announcement(plan: Plan, ledger: str, account: Account, limit_rho: str | Non
         [
             f"Plan      SHA-256 {plan.sha256}",
             f"Protects  {plan.budget.unit}; each ρ below is for that",
+            *([] if plan.universe is None else [f"Universe  {plan.universe.text}"]),
             f"Cost      {rho_text(plan.rho)} for this run, charged when it starts",
             f"Ledger    {one_line(ledger)}",
             f"Spent     {rho_text(account.spent_record_rho * factor)} on this data so far",

@@ -259,7 +259,12 @@ def _domain_of_queries(
 
 
 def source_from_options(
-    data: Path | None, database: str | None, table: str | None, *, stream: bool = False
+    data: Path | None,
+    database: str | None,
+    table: str | None,
+    *,
+    stream: bool = False,
+    encoding: str | None = None,
 ) -> "Source":
     """The records: those of a path, or of a table in a database."""
     from rpexplore.data.engines.connections import connection_named
@@ -273,6 +278,8 @@ def source_from_options(
         )
     if (table is None) != (database is None):
         raise RpexploreError("--database NAME and --table TABLE go together; give both.")
+    if encoding is not None and data is None:
+        raise RpexploreError("--encoding is of files; leave it out with --database.")
     if database is not None and table is not None:
         return DatabaseSource(connection_named(database), table, stream)
     if stream:
@@ -281,7 +288,7 @@ def source_from_options(
             "out."
         )
     assert data is not None
-    return FileSource(data)
+    return FileSource(data, encoding)
 
 
 def person_rule_from_options(

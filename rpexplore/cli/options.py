@@ -375,6 +375,15 @@ Force = Annotated[bool, _flag("--force", "Overwrite the file if it exists.")]
 
 Codebook = Annotated[Path, _argument("CODEBOOK", _A_CODEBOOK)]
 Resource = Annotated[str | None, _option("NAME", "Which table of a Data Package with several.")]
+Columns = Annotated[
+    str | None,
+    _option(
+        "ROLE=COLUMN,…",
+        "What the columns of a CSV codebook are, if they have other names: "
+        "attribute=Variable,code=Code,label=Bedeutung (and group=…).",
+        "--map",
+    ),
+]
 Groups = Annotated[
     list[str] | None,
     _option(
@@ -443,6 +452,14 @@ Pilot = Annotated[
         "SHARE",
         "Measure the one-way tables first, by at most this share of the budget (5%), so that "
         "they tell how good all others will be. The tables stay as accurate as without.",
+    ),
+]
+Universe = Annotated[
+    str | None,
+    _option(
+        "CONDITION",
+        "Which records are counted: 'rectype = \"P\" & age >= 16'. The columns need not be in the "
+        "codebook. The condition is part of the plan.",
     ),
 ]
 PublicFiles = Annotated[
@@ -624,6 +641,10 @@ DatabaseTable = Annotated[
     str | None, _option("TABLE", "The table or view with the records: TABLE or SCHEMA.TABLE.")
 ]
 Stream = Annotated[bool, _flag("--stream", _STREAM)]
+Encoding = Annotated[
+    str | None,
+    _option("NAME", "Of texts in DATA, such as windows-1252; UTF-8, or as a byte order mark says."),
+]
 UnknownValues = Annotated[
     list[str] | None,
     _option("A=V", "Count what is not in the codebook of attribute A as its value V; A may be *."),

@@ -317,6 +317,7 @@ def plan(
     target: options.Target = None,
     basis: options.Basis = None,
     uniform_reference: options.UniformReference = False,
+    columns: options.Columns = None,
     areas: area_options.Areas = None,
     level_names: area_options.LevelNames = None,
     separator: area_options.Separator = None,
@@ -353,6 +354,7 @@ def plan(
     records_per_person: options.RecordsPerPerson = None,
     tolerance: area_options.Tolerance = None,
     pilot: options.Pilot = None,
+    where: options.Universe = None,
     expected_count: options.ExpectedCount = None,
     expected: options.ExpectedFile = None,
     cv_limit: options.CvLimit = None,
@@ -397,7 +399,7 @@ def plan(
     )
     with progress("Reading the codebook"):
         tree, domain = plan_inputs.codebook_from_options(
-            codebook, areas, level_names, separator, lengths
+            codebook, areas, level_names, separator, lengths, columns=columns
         )
     records_weighted = weights.Weighting(
         weight_column, max_weight, weight_decimals, unweighted or []
@@ -522,6 +524,8 @@ def plan(
             )  # fmt: skip
         if pilot is not None:
             made = with_pilot(made, pilot)
+        if where is not None:
+            made = made.within(where)
         beside = _beside(made, asked.counts is not None, compare, on_progress)
         if ruled is not None:
             beside["rule"] = rule_options.rule_outcome(

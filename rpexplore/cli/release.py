@@ -30,6 +30,7 @@ def release(
     database: options.Database = None,
     table: options.DatabaseTable = None,
     stream: options.Stream = False,
+    encoding: options.Encoding = None,
     missing_values: options.MissingValues = None,
     unknown_values: options.UnknownValues = None,
     person_id: options.PersonId = None,
@@ -59,6 +60,7 @@ def release(
     from rpexplore.cli.facts import account_facts, announcement, booked_since
     from rpexplore.common.numbers import exact_text
     from rpexplore.data.coding import EVERY
+    from rpexplore.data.source import weight_note
     from rpexplore.domain.domain import formulas_warning
     from rpexplore.planning.plan import load_plan
     from rpexplore.privacy.conversions import rho_text
@@ -82,7 +84,7 @@ def release(
         )
     if resume and not goes_on:
         given = {"DATA": data, "--database": database, "PLAN": plan_file, "--limit-rho": limit_rho}
-        given["--approval"] = approval
+        given |= {"--approval": approval, "--encoding": encoding}
         flags = {
             "--dry-run": dry_run,
             "--escape-formulas": escape_formulas,
@@ -110,7 +112,7 @@ def release(
     check_new(out, drawn=NOTE)  # before anything is announced
     if pilot_only:
         refuse_without_pilot(loaded, out)
-    source = inputs.source_from_options(data, database, table, stream=stream)
+    source = inputs.source_from_options(data, database, table, stream=stream, encoding=encoding)
     run_options = {
         **{
             option: inputs.texts_by_attribute(
@@ -149,7 +151,8 @@ def release(
         say_result(as_json, {"findings": findings, "charged_rho": "0"}, text)
         return
     if not as_json:
-        remarks = filter(None, [describe_earlier_run(loaded, before), warning])
+        weight = weight_note(source, loaded.domain)
+        remarks = filter(None, [describe_earlier_run(loaded, before), weight, warning])
         say("\n".join([announcement(loaded, book.name, before, limit_rho), *remarks, ""]))
     if interactive() and not yes and not agreed("Run it?"):
         raise RpexploreError("Not run: nothing was charged, nothing was written.")

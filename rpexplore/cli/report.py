@@ -27,6 +27,7 @@ from rpexplore.errors import RpexploreError
 def schema(
     codebook: options.Codebook,
     resource: options.Resource = None,
+    columns: options.Columns = None,
     groups: options.Groups = None,
     areas: area_options.Areas = None,
     level_names: area_options.LevelNames = None,
@@ -45,7 +46,7 @@ def schema(
 
     with progress("Reading the codebook"):
         tree, domain = plan_inputs.codebook_from_options(
-            codebook, areas, level_names, separator, lengths, resource=resource
+            codebook, areas, level_names, separator, lengths, resource=resource, columns=columns
         )
     domain = inputs.with_groups(domain, groups or [])
     remarks = [] if tree is not None else remarks_on_codebook(codebook, resource)

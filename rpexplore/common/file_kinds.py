@@ -3,11 +3,12 @@
 import io
 import os
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -28,6 +29,7 @@ _BEGINNINGS = {
     b"Obj\x01": "an Avro file",
     b"SQLite format 3\x00": "an SQLite database",
     b"\x1f\x8b": "compressed by gzip",
+    b"PK\x03\x04": "a ZIP file",
 }
 
 
@@ -116,6 +118,7 @@ class DictionaryVariable:
              an extended missing value: .a of Stata, .A of SAS
     missing  ranges of user-defined missing values, (first, last), both included
     is_single  whether it holds floating point numbers of 32 bits, as those of Stata may
+    is_weight  whether the file is saved with it as the case weight (SPSS: WEIGHT BY)
     """
 
     name: str
@@ -125,6 +128,7 @@ class DictionaryVariable:
     labels: Mapping[Any, str] = field(default_factory=dict)
     missing: tuple[tuple[Any, Any], ...] = ()
     is_single: bool = False
+    is_weight: bool = False
 
 
 def statistics_format(head: bytes, filename: str) -> str | None:
@@ -273,7 +277,8 @@ def read_dictionary(
             variable: labels.get(label_set, {})
             for variable, label_set in said.variable_to_label.items()
         }
-    return tuple(
+    weight = _case_weight(file, form)
+    variables = (
         _variable(
             form,
             name,
@@ -284,7 +289,62 @@ def read_dictionary(
             tuple((part["lo"], part["hi"]) for part in said.missing_ranges.get(name, ())),
         )
         for name, label in zip(said.column_names, said.column_labels, strict=True)
-    ), said
+    )
+    return tuple(replace(one, is_weight=one.name == weight) for one in variables), said
+
+
+def _case_weight(file: BinaryIO, form: str) -> str | None:
+    """The variable that a file of SPSS is weighted by, of which pyreadstat tells nothing.
+
+    The header has the number of its record among those of variables (at byte 72, 0 for none). These
+    follow it, of 32 bytes each with their labels and missing values behind, and have the short
+    name; an extension (7, 13) has the long ones.
+    https://www.gnu.org/software/pspp/pspp-dev/html_node/System-File-Format.html
+    """
+    if form not in ("sav", "zsav"):
+        return None
+    file.seek(0)
+    header = file.read(176)
+    order = "<" if header[64:68] in (b"\2\0\0\0", b"\3\0\0\0") else ">"
+
+    def numbers(n: int) -> tuple[int, ...]:
+        return struct.unpack(f"{order}{n}i", file.read(4 * n))
+
+    def skip(n_bytes: int) -> None:
+        if n_bytes < 0:
+            raise ValueError("a damaged dictionary")
+        file.seek(n_bytes, os.SEEK_CUR)
+
+    (index,) = struct.unpack(f"{order}i", header[76:80])
+    short, n_variables = "", 0
+    while index > 0:
+        (kind,) = numbers(1)
+        if kind == 2:
+            _, has_label, n_missing, _, _ = numbers(5)
+            name = file.read(8)
+            n_variables += 1
+            if n_variables == index:
+                short = name.decode("latin-1").rstrip()
+            if has_label:
+                skip(-(-numbers(1)[0] // 4) * 4)
+            skip(8 * abs(n_missing))
+        elif kind == 3:  # labels of values, and in the record behind them of which variables
+            for _ in range(numbers(1)[0]):
+                length = file.read(9)[8]
+                skip(-(-(length + 1) // 8) * 8 - 1)
+            skip(4 * numbers(2)[1])
+        elif kind == 6:
+            skip(80 * numbers(1)[0])
+        elif kind == 7:
+            subtype, size, count = numbers(3)
+            content = file.read(size * count)
+            if subtype == 13:
+                names = [pair.partition(b"=") for pair in content.split(b"\t")]
+                long = {before.decode("latin-1"): after for before, _, after in names}
+                return long.get(short, short.encode()).decode("utf-8", errors="replace")
+        else:
+            break
+    return short or None
 
 
 def _labels_of_catalog(catalog: Path) -> Mapping[str, Mapping[Any, str]]:

@@ -1,5 +1,6 @@
 """Files: written whole or not at all, recognised by their first bytes, identified, kept secret."""
 
+import codecs
 import contextlib
 import errno
 import hashlib
@@ -220,7 +221,11 @@ def file_bytes(
 def utf8_text(
     content: bytes, source: str, error: type[RpexploreError], encoding: str = "utf-8-sig"
 ) -> str:
-    """The text of a file's bytes, without a byte order mark; raises `error` for other encodings."""
+    """The text of a file's bytes, without a byte order mark, which may say UTF-16.
+
+    Raises `error` for other encodings.
+    """
+    content = as_utf8(content)
     kind = kind_beside_text(content[:HEAD])
     if kind:
         raise error(f"{source} is {kind}; save it as text in UTF-8 (of a spreadsheet, as CSV).")
@@ -228,6 +233,23 @@ def utf8_text(
         return content.decode(encoding)
     except UnicodeDecodeError:
         raise error(f"{source} is not UTF-8 text; save it as UTF-8.") from None
+
+
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+"""The byte order marks of text in UTF-16, as spreadsheets save it."""
+
+
+def as_utf8(content: bytes) -> bytes:
+    """Bytes of text in UTF-16, by their byte order mark, in UTF-8; others as they are.
+
+    They may be the beginning of a text: part of a character at the end is left out.
+    """
+    if not content.startswith(UTF16):
+        return content
+    try:
+        return codecs.getincrementaldecoder("utf-16")().decode(content).encode()
+    except UnicodeError:
+        return content
 
 
 # ---- What a file is by its first bytes, where text is expected.

@@ -281,12 +281,16 @@ def csv_rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """The rows of a CSV text, each with the number of its last line; `error` for an open quote.
 
-    Empty lines behind the first one are left out. delimiter: None is the semicolon where the first
-    line has one and no comma, and else the comma.
+    Empty lines behind the first one are left out. delimiter: None is the one of comma, semicolon,
+    tab and bar that makes most columns of the first line, the comma before others.
     """
     if delimiter is None:
         header = text.partition("\n")[0]
-        delimiter = ";" if ";" in header and "," not in header else ","
+
+        def n_columns(separator: str) -> int:
+            return len(next(csv.reader([header], delimiter=separator), []))
+
+        delimiter = max((",", ";", "\t", "|"), key=n_columns)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         for row in reader:

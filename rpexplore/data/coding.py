@@ -33,6 +33,7 @@ from rpexplore.errors import DataError
 _SHOWN = 5  # distinct values named on the screen
 _NARROW = 1 << 16  # a range of whole numbers that is looked up without searching for those in it
 _HEAD = 1 << 12  # values that tell whether a column repeats itself
+_DECIMAL_COMMA = r"^(\s*[+-]?\d*),(\d+(?:[eE][+-]?\d+)?\s*)$"
 EXACT = 2**53
 """The last whole number that a float of 64 bits tells from the next: 2^53 + 1 becomes it."""
 EXACT_TEXT = f"[+-]?0*{EXACT}([.]0*)?"
@@ -85,10 +86,18 @@ class Coder:
     that adding a record changes the counts by that record alone.
 
     declared: what the file itself declares missing
+    has_decimal_commas: whether texts have numbers with a decimal comma
     """
 
-    def __init__(self, attribute: Attribute, declared: Declared | None = None) -> None:
+    def __init__(
+        self,
+        attribute: Attribute,
+        declared: Declared | None = None,
+        *,
+        has_decimal_commas: bool = False,
+    ) -> None:
         self.name, self._values, self._declared = attribute.name, attribute.values, declared
+        self._has_decimal_commas = has_decimal_commas
         if isinstance(self._values, Categories):
             readings = self._values.readings
             self._listed = pa.array(list(readings), pa.string())
@@ -132,6 +141,9 @@ class Coder:
         width: of the floating point numbers that the column was read as
         """
         values = self._values
+        are_texts = isinstance(values, Categories) and not values.are_numbers
+        if self._has_decimal_commas and not are_texts and pa.types.is_string(column.type):
+            column = pc.replace_substring_regex(column, _DECIMAL_COMMA, r"\1.\2")
         if isinstance(values, Categories):
             texts = pc.utf8_normalize(as_text(column), form="NFC")
             if values.numbers:
@@ -490,14 +502,21 @@ def coders(
     domain: Domain,
     attributes: Iterable[int],
     declared: Mapping[str, Declared] | None = None,
+    *,
+    has_decimal_commas: bool = False,
 ) -> dict[int, Coder]:
     """A coder for each of these attribute indices.
 
     declared: column -> what the records themselves declare missing
+    has_decimal_commas: whether texts have numbers with a decimal comma
     """
     said = declared or {}
     return {
-        index: Coder(domain.attributes[index], said.get(domain.names[index]))
+        index: Coder(
+            domain.attributes[index],
+            said.get(domain.names[index]),
+            has_decimal_commas=has_decimal_commas,
+        )
         for index in sorted(attributes)
     }
 

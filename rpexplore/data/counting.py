@@ -25,6 +25,7 @@ from rpexplore.data.persons import kept_records
 from rpexplore.data.source import COUNTING, Counts, PersonRule, Source, holding_sets
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.universe import Universe
 from rpexplore.errors import DataError
 
 # ---- Records that can be read in batches as often as is needed: files and frames.
@@ -58,6 +59,10 @@ class BatchSource(Source):
         """Column -> what the records themselves declare missing."""
         return {}
 
+    def has_decimal_commas(self, names: Sequence[str]) -> bool:
+        """Whether texts of these columns have numbers with a decimal comma."""
+        return False
+
     def remarks(self) -> tuple[str, ...]:
         return ()
 
@@ -79,6 +84,7 @@ class BatchSource(Source):
         person_rule: PersonRule | None = None,
         areas: AreaCuts | None = None,
         atoms: Atoms | None = None,
+        universe: Universe | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
         ranges = amount_ranges(domain, tables)
@@ -86,7 +92,14 @@ class BatchSource(Source):
         attributes = {index for table in tables for index in table if index < len(domain)}
         attributes |= set(range(len(domain)) if atoms is not None else ())
         faults = Faults(domain, Takers.of(domain, unknown_values, missing_values))
-        coding = coders(domain, attributes, self.declared_missing())
+        coding = coders(
+            domain,
+            attributes,
+            self.declared_missing(),
+            has_decimal_commas=self.has_decimal_commas(
+                [domain.names[index] for index in sorted(attributes)]
+            ),
+        )
         names, sizes = [coder.name for coder in coding.values()], domain.sizes.tolist()
         start, kept, area_coder = 0.0, None, None
         sizes += [] if atoms is None else [len(atoms)]
@@ -107,11 +120,11 @@ class BatchSource(Source):
                 sizes += area_coder.sizes
             if person_rule is not None:
                 start = _PERSONS_SHARE
-                with closing(self.batches(person_rule.columns)) as batches:
+                with closing(self._within(universe, person_rule.columns)) as batches:
                     kept = kept_records(
                         batches, person_rule, part_of_progress(on_progress, 0.0, start)
                     )
-            with closing(self._coded(names, code, kept)) as coded:
+            with closing(self._coded(universe, names, code, kept)) as coded:
                 counts = counts_of(
                     coded,
                     tables,
@@ -126,15 +139,37 @@ class BatchSource(Source):
         on_progress(COUNTING, 1.0)
         return replace(counts, taken=faults.taken())
 
+    def _within(
+        self, universe: Universe | None, names: Sequence[str]
+    ) -> Generator[tuple[pa.RecordBatch, float], None, None]:
+        """`batches`, of the records in a universe alone."""
+        if universe is None:
+            yield from self.batches(names)
+            return
+        needed = list(dict.fromkeys([*names, *universe.columns]))
+        coding = coders(
+            universe.domain,
+            range(len(universe.domain)),
+            self.declared_missing(),
+            has_decimal_commas=self.has_decimal_commas(needed),
+        )
+        with closing(self.batches(needed)) as batches:
+            for batch, share in batches:
+                codes = [coder.signed_codes(batch.column(coder.name)) for coder in coding.values()]
+                within = batch.filter(pa.array(universe.holds(codes)))
+                # Without any column, how many records there are would be lost.
+                yield within.select(list(names)) if names else within, share
+
     def _coded(
         self,
+        universe: Universe | None,
         names: Sequence[str],
         code: Callable[[pa.RecordBatch], Codes],
         kept: np.ndarray | None,
     ) -> Generator[tuple[Codes, int, float], None, None]:
         """The codes of each batch, of the kept records alone; others may hold anything."""
         start = 0
-        with closing(self.batches(names)) as batches:
+        with closing(self._within(universe, names)) as batches:
             for batch, share in batches:
                 if kept is not None:
                     are_kept = kept[start : start + batch.num_rows]

@@ -16,6 +16,7 @@ from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import plural, text_of_path
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.universe import Universe
 from rpexplore.errors import DataError
 
 if TYPE_CHECKING:
@@ -211,6 +212,18 @@ def without_values(path: Path) -> str:
     return text_of_path(Path(*parts))
 
 
+def weight_note(source: "Source", domain: Domain) -> str:
+    """A sentence about a weight that is not used in counting; "" where there is none."""
+    weight = source.case_weight
+    if not weight or any(domain.names[index] == weight for index in domain.weights):
+        return ""
+    return (
+        f"The records are saved with the case weight {weight!r}, by which SPSS weights its tables; "
+        "here each record counts once, whatever its weight. (Weighted counts are planned with "
+        f"--weight-column {weight} --max-weight M.)"
+    )
+
+
 def check_column(
     records: str,
     name: str,
@@ -265,6 +278,11 @@ class Source(Protocol):
         """A sentence about what leaves a server to be counted; "" for nothing."""
         ...
 
+    @property
+    def case_weight(self) -> str:
+        """The column by which the records say that they are weighted (SPSS); "" for none."""
+        return ""
+
     def columns(self) -> tuple[str, ...]:
         """The names of the records' columns, in their order; looks at no record."""
         ...
@@ -279,6 +297,7 @@ class Source(Protocol):
         person_rule: PersonRule | None = None,
         areas: "AreaCuts | None" = None,
         atoms: Atoms | None = None,
+        universe: Universe | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
         """Exact counts from which the marginals on all these sets of attributes follow.
@@ -294,6 +313,7 @@ class Source(Protocol):
                 domain's.
             atoms: Groups of cells to count by, where there are no areas; they are of the whole
                 domain, and stand in `tables` as one attribute behind it.
+            universe: Which records are counted; others may hold anything. None: all.
             on_progress: Told `COUNTING`.
 
         The counts of a table that holds an attribute of amounts are multiplied by its range in

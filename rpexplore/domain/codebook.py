@@ -86,11 +86,19 @@ def schema_from_attributes(attributes: Iterable[Attribute]) -> dict[str, Any]:
     }
 
 
-def attributes_from_csv(text: str, source: str) -> list[Attribute]:
-    """The attributes of a CSV codebook text; `source` is named in errors."""
+def attributes_from_csv(
+    text: str, source: str, named: Mapping[str, str] | None = None
+) -> list[Attribute]:
+    """The attributes of a CSV codebook text; `source` is named in errors.
+
+    named: "attribute", "value", "label", "group" -> the column that is that, where columns have
+    other names; others are then passed over, and an attribute holds for the rows below its name.
+    """
     rows = csv_rows(text, source, DomainError, delimiter=None)
     _, header = next(rows, (1, []))
     columns = [column.strip().lower() for column in header]
+    if named is not None:
+        columns = _renamed(header, named, source)
     if "attribute" not in columns or "value" not in columns:
         raise DomainError(
             f"{source} must have a header with the columns attribute, value and (if wanted) "
@@ -99,8 +107,10 @@ def attributes_from_csv(text: str, source: str) -> list[Attribute]:
     for column in ("attribute", "value", "label", "group"):
         if columns.count(column) > 1:
             raise DomainError(f"{source} has the column {column} twice; keep one of them.")
-    with refusing(DomainError, f"{source}, header"):
-        refuse_what_is_said(dict.fromkeys(columns, "column"), CSV)
+    if named is None:
+        with refusing(DomainError, f"{source}, header"):
+            refuse_what_is_said(dict.fromkeys(columns, "column"), CSV)
+    above = ""
     values: dict[str, list[tuple[str, str, list[str]]]] = {}  # value, label and groups
     for number, cells in rows:
         if len(cells) > len(columns):
@@ -111,6 +121,10 @@ def attributes_from_csv(text: str, source: str) -> list[Attribute]:
         # Values are kept to the letter, blanks included: records must match them.
         row = dict.fromkeys(columns, "") | dict(zip(columns, cells, strict=False))
         name, value, path = row["attribute"], row["value"], row.get("group", "")
+        if named is not None:
+            name = above = name.strip() or above
+            if not value.strip():  # the row of the name itself
+                continue
         if not name.strip() or not value.strip():
             raise DomainError(
                 f"{source}, line {number}: every row needs an attribute and a value, got attribute "
@@ -128,6 +142,20 @@ def attributes_from_csv(text: str, source: str) -> list[Attribute]:
             categories = Categories(stored, labels)
         attributes.append(Attribute(name, categories, groups=groups))
     return attributes
+
+
+def _renamed(header: Sequence[str], named: Mapping[str, str], source: str) -> list[str]:
+    """The columns by what they are; those that are nothing by names that no column has."""
+    columns = [f"{number}" for number in range(len(header))]
+    given = [column.strip() for column in header]
+    for role, column in named.items():
+        if given.count(column.strip()) != 1:
+            raise DomainError(
+                f"{source} must have the column {column!r} once, which is to be the {role}; it has "
+                f"{shown_few(given)}."
+            )
+        columns[given.index(column.strip())] = role
+    return columns
 
 
 def check_number(n_attributes: int) -> None:

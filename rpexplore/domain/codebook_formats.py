@@ -40,6 +40,7 @@ class Variable:
     groups   by value, the path of groups that an answer lies in, coarsest first
     overlap  whether the dictionary states groups that overlap, so that these are left out
     problem  why it can be no attribute, after its name; "" if it may
+    is_weight  whether the dictionary says that records are weighted by it
     """
 
     name: str
@@ -50,6 +51,7 @@ class Variable:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     overlap: bool = False
     problem: str = ""
+    is_weight: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,11 @@ def draft_of(variables: Iterable[Variable]) -> Draft:
     with_gaps: list[str] = []
     overlapping: list[str] = []
     unusable: list[str] = []
+    weights: list[str] = []
     for variable in variables:
         name = normalize("NFC", variable.name)
+        if variable.is_weight:
+            weights.append(shown(name))
         if len(variable.values) < 2:
             without_values[name] = variable.kind
             if variable.missing:
@@ -101,6 +106,11 @@ def draft_of(variables: Iterable[Variable]) -> Draft:
         if _has_gaps(variable):
             with_gaps.append(f"{shown(name)} ({', '.join(variable.values)})")
     remarks = []
+    if weights:
+        remarks.append(
+            f"Records are weighted by {_named(weights)}, says the file. Tables count every record "
+            f"once unless you plan weighted counts: --weight-column {weights[0]} --max-weight M."
+        )
     if with_gaps:
         remarks.append(
             "Labels of a few values alone, between which there may be others; add those that "
@@ -232,8 +242,8 @@ def _head(content: bytes | Path, filename: str) -> bytes:
 #
 # https://ddialliance.org/Specification/DDI-Codebook/2.5: the elements `var` of `dataDscr` with
 # `labl`, `catgry` (`catValu`, `labl`, the attribute `missing`), `catgryGrp`, `invalrng` and
-# `varFormat`. Valid ranges and frequencies are passed over: many programs write there what occurs in
-# the records. What becomes of everything else is in `codebook_properties`.
+# `varFormat`. Valid ranges and frequencies are passed over: many programs write there what occurs
+# in the records. What becomes of everything else is in `codebook_properties`.
 
 
 ROOT = "codeBook"
@@ -282,6 +292,7 @@ class _Said:
     name: str
     label: str = ""
     form: str = ""
+    is_weight: bool = False
     categories: list[tuple[str, str, bool, str]] = field(default_factory=list)
     groups: dict[str, tuple[str, bool, list[str]]] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
@@ -315,7 +326,9 @@ class _Reader:
         self._path.append(element)
         match self._path[-2:]:
             case [_, "var"]:
-                self.variables.append(_Said(attributes.get("name") or attributes.get("ID", "")))
+                name = attributes.get("name") or attributes.get("ID", "")
+                is_weight = attributes.get("wgt") == "wgt"
+                self.variables.append(_Said(name, is_weight=is_weight))
             case ["var", "catgry" | "catgryGrp"]:
                 self._value, self._label, self._id = "", "", attributes.get("ID", "")
                 self._is_missing = attributes.get("missing", "").upper() in ("Y", "YES", "TRUE")
@@ -401,7 +414,7 @@ def _variable(said: _Said) -> Variable:
         missing = dict.fromkeys(_whole_numbers_in(ranges[:_MOST_RANGES]), "") | missing
     kind = _KINDS.get(said.form, said.form or "any")
     paths = _paths_of_groups(said, groups, ids)
-    more = paths or {}, paths is None, problem
+    more = paths or {}, paths is None, problem, said.is_weight
     return Variable(said.name, said.label, kind, values, missing, *more)
 
 
@@ -531,7 +544,7 @@ def _statistics_variable(said: DictionaryVariable, package: str) -> Variable:
     if len(values) < 2 and said.kind in ("whole numbers", "numbers"):
         missing = dict.fromkeys(_whole_numbers_in(said.missing), "") | missing
     kind = f"{said.kind}, one with a label" if len(values) == 1 else said.kind
-    return Variable(said.name, said.label, kind, values, missing)
+    return Variable(said.name, said.label, kind, values, missing, is_weight=said.is_weight)
 
 
 def value_text(value: Any, *, is_text: bool, package: str) -> str:

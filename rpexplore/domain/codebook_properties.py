@@ -91,7 +91,7 @@ RESOURCE: Mapping[str, Fate] = {
 
 # The paths of elements within `var`, and of their attributes.
 DDI: Mapping[str, Fate] = {
-    **dict.fromkeys(("@name", "@ID", "labl", "varFormat@type", "invalrng"), READ),
+    **dict.fromkeys(("@name", "@ID", "@wgt", "labl", "varFormat@type", "invalrng"), READ),
     **dict.fromkeys(("catgry", "catgry@missing", "catgry/catValu", "catgry/labl"), READ),
     **dict.fromkeys(("invalrng/item@VALUE", "invalrng/range@min", "invalrng/range@max"), READ),
     **dict.fromkeys(("invalrng/range@minExclusive", "invalrng/range@maxExclusive"), READ),
@@ -105,7 +105,6 @@ DDI: Mapping[str, Fate] = {
     **dict.fromkeys(("catgry@level", "labl@level"), _TEXT),
     **dict.fromkeys(("qstn", "universe", "concept", "notes", "txt", "codInstr", "security"), _TEXT),
     **dict.fromkeys(("imputation", "derivation", "respUnit", "anlysUnit", "embargo"), _TEXT),
-    "@wgt": NoMatter("records are counted without weights"),
     "@intrvl": _SHOWN,
     "location": _PLACE,
 }

@@ -34,6 +34,8 @@ from rpexplore.errors import DomainError
 
 AttributeSet: TypeAlias = Iterable[str] | str  # names, in any order; a text is one name
 AttributeIndices: TypeAlias = tuple[int, ...]  # positions in the domain, ascending
+CSV_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
+"""Of codebooks as text with columns."""
 
 
 @dataclass(frozen=True)
@@ -122,19 +124,30 @@ class Domain:
         )
 
     @classmethod
-    def load(cls, path: str | Path, resource: str | None = None) -> "Domain":
+    def load(
+        cls,
+        path: str | Path,
+        resource: str | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> "Domain":
         """Read a codebook: Frictionless Table Schema (.json) or attribute,value,label (.csv).
 
         Or what the dictionary of a DDI codebook or a file of SPSS, Stata or SAS says: its variables
         with two labelled values or more. None of its records is read.
 
         resource: the table of a Data Package, where it holds several
+        columns: what columns of a CSV file are, if they have other names: "attribute", "value",
+        "label", "group" -> its name
 
         Raises `DomainError` if the file is missing, of another kind, or not usable.
         """
         from rpexplore.domain.codebook_formats import dictionary_kind, draft_of_file
 
         kind = dictionary_kind(b"", Path(path).name)
+        if columns is not None and Path(path).suffix.lower() not in CSV_ENDINGS:
+            raise DomainError(
+                f"{Path(path).name} has no columns that need other names; those of a CSV file can."
+            )
         if kind:
             if resource is not None:
                 raise DomainError(f"{Path(path).name} is no Data Package; name none of its tables.")
@@ -147,18 +160,27 @@ class Domain:
             return draft.domain
         source = f"The codebook {str(path)!r}"
         text = utf8_text(file_bytes(path, source, DomainError), source, DomainError)
-        return cls.parse(text, Path(path).name, resource)
+        return cls.parse(text, Path(path).name, resource, columns)
 
     @classmethod
-    def parse(cls, text: str, filename: str, resource: str | None = None) -> "Domain":
-        """The domain of a codebook's text; the ending of `filename` tells its format."""
+    def parse(
+        cls,
+        text: str,
+        filename: str,
+        resource: str | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> "Domain":
+        """The domain of a codebook's text; the ending of `filename` tells its format.
+
+        resource, columns: as of `load`
+        """
         ending = Path(filename).suffix.lower()
         if ending == ".json":
             return cls.from_schema(schema_in_json(text, filename, resource).schema)
-        if ending == ".csv" and resource is not None:
+        if ending in CSV_ENDINGS and resource is not None:
             raise DomainError(f"{filename} is no Data Package; name none of its tables.")
-        if ending == ".csv":
-            return cls(tuple(codebook.attributes_from_csv(text, filename)))
+        if ending in CSV_ENDINGS:
+            return cls(tuple(codebook.attributes_from_csv(text, filename, columns)))
         raise DomainError(
             f"A codebook must end in .json (Frictionless Table Schema) or .csv "
             f"(attribute,value,label), got {filename!r}."

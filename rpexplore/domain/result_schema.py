@@ -53,7 +53,7 @@ class Column:
     meaning    as a sentence
     unit       of its numbers; "" for none, and for texts
     attribute  whose code or label it is, or the level of areas; "" for others
-    whole      of the last of an attribute's columns, the text of the row of all values; "": none
+    whole      of the last column of an attribute, the text of the row of all its values; "": none
     within     likewise, as JSON: for each group the texts that lie directly within it
     """
 

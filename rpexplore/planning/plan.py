@@ -4,7 +4,7 @@ import hashlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
@@ -32,6 +32,7 @@ from rpexplore.common.numbers import Exact, exact_fraction, exact_text, float_at
 from rpexplore.common.processes import collection_paused
 from rpexplore.common.text import joined, rounded
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.universe import Universe
 from rpexplore.errors import ContradictionError, PlanError, WorkloadError
 from rpexplore.planning.counts_objectives import LARGEST, CountsObjective
 from rpexplore.planning.losses.losses import Loss, p_norm
@@ -40,6 +41,7 @@ from rpexplore.planning.stated_forecast import StatedForecast
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
+from rpexplore.workload.universe import universe_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,6 +79,7 @@ TITLES = {
 _KEYS = ("format", "format_version", "library_version", "budget", "privacy_cost", "parts", SEAL)
 _MOST_BYTES = 1_000_000_000  # of a plan file
 _FORECAST = "forecast"  # only of plans that keep one
+_UNIVERSE = "universe"  # only of plans that are not of all records
 _GET_AGAIN = "Get the plan again from whoever made it, or plan anew."
 # Those of version 1, of which each kind of part had its own.
 _FORMAT_OF_PLANS = re.compile(rb'"format"\s*:\s*"rpexplore-(?:(?:query|area|adaptive)-)?plan"')
@@ -99,6 +102,7 @@ class Plan:
     budget   the most that all of it may cost
     version  of the library that made the plan
     forecast what was forecast of its tables, if the plan keeps that
+    universe which records are counted; None: all
 
     Make one with `rpexplore.plan` or `Plan.load`.
     """
@@ -107,6 +111,7 @@ class Plan:
     budget: Budget
     version: str
     forecast: StatedForecast | None = None
+    universe: Universe | None = None
 
     def __post_init__(self) -> None:
         kinds = [part.kind for part in self.parts]
@@ -181,7 +186,16 @@ class Plan:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that records must have, each once."""
-        return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
+        of_universe = () if self.universe is None else self.universe.columns
+        of_parts = (name for part in self.parts for name in part.columns)
+        return tuple(dict.fromkeys((*of_parts, *of_universe)))
+
+    def within(self, text: str) -> "Plan":
+        """The same plan of the records that fulfil a condition; "": of all.
+
+        Raises `WorkloadError` for a text that is none.
+        """
+        return replace(self, universe=universe_of(text, self.domain) if text else None)
 
     @property
     def kind_text(self) -> str:
@@ -286,13 +300,14 @@ class Plan:
                 f"{TITLES[part.kind]}: {text[0].lower()}{text[1:]}"
                 for part, text in zip(self.parts, statements, strict=True)
             ]
+        counted = "" if self.universe is None else f" {self.universe.sentence}"
         return (
             f"A release by this plan is ρ-zCDP with {rho_text(self.rho)} for "
             f"{self.budget.unit}: adding or removing it changes the distribution of everything "
             "that is released by no more than that. It follows that the release is "
             f"(ε, δ)-differentially private with {', '.join(self.epsilon_texts)}. "
             f"{drawn}, not only for an ideal. "
-            f"{' '.join([*statements, *(part.note for part in self.parts if part.note)])}"
+            f"{' '.join([*statements, *(part.note for part in self.parts if part.note)])}{counted}"
         )
 
     # ---- what it is worth
@@ -339,17 +354,16 @@ class Plan:
 
     def __str__(self) -> str:
         """The plan in some lines, for a terminal."""
-        if len(self.parts) == 1:
-            return str(self.parts[0])
-        texts = (f"{self.part_title(part)}\n{part}" for part in self.parts)
-        return "\n\n".join((self.summary, *texts))
+        texts = (f"{self.part_title(part)}\n{part}".lstrip("\n") for part in self.parts)
+        return "\n\n".join(filter(None, (self.summary, *texts)))
 
     @property
     def summary(self) -> str:
-        """What is promised for all parts together, in a few lines; "" for a single part."""
+        """What is promised for all parts together, in a few lines; "" for a single part of all."""
+        counted = [] if self.universe is None else [f"  Universe   {self.universe.text}"]
         if len(self.parts) == 1:
-            return ""
-        lines = [f"Plan for {self.asked}"]
+            return "\n".join(["Records that are counted", *counted]) if counted else ""
+        lines = [f"Plan for {self.asked}", *counted]
         lines += self.privacy_lines
         if self.proven:
             lines.append(f"  Proven     {self.proven}")
@@ -376,6 +390,8 @@ class Plan:
             "budget": self.budget.to_json(),
             "privacy_cost": exact_text(self.exact_privacy_cost),
         }
+        if self.universe is not None:
+            head[_UNIVERSE] = self.universe.text
         if self.forecast is not None:
             head[_FORECAST] = self.forecast.to_json()
         return canonical_text(head, {"parts": [part.to_text() for part in self.parts]})
@@ -462,7 +478,9 @@ class Plan:
             check_format(content, FORMAT, FORMAT_VERSION, "plan")
         try:
             with refusing(ContradictionError, f"{source} cannot be used"):
-                check_keys(content, (*_KEYS, *({_FORECAST} & content.keys())), "the plan")
+                check_keys(
+                    content, (*_KEYS, *({_FORECAST, _UNIVERSE} & content.keys())), "the plan"
+                )
                 version = text_of(content, "library_version")
                 parts = []
                 for part in list_of(content, "parts"):
@@ -477,6 +495,10 @@ class Plan:
                 if _FORECAST in content:
                     forecast = StatedForecast.from_json(content[_FORECAST])
                 plan = cls(tuple(parts), Budget.from_json(content["budget"]), version, forecast)
+                if _UNIVERSE in content:
+                    plan = plan.within(text_of(content, _UNIVERSE))
+                    if plan.universe is None:
+                        raise PlanError("its universe must be a condition, or left out.")
                 if positive_exact(content, "privacy_cost") != plan.exact_privacy_cost:
                     raise PlanError("its privacy_cost must be the sum of that of its parts.")
                 return plan, text_of(content, SEAL)

@@ -69,6 +69,8 @@ class Request:
                        table"; the plan keeps them. `RuleTargets` turns them into targets
     uniform_reference, uniform_levels, tolerance   as of `plan_tables` and `plan_areas`
     pilot              share of the budget that measures one-way tables first, as of `with_pilot`
+    universe           which records are counted, by a condition on their own values, such as
+                       'rectype = "P" & age >= 16'; its columns need not be in the codebook. "": all
     """
 
     budget: Budget
@@ -85,6 +87,7 @@ class Request:
     uniform_levels: bool = False
     tolerance: float | None = None
     pilot: Exact | None = None
+    universe: str = ""
 
     def __post_init__(self) -> None:
         refuse_type(self.budget, {Budget}, "budget", "Budget(rho=0.5)")
@@ -204,7 +207,7 @@ def plan(
         if shares_of is not None:
             of_part = share_of_budget(request.budget, shares_of[kind])
         makers[kind] = _MAKERS[kind](request, of_part, share)
-    made = combined(makers, request.budget, request.loss, shares_of)
+    made = combined(makers, request.budget, request.loss, shares_of).within(request.universe)
     return made if request.pilot is None else with_pilot(made, request.pilot)
 
 

@@ -76,6 +76,9 @@ def plan_schema() -> Schema:
         "library_version": name("Version of rpexplore that made the plan."),
         "budget": ref("budget", "The most that all parts may cost together, and whom it protects."),
         "privacy_cost": exact("Privacy cost of the plan: the exact sum of that of its parts."),
+        "universe": name(
+            "Which records are counted, by a condition on their own values; not there for all."
+        ),
         "forecast": stated_forecast.FIELDS,
         "parts": rows(
             one_of(*map(ref, PARTS), meaning="One part; its kind says which."),
@@ -92,7 +95,7 @@ def plan_schema() -> Schema:
         "$id": f"urn:rpexplore:schema:plan:{FORMAT_VERSION}",
         "title": f"rpexplore plan, format version {FORMAT_VERSION}",
         **record(_MEANING, **fields),
-        "required": [key for key in fields if key != "forecast"],
+        "required": [key for key in fields if key not in ("forecast", "universe")],
         "$defs": {**{kind: _OF_PARTS[kind] for kind in PARTS}, **DEFINITIONS},
     }
 

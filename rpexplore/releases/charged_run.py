@@ -16,7 +16,7 @@ from rpexplore.common.numbers import Exact, exact_fraction
 from rpexplore.common.processes import Progress, part_of_progress
 from rpexplore.common.text import data_size, joined, plural, text_of_path
 from rpexplore.data.files.source import AnySource, source_of
-from rpexplore.data.source import COUNTING
+from rpexplore.data.source import COUNTING, weight_note
 from rpexplore.domain.domain import formulas_warning
 from rpexplore.errors import ApprovalError, DataError, LedgerError, ReleaseError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
@@ -217,7 +217,7 @@ class ChargedRun:
             f"The ledger {self.ledger.name!r} has {room}.",
             *approvals,
             *self._source.remarks(),
-            *filter(None, [formulas]),
+            *filter(None, [weight_note(self._source, self._plan.domain), formulas]),
         )
 
     def taken(self) -> tuple[str, ...]:
@@ -246,9 +246,10 @@ class ChargedRun:
             )
 
     @property
-    def streaming_note(self) -> str:
-        """What left a server to be counted, as a sentence; "" for nothing."""
-        return self._source.streaming_note
+    def counting_note(self) -> str:
+        """What left a server to be counted, and which weight was not used, in sentences; or ""."""
+        said = (self._source.streaming_note, weight_note(self._source, self._plan.domain))
+        return " ".join(filter(None, said))
 
     def book(self, folder: Path) -> int:
         """Enter the run in the ledger unless it is there, and return its number.

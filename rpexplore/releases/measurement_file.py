@@ -60,7 +60,8 @@ class MeasurementNote:
     sha256          of the measurements
     escape_formulas whether no text in CSV files begins as formulas of spreadsheets do
     parquet_only    whether there are no CSV files
-    streaming_note  that records left their server to be counted, in words; "" if they did not
+    streaming_note  that records left their server to be counted, and which weight of theirs was
+                    not used, in words; "" if neither is so
     approvals       SHA-256 of the files of approvals, in their order
     n_demanded      how many approvals the ledger demanded when the run was booked
     missing_values  attribute name -> category that took missing values

@@ -154,6 +154,7 @@ def release(
         parquet_only=parquet_only,
         expected_fingerprint=expected_fingerprint,
         approvals=load_approvals(approvals),
+        universe=plan.universe,
         pilot_only=pilot_only,
     )
     if pilot_only:
@@ -178,7 +179,7 @@ def release(
             draft.sha256,
             escape_formulas,
             parquet_only,
-            charged_run.streaming_note,
+            charged_run.counting_note,
             *charged_run.noted_approvals(),
             missing_values=dict(options.missing_values),
             count_impossible=options.count_impossible and bool(plan.domain.impossible),
@@ -244,6 +245,7 @@ def dry_run(
         escape_formulas=escape_formulas,
         parquet_only=parquet_only,
         approvals=load_approvals(approvals),
+        universe=plan.universe,
     )
     on_progress("Checking the plan", 0.0)
     charged_run = ChargedRun(plan, data, Path(output), options)

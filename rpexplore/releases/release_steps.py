@@ -18,6 +18,7 @@ from rpexplore.data.counting import maximal
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.source import Counts, Fingerprint, PersonRule, Source
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.universe import Universe
 from rpexplore.domain.values import ImpossibleCombination, product_query
 from rpexplore.errors import DataError, PlanError
 from rpexplore.planning.approval import Approval
@@ -55,10 +56,15 @@ class RunOptions:
     expected_fingerprint: Fingerprint | None = None
     approvals: Sequence[Approval] = ()
     pilot_only: bool = False
+    universe: Universe | None = None
 
     def takers(self, domain: Domain) -> dict[str, Any]:
-        """What takes values that are in no category, as `Source.count` has it."""
-        return {
+        """What takes values that are in no category, and which records are counted.
+
+        As `Source.count` has it.
+        """
+        within = {} if self.universe is None else {"universe": self.universe}
+        return within | {
             option: {name: value for name, value in takers.items() if name in domain.names}
             for option, takers in (
                 ("unknown_values", self.unknown_values),

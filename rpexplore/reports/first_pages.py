@@ -32,9 +32,12 @@ def label(plan: Plan | PartPlan, expected: ExpectedCounts | None = None) -> Sect
     """The privacy label of a plan; expected: public counts that its δ is judged by."""
     most = plan.budget.max_records_per_person
     delta = plan.budget.stated_delta or Fraction(USUAL_DELTA)
+    universe = Plan.of(plan).universe
+    counted = "" if universe is None else universe.sentence
     blocks = template_blocks(
         "privacy_label.txt.j2",
         plan=plan,
+        counted=counted,
         budget=plan.budget,
         most=most,
         stated=_stated(plan),

@@ -71,6 +71,8 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
     arguments.append(f"budget={source_of_budget(plan.budget)}")
     if len(parts) > 1:
         arguments.append(f"shares={shares_of(plan)}")
+    if (universe := Plan.of(plan).universe) is not None:
+        arguments.append(f"universe={literal(universe.text)}")
     request = lines_of_call("rp.Request", arguments).replace("\n", "\n    ")
     exception = except_from_records(plan.domain)
     remark = f"Nothing here was made from records{exception}." if exception else ""
@@ -171,7 +173,9 @@ def make_command(plan: Plan, scenario: Scenario) -> str:
     if others:
         shares = [["--share", f"{kind}={share}"] for kind, share in shares_of(plan).items()]
     options = [option for part in parts.values() for option in part.options]
-    lines = [verb, *options, *_budget(plan.budget), *shares, ["--out", "made.json"]]
+    universe = Plan.of(plan).universe
+    where = [] if universe is None else [["--where", universe.text]]
+    lines = [verb, *options, *_budget(plan.budget), *shares, *where, ["--out", "made.json"]]
     return " \\\n    ".join(map(shlex.join, lines))
 
 

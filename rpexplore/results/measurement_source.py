@@ -42,6 +42,7 @@ class MeasurementSource:
                   attribute name -> category that took missing values
     count_impossible
                   whether records with impossible combinations were counted as they are
+    universe      which records were counted, as a condition; "" for all
 
     Raises `BudgetError` for a ρ or a number of records that is not positive.
     """
@@ -56,6 +57,7 @@ class MeasurementSource:
     run: str = ""
     missing_values: Mapping[str, str] = field(default_factory=dict)
     count_impossible: bool = False
+    universe: str = ""
 
     def __post_init__(self) -> None:
         Budget(
@@ -78,6 +80,7 @@ class MeasurementSource:
             run=release.manifest["run"],
             missing_values=manifest.get("missing_values", {}),
             count_impossible=manifest.get("count_impossible", False),
+            universe=manifest.get("universe", ""),
         )
 
     @property
@@ -103,6 +106,7 @@ class MeasurementSource:
             "run": self.run,
             **({"missing_values": dict(self.missing_values)} if self.missing_values else {}),
             **({"count_impossible": True} if self.count_impossible else {}),
+            **({"universe": self.universe} if self.universe else {}),
         }
 
     @classmethod
@@ -121,6 +125,7 @@ class MeasurementSource:
             text_of(content, "run"),
             {name: text_of(missing_values, name) for name in missing_values},
             count_impossible="count_impossible" in content,
+            universe=text_of(content, "universe") if "universe" in content else "",
         )
 
 
@@ -247,6 +252,12 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
     """
     releases = [source for source in sources if source.is_release]
     for source in releases[1:]:
+        if source.universe != releases[0].universe:
+            raise ReleaseError(
+                f"{releases[0].name!r} counts {releases[0].universe or 'all records'} and "
+                f"{source.name!r} counts {source.universe or 'all records'}; combine only releases "
+                "of one universe."
+            )
         if source.person_rule != releases[0].person_rule:
             raise ReleaseError(
                 f"The records of one person were bounded in different ways for "

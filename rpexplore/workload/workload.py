@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rpexplore.common.numbers import shown, shown_value
+from rpexplore.common.numbers import shown, shown_value, whole_number
 from rpexplore.common.text import joined
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
@@ -368,7 +368,12 @@ class Workload:
         containing: AttributeSet = (),
         cells: int | None = None,
     ) -> "Workload":
-        """The total and all tables up to `order`-way, narrowed as by `all_of_order`."""
+        """The total and all tables up to `order`-way, narrowed as by `all_of_order`.
+
+        An order above the number of attributes is that number.
+        """
+        if (whole_number(order) or 0) > domain.n_columns:
+            order = domain.n_columns
         check_order(domain, order)
         domain, orders = _knowing(domain, only, containing), range(order + 1)
         sets = attribute_sets(domain, orders, only=only, containing=containing, cells=cells)

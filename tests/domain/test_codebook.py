@@ -110,6 +110,22 @@ def test_csv_refuses_what_it_cannot_say(values):
         Domain((Attribute("age", values),)).text("c.csv")
 
 
+def test_columns_of_other_names_and_separators(tmp_path):
+    path = tmp_path / "codes.txt"
+    text = 'Variable;Anm;Code;Bedeutung\nGeschlecht;a;;\n;;1;Mann\n;b;2;Frau\nLand;;"1;5";\n'
+    columns = {"attribute": "Variable", "value": "Code", "label": "Bedeutung"}
+    sex = Attribute("Geschlecht", Categories(("1", "2"), ("Mann", "Frau")))
+    for content in (text.encode(), text.encode("utf-16")):
+        path.write_bytes(content)
+        land = Attribute("Land", Categories(("1;5",)))
+        assert Domain.load(path, columns=columns) == Domain((sex, land))
+    path.write_text("Code\tVariable|\n2\tx\n")
+    named = {"attribute": "Variable|", "value": "Code"}
+    assert Domain.load(path, columns=named) == Domain((Attribute("x", Categories(("2",))),))
+    with pytest.raises(DomainError, match=r"must have the column 'Var' once, which is to be"):
+        Domain.load(path, columns=named | {"attribute": "Var"})
+
+
 def test_csv_header_in_any_case_and_order_without_labels():
     text = "Value , ATTRIBUTE\nm,sex\nf,sex\n\n10,age\n"
     domain = Domain.parse(text, "c.csv")

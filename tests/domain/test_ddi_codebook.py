@@ -147,6 +147,16 @@ def test_groups_of_categories_are_those_of_the_attribute():
     }  # fmt: skip
 
 
+def test_a_weight_is_named_with_what_becomes_of_it():
+    text = ARCHIVE.replace('name="weight"', 'name="weight" wgt="wgt"')
+    found = recognise(text.encode(), "a.xml")
+    assert isinstance(found, CodebookFile)
+    assert found.remarks[0].startswith(
+        "Records are weighted by weight, says the file. Tables count"
+    )
+    assert "weighted by" not in " ".join(recognise(ARCHIVE.encode(), "a.xml").remarks)
+
+
 def test_groups_that_overlap_are_left_out_with_a_remark():
     more = '<catgryGrp ID="G5" catgry="C1 C3"><labl>Cold</labl></catgryGrp>'
     found = recognise(GROUPS.format(more=more).encode(), "a.xml")

@@ -173,12 +173,16 @@ def test_every_query_needs_a_target():
         read("condition,target\ntotal,5\nage < 10,\n", default=None)
 
 
-def test_other_encodings_are_refused():
-    for encoding, problem in (("utf-16", "is text in UTF-16"), ("latin-1", "is not UTF-8 text")):
+def test_encodings_are_utf_8_and_by_its_byte_order_mark_utf_16():
+    text = "name,condition\ngrößer,total"
+    stated = stated_from_csv(DOMAIN, text.encode("utf-16"), "q.csv", TWENTY)
+    assert "größer" in repr(stated)
+    for content, problem in (
+        (text.encode("latin-1"), "is not UTF-8 text"),
+        (text.encode("utf-16-le") + b"\x00\xd8", "is no text"),
+    ):
         with pytest.raises(WorkloadError, match=f"{problem}; save it as "):
-            stated_from_csv(
-                DOMAIN, "name,condition\ngrößer,total".encode(encoding), "q.csv", TWENTY
-            )
+            stated_from_csv(DOMAIN, content, "q.csv", TWENTY)
 
 
 @pytest.mark.parametrize(

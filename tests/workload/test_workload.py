@@ -139,6 +139,7 @@ def test_changing_the_callers_arrays_changes_nothing(domain):
         (lambda d: Workload.all_up_to(d, 1) | Workload.of(d, ["sex"]), r"\(sex\) is .* twice"),
         (lambda d: Workload.all_of_order(d, 5), r"order must be .* 0 to 4 .* got 5"),
         (lambda d: Workload.all_of_order(d, -1), r"order must be .* got -1"),
+        (lambda d: Workload.all_up_to(d, -2), r"order must be .* got -2"),
         (lambda d: Workload.all_up_to(d, 1.0), r"order must be .* got 1.0"),
         (lambda d: Workload.all_up_to(d, True), r"order must be .* got True"),
         (lambda d: Workload.all_with_at_most(d, cells=0), r"cells must be .* got 0"),
@@ -485,3 +486,8 @@ def test_required_that_cannot_be_are_refused(domain, change, message):
     workload = Workload.of(domain, [(), ("age",)], targets=[3, None])
     with pytest.raises(WorkloadError, match=message):
         change(workload)
+
+
+def test_up_to_more_attributes_than_there_are_is_up_to_all():
+    domain = Domain.from_sizes({"sex": 2, "age": 3})
+    assert Workload.all_up_to(domain, 7).tables == Workload.all_up_to(domain, 2).tables

@@ -19,6 +19,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from rpexplore.common.processes import Progress
+from rpexplore.data.coding import Coder
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.postgres_servers import (
     STARTUP_OPTIONS,
@@ -37,7 +38,13 @@ from rpexplore.data.engines.session import (
     parts_of,
     quoted,
 )
-from rpexplore.data.engines.source import coded, count_streamed, plain_type, with_plain_types
+from rpexplore.data.engines.source import (
+    coded,
+    count_streamed,
+    nothing_quoted,
+    plain_type,
+    with_plain_types,
+)
 from rpexplore.data.persons import kept_records
 from rpexplore.data.source import Counts
 from rpexplore.errors import DataError
@@ -45,6 +52,7 @@ from rpexplore.errors import DataError
 _DRIVERS = {"postgresql": "postgresql", "grpc": "flightsql", "grpc+tls": "flightsql"}
 """The driver for an address behind adbc+, if it is not named like its scheme."""
 _PERSON = "person"
+_UNIVERSE = "u"  # and the place of a column of the universe
 _KINDS = (
     pa.types.is_boolean,
     pa.types.is_integer,
@@ -85,8 +93,11 @@ class ADBCSession(Session):
             )
         columns = {f"v{index}": names[index] for index in request.attribute_indices}
         columns |= request.area_columns
+        universe = request.universe
         if rule is not None:
             columns[_PERSON] = rule.column
+        if universe is not None:
+            columns |= {f"{_UNIVERSE}{i}": name for i, name in enumerate(universe.columns)}
         with engine_errors(self.connection, name):
             self._check(name, list(columns.values()))
             table = self._table(name)
@@ -101,7 +112,19 @@ class ADBCSession(Session):
                 cursor.execute(statement)
                 with cursor.fetch_record_batch() as reader:
                     for batch in reader:
-                        yield with_plain_types(batch)
+                        yield within(with_plain_types(batch))
+
+        of_universe = [] if universe is None else list(map(Coder, universe.domain))
+
+        def within(batch: pa.RecordBatch) -> pa.RecordBatch:
+            if universe is None:
+                return batch
+            with nothing_quoted():
+                codes = [
+                    coder.signed_codes(batch.column(f"{_UNIVERSE}{i}"))
+                    for i, coder in enumerate(of_universe)
+                ]
+            return batch.filter(pa.array(universe.holds(codes)))
 
         def without_persons(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in rows:

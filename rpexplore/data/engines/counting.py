@@ -36,6 +36,7 @@ from rpexplore.data.engines.session import STATE, STATES, Request, agree
 from rpexplore.data.source import BEYOND, OF_NOBODY, UNCLEAR, Counts, PersonRule
 from rpexplore.domain.atoms import MOST_KEYS, Atoms
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.universe import Comparison, Universe
 
 PART, CELL, COUNT = "part", "cell", "n"
 RANK = "rank_of_person"
@@ -60,6 +61,8 @@ def coded_records(table: ir.Table, request: Request, engine: str) -> ir.Table:
     """
     rule, indices = request.rule, request.attribute_indices
     more: dict[str, Value] = {}
+    if request.universe is not None:
+        table = _within(table, request.universe, engine)
     if rule is not None:
         table, more = person_columns(table, rule, engine)
     more |= {
@@ -83,6 +86,21 @@ def coded_records(table: ir.Table, request: Request, engine: str) -> ir.Table:
             writing.min().over(of_person) != writing.max().over(of_person)
         )
     return records.mutate(**{RANK: ibis.row_number().over(window), IS_UNCLEAR: is_unclear})
+
+
+def _within(table: ir.Table, universe: Universe, engine: str) -> ir.Table:
+    """The records of a universe, with all their columns."""
+    # Under names of our own: those of the table may be those of codes.
+    given: dict[str, Value] = {f"given {i}": table[name] for i, name in enumerate(table.columns)}
+    indices = range(len(universe.domain))
+    coded = code_columns(table, universe.domain, indices, engine, given)
+
+    def compared(one: Comparison) -> Value:
+        code: Value = coded[f"c{one.column}"]
+        return code.isin([ibis.literal(number, "int32") for number in sorted(one.codes)])
+
+    kept = coded.filter(universe.where(compared))
+    return kept.select(**{name: kept[f"given {i}"] for i, name in enumerate(table.columns)})
 
 
 def _tie_breaker(records: ir.Table, index: int, engine: str) -> Value:

@@ -25,6 +25,7 @@ from rpexplore.data.engines.connections import ENGINES, UNREACHABLE, Connection
 from rpexplore.data.source import BEYOND, COUNTING, OF_NOBODY, UNCLEAR, Counts, PersonRule
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import AttributeIndices, Domain
+from rpexplore.domain.universe import Universe
 from rpexplore.errors import DataError, RpexploreError
 
 # ---- What is counted of a table in an engine, and what is found to be wrong while it is counted.
@@ -51,6 +52,7 @@ class Request:
                    behind the domain's; None for none
     atoms          groups of cells of the whole domain, which stand in tables as one attribute
                    behind it; None for none, and where there are areas
+    universe       which records are counted; None: all
     """
 
     records: str
@@ -60,6 +62,7 @@ class Request:
     rule: PersonRule | None
     area_coder: AreaCoder | None = None
     atoms: Atoms | None = None
+    universe: Universe | None = None
 
     @cached_property
     def sizes(self) -> list[int]:

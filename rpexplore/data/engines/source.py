@@ -41,6 +41,7 @@ from rpexplore.data.source import (
 )
 from rpexplore.domain.atoms import Atoms
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.universe import Universe
 from rpexplore.errors import DataError
 
 # ---- Records in a table of a database or a cluster: a `Source` that is counted as its engine
@@ -186,11 +187,14 @@ class DatabaseSource:
         person_rule: PersonRule | None = None,
         areas: AreaCuts | None = None,
         atoms: Atoms | None = None,
+        universe: Universe | None = None,
         on_progress: Progress = no_progress,
     ) -> Counts:
         takers = Takers.of(domain, unknown_values, missing_values)
         with self._session() as session:
-            request = self._request(session, domain, tables, takers, person_rule, areas, atoms)
+            request = self._request(
+                session, domain, tables, takers, person_rule, areas, atoms, universe
+            )
             on_progress(COUNTING, 0.0)
             count = session.count_streamed if self.stream else session.count
             counts = count(self.table, request, on_progress)
@@ -214,6 +218,7 @@ class DatabaseSource:
         unknown_values: Mapping[str, str] | None = None,
         missing_values: Mapping[str, str] | None = None,
         person_rule: PersonRule | None = None,
+        universe: Universe | None = None,
         on_progress: Progress = no_progress,
     ) -> Generator[Iterator[np.ndarray], None, None]:
         """What is made of the exact counts of each share of areas, in tasks of the cluster.
@@ -237,7 +242,9 @@ class DatabaseSource:
             takers = Takers.of(domain, unknown_values, missing_values)
             for share in shares.shares:
                 amount_ranges(domain, share.tables)  # refuses
-            request = self._request(session, domain, tables, takers, person_rule, areas)
+            request = self._request(
+                session, domain, tables, takers, person_rule, areas, universe=universe
+            )
             yield from session.worked_on(self.table, request, shares, work, check, on_progress)
 
     def _request(
@@ -249,6 +256,7 @@ class DatabaseSource:
         rule: PersonRule | None,
         areas: AreaCuts | None,
         atoms: Atoms | None = None,
+        universe: Universe | None = None,
     ) -> Request:
         """The request for the engine; raises `DataError` for what cannot be counted."""
         there = [name for name, _ in session.columns(self.table)]
@@ -260,6 +268,7 @@ class DatabaseSource:
             rule,
             None if areas is None else AreaCoder(areas, self.name, there, len(domain)),
             atoms,
+            universe,
         )
         if rule is not None and rule.excess == "keep first" and not rule.order:
             raise DataError(
@@ -269,7 +278,8 @@ class DatabaseSource:
         request.refuse_too_many()
         _ = request.ranges  # which refuses
         needed = [domain.names[index] for index in request.attribute_indices]
-        for name in needed + ([] if rule is None else rule.columns):
+        needed += [] if rule is None else rule.columns
+        for name in [*needed, *(() if universe is None else universe.columns)]:
             check_column(self.name, name, there)
         return request
 

@@ -158,6 +158,7 @@ def made_frame(spark: Any, records: Any, tasks: spark_areas.Tasks) -> Any:
 
 def coded_frame(frame: Any, request: Request, unlisted: Collection[int]) -> tuple[Any, Layout]:
     """The records as `counts_of_part` has them; what `counts_frame` tells of them."""
+    frame = _within(frame, request)
     names = request.domain.names
     kinds = {names[index]: _kind(frame, names[index]) for index in request.attribute_indices}
     for index in request.attribute_indices:  # here: what workers refuse, Spark tells at length
@@ -175,6 +176,23 @@ def coded_frame(frame: Any, request: Request, unlisted: Collection[int]) -> tupl
     columns += [f"{quoted(name)} AS {area}" for area, name in request.area_columns.items()]
     # A row needs a column, also where all are counted together.
     return frame.selectExpr(*columns or ["0 AS any_value"]), layout
+
+
+def _within(frame: Any, request: Request) -> Any:
+    """The records of the universe, with the columns that are counted by."""
+    universe = request.universe
+    if universe is None:
+        return frame
+    for attribute in universe.domain:
+        if _kind(frame, attribute.name) == "timestamp" and isinstance(attribute.values, Dates):
+            refuse_zone(attribute.name, frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+    names = [request.domain.names[index] for index in request.attribute_indices]
+    names += [*request.area_columns.values(), *universe.columns]
+    names += [] if request.rule is None else request.rule.columns
+    needed = frame.selectExpr(*map(quoted, dict.fromkeys(names)))
+    return needed.mapInArrow(
+        lambda batches: worker.records_within(batches, universe), needed.schema
+    )
 
 
 def _with_states(frame: Any, request: Request) -> Any:

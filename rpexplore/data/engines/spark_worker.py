@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from rpexplore.common.processes import no_progress
 from rpexplore.data.amounts import amounts_in
-from rpexplore.data.coding import UNKNOWN
+from rpexplore.data.coding import UNKNOWN, Coder
 from rpexplore.data.counting import (
     Codes,
     cells_behind,
@@ -36,10 +36,12 @@ from rpexplore.data.engines.source import (
     in_areas,
     nothing_quoted,
     signed_codes,
+    with_plain_types,
 )
 from rpexplore.data.persons import person_keys
 from rpexplore.data.source import Counts
 from rpexplore.domain.domain import AttributeIndices
+from rpexplore.domain.universe import Universe
 
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
@@ -68,6 +70,16 @@ AREA = "area"
 AREAS = -1
 """Among codes: the areas without parts that records lie in, int32[n]."""
 _ROWS = 1 << 17  # that are coded together
+
+
+def records_within(batches: Batches, universe: Universe) -> Iterator[pa.RecordBatch]:
+    """The records of a universe."""
+    coders = [Coder(attribute) for attribute in universe.domain]
+    for batch in batches:
+        plain = with_plain_types(batch)
+        with nothing_quoted():
+            codes = [coder.signed_codes(plain.column(coder.name)) for coder in coders]
+        yield batch.filter(pa.array(universe.holds(codes)))
 
 
 def coded_records(batches: Batches, request: Request) -> Iterator[pa.RecordBatch]:

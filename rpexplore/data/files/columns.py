@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from rpexplore.common.files import HEAD, file_bytes, kind_beside_text, utf8_text
+from rpexplore.common.file_kinds import ZIP
+from rpexplore.common.files import HEAD, as_utf8, file_bytes, kind_beside_text, utf8_text
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.data.coding import as_text, of_known_type
-from rpexplore.data.files.csv_batches import csv_header, other_separator
+from rpexplore.data.files.csv_batches import csv_form
 from rpexplore.data.files.source import FileSource, file_errors, file_kind, record_files
 from rpexplore.data.files.statistics_batches import statistics_variables
 from rpexplore.domain.codebook import attributes_from_csv
@@ -182,12 +183,7 @@ def read_column_values(
 
 
 def _csv_columns(path: Path, name: str, content: bytes | None = None) -> list[Column]:
-    header, _ = csv_header(path, name, content)
-    if (separator := other_separator(header)) is not None:
-        raise DataError(
-            f"The first line of {name!r} has one column only; save the file with commas "
-            f"between the columns instead of {separator}."
-        )
+    header = csv_form(path, name, content).columns
     named = [column for column in header if column.strip()]
     if 2 * sum(_NUMBER.fullmatch(column) is not None for column in named) >= max(len(named), 1):
         raise DataError(
@@ -319,7 +315,8 @@ def recognise(content: bytes, filename: str) -> Recognised:
 
     Raises `RpexploreError` for a file that is none of these, or cannot be used.
     """
-    if content.startswith(_RECORDS):
+    content = as_utf8(content)
+    if _are_records(content, filename):
         return ColumnsFile(DATA_FILE, header_of_bytes(content, filename))
     if kind := dictionary_kind(content[:HEAD], filename):
         return _from_draft(draft_of_file(content, filename), kind, filename, None)
@@ -363,12 +360,19 @@ def recognise_path(path: Path) -> Recognised:
     if kind := dictionary_kind(head[:HEAD], path.name):
         draft = draft_of_file(path, path.name)
         return _from_draft(draft, kind, path.name, path if file_kind(path.name) else None)
-    if not head.startswith(_RECORDS):
+    head = as_utf8(head)
+    if not _are_records(head, path.name):
         _refuse_no_text(head, path.name)
         if path.name.lower().endswith(ENDING) or _may_be_codebook(head, path.name):
             refuse_large(path.stat().st_size, path.name)
             return recognise(file_bytes(path, str(path), DomainError), path.name)
     return ColumnsFile(DATA_FILE, read_header(path), path)
+
+
+def _are_records(content: bytes, filename: str) -> bool:
+    """Whether it is a Parquet file, or a compressed one."""
+    is_zip = content.startswith(ZIP) and filename.lower().endswith(".zip")
+    return content.startswith(_RECORDS) or is_zip
 
 
 def _refuse_no_text(content: bytes, filename: str) -> None:
@@ -383,7 +387,8 @@ def _refuse_no_text(content: bytes, filename: str) -> None:
 def _is_json(content: bytes, filename: str) -> bool:
     """Whether it begins like JSON, and is not named like records, which may begin so too."""
     start = content[:HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
-    return file_kind(filename) is None and start.startswith((b"{", b"["))
+    is_record_file = file_kind(filename) is not None and not filename.lower().endswith(".txt")
+    return not is_record_file and start.startswith((b"{", b"["))
 
 
 def _may_be_codebook(content: bytes, filename: str) -> bool:
@@ -391,7 +396,7 @@ def _may_be_codebook(content: bytes, filename: str) -> bool:
     if _is_json(content, filename):
         return True
     head = content[:_FIRST_LINE].decode("utf-8-sig", errors="replace")
-    for delimiter in ",;":
+    for delimiter in ",;\t|":
         columns = next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter), [])
         if {"attribute", "value"} <= {column.strip().lower() for column in columns}:
             return True

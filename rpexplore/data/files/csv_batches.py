@@ -1,40 +1,131 @@
-"""Records from a CSV file, maybe compressed by gzip, by pyarrow, batch by batch."""
+"""Records from a text file of columns (CSV, TSV), maybe compressed, batch by batch.
+
+Files in UTF-8 are read by pyarrow; those in another encoding, and those in a zip file, by Python's
+csv module, at about a tenth of the speed.
+"""
 
 import csv
 import gzip
 import io
 import os
+import zipfile
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
+from unicodedata import normalize
 
 import pyarrow as pa
 import pyarrow.csv
 
-from rpexplore.common.files import HEAD, kind_beside_text
+from rpexplore.common.file_kinds import DAMAGED
+from rpexplore.common.files import HEAD, UTF16, kind_beside_text
 from rpexplore.errors import DataError
 
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars (|)"}
+SEPARATORS = (",", ";", "\t", "|")
+UTF8 = "utf-8-sig"
+TEXT_ENDINGS = (".csv", ".tsv", ".tab")
+_ROWS_AT_ONCE = 1 << 16  # of a file that pyarrow does not read
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
+@dataclass(frozen=True)
+class CsvForm:
+    """How a file of columns is written.
+
+    columns      their names, in the first line; empty without one
+    has_records  whether anything follows that line (it may be anything)
+    separator    between columns
+    encoding     as Python calls it
+    """
+
+    columns: list[str]
+    has_records: bool
+    separator: str
+    encoding: str
+
+    @property
+    def has_decimal_commas(self) -> bool:
+        """Whether a comma in a number can only be a decimal one: it separates no columns."""
+        return len(self.columns) > 1 and self.separator != ","
+
+
+def csv_form(
+    path: Path,
+    name: str,
+    content: bytes | None = None,
+    *,
+    encoding: str | None = None,
+    wanted: Collection[str] = (),
+) -> CsvForm:
+    """How a file is written, by its first line alone.
+
+    The separator is the one that splits the line into the wanted columns; where several do, or
+    none, the one that splits it into most columns, the comma before others.
+
+    Args:
+        name: By which errors call the file.
+        content: What the file holds, where it is not on this computer's disk.
+        encoding: The one that somebody states; a byte order mark goes before it.
+        wanted: Names of columns, in the Unicode form NFC.
+
+    Raises:
+        DataError: For a file that is no text, or whose first line is in another encoding.
+    """
+    with opened(path, content) as file:
+        head = file.read(HEAD)
+    encoding = "utf-16" if head.startswith(UTF16) else encoding or UTF8
+    if not encoding.startswith("utf-16") and (kind := kind_beside_text(head)):
+        raise DataError(
+            f"The records {name!r} are {kind}, and no CSV; save them as CSV in UTF-8, or as "
+            "Parquet."
+        )
+    lines: dict[str, list[str]] = {}
+    has_records = True
+    for separator in SEPARATORS:
+        with _text_of(path, content, encoding, errors="surrogateescape") as text:
+            try:
+                lines[separator] = next(csv.reader(text, delimiter=separator), [])
+                has_records = bool(text.read(1))
+            except (csv.Error, UnicodeError):
+                lines[separator] = []
+    fitting = [
+        separator
+        for separator, line in lines.items()
+        if set(wanted) <= {normalize("NFC", column) for column in line}
+    ]
+    separator = max(fitting or SEPARATORS, key=lambda separator: len(lines[separator]))
+    columns = lines[separator]
+    if not any(column.strip() for column in columns):
+        columns = []  # an empty file, or an empty line before the names
+    if any("\udc80" <= sign <= "\udcff" for column in columns for sign in column):
+        raise DataError(
+            f"The records {name!r} do not start with a header line in UTF-8; save the file as "
+            "CSV in UTF-8, or name its encoding (--encoding windows-1252)."
+        )
+    return CsvForm(columns, has_records, separator, encoding)
+
+
 def csv_batches(
-    path: Path, name: str, header: list[str], names: list[str]
+    path: Path, name: str, form: CsvForm, names: list[str]
 ) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     """Batches of the named columns, as texts, each with the share of the file read so far.
 
-    name: by which errors call the file; header: what `csv_header` finds, not empty. An empty value
+    name: by which errors call the file; form: what `csv_form` finds, with columns. An empty value
     is a missing one.
     """
-    if not csv_header(path, name)[1]:  # no record at all, which the reader takes for a broken file
+    if not form.has_records:  # no record at all, which the reader takes for a broken file
         return
-    _check_quotes(path, name)
-    size = max(path.stat().st_size, 1)
     # Without a list of columns the reader would convert all of them; one is enough to count.
-    columns = names or header[:1]
+    columns = names or form.columns[:1]
+    if form.encoding != UTF8 or _is_zip(path):
+        yield from _batches_of_text(path, name, form, columns)
+        return
+    _check_quotes(path, name, form.separator)
+    size = max(path.stat().st_size, 1)
     # Arrow's own file, never one of Python: a thread of Arrow's reads ahead, and one that still
     # wants the interpreter at exit ends the process by SIGABRT, with the records in its core. Not
     # closed here either, as that thread may be reading: the last of the two who holds it does.
@@ -44,7 +135,9 @@ def csv_batches(
         read_options=pyarrow.csv.ReadOptions(block_size=1 << 24),
         # In a file of one column an empty line is a missing value, which must be seen.
         parse_options=pyarrow.csv.ParseOptions(
-            newlines_in_values=True, ignore_empty_lines=len(header) > 1
+            delimiter=form.separator,
+            newlines_in_values=True,
+            ignore_empty_lines=len(form.columns) > 1,
         ),
         convert_options=pyarrow.csv.ConvertOptions(
             include_columns=columns,
@@ -59,48 +152,54 @@ def csv_batches(
             yield batch, min(raw.tell() / size, 1.0)
 
 
-def csv_header(path: Path, name: str, content: bytes | None = None) -> tuple[list[str], bool]:
-    """The column names in the first line, and whether anything follows it (it may be anything).
+def _batches_of_text(
+    path: Path, name: str, form: CsvForm, columns: list[str]
+) -> Generator[tuple[pa.RecordBatch, float], None, None]:
+    """`csv_batches` of a file that pyarrow cannot read."""
+    places = [form.columns.index(column) for column in columns]
+    schema = pa.schema([(column, _TEXT) for column in columns])
 
-    name: by which errors call the file; content: what the file holds, where it is not on this
-    computer's disk
-    """
-    with opened(path, content) as file:
-        kind = kind_beside_text(file.read(HEAD))
-    if kind:
-        raise DataError(
-            f"The records {name!r} are {kind}, and no CSV; save them as CSV in UTF-8, or as "
-            "Parquet."
-        )
-    try:
-        # A broken character elsewhere must not stop the reading of the header.
-        with (
-            opened(path, content) as file,
-            io.TextIOWrapper(
-                file, encoding="utf-8-sig", errors="surrogateescape", newline=""
-            ) as text,
-        ):
-            header, more = next(csv.reader(text), []), bool(text.read(1))
-    except csv.Error:
-        header, more = [], True
-    if not any(column.strip() for column in header):
-        header = []  # an empty file, or an empty line before the names
-    if any("\udc80" <= sign <= "\udcff" for column in header for sign in column):
-        raise DataError(
-            f"The records {name!r} do not start with a header line in UTF-8; save the file as "
-            "CSV in UTF-8."
-        )
-    return header, more
+    def batch(rows: list[list[str]]) -> pa.RecordBatch:
+        arrays = [
+            pa.array([row[place] or None for row in rows], pa.string()).dictionary_encode()
+            for place in places
+        ]
+        return pa.record_batch(arrays, schema=schema)
+
+    rows: list[list[str]] = []
+    size, n_characters = max(_size_of_text(path), 1), 0
+    with _any_length(), _text_of(path, None, form.encoding) as text:
+        reader = csv.reader(text, delimiter=form.separator, strict=True)
+        try:
+            next(reader)
+            for row in reader:
+                # As pyarrow: in a file of one column an empty line is a missing value.
+                if not row and len(form.columns) > 1:
+                    continue
+                row = row or [""]
+                if len(row) != len(form.columns):
+                    raise DataError(
+                        f"The records {name!r} have {len(row):,} columns in line "
+                        f"{reader.line_num:,} instead of {len(form.columns):,}; put values that "
+                        "hold the separator in quotes."
+                    )
+                rows.append(row)
+                n_characters += sum(map(len, row)) + len(row)
+                if len(rows) == _ROWS_AT_ONCE:
+                    yield batch(rows), min(n_characters / size, 1.0)
+                    rows = []
+        except UnicodeError:
+            raise DataError(
+                f"The records {name!r} are not all text in the encoding {form.encoding}; name "
+                "theirs (--encoding), or save them as CSV in UTF-8."
+            ) from None
+        except csv.Error as error:
+            raise _open_quote(name, error) from None
+    if rows:
+        yield batch(rows), 1.0
 
 
-def other_separator(header: list[str]) -> str | None:
-    """What stands between columns instead of commas, in words; None where commas may do."""
-    if len(header) != 1:
-        return None
-    return next((words for sign, words in _SEPARATORS.items() if sign in header[0]), None)
-
-
-def _check_quotes(path: Path, name: str) -> None:
+def _check_quotes(path: Path, name: str, separator: str) -> None:
     """Refuse quotes that are never closed, or closed by another's opening.
 
     The fast reader would take the records between them for one value, and drop them. Python's
@@ -109,37 +208,99 @@ def _check_quotes(path: Path, name: str) -> None:
     with opened(path) as file:
         if not any(b'"' in block for block in iter(partial(file.read, 1 << 24), b"")):
             return
-    limit = csv.field_size_limit(2**31 - 1)
     try:
-        with (
-            opened(path) as file,
-            io.TextIOWrapper(file, encoding="latin-1", newline="") as text,
-        ):
-            for _ in csv.reader(text, strict=True):
+        with _any_length(), _text_of(path, None, "latin-1") as text:
+            for _ in csv.reader(text, delimiter=separator, strict=True):
                 pass
     except csv.Error as error:
-        raise DataError(
-            f"The records {name!r} hold a quotation mark that is not closed where its value "
-            "ends; write such values in quotes, with every mark inside doubled.",
-            private=f"The reader says: {error}.",
-        ) from None
+        raise _open_quote(name, error) from None
+
+
+def _open_quote(name: str, error: csv.Error) -> DataError:
+    return DataError(
+        f"The records {name!r} hold a quotation mark that is not closed where its value "
+        "ends; write such values in quotes, with every mark inside doubled.",
+        private=f"The reader says: {error}.",
+    )
+
+
+@contextmanager
+def _any_length() -> Iterator[None]:
+    """A block in which Python's csv module takes values of any length."""
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
     finally:
         csv.field_size_limit(limit)
+
+
+@contextmanager
+def _text_of(
+    path: Path, content: bytes | None, encoding: str, errors: str = "strict"
+) -> Iterator[io.TextIOWrapper]:
+    with (
+        opened(path, content) as file,
+        io.TextIOWrapper(file, encoding=encoding, errors=errors, newline="") as text,
+    ):
+        yield text
 
 
 def _is_gzip(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
+def _is_zip(path: Path) -> bool:
+    return path.suffix.lower() == ".zip"
+
+
+def _size_of_text(path: Path) -> int:
+    """Bytes of a file, unpacked where it says how many these are."""
+    if not _is_zip(path):
+        return path.stat().st_size
+    with zipfile.ZipFile(path) as archive:
+        return _only_entry(archive, path).file_size
+
+
 @contextmanager
 def opened(path: Path, content: bytes | None = None) -> Iterator[BinaryIO]:
-    """The content of a file, also of one that is compressed."""
+    """The content of a file, also of one that is compressed, or alone in a zip file."""
     with path.open("rb") if content is None else io.BytesIO(content) as raw:
-        if not _is_gzip(path):
+        if _is_gzip(path):
+            try:
+                with gzip.open(raw) as file:
+                    yield cast(BinaryIO, file)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise OSError(0, "a broken or incomplete gzip file") from error
+        elif _is_zip(path):
+            # While it is read, only what zipfile raises itself; other errors are the caller's.
+            try:
+                archive = zipfile.ZipFile(raw)
+                file = archive.open(_only_entry(archive, path))
+            except DAMAGED as error:
+                raise OSError(0, "a broken zip file, or one with a password") from error
+            with archive, file:
+                try:
+                    yield cast(BinaryIO, file)
+                except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+                    raise OSError(0, "a broken zip file") from error
+        else:
             yield raw
-            return
-        try:
-            with gzip.open(raw) as file:
-                yield cast(BinaryIO, file)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise OSError(0, "a broken or incomplete gzip file") from error
+
+
+def _only_entry(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
+    """The file of columns in a zip file; raises `DataError` unless it holds one, and no other."""
+    entries = [
+        entry
+        for entry in archive.infolist()
+        # What macOS adds of its own.
+        if not entry.is_dir() and not entry.filename.startswith("__MACOSX/")
+    ]
+    endings = (*TEXT_ENDINGS, ".txt")
+    fitting = [entry for entry in entries if entry.filename.lower().endswith(endings)]
+    if len(fitting) != 1:
+        raise DataError(
+            f"The zip file {path.name!r} must hold one file of records "
+            f"({', '.join(endings)}), and holds {len(fitting)}; unpack it, and name the file "
+            "or the folder."
+        )
+    return fitting[0]

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from rpexplore.common.file_kinds import refusal, refuse_records
-from rpexplore.common.files import HEAD, kind_beside_text
+from rpexplore.common.files import HEAD, as_utf8, kind_beside_text
 from rpexplore.common.json_fields import FieldError, loads
 from rpexplore.common.numbers import shown_few
 from rpexplore.data.files.columns import Recognised, recognise
@@ -208,6 +208,7 @@ _LINES = 1_000  # of a hierarchy in which columns are looked for
 
 def recognise_public(content: bytes, filename: str) -> Recognised:
     """`recognise` for a codebook or a plan; raises `DomainError` also for a file of records."""
+    content = as_utf8(content)
     refuse_records(content, filename)
     if not kind_beside_text(content[:HEAD]):
         text = content.decode("utf-8-sig", errors="replace").lstrip()
@@ -226,6 +227,7 @@ def refuse_records_beside(codebook: bytes, filename: str, beside: Mapping[str, b
 
     A file of areas has the columns of their codes and names, and none besides.
     """
+    codebook = as_utf8(codebook)
     refuse_records(codebook, filename)
     text = codebook.decode("utf-8-sig", errors="replace").lstrip()
     _refuse_inline_records(text, filename)
@@ -270,7 +272,7 @@ def _refuse_inline_records(text: str, filename: str) -> None:
 
 def _refuse_columns(text: str, filename: str) -> None:
     """Of text only a CSV codebook is public by its columns, and a hierarchy, which has none."""
-    for delimiter in ",;":
+    for delimiter in ",;\t|":
         first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
         columns = {column.strip().lower() for column in first}
         if {"attribute", "value"} <= columns <= _CODEBOOK_COLUMNS:

@@ -1,5 +1,6 @@
 """The records of a file or of a folder of files; what records can be given as."""
 
+import codecs
 import hashlib
 import json
 import os
@@ -22,7 +23,14 @@ from rpexplore.common.files import file_identities, machine_names
 from rpexplore.common.text import text_of_path
 from rpexplore.data.coding import Declared, refuse_nested
 from rpexplore.data.counting import BatchSource
-from rpexplore.data.files.csv_batches import csv_batches, csv_header, opened, other_separator
+from rpexplore.data.files.csv_batches import (
+    TEXT_ENDINGS,
+    UTF8,
+    CsvForm,
+    csv_batches,
+    csv_form,
+    opened,
+)
 from rpexplore.data.files.statistics_batches import (
     declared_by,
     statistics_batches,
@@ -51,9 +59,12 @@ VERSION_LOGS = ("_delta_log", ".hoodie")
 """Folders that say which files beside them are records of a version."""
 
 _ENDINGS = {
-    **{".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"},
+    **{f"{text}{packed}": "csv" for text in TEXT_ENDINGS for packed in ("", ".gz", ".zip")},
+    **{".parquet": "parquet", ".pq": "parquet"},
     **{f".{form}": form for form in PACKAGES},
 }
+# In folders these are other things: what a person has noted, what was packed.
+_ONLY_IF_NAMED = (".txt", ".txt.gz", ".txt.zip", ".zip")
 
 
 @dataclass(frozen=True)
@@ -94,10 +105,12 @@ def record_files(path: Path) -> list[RecordFile]:
     """
     if not path.is_dir():
         kind = file_kind(path.name)
+        if path.name.lower().endswith(_ONLY_IF_NAMED):
+            kind = "csv"
         if kind is None:
             raise DataError(
-                "The records must be a .csv or .parquet file (.csv.gz if compressed), a file of "
-                "SPSS, Stata or SAS, or a folder of these, "
+                "The records must be a .csv or .parquet file (.tsv, .tab or .txt, .csv.gz or "
+                ".csv.zip if compressed), a file of SPSS, Stata or SAS, or a folder of these, "
                 f"got {path.name!r}; export them as one of these."
             )
         status = path.stat()
@@ -184,7 +197,7 @@ def _has_records(file: RecordFile) -> bool:
     """Whether there are any; of a file of a statistics package this is taken for granted."""
     with file_errors(file.path, file.name):
         if file.kind == "csv":
-            return csv_header(file.path, file.name)[1]
+            return csv_form(file.path, file.name).has_records
         return file.kind != "parquet" or pyarrow.parquet.read_metadata(file.path).num_rows > 0
 
 
@@ -283,13 +296,17 @@ class FileSource(BatchSource):
 
     path: where they are, with all links followed when this is made: one that is led elsewhere later
     changes nothing, and an ending counts where it is that of the file itself
+    encoding: of texts, as Python calls it ("windows-1252"); UTF-8 if left out, and UTF-16 where a
+    byte order mark says so. Raises `DataError` for one that there is not.
     """
 
     path: Path
+    encoding: str | None
     _given: str = field(compare=False)
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, encoding: str | None = None) -> None:
         object.__setattr__(self, "_given", str(path))
+        object.__setattr__(self, "encoding", None if encoding is None else _known(encoding))
         with suppress(ValueError):  # a NUL, with which there is nothing to be found
             path = os.path.realpath(path)
         object.__setattr__(self, "path", Path(path))
@@ -374,7 +391,22 @@ class FileSource(BatchSource):
         """Those of the first file, then the keys of the folders."""
         with self.readable():
             first = record_files(self.path)[0]
-            return (*_in_one_form(_columns_of(first)), *first.keys)
+            return (*_in_one_form(_columns_of(first, self.encoding)[0]), *first.keys)
+
+    @property
+    def case_weight(self) -> str:
+        with self.readable():
+            for file in record_files(self.path):
+                if file.kind in PACKAGES:
+                    for variable in _variables_of(file):
+                        if variable.is_weight:
+                            return normalize("NFC", variable.name)
+        return ""
+
+    def has_decimal_commas(self, names: Sequence[str]) -> bool:
+        with self.readable():
+            forms = [_columns_of(file, self.encoding, names)[1] for file in record_files(self.path)]
+        return all(form is not None and form.has_decimal_commas for form in forms)
 
     def batches(self, names: Sequence[str]) -> Generator[tuple[pa.RecordBatch, float], None, None]:
         """Texts come with their distinct values, as dictionaries; shares are of all files' bytes.
@@ -383,18 +415,18 @@ class FileSource(BatchSource):
         before the first batch comes.
         """
         files = record_files(self.path)
-        headers = [_columns_of(file) for file in files]
-        for file, header in zip(files, headers, strict=True):
+        forms = [_columns_of(file, self.encoding, names) for file in files]
+        for file, (header, _) in zip(files, forms, strict=True):
             with file_errors(file.path, file.name):
                 _check_columns(file, header, names)
         if len(files) > 1:
             _refuse_copies(self.path, files)
         total = max(sum(file.size for file in files), 1)
         before = 0
-        for file, header in zip(files, headers, strict=True):
+        for file, (header, form) in zip(files, forms, strict=True):
             with (
                 file_errors(file.path, file.name),
-                closing(_file_batches(file, header, names)) as batches,
+                closing(_file_batches(file, header, form, names)) as batches,
             ):
                 for batch, share in batches:
                     yield batch, min((before + share * file.size) / total, 1.0)
@@ -451,18 +483,35 @@ def file_errors(path: Path, name: str) -> Iterator[None]:
         # pyarrow quotes the offending row.
         raise DataError(
             f"The records {name!r} cannot be read as {path.suffix or 'a table'}; check that "
-            "the file is complete, in UTF-8, and has the same number of columns in every row.",
+            "the file is complete, in UTF-8 (or name its encoding: --encoding windows-1252), and "
+            "has the same number of columns in every row.",
             private=f"The reader says: {error} {in_full}".rstrip(),
         ) from None
 
 
-def _columns_of(file: RecordFile) -> list[str]:
+def _known(encoding: str) -> str:
+    """The encoding as `csv_form` has it."""
+    try:
+        known = codecs.lookup(encoding).name
+    except LookupError:
+        raise DataError(
+            f"There is no encoding {encoding!r}; name one such as utf-8, utf-16 or windows-1252."
+        ) from None
+    return UTF8 if known in ("utf-8", UTF8) else known
+
+
+def _columns_of(
+    file: RecordFile, encoding: str | None, wanted: Sequence[str] = ()
+) -> tuple[list[str], CsvForm | None]:
+    """The columns of a file, and how a text file is written; wanted: as of `csv_form`."""
     with file_errors(file.path, file.name):
         if file.kind == "csv":
-            return csv_header(file.path, file.name)[0]
+            own = [name for name in wanted if name not in file.keys]
+            form = csv_form(file.path, file.name, encoding=encoding, wanted=own)
+            return form.columns, form
         if file.kind == "parquet":
-            return pyarrow.parquet.read_schema(file.path).names
-        return [variable.name for variable in _variables_of(file)]
+            return pyarrow.parquet.read_schema(file.path).names, None
+        return [variable.name for variable in _variables_of(file)], None
 
 
 def _variables_of(file: RecordFile) -> Sequence[DictionaryVariable]:
@@ -475,12 +524,16 @@ def _in_one_form(header: Sequence[str]) -> list[str]:
 
 
 def _file_batches(
-    file: RecordFile, header: list[str], names: Sequence[str]
+    file: RecordFile, header: list[str], form: CsvForm | None, names: Sequence[str]
 ) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     written = dict(zip(_in_one_form(header), header, strict=True))
     own = [written[name] for name in names if name not in file.keys]
-    of_kind = {"csv": csv_batches, "parquet": _parquet_batches}.get(file.kind, statistics_batches)
-    with closing(of_kind(file.path, file.name, header, own)) as batches:
+    if form is not None:
+        read = csv_batches(file.path, file.name, form, own)
+    else:
+        of_kind = _parquet_batches if file.kind == "parquet" else statistics_batches
+        read = of_kind(file.path, file.name, header, own)
+    with closing(read) as batches:
         for batch, share in batches:
             columns = {
                 name: _constant_column(file.keys[name], batch.num_rows)
@@ -514,14 +567,13 @@ def _constant_column(value: str | None, n_records: int) -> pa.Array:
 
 def _check_columns(file: RecordFile, header: list[str], names: Sequence[str]) -> None:
     """Raise `DataError` unless each name stands once in the header and the keys."""
-    more, header = {}, _in_one_form(header)
+    more: dict[str, str] = {}
+    header = _in_one_form(header)
     if not header:
         raise DataError(
             f"The records {file.name!r} are empty, or do not start with a header line; put "
             "the names of the columns there."
         )
-    if (separator := other_separator(header)) is not None:
-        more = {"remedy": f"save the file with commas between the columns instead of {separator}"}
     for name in names:
         if name in file.keys and name in header:
             more = {"remedy": f"leave it to one of the two, its columns or the folders {name}=…"}

@@ -123,7 +123,7 @@ class Hierarchy(Basis):
         return [*unique, *values].__getitem__
 
     def groups(self, attribute: Attribute) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
-        """Indices of the values, and path, of all groups, the coarsest first; of widths no path.
+        """Indices of the values, and path, of all groups, the coarsest first; no path by width.
 
         Without the total. A named group is there even if it has the same values as a coarser one,
         or a single value: so a level is complete. By width these would be called alike, and are

@@ -92,8 +92,8 @@ def test_columns_without_a_name_of_their_own_are_left_out(tmp_path):
         ("2020-01-01,17,M\n", "may be a record"),
         ("", "names no columns"),
         (" \n", "names no columns"),
-        (f"age;{SECRET}\n", "commas between"),
-        (b"\xff\xfe,x\n", "in UTF-8"),
+        (b"\xff\xfe,x\n", "names no columns"),
+        (b"\xe9,x\n", "in UTF-8"),
         ("age,age\n", "names no columns"),
     ],
 )

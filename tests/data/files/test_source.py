@@ -1,9 +1,11 @@
 """FileSource: exact counts of files and folders; fingerprints; what is refused."""
 
 import gzip
+import io
 import os
 import threading
 import traceback
+import zipfile
 from collections import Counter
 from functools import partial
 from itertools import combinations, product
@@ -84,6 +86,17 @@ def write_folder(folder: Path, records: list[tuple], form: str) -> Path:
             with gzip.open(folder / "all.csv.gz", "wb") as file:
                 pa.csv.write_csv(table, file)
             return folder / "all.csv.gz"
+        case "tsv":
+            options = pa.csv.WriteOptions(delimiter="\t")
+            pa.csv.write_csv(table, folder / "all.tab", write_options=options)
+            return folder / "all.tab"
+        case "zip":
+            text = io.BytesIO()
+            pa.csv.write_csv(table, text, write_options=pa.csv.WriteOptions(delimiter=";"))
+            with zipfile.ZipFile(folder / "all.zip", "w", zipfile.ZIP_DEFLATED) as file:
+                file.writestr("data/all.tsv", text.getvalue())
+                file.writestr("data/readme.pdf", "of no matter")
+            return folder / "all.zip"
         case "flat":
             for index, half in enumerate(halves):
                 pq.write_table(half, folder / f"part-{index}.parquet")
@@ -109,7 +122,18 @@ def write_folder(folder: Path, records: list[tuple], form: str) -> Path:
     return folder
 
 
-FORMS = ["parquet", "csv", "csv.gz", "flat", "texts", "csv folder", "hive", "hive csv"]
+FORMS = [
+    "parquet",
+    "csv",
+    "csv.gz",
+    "tsv",
+    "zip",
+    "flat",
+    "texts",
+    "csv folder",
+    "hive",
+    "hive csv",
+]
 
 
 @given(RECORDS, st.sampled_from(FORMS), st.sampled_from([1, 3, 1 << 18]))

@@ -56,6 +56,25 @@ def records():
     )
 
 
+@pytest.mark.parametrize(("index", "weight"), [(0, ""), (4, "weight_of_the_person")])
+def test_the_case_weight_of_spss_is_named(tmp_path, index, weight):
+    """Behind a text of two records of its dictionary, and with labels between."""
+    frame = pd.DataFrame(
+        {"sex": [1.0, 2.0], "place": ["north-east"] * 2, "weight_of_the_person": [2.5, 1.0]}
+    )
+    path = tmp_path / "people.sav"
+    labels = {"sex": {1: "Male", 2: "Female"}}
+    pyreadstat.write_sav(
+        frame, path, column_labels=["Sex", "Place", "W"], variable_value_labels=labels,
+        missing_ranges={"sex": [9]}, note="a document",
+    )  # fmt: skip
+    content = bytearray(path.read_bytes())
+    assert content[76:80] == bytes(4)
+    content[76:80] = index.to_bytes(4, "little")
+    path.write_bytes(content)
+    assert FileSource(path).case_weight == weight
+
+
 @contextmanager
 def written_here(function, *args, ended):
     output = io.BytesIO()

@@ -1,0 +1,84 @@
+"""Universe: which records are counted, by a condition on their own values. Holds no records.
+
+A record is in the universe whatever the others are, so that adding one changes counts by it alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import and_, or_
+from typing import Any
+
+import numpy as np
+
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.domain import Domain
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """That a column has one of some values.
+
+    column  its place among those of the universe
+    codes   of these values
+    """
+
+    column: int
+    codes: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Conditions joined by "and" or "or"; of "not" there is one."""
+
+    operator: str
+    parts: tuple["Comparison | Joined", ...]
+
+
+@dataclass(frozen=True)
+class Universe:
+    """The records that are counted; `universe_of` makes one from a text.
+
+    text        the condition as it was written
+    attributes  the columns that it is about, with values that tell apart what is compared: what
+                is in none of these, or missing, fulfils no comparison
+    condition   on their codes
+    """
+
+    text: str
+    attributes: tuple[Attribute, ...]
+    condition: Comparison | Joined
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The columns with these values."""
+        return Domain(self.attributes)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.domain.names
+
+    @property
+    def sentence(self) -> str:
+        """What is counted, for labels."""
+        return f"Only records with {self.text} are counted."
+
+    def where(self, compared: Callable[[Comparison], Any]) -> Any:
+        """The condition, of what `compared` makes of a comparison: arrays, columns of an engine."""
+
+        def value(condition: Comparison | Joined) -> Any:
+            if isinstance(condition, Comparison):
+                return compared(condition)
+            parts = map(value, condition.parts)
+            if condition.operator == "not":
+                return ~next(parts)
+            return reduce(and_ if condition.operator == "and" else or_, parts)
+
+        return value(self.condition)
+
+    def holds(self, codes: Sequence[np.ndarray]) -> np.ndarray:
+        """Whether each record is in the universe, bool[n].
+
+        codes: of each column int[n], below 0 for what is none of its values
+        """
+        return self.where(lambda one: np.isin(codes[one.column], list(one.codes)))

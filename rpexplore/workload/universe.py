@@ -1,0 +1,286 @@
+"""The universe of a plan from a text such as `rectype = "P" & age >= 16`.
+
+The grammar is that of the conditions of own counts (`conditions`), with two differences. A column
+need not be in the codebook, as what is counted need not have it. And a comparison is about the
+values of records as they are, not about cells: a number outside the codebook can be in the
+universe, and is refused then like any other. A word without quotation marks is a text.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from math import inf, nextafter
+
+from rpexplore.common.numbers import shown
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.ordered_values import Bins, Dates
+from rpexplore.domain.universe import Comparison, Joined, Universe
+from rpexplore.domain.values import index_by_value
+from rpexplore.errors import DomainError
+from rpexplore.workload.conditions import MAX_DEPTH, NAME, VALUE, Token, refused, tokens_of
+
+_MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_LIMIT = sys.float_info.max
+
+
+@dataclass(frozen=True)
+class _Stated:
+    """A comparison as it is written: a column with each of some values."""
+
+    column: str
+    operator: str
+    values: tuple[Decimal | str, ...]
+    token: Token
+
+
+@dataclass(frozen=True)
+class _StatedJoin:
+    operator: str
+    parts: tuple["_Stated | _StatedJoin", ...]
+
+
+def universe_of(text: str, domain: Domain) -> Universe:
+    """The universe that a text states; its columns mean what the codebook says, if they are there.
+
+    Raises `WorkloadError` for a text that is no condition, and for a comparison that a column
+    cannot have.
+
+    Example:
+        >>> universe = universe_of('rectype = "P" & age >= 16', Domain.from_sizes({"age": 100}))
+        >>> universe.columns
+        ('rectype', 'age')
+    """
+    text = " ".join(text.split())
+    stated = _Parser(text).condition()
+    comparisons = list(_comparisons(stated))
+    columns = list(dict.fromkeys(one.column for one in comparisons))
+    attributes: list[Attribute] = []
+    codes: dict[int, frozenset[int]] = {}  # by the id of a comparison
+    for column in columns:
+        own = [one for one in comparisons if one.column == column]
+        known = domain[column] if column in domain.of_records else None
+        attribute, of_own = _attribute(column, own, known)
+        attributes.append(attribute)
+        codes |= {id(one): found for one, found in zip(own, of_own, strict=True)}
+
+    def condition(part: _Stated | _StatedJoin) -> Comparison | Joined:
+        if isinstance(part, _StatedJoin):
+            return Joined(part.operator, tuple(map(condition, part.parts)))
+        comparison = Comparison(columns.index(part.column), codes[id(part)])
+        return Joined("not", (comparison,)) if part.operator == "!=" else comparison
+
+    return Universe(text, tuple(attributes), condition(stated))
+
+
+def _comparisons(stated: _Stated | _StatedJoin) -> "list[_Stated]":
+    if isinstance(stated, _Stated):
+        return [stated]
+    return [one for part in stated.parts for one in _comparisons(part)]
+
+
+# ---- Reading the text.
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._tokens = tokens_of(text)
+        self._place, self._depth = 0, 0
+        self._end = Token("", len(text), "the end", "")
+
+    def condition(self) -> _Stated | _StatedJoin:
+        stated = self._joined("or")
+        if self._next is not self._end:
+            raise refused(self._next, 'a comparison must be joined to the next one by "&" or "|"')
+        return stated
+
+    @property
+    def _next(self) -> Token:
+        return self._tokens[self._place] if self._place < len(self._tokens) else self._end
+
+    def _take(self) -> Token:
+        token = self._next
+        self._place += 1
+        return token
+
+    def _takes(self, sign: str) -> bool:
+        is_next = self._next.kind not in (NAME, VALUE) and self._next.meaning == sign
+        self._place += is_next
+        return is_next
+
+    def _joined(self, operator: str) -> _Stated | _StatedJoin:
+        part = self._joined if operator == "or" else self._negated
+        parts = [part("and")]
+        while self._takes(operator):
+            parts.append(part("and"))
+        return parts[0] if len(parts) == 1 else _StatedJoin(operator, tuple(parts))
+
+    def _negated(self, _: str = "") -> _Stated | _StatedJoin:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise refused(self._next, "brackets and negations are too deep within each other")
+        if self._takes("not"):
+            stated: _Stated | _StatedJoin = _StatedJoin("not", (self._negated(),))
+        elif self._takes("("):
+            stated = self._joined("or")
+            if not self._takes(")"):
+                raise refused(self._next, "a bracket must be closed here")
+        else:
+            stated = self._comparison()
+        self._depth -= 1
+        return stated
+
+    def _comparison(self) -> _Stated | _StatedJoin:
+        first = self._take()
+        if first.kind == VALUE:  # 18 <= age < 65
+            operator = _MIRRORED[self._sign()]
+            column = self._take()
+            if column.kind != NAME:
+                raise refused(column, "a value must be compared with a column")
+            parts = [_Stated(str(column.meaning), operator, (_value(first),), column)]
+            if self._next.kind not in (NAME, VALUE) and self._next.meaning in _MIRRORED:
+                sign = self._sign()
+                parts.append(_Stated(str(column.meaning), sign, (self._value(),), column))
+            return parts[0] if len(parts) == 1 else _StatedJoin("and", tuple(parts))
+        if first.kind != NAME:
+            raise refused(first, "a column must be named here, such as age in age >= 16")
+        name = str(first.meaning)
+        is_negated = self._takes("not")
+        if self._takes("in"):
+            if not self._takes("("):
+                raise refused(self._next, 'values stand in brackets behind "in"')
+            values = [self._value()]
+            while self._takes(","):
+                values.append(self._value())
+            if not self._takes(")"):
+                raise refused(self._next, "a bracket must be closed here")
+            return _Stated(name, "!=" if is_negated else "==", tuple(values), first)
+        if is_negated:
+            raise refused(self._next, '"not" behind a column goes with "in"')
+        return _Stated(name, self._sign(), (self._value(),), first)
+
+    def _sign(self) -> str:
+        token = self._take()
+        if token.kind in (NAME, VALUE) or token.meaning not in _MIRRORED:
+            raise refused(token, "a column must be compared here, by =, !=, <, <=, >, >= or in")
+        return str(token.meaning)
+
+    def _value(self) -> Decimal | str:
+        token = self._take()
+        if token.kind not in (NAME, VALUE):
+            raise refused(token, "a value must stand here, a number or a text in quotation marks")
+        return _value(token)
+
+
+def _value(token: Token) -> Decimal | str:
+    return token.meaning if isinstance(token.meaning, Decimal) else str(token.meaning)
+
+
+# ---- The values of a column that tell apart what is compared.
+
+
+def _attribute(
+    name: str, stated: Sequence[_Stated], known: Attribute | None
+) -> tuple[Attribute, list[frozenset[int]]]:
+    """The column with its values, and which of them fulfil each comparison ("!=": which do not).
+
+    known: the attribute of the codebook with this name
+    """
+    values = [value for one in stated for value in one.values]
+    are_ordered = any(one.operator not in ("==", "!=") for one in stated)
+    are_numbers = all(isinstance(value, Decimal) for value in values)
+    of_known = None if known is None else known.values
+    if isinstance(of_known, Dates) or (of_known is None and are_ordered and not are_numbers):
+        missing = of_known.missing if isinstance(of_known, Dates) else ()
+        form = of_known.format if isinstance(of_known, Dates) else ""
+        days = {value: _day(value, name, stated[0].token) for value in values}
+        split = _needing_split(stated)
+        edges = {date.min.toordinal(), date.max.toordinal(), *days.values()}
+        edges |= {days[value] + 1 for value in split if days[value] < date.max.toordinal()}
+        starts = sorted(edges)
+        listed = tuple(date.fromordinal(edge) for edge in starts)
+        attribute = Attribute(name, Dates(edges=listed, format=form, missing=missing))
+        places = starts[:-1]
+        return attribute, [_fulfilling(one, days, places) for one in stated]
+    if isinstance(of_known, Categories) or not are_numbers:
+        for one in stated:
+            if one.operator not in ("==", "!="):
+                raise refused(
+                    one.token,
+                    f"{shown(name)} has categories, which are compared by = and in; list those "
+                    "that are meant",
+                )
+        texts = {value: _text(value) for value in values}
+        if known is None:
+            try:
+                attribute = Attribute(name, Categories(tuple(dict.fromkeys(texts.values()))))
+            except DomainError as error:
+                raise refused(stated[0].token, str(error)) from None
+        elif isinstance(of_known, Categories):
+            attribute = Attribute(name, of_known)
+        else:
+            raise refused(stated[0].token, f"{shown(name)} has numbers; compare it with a number")
+        codes = index_by_value(attribute)
+        for one in stated:
+            for value in one.values:
+                if texts[value] not in codes:
+                    raise refused(
+                        one.token,
+                        f"{shown(texts[value])} is no value of {shown(name)}; write one as in the "
+                        "codebook",
+                    )
+        return attribute, [frozenset(codes[texts[v]] for v in one.values) for one in stated]
+    numbers = {value: float(value) for value in values}
+    for one in stated:
+        for value in one.values:
+            if abs(numbers[value]) >= _LIMIT or Decimal(numbers[value]) != value:
+                near = Decimal(repr(numbers[value]))
+                if abs(numbers[value]) >= _LIMIT or near != value:
+                    raise refused(one.token, "the number has more digits than records can have")
+    edges = {-_LIMIT, _LIMIT, *numbers.values()}
+    edges |= {nextafter(numbers[value], inf) for value in _needing_split(stated)}
+    starts = sorted(edges)
+    missing = getattr(of_known, "missing", ())
+    attribute = Attribute(name, Bins(tuple(starts), missing))
+    return attribute, [_fulfilling(one, numbers, starts[:-1]) for one in stated]
+
+
+def _needing_split(stated: Sequence[_Stated]) -> "set[Decimal | str]":
+    """Values that have to be told from the next larger one."""
+    return {v for one in stated if one.operator not in ("<", ">=") for v in one.values}
+
+
+def _fulfilling(
+    one: _Stated, numbers: "Mapping[Decimal | str, float]", starts: Sequence[float]
+) -> frozenset[int]:
+    """The intervals, by where they start, of which all numbers fulfil a comparison."""
+    limits = [numbers[value] for value in one.values]
+    limit = limits[0]
+    fulfil = {
+        "==": lambda start: start in limits,
+        "!=": lambda start: start in limits,
+        "<": lambda start: start < limit,
+        "<=": lambda start: start <= limit,
+        ">": lambda start: start > limit,
+        ">=": lambda start: start >= limit,
+    }[one.operator]
+    return frozenset(place for place, start in enumerate(starts) if fulfil(start))
+
+
+def _text(value: Decimal | str) -> str:
+    return value if isinstance(value, str) else f"{value:f}"
+
+
+def _day(value: Decimal | str, name: str, token: Token) -> int:
+    try:
+        day = date.fromisoformat(_text(value))
+    except ValueError:
+        raise refused(
+            token,
+            f"{shown(name)} must be compared with numbers, or with days such as "
+            f'"2026-01-31", got {shown(_text(value))}',
+        ) from None
+    return day.toordinal()

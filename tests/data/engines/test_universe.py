@@ -1,0 +1,140 @@
+"""The universe: the same records are counted by every source, against a loop over the records."""
+
+import sqlite3
+from contextlib import closing
+from datetime import date
+from decimal import Decimal
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from rpexplore import Attribute, Categories, Domain, Integers
+from rpexplore.data.engines.connections import Connection
+from rpexplore.data.engines.source import DatabaseSource
+from rpexplore.data.files.source import FileSource
+from rpexplore.data.frames import FrameSource
+from rpexplore.data.source import PersonRule
+from rpexplore.errors import DataError
+from rpexplore.workload.universe import universe_of
+from tests.data.engines.servers import in_duckdb, in_spark
+
+DOMAIN = Domain(
+    (
+        Attribute("sex", Categories(("1", "2"), ("Male", "Female"))),
+        Attribute("age", Integers(0, 99, 10, (("-9", "refused"),))),
+    )
+)
+# Of a household, whose other columns hold anything, and of persons.
+ROWS = [
+    ("H", "x", None, None, None, "a"), ("P", "1", 15, 0.5, "2026-01-31", "a"),
+    ("P", "2", 16, 1.5, "2026-02-01", "b"), ("P", "1", 17, None, None, "b"),
+    ("p", "2", 40, 16.0, "2025-12-31", "c"), ("P", "2", -9, 1e17, "2026-02-01", "c"),
+    (None, "1", 99, -3.25, "2026-02-02", "c"), ("P", "2", 64, 1.5, "2026-02-01", "d"),
+]  # fmt: skip
+NAMES = ("RECTYPE", "sex", "age", "pay", "day", "who")
+# What a condition means, written in Python; None is missing, and the age -9 is as well.
+MEANT = {
+    "RECTYPE = P & age >= 16": lambda r, s, a, p, d: r == "P" and a is not None and a >= 16,
+    '16 < age <= 64 | !(RECTYPE in ("P", "H"))': lambda r, s, a, p, d: (
+        (a is not None and 16 < a <= 64) or r not in ("P", "H")
+    ),
+    "pay != 1.5 & sex = Female & RECTYPE = P": lambda r, s, a, p, d: (
+        p != 1.5 and s == "2" and r == "P"
+    ),
+    'day >= "2026-02-01" and RECTYPE != "H"': lambda r, s, a, p, d: (
+        d is not None and d >= "2026-02-01" and r != "H"
+    ),
+    "pay > 1.5 & pay < 1e18": lambda r, s, a, p, d: p is not None and 1.5 < p < 1e18,
+    'RECTYPE = "none of these"': lambda r, s, a, p, d: False,
+}
+TABLE = pa.table(
+    {
+        name: pa.array(
+            [
+                date.fromisoformat(row[place]) if name == "day" and row[place] else row[place]
+                for row in ROWS
+            ],
+            {"age": pa.int64(), "pay": pa.float64(), "day": pa.date32()}.get(name, pa.string()),
+        )
+        for place, name in enumerate(NAMES)
+    }
+)
+
+
+def check(source, texts=tuple(MEANT), rule=None):
+    for text in texts:
+        kept = [
+            row for row in ROWS
+            if MEANT[text](row[0], row[1], None if row[2] == -9 else row[2], *row[3:5])
+        ]  # fmt: skip
+        counts = source.count(
+            DOMAIN, [(0, 1), ()], universe=universe_of(text, DOMAIN), person_rule=rule
+        )
+        assert counts.n_records == len(kept), text
+        expected = [[0] * 11 for _ in range(2)]
+        for row in kept:
+            expected[int(row[1]) - 1][10 if row[2] == -9 else row[2] // 10] += 1
+        assert counts.counts((0, 1)).tolist() == expected, text
+
+
+def test_files_and_frames(tmp_path):
+    pa.csv.write_csv(TABLE, tmp_path / "a.csv")
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    for source in (
+        FileSource(tmp_path / "a.csv"),
+        FileSource(tmp_path / "a.parquet"),
+        FrameSource(pd.DataFrame(TABLE.to_pandas()), name="x"),
+        FrameSource(TABLE, name="x"),
+    ):
+        check(source)
+    # In the universe nobody has more than two records; in all there are persons with three.
+    check(source, ["RECTYPE = P & age >= 16"], PersonRule("who", 2))
+    with pytest.raises(DataError, match="no column 'RECTYP'"):
+        source.count(DOMAIN, [(0,)], universe=universe_of("RECTYP = P", DOMAIN))
+    ages = Domain(DOMAIN.attributes[1:])
+    with pytest.raises(DataError, match="'age' holds a missing value"):  # of the household
+        source.count(ages, [(0,)], universe=universe_of("sex = x", ages))
+
+
+def test_engines(store):
+    source = store(TABLE)
+    check(source)
+    check(source, ["RECTYPE = P & age >= 16"], PersonRule("who", 2))
+
+
+def test_sqlite(tmp_path):
+    pytest.importorskip("adbc_driver_sqlite")
+    path = tmp_path / "records.db"
+    rows = [[str(value) if isinstance(value, date) else value for value in row] for row in ROWS]
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE records (RECTYPE, sex, age, pay, day, who)")
+        database.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", rows)
+    source = DatabaseSource(Connection("FILE", f"sqlite://{path}"), "records")
+    check(source)
+    check(source, ["RECTYPE = P & age >= 16"], PersonRule("who", 2))
+
+
+def test_spark(spark, tmp_path):
+    source = in_spark(spark, TABLE, tmp_path)
+    check(source, [*MEANT][:2])
+    check(source, ["RECTYPE = P & age >= 16"], PersonRule("who", 2))
+
+
+def test_numbers_that_are_decimals_texts_or_large_in_a_database(tmp_path):
+    values = [Decimal("1.50"), Decimal("1.51"), None]
+    records = pa.table(
+        {
+            "sex": ["1", "2", "1"],
+            "d": pa.array(values, pa.decimal128(10, 2)),
+            "t": ["1.50", " 2", "x"],
+            "i": [2**53 + 2, 1, 2],
+        }
+    )
+    domain = Domain(DOMAIN.attributes[:1])
+    for source in (in_duckdb(records, tmp_path / "a.duckdb"), FrameSource(records, name="x")):
+        for text, n in (("d > 1.5", 1), ("t <= 2", 2), ("i > 2", 1), ("d = 1.50 & t = 1.5", 1)):
+            counts = source.count(domain, [(0,)], universe=universe_of(text, domain))
+            assert counts.n_records == n, text
