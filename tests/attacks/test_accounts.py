@@ -6,8 +6,10 @@ with its limit and its demands.
 
 import os
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +22,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common import files
+from rpexplore.data.engines.connections import Connection
+from rpexplore.data.engines.session import quoted
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.errors import ApprovalError, DataError, LedgerError
 from rpexplore.releases.approvals import check_approvals
@@ -358,6 +362,44 @@ def test_the_strictest_limit_holds_for_a_view_of_two_tables(first, tmp_path):
     with pytest.raises(LedgerError, match="to loosen it"):
         ledger.set_limit(view, None)
     release(PLAN, households, tmp_path / "out", ledger=ledger.name)
+
+
+def views_in_sqlite(name: str, folder: Path) -> list[DatabaseSource]:
+    """A table of this name, and views of it and of these, by every way of SQLite to quote it."""
+    pytest.importorskip("adbc_driver_sqlite")
+    with closing(sqlite3.connect(folder / "survey.sqlite")) as database:
+        database.execute(f"CREATE TABLE {quoted(name)} (a int)")
+        written = [quoted(name), f"[{name}]"]
+        written += [mark + name.replace(mark, 2 * mark) + mark for mark in "`'"]
+        for number, reader in enumerate(written):
+            database.execute(f"CREATE VIEW view{number} AS SELECT * FROM {reader.upper()}")
+            database.execute(f'CREATE VIEW "Ärzte{number}" AS SELECT * FROM VIEW{number}')
+    connection = Connection("FILE", f"sqlite://{folder}/survey.sqlite")
+    views = [f"{view}{number}" for view in ("view", "Ärzte") for number in range(len(written))]
+    return [DatabaseSource(connection, table) for table in (name, *views)]
+
+
+def views_in_duckdb(name: str, folder: Path) -> list[DatabaseSource]:
+    """A view of this name of a file, beside one of its name in another schema, and views of it."""
+    (folder / "one.csv").write_text("a\n0\n")
+    made = in_duckdb(pa.table({"a": [0]}), folder / "survey.duckdb")
+    with duckdb.connect(made.connection.location) as database:
+        database.execute("CREATE SCHEMA other")
+        for schema, file in (("main", "one"), ("other", "two")):
+            named = f"{schema}.{quoted(name)}"
+            database.execute(f"CREATE VIEW {named} AS FROM '{folder}/{file}.csv'")
+        database.execute(f"CREATE VIEW view AS FROM {quoted(name)}")
+        database.execute('CREATE VIEW "Ärzte" AS FROM VIEW')
+    return [DatabaseSource(made.connection, table) for table in (name, "view", "Ärzte")]
+
+
+@pytest.mark.parametrize("name", ["Österreich", """a"b`c'd"""])
+@pytest.mark.parametrize("made", [views_in_sqlite, views_in_duckdb])
+def test_views_are_bound_as_what_they_read_whatever_it_is_called(made, name, folder):
+    views = made(name, folder)
+    ledger = Ledger.beside(views[0])
+    ledger.set_limit(folder / "one.csv" if made is views_in_duckdb else views[0], Fraction(1, 4))
+    assert {ledger.account(view).limit_record_rho for view in views} == {Fraction(1, 4)}
 
 
 @requires_ssh_keygen

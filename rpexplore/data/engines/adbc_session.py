@@ -35,6 +35,8 @@ from rpexplore.data.engines.session import (
     Session,
     engine_errors,
     file_state,
+    folded,
+    mentions,
     parts_of,
     quoted,
 )
@@ -64,8 +66,7 @@ _KINDS = (
     pa.types.is_dictionary,
 )
 _DEFINITIONS = """
-SELECT lower(name) AS name, type, lower(sql) AS sql FROM sqlite_schema
-WHERE type IN ('table', 'view')
+SELECT name, type, sql FROM sqlite_schema WHERE type IN ('table', 'view')
 """
 _OPTIONS = re.compile(r"[?&]options=[^&]*")
 _BATCH_ROWS = "adbc.sqlite.query.batch_rows"
@@ -211,16 +212,20 @@ class SQLiteSession(ADBCSession):
         """With all tables and views that are mentioned where a view is defined."""
         with engine_errors(self.connection, name):
             definitions = self._read(_DEFINITIONS).to_pylist()
-        views = {row["name"]: row["sql"] for row in definitions if row["type"] == "view"}
-        names = [row["name"] for row in definitions]
-        reached = [parts_of(name)[1].lower()]
-        for view in reached:  # grows meanwhile
-            text = views.get(view, "")
-            reached += [other for other in names if other in text and other not in reached]
+        views = [row for row in definitions if row["type"] == "view"]
+        names = dict.fromkeys(folded(row["name"]) for row in definitions)
+        reached = [folded(parts_of(name)[1])]
+        for reader in reached:  # grows meanwhile
+            texts = [view["sql"] for view in views if folded(view["name"]) == reader]
+            reached += [
+                other
+                for other in names
+                if other not in reached and any(mentions(text, other) for text in texts)
+            ]
         unseen = [
             f"the virtual table {row['name']}"
             for row in definitions
-            if row["name"] in reached and row["sql"].startswith("create virtual")
+            if folded(row["name"]) in reached and folded(row["sql"]).startswith("create virtual")
         ]
         # What is not yet in the file of a database itself lies beside it.
         path = self.connection.location

@@ -27,6 +27,8 @@ from rpexplore.data.engines.session import (
     SQLSession,
     engine_errors,
     file_state,
+    folded,
+    mentions,
     parts_of,
     quoted,
 )
@@ -62,7 +64,7 @@ class DuckDBSession(SQLSession):
             # DuckDB would take the name of its file for that of the schema.
             with engine_errors(self.connection, name):
                 there = self.backend.con.execute(_SCHEMAS).fetchall()
-            if schema.lower() not in (known.lower() for (known,) in there):
+            if folded(schema) not in (folded(known) for (known,) in there):
                 raise DataError(
                     f"At the connection {self.connection.name!r} there is no table {name!r}: "
                     f"the file has no schema {schema!r}; write TABLE or SCHEMA.TABLE."
@@ -203,22 +205,25 @@ def _table_of(scanned: str) -> str:
         part[1:-1].replace('""', '"') if part.startswith('"') else part
         for part in _NAME_PART.findall(scanned)
     ]
-    return ".".join(parts[1:]).lower()
+    return folded(".".join(parts[1:]))
 
 
 def _patterns(view: str, definitions: Sequence[tuple[str, str]]) -> list[str]:
     """Quoted names of files, in a view and in all views that it mentions."""
-    reached: dict[str, str] = {}
-    text = view.lower()
-    while more := {
-        name: sql for name, sql in definitions if name not in reached and name.lower() in text
-    }:
-        reached |= more
-        text = " ".join(reached.values()).lower()
+    # Macros of one name, and views of one name in several schemas, are all meant.
+    reached: list[tuple[str, str]] = []
+    texts = [view]
+    while more := [
+        definition
+        for definition in definitions
+        if definition not in reached and any(mentions(text, definition[0]) for text in texts)
+    ]:
+        reached += more
+        texts = [text for _, text in more]
     quoted = [
         (single or double.replace('""', '"')).replace("''", "'")
-        for sql in reached.values()
-        for single, double in _QUOTED.findall(sql)
+        for _, text in reached
+        for single, double in _QUOTED.findall(text)
     ]
     return [pattern for pattern in dict.fromkeys(quoted) if any(_files(pattern))]
 

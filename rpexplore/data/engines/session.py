@@ -282,7 +282,7 @@ class Session(ABC):
     def provenance(self, name: str) -> Provenance:
         """The origin of an existing table."""
         schema, table = parts_of(name)
-        return Provenance(self.address, (f"{schema or self.schema}.{table}".lower(),))
+        return Provenance(self.address, (folded(f"{schema or self.schema}.{table}"),))
 
     def pieces(
         self, rows: Callable[[], "Closable[Piece]"], name: str, on_progress: Progress
@@ -354,6 +354,21 @@ def parts_of(name: str) -> tuple[str, str]:
             "simpler name if its own holds a full stop."
         )
     return (parts[0], parts[1]) if len(parts) == 2 else ("", parts[0])
+
+
+def folded(name: str) -> str:
+    """A name, or a statement, of an engine to which capital and small letters are one.
+
+    SQLite and DuckDB take only A to Z for a to z, Spark takes all letters so. What is one name to
+    any of them is one here, and two of their tables that differ by Ä and ä alone have one account.
+    """
+    return name.lower()
+
+
+def mentions(statement: str, name: str) -> bool:
+    """Whether a name may be part of a statement: as it is, or with its quotation marks doubled."""
+    written = (name, *(name.replace(mark, 2 * mark) for mark in "\"`'"))
+    return any(folded(form) in folded(statement) for form in written)
 
 
 def file_state(path: Path) -> tuple[str, ...]:
