@@ -66,16 +66,29 @@ def test_other_records_do_not_begin_a_ledger_that_is_gone_either(named, folder, 
     release(PLAN, tmp_path / "other" / "other.csv", tmp_path / "again", ledger=named)
 
 
-def test_the_ledger_beside_the_records_is_missed_when_it_is_removed(folder, tmp_path):
-    data = folder / "one.csv"
-    release(PLAN, data, tmp_path / "out")
-    Ledger.beside(data).path.unlink()
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_ledger_beside_the_records_is_missed_when_it_is_removed(whole, folder, tmp_path):
+    """Also for records that replace the first ones at their path, as `rsync --delete` does it."""
+    charged = folder if whole else folder / "one.csv"
+    release(PLAN, charged, tmp_path / "out")
+    charged.with_name(FILENAME).unlink()
+
+    def refused(data: Path) -> None:
+        with pytest.raises(LedgerError, match=r"is gone, or empty.*take its lines .*ledgers\.json"):
+            release(PLAN, data, tmp_path / "again")
+
+    refused(charged)
+    if not whole:
+        refused(folder / "two.csv")  # whose account would be in the ledger that is gone
+    folder.rename(tmp_path / "away")
+    folder.mkdir()
+    (folder / "one.csv").write_text("a\n0\n")
+    refused(charged)
+    refused(folder / "one.csv")
     with pytest.raises(LedgerError, match="is gone, or empty"):
-        release(PLAN, data, tmp_path / "again")
-    # Other records at that path are not missing a ledger that was removed with the first ones.
-    data.unlink()
-    data.write_text("a\n0\n")
-    release(PLAN, data, tmp_path / "again")
+        release(PLAN, charged, tmp_path / "again", ledger=tmp_path / "new.sqlite")
+    (Path(os.environ["RPEXPLORE_HOME"]) / "ledgers.json").unlink()
+    release(PLAN, charged, tmp_path / "again")
 
 
 def test_a_ledger_that_was_moved_is_the_same_where_it_is_named(named, folder, tmp_path):

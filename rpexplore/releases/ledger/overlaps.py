@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from rpexplore.common.files import FILE_PREFIX, home_folder, may_write
+from rpexplore.common.files import home_folder, may_write
 from rpexplore.common.installation import is_sample_data
 from rpexplore.common.text import rounded
 from rpexplore.data.engines.source import DatabaseSource
@@ -49,6 +49,7 @@ from rpexplore.releases.ledger.ledger import FILENAME, Ledger, elsewhere_text
 
 MOST_LOOKED_INTO = 100  # of the ledgers that are remembered, the last ones
 _SECONDS_PASSED_OVER = 60  # a ledger on a server that did not answer
+_ROOT = Path("/")  # what names of records are seen from in the user's memory
 _passed_over: dict[Ledger, float] = {}  # until when, by the monotonic clock
 
 
@@ -124,9 +125,9 @@ def search(source: Source, named: Ledger | None, others: Sequence[Ledger] = ()) 
     Raises `LedgerError` if the one that is named cannot be read, or one around the records lacks
     what this user has added.
     """
-    remembered, lasting = remembered_ledgers(), _lasting_names(source)
-    places = Places(None, lasting)
-    of_these = [one for one in remembered if places.meet(Places(None, one.names))]
+    remembered = remembered_ledgers()
+    places = Places(_ROOT, source.names(_ROOT))
+    of_these = [one for one in remembered if places.meet(Places(_ROOT, one.names))]
     found: dict[Ledger, _Found] = {}
     noted: list[Elsewhere] = []
     around = _ledgers_around(source)
@@ -206,10 +207,6 @@ def known_ledger(
     for one in of_these:
         remedy = other_name or _forgetting(one.name)
         _ledger_meant(source, one, found, named, is_given_up, remedy)
-    for one in remembered:
-        is_this = named is not None and one.name == named.name
-        if is_this and one.ledger_id and not is_given_up(one):
-            _ledger_meant(source, one, found, named, is_given_up, _forgetting(one.name))
     charged: list[Ledger] = []
     for ledger in sorted(holders, key=lambda ledger: ledger != named):
         if not any(_are_one(ledger, other, found) for other in charged):
@@ -224,6 +221,11 @@ def known_ledger(
             "have their account in one of them, or, if a ledger was copied, keep one of the two."
         )
     ledger = named or next(iter(charged), None)
+    to_use = Ledger.beside(source) if ledger is None and source.home is not None else ledger
+    for one in remembered:
+        is_this = to_use is not None and one.name == to_use.name
+        if is_this and one.ledger_id and not is_given_up(one):
+            _ledger_meant(source, one, found, named, is_given_up, _forgetting(one.name))
     if named is None and source.home is not None and ledger in (None, Ledger.beside(source)):
         beside_unasked(source)
     elif named is None and ledger is not None and _is_of_others(ledger):
@@ -393,7 +395,7 @@ def note_account(ledger: Ledger, source: Source, coming: Fraction | None = None)
     events = ledger.store.read_events()
     own_id = ledger_id(events)
     with suppress(OSError):  # a home that cannot be written to
-        remember(ledger, own_id, _lasting_names(source))
+        remember(ledger, own_id, frozenset(source.names(_ROOT)))
     folders = [home for home in homes(source) if os.access(home, os.W_OK)]
     beside = [Ledger(home / FILENAME) for home in folders if not is_sample_data(home)]
     if others := [
@@ -453,7 +455,11 @@ def refuse_among_records(source: Source, *paths: Path | None) -> None:
 
 @dataclass(frozen=True)
 class Remembered(Elsewhere):
-    """A ledger that was used. names: what lasts of those of the records that it was used for."""
+    """A ledger that was used.
+
+    names: those of the records that it was used for, seen from `_ROOT`. Records that are written
+    anew at a path, without the ledger beside them, miss it by the path; moved ones by the others.
+    """
 
     names: frozenset[str] = frozenset()
 
@@ -492,14 +498,6 @@ def remember(ledger: Ledger, own_id: str, names: frozenset[str]) -> None:
     with open(os.open(_file_of_ledgers(), flags, 0o600), "ab") as file:
         # The line that an earlier version, or a process that was killed, has left may have no end.
         file.write(b"\n" + json.dumps(note).encode() + b"\n")
-
-
-def _lasting_names(source: Source) -> frozenset[str]:
-    """Names that other records do not get: without paths, at which new files may come to lie."""
-    names = source.names(Path("/"))
-    if source.home is None:
-        return frozenset(names)
-    return frozenset(name for name in names if FILE_PREFIX in name)
 
 
 def _forgetting(name: str) -> str:
