@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
-from unicodedata import decimal
+from unicodedata import category, decimal
 
 import numpy as np
 import pyarrow as pa
@@ -35,11 +35,12 @@ from rpexplore.domain.dates import BLANKS
 
 # Patterns mean the same to pyarrow, DuckDB and PostgreSQL.
 PLAIN_ID = (
-    "^(?:0|[1-9][0-9]*|[0-9]+(?:[-/_][0-9]+)+|[A-Za-z][A-Za-z _-]*[0-9][0-9A-Za-z_-]*"
-    # A digit and a letter that no number has, without blanks, colons, the T of times, and the # of
-    # what spreadsheets write for nobody.
-    '|[!"$-9;-SU-~]*(?:[0-9][!"$-9;-SU-~]*[A-DF-SU-Za-df-z]'
-    '|[A-DF-SU-Za-df-z][!"$-9;-SU-~]*[0-9])[!"$-9;-SU-~]*)$'
+    "^(?:0|[1-9][0-9]*|[0-9]+(?:[-/_][0-9]+)+"
+    "|[A-Za-z](?:[A-Za-z_-]| [A-Za-z_-])* ?[0-9][0-9A-Za-z_-]*"
+    # A digit and a letter that no number has, without blanks, colons, the T of times, the # of what
+    # spreadsheets write for nobody, and the signs that programs put around ids.
+    "|[!$-9;<>-SU-z|~]*(?:[0-9][!$-9;<>-SU-z|~]*[A-DF-SU-Za-df-z]"
+    "|[A-DF-SU-Za-df-z][!$-9;<>-SU-z|~]*[0-9])[!$-9;<>-SU-z|~]*)$"
 )
 """Texts that are canonical, and no others' number: most are, and this is told fast."""
 DIGITS_ID = "^[0-9]+$"
@@ -47,6 +48,9 @@ DIGITS_ID = "^[0-9]+$"
 UUID_ID = "^[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$"
 """Canonical ids that are equal in any letters: UUIDs, which have `UUID_LENGTH` signs."""
 UUID_LENGTH = 36
+AROUND_UUID = r'^(?:=")?[{]?[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}[}]?"?$'
+"""The same with what some programs put around them, which are `NOT_OF_UUID`."""
+NOT_OF_UUID = '[{}="]'
 _WHOLE_FLOAT = r"^(-?[0-9]+)\.0+$"  # a whole number as some programs write it: 3.0
 # Signs of no width, which programs put around and into texts unasked: controls (but for those that
 # are blanks), hyphens and joiners, directions, variants of a letter, fillers, tags. These are the
@@ -67,13 +71,16 @@ _DIGITS = tuple(
     "".join(chr(code) for code in range(0x80, 0x20000) if decimal(chr(code), None) == digit)
     for digit in range(10)
 )
+# All that Unicode calls a dash, and signs that look like one.
+_DASHES = "".join(chr(code) for code in range(0x80, 0x11000) if category(chr(code)) == "Pd")
+_DASHES += "\u02d7\u2043\u207b\u208b\u2212\u2796"
 _GROUPS = "[ ,'\u2019]([0-9]{3}(?:[ ,'\u2019][0-9]{3})*(?:[.,][0-9]+)?)"
 AS_NUMBER = (
     ('^="(.*)"$', r"\1"),  # as spreadsheets are made to keep a text
     ("^[{](.*)[}]$", r"\1"),  # as some programs write UUIDs
     *((f"[{signs}]", str(digit)) for digit, signs in enumerate(_DIGITS)),
-    ("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]", "-"),
-    ("[ \t\u00a0\u2007\u2009\u202f\u3000]+", " "),
+    (f"[{_DASHES}]", "-"),
+    (f"[{BLANKS}]+", " "),
     # 1,000 and 1 000 000, group by group; then 7,5.
     *((rf"^([+-]?[0-9]{{1,3}}(?:[0-9]{{3}})*){_GROUPS}$", r"\1\2"),) * 7,
     (r"^([+-]?[0-9]+),([0-9]+)$", r"\1.\2"),
@@ -222,8 +229,9 @@ def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
             matches = pc.match_substring_regex(canonical, pattern).to_numpy(zero_copy_only=False)
             state[places[matches]] = odd_state
         equal = _replaced(canonical, AS_NUMBER)
-        is_uuid = pc.match_substring_regex(canonical, UUID_ID)
-        equal = pc.if_else(is_uuid, pc.ascii_lower(canonical), equal)
+        is_uuid = pc.match_substring_regex(canonical, AROUND_UUID)
+        uuids = _replaced(pc.ascii_lower(canonical), [(NOT_OF_UUID, "")])
+        equal = pc.if_else(is_uuid, uuids, equal)
         texts = pc.replace_with_mask(texts, is_odd, equal)
         differs = pc.not_equal(canonical, equal)
         if pc.any(differs).as_py():

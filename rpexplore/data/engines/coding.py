@@ -32,11 +32,13 @@ from rpexplore.data.coding import (
     exact_text,
 )
 from rpexplore.data.persons import (
+    AROUND_UUID,
     AS_NUMBER,
     CANONICAL,
     DIGITS_ID,
     EXACT_BELOW,
     NOBODY_ID,
+    NOT_OF_UUID,
     PLAIN_ID,
     UNCLEAR_ID,
     UUID_ID,
@@ -231,7 +233,7 @@ def person_columns(
     unpadded = ibis.ifelse(unpadded == ibis.literal(""), ibis.literal("0"), unpadded)
     named = ibis.cases(
         (canonical.re_search(NOBODY_ID), ibis.null("string")),
-        (canonical.re_search(UUID_ID), canonical.lower()),
+        (canonical.re_search(AROUND_UUID), canonical.lower().re_replace(NOT_OF_UUID, "")),
         else_=_replaced(canonical, AS_NUMBER),
     )
     equal = ibis.cases(
