@@ -86,7 +86,8 @@ class BatchSource(Source):
         attributes = {index for table in tables for index in table if index < len(domain)}
         attributes |= set(range(len(domain)) if atoms is not None else ())
         faults = Faults(domain, Takers.of(domain, unknown_values, missing_values))
-        coding = coders(domain, attributes, self.declared_missing())
+        declared = self.declared_missing()
+        coding = coders(domain, attributes, declared)
         names, sizes = [coder.name for coder in coding.values()], domain.sizes.tolist()
         start, kept, area_coder = 0.0, None, None
         sizes += [] if atoms is None else [len(atoms)]
@@ -109,7 +110,10 @@ class BatchSource(Source):
                 start = _PERSONS_SHARE
                 with closing(self.batches(person_rule.columns)) as batches:
                     kept = kept_records(
-                        batches, person_rule, part_of_progress(on_progress, 0.0, start)
+                        batches,
+                        person_rule,
+                        part_of_progress(on_progress, 0.0, start),
+                        declared.get(person_rule.column),
                     )
             with closing(self._coded(names, code, kept)) as coded:
                 counts = counts_of(

@@ -10,7 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rpexplore.common.processes import Progress
-from rpexplore.data.coding import as_numbers, as_text, distinct_values, of_known_type
+from rpexplore.data.coding import (
+    Declared,
+    as_numbers,
+    as_text,
+    distinct_values,
+    of_known_type,
+)
 from rpexplore.data.source import BEYOND, COUNTING, OF_NOBODY, UNCLEAR, PersonRule
 from rpexplore.domain.dates import BLANKS
 
@@ -112,11 +118,15 @@ _LARGEST = 10**18  # of the whole numbers that are keys themselves; texts of the
 
 
 def kept_records(
-    batches: Iterable[tuple[pa.RecordBatch, float]], rule: PersonRule, on_progress: Progress
+    batches: Iterable[tuple[pa.RecordBatch, float]],
+    rule: PersonRule,
+    on_progress: Progress,
+    declared: Declared | None = None,
 ) -> np.ndarray:
     """Which records are counted, in the order of the batches: bool[n_records].
 
-    batches: the columns that the rule names, and the share of all records read by then.
+    batches: the columns that the rule names, and the share of all records read by then. declared:
+    which ids the file itself declares to be missing.
 
     Of the order, numbers come first, by size (as 64-bit floating point), then texts by letter, then
     what is missing; ties stay in the order of the records. So which records of a person are kept
@@ -128,7 +138,10 @@ def kept_records(
     parts: list[PersonKeys] = []
     order = _Order()
     for batch, share in batches:
-        part = person_keys(batch.column(rule.column))
+        column = batch.column(rule.column)
+        if declared is not None and declared.where(of_known_type(column)).any():
+            raise rule.error(OF_NOBODY)
+        part = person_keys(column)
         for state in (OF_NOBODY, UNCLEAR):
             if np.any(part.state == state):
                 raise rule.error(state)

@@ -232,8 +232,8 @@ def _head(content: bytes | Path, filename: str) -> bytes:
 #
 # https://ddialliance.org/Specification/DDI-Codebook/2.5: the elements `var` of `dataDscr` with
 # `labl`, `catgry` (`catValu`, `labl`, the attribute `missing`), `catgryGrp`, `invalrng` and
-# `varFormat`. Valid ranges and frequencies are passed over: many programs write there what occurs in
-# the records. What becomes of everything else is in `codebook_properties`.
+# `varFormat`. Valid ranges and frequencies are passed over: many programs write there what occurs
+# in the records. What becomes of everything else is in `codebook_properties`.
 
 
 ROOT = "codeBook"

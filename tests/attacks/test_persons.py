@@ -314,3 +314,17 @@ def test_a_view_over_files_that_hold_the_same_records_is_refused(second, tmp_pat
             view.fingerprint()
     else:
         view.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("ids", "missing"), [([9999.0, 9999.0, 7.0], [9999]), (["XX", "XX", "a1"], ["XX"])]
+)
+def test_ids_that_a_file_declares_missing_are_nobodys(ids, missing, tmp_path):
+    import pyreadstat
+
+    frame = pd.DataFrame({"id": ids, "sex": ["f", "m", "m"]})
+    path = tmp_path / "records.sav"
+    pyreadstat.write_sav(frame, path, missing_ranges={"id": missing})
+    for rule in (PersonRule("id", 1, "keep first"), PersonRule("id", 2)):
+        with pytest.raises(DataError, match=WHOSE):
+            FileSource(path).count(DOMAIN, [(0,)], person_rule=rule)

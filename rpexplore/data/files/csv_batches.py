@@ -113,7 +113,10 @@ def _check_quotes(path: Path, name: str) -> None:
     try:
         with (
             opened(path) as file,
-            io.TextIOWrapper(file, encoding="latin-1", newline="") as text,
+            # As the reader does, past a mark of UTF-8, behind which the first value begins.
+            io.TextIOWrapper(
+                file, encoding="utf-8-sig", errors="surrogateescape", newline=""
+            ) as text,
         ):
             for _ in csv.reader(text, strict=True):
                 pass
