@@ -617,12 +617,42 @@ def of_known_type(column: pa.Array) -> pa.Array:
     return column.cast(pa.string())
 
 
-def refuse_nested(records: str, name: str, kind: pa.DataType) -> None:
-    """Raise `DataError` for a column whose values are not plain."""
+_COUNTED_KINDS = (
+    pa.types.is_null,
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_date,
+    pa.types.is_time,
+    pa.types.is_timestamp,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_binary_view,
+    pa.types.is_fixed_size_binary,
+)
+
+
+def refuse_odd_kind(records: str, name: str, kind: pa.DataType) -> None:
+    """Raise `DataError` for a column whose values are not plain.
+
+    Durations are numbers of a unit that nobody sees: seconds in one file, nanoseconds in another.
+    """
     if pa.types.is_nested(kind):
         raise DataError(
             f"The column {name!r} of {records!r} holds lists or structures; make it one plain "
             "value for each record."
+        )
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if isinstance(plain, pa.BaseExtensionType):
+        plain = plain.storage_type
+    if not any(is_of(plain) for is_of in _COUNTED_KINDS):
+        raise DataError(
+            f"The column {name!r} of {records!r} is of a kind ({kind}) that cannot be counted; "
+            "make it a text, a number or a date for each record."
         )
 
 

@@ -92,10 +92,11 @@ class BatchSource(Source):
         attributes = {index for table in tables for index in table if index < len(domain)}
         attributes |= set(range(len(domain)) if atoms is not None else ())
         faults = Faults(domain, Takers.of(domain, unknown_values, missing_values))
+        declared = self.declared_missing()
         coding = coders(
             domain,
             attributes,
-            self.declared_missing(),
+            declared,
             has_decimal_commas=self.has_decimal_commas(
                 [domain.names[index] for index in sorted(attributes)]
             ),
@@ -122,7 +123,10 @@ class BatchSource(Source):
                 start = _PERSONS_SHARE
                 with closing(self._within(universe, person_rule.columns)) as batches:
                     kept = kept_records(
-                        batches, person_rule, part_of_progress(on_progress, 0.0, start)
+                        batches,
+                        person_rule,
+                        part_of_progress(on_progress, 0.0, start),
+                        declared.get(person_rule.column),
                     )
             with closing(self._coded(universe, names, code, kept)) as coded:
                 counts = counts_of(

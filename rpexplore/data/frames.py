@@ -18,7 +18,7 @@ from unicodedata import normalize
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.data.coding import of_known_type, refuse_nested
+from rpexplore.data.coding import of_known_type, refuse_odd_kind
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.source import Fingerprint, check_column
 from rpexplore.errors import DataError
@@ -95,7 +95,7 @@ class FrameSource(BatchSource):
                     f"The column {name!r} of {self.name!r} cannot be read; make its values all "
                     "texts, all numbers or all categories."
                 )
-            refuse_nested(self.name, name, self._table.schema.field(name).type)
+            refuse_odd_kind(self.name, name, self._table.schema.field(name).type)
         table = self._table.select(names)
         if not names:  # a table without columns need not know how many rows it has
             table = pa.table({"": pa.nulls(self._n_records)})

@@ -9,7 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rpexplore.common.processes import Progress
-from rpexplore.data.coding import as_numbers, as_text, distinct_values, of_known_type
+from rpexplore.data.coding import (
+    Declared,
+    as_numbers,
+    as_text,
+    distinct_values,
+    of_known_type,
+)
 from rpexplore.data.source import BEYOND, COUNTING, OF_NOBODY, UNCLEAR, PersonRule
 from rpexplore.domain.dates import BLANKS
 
@@ -34,11 +40,12 @@ from rpexplore.domain.dates import BLANKS
 
 # Patterns mean the same to pyarrow, DuckDB and PostgreSQL.
 PLAIN_ID = (
-    "^(?:0|[1-9][0-9]*|[0-9]+(?:[-/_][0-9]+)+|[A-Za-z][A-Za-z _-]*[0-9][0-9A-Za-z_-]*"
-    # A digit and a letter that no number has, without blanks, colons, the T of times, and the # of
-    # what spreadsheets write for nobody.
-    '|[!"$-9;-SU-~]*(?:[0-9][!"$-9;-SU-~]*[A-DF-SU-Za-df-z]'
-    '|[A-DF-SU-Za-df-z][!"$-9;-SU-~]*[0-9])[!"$-9;-SU-~]*)$'
+    "^(?:0|[1-9][0-9]*|[0-9]+(?:[-/_][0-9]+)+"
+    "|[A-Za-z](?:[A-Za-z_-]| [A-Za-z_-])* ?[0-9][0-9A-Za-z_-]*"
+    # A digit and a letter that no number has, without blanks, colons, the T of times, the # of what
+    # spreadsheets write for nobody, and the signs that programs put around ids.
+    "|[!$-9;<>-SU-z|~]*(?:[0-9][!$-9;<>-SU-z|~]*[A-DF-SU-Za-df-z]"
+    "|[A-DF-SU-Za-df-z][!$-9;<>-SU-z|~]*[0-9])[!$-9;<>-SU-z|~]*)$"
 )
 """Texts that are canonical, and no others' number: most are, and this is told fast."""
 DIGITS_ID = "^[0-9]+$"
@@ -46,6 +53,9 @@ DIGITS_ID = "^[0-9]+$"
 UUID_ID = "^[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$"
 """Canonical ids that are equal in any letters: UUIDs, which have `UUID_LENGTH` signs."""
 UUID_LENGTH = 36
+AROUND_UUID = r'^(?:=")?[{]?[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}[}]?"?$'
+"""The same with what some programs put around them, which are `NOT_OF_UUID`."""
+NOT_OF_UUID = '[{}="]'
 _WHOLE_FLOAT = r"^(-?[0-9]+)\.0+$"  # a whole number as some programs write it: 3.0
 # Signs of no width, which programs put around and into texts unasked: controls (but for those that
 # are blanks), hyphens and joiners, directions, variants of a letter, fillers, tags. These are the
@@ -66,13 +76,18 @@ _DIGITS = [""] * 10
 for _sign in map(chr, range(0x80, 0x20000)):
     if _sign.isdecimal():
         _DIGITS[int(_sign)] += _sign
+# All that Unicode calls a dash, and signs that look like one.
+_DASHES = (
+    "\u02d7\u058a\u05be\u1400\u1806\u2010-\u2015\u2043\u207b\u208b\u2212\u2796\u2e17\u2e1a\u2e3a\u2e3b"
+    "\u2e40\u2e5d\u301c\u3030\u30a0\ufe31\ufe32\ufe58\ufe63\uff0d"
+)
 _GROUPS = "[ ,'\u2019]([0-9]{3}(?:[ ,'\u2019][0-9]{3})*(?:[.,][0-9]+)?)"
 AS_NUMBER = (
     ('^="(.*)"$', r"\1"),  # as spreadsheets are made to keep a text
     ("^[{](.*)[}]$", r"\1"),  # as some programs write UUIDs
     *((f"[{signs}]", str(digit)) for digit, signs in enumerate(_DIGITS)),
-    ("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]", "-"),
-    ("[ \t\u00a0\u2007\u2009\u202f\u3000]+", " "),
+    (f"[{_DASHES}]", "-"),
+    (f"[{BLANKS}]+", " "),
     # 1,000 and 1 000 000, group by group; then 7,5.
     *((rf"^([+-]?[0-9]{{1,3}}(?:[0-9]{{3}})*){_GROUPS}$", r"\1\2"),) * 7,
     (r"^([+-]?[0-9]+),([0-9]+)$", r"\1.\2"),
@@ -104,11 +119,15 @@ _LARGEST = 10**18  # of the whole numbers that are keys themselves; texts of the
 
 
 def kept_records(
-    batches: Iterable[tuple[pa.RecordBatch, float]], rule: PersonRule, on_progress: Progress
+    batches: Iterable[tuple[pa.RecordBatch, float]],
+    rule: PersonRule,
+    on_progress: Progress,
+    declared: Declared | None = None,
 ) -> np.ndarray:
     """Which records are counted, in the order of the batches: bool[n_records].
 
-    batches: the columns that the rule names, and the share of all records read by then.
+    batches: the columns that the rule names, and the share of all records read by then. declared:
+    which ids the file itself declares to be missing.
 
     Of the order, numbers come first, by size (as 64-bit floating point), then texts by letter, then
     what is missing; ties stay in the order of the records. So which records of a person are kept
@@ -120,7 +139,10 @@ def kept_records(
     parts: list[PersonKeys] = []
     order = _Order()
     for batch, share in batches:
-        part = person_keys(batch.column(rule.column))
+        column = batch.column(rule.column)
+        if declared is not None and declared.where(of_known_type(column)).any():
+            raise rule.error(OF_NOBODY)
+        part = person_keys(column)
         for state in (OF_NOBODY, UNCLEAR):
             if np.any(part.state == state):
                 raise rule.error(state)
@@ -221,8 +243,9 @@ def _distinct_keys(values: pa.Array, kind: pa.DataType) -> PersonKeys:
             matches = pc.match_substring_regex(canonical, pattern).to_numpy(zero_copy_only=False)
             state[places[matches]] = odd_state
         equal = _replaced(canonical, AS_NUMBER)
-        is_uuid = pc.match_substring_regex(canonical, UUID_ID)
-        equal = pc.if_else(is_uuid, pc.ascii_lower(canonical), equal)
+        is_uuid = pc.match_substring_regex(canonical, AROUND_UUID)
+        uuids = _replaced(pc.ascii_lower(canonical), [(NOT_OF_UUID, "")])
+        equal = pc.if_else(is_uuid, uuids, equal)
         texts = pc.replace_with_mask(texts, is_odd, equal)
         differs = pc.not_equal(canonical, equal)
         if pc.any(differs).as_py():

@@ -362,7 +362,8 @@ def _refuse_unknown(domain: "Domain", text: str) -> None:
 # ---- Structural zeros: which cells of tables can have records, by the impossible combinations.
 
 
-_MOST_TRIED = 100_000  # partial records, when one possible record is searched for
+# When one possible record is searched for: partial records, and these times the conditions.
+_MOST_TRIED, _MOST_WORK = 100_000, 200_000_000
 _MOST_CELLS = 1 << 21  # of a table of kinds of values, 8 bytes each
 
 _Factor: TypeAlias = tuple[tuple[int, ...], np.ndarray]  # attributes, ascending, and their table
@@ -447,33 +448,48 @@ class StructuralZeros:
         first = {
             index: np.unique(kinds, return_index=True)[1] for index, kinds in self.kinds.items()
         }
-        # Each condition is decided by the last of its attributes.
-        decided = [[one for one in self.conditions if max(one) == index] for index in named]
-        tried = 0
+        # Of each attribute the conditions that name it, which of its values are in each, and
+        # whether it is the last one that they name, by which they are decided.
+        naming: dict[int, list[int]] = {index: [] for index in named}
+        for number, one in enumerate(self.conditions):
+            for index in one:
+                naming[index].append(number)
+        members = {
+            index: np.array([self.conditions[number][index] for number in numbers]).T[first[index]]
+            for index, numbers in naming.items()
+        }
+        decides = {
+            index: np.array([max(self.conditions[number]) == index for number in numbers])
+            for index, numbers in naming.items()
+        }
+        tried, work = 0, 0
 
-        def completed(depth: int) -> bool:
-            nonlocal tried
+        def completed(depth: int, holds: np.ndarray) -> bool:
+            """holds: bool[n_conditions], of the values that are chosen."""
+            nonlocal tried, work
             if depth == len(named):
                 return True
-            for value in first[named[depth]]:
-                tried += 1
-                if tried > _MOST_TRIED:
+            index = named[depth]
+            for value, of_value in zip(first[index], members[index], strict=True):
+                tried, work = tried + 1, work + len(holds)
+                if tried > _MOST_TRIED or work > _MOST_WORK:
                     return True
-                record[named[depth]] = value
-                met = (
-                    all(members[record[index]] for index, members in one.items())
-                    for one in decided[depth]
-                )
-                if not any(met) and completed(depth + 1):
+                record[index] = value
+                still = holds[naming[index]] & of_value
+                if np.any(still & decides[index]):
+                    continue
+                after = holds.copy()
+                after[naming[index]] = still
+                if completed(depth + 1, after):
                     return True
             return False
 
-        if not completed(0):
+        if not completed(0, np.ones(len(self.conditions), dtype=bool)):
             raise DomainError(
                 "Every record is in one of the impossible combinations, so there can be no "
                 "records; leave out one of them."
             )
-        return record if tried <= _MOST_TRIED else None
+        return record if tried <= _MOST_TRIED and work <= _MOST_WORK else None
 
     @cached_property
     def connected(self) -> list[tuple[tuple[int, ...], np.ndarray]]:

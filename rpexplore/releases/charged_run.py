@@ -191,6 +191,12 @@ class ChargedRun:
         """What is in order when the records have been counted, in sentences."""
         most, rule = self._plan.budget.max_records_per_person, self._options.person_rule
         by_rule = "" if rule is None else f" {rule.text}"
+        if rule is not None and rule.excess == "keep first":
+            by_rule += (
+                " That protects persons, as the plan says, and what the ledger adds up for one "
+                "record holds for persons alone: a single record of somebody with more may cost "
+                "up to four times as much, as another one takes its place."
+            )
         if rule is None and most is not None:
             by_rule = f" That nobody has more than {plural(most, 'record')} is taken for granted."
         takes = [

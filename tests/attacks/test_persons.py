@@ -69,6 +69,14 @@ WAYS = [
     (("1000", "1\u202f000"), WHO_IS_WHO),
     (("1.5", "1,50"), WHO_IS_WHO),
     (("A7 B", "A7\u00a0 B"), WHO_IS_WHO),
+    (("A 7", "A  7"), WHO_IS_WHO),
+    (("A 7", "A\u20027"), WHO_IS_WHO),
+    (("A 7", "A 8"), 2),
+    (("12-34", "12\u204334"), WHO_IS_WHO),
+    (("12-34", "12\u2e3a34"), WHO_IS_WHO),
+    (("A7", '="A7"'), WHO_IS_WHO),
+    ((f"{{{UUID}}}", f"{{{UUID.upper()}}}"), WHO_IS_WHO),
+    ((UUID.upper(), f"{{{UUID}}}"), WHO_IS_WHO),
     (("7", '="7"'), WHO_IS_WHO),
     (("1,000", "1,001"), 2),
     (("\u0661", "\u0662"), 2),
@@ -318,3 +326,17 @@ def test_a_view_over_files_that_hold_the_same_records_is_refused(second, tmp_pat
             view.fingerprint()
     else:
         view.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("ids", "missing"), [([9999.0, 9999.0, 7.0], [9999]), (["XX", "XX", "a1"], ["XX"])]
+)
+def test_ids_that_a_file_declares_missing_are_nobodys(ids, missing, tmp_path):
+    import pyreadstat
+
+    frame = pd.DataFrame({"id": ids, "sex": ["f", "m", "m"]})
+    path = tmp_path / "records.sav"
+    pyreadstat.write_sav(frame, path, missing_ranges={"id": missing})
+    for rule in (PersonRule("id", 1, "keep first"), PersonRule("id", 2)):
+        with pytest.raises(DataError, match=WHOSE):
+            FileSource(path).count(DOMAIN, [(0,)], person_rule=rule)

@@ -102,7 +102,7 @@ VALUES = {
         (("3", "three"), *_REST),
     ),
     "days": Dates("2023-12-31", "2025-01-01", missing=(("2024-02-01", "no day"), *_REST)),
-    "weeks": Dates("2023-12-30", "2024-12-30", "2 weeks", missing=_REST),
+    "weeks": Dates("2023-12-30", "2024-12-30", "2 weeks", missing=(("", "empty"), *_REST)),
     "months": Dates("2024-01-15", "2024-12-31", "month", missing=(("9999-12-31", "open"), *_REST)),
     "years": Dates("0001", "9999", "7 years", missing=(("-9", "none"), ("none", "none"), *_REST)),
     "own": Dates(edges=("2024-01-31", "2024-02-29", "2024-03-15", "2024-12-31"), missing=_REST),

@@ -32,11 +32,13 @@ from rpexplore.data.coding import (
     exact_text,
 )
 from rpexplore.data.persons import (
+    AROUND_UUID,
     AS_NUMBER,
     CANONICAL,
     DIGITS_ID,
     EXACT_BELOW,
     NOBODY_ID,
+    NOT_OF_UUID,
     PLAIN_ID,
     UNCLEAR_ID,
     UUID_ID,
@@ -231,7 +233,7 @@ def person_columns(
     unpadded = ibis.ifelse(unpadded == ibis.literal(""), ibis.literal("0"), unpadded)
     named = ibis.cases(
         (canonical.re_search(NOBODY_ID), ibis.null("string")),
-        (canonical.re_search(UUID_ID), canonical.lower()),
+        (canonical.re_search(AROUND_UUID), canonical.lower().re_replace(NOT_OF_UUID, "")),
         else_=_replaced(canonical, AS_NUMBER),
     )
     equal = ibis.cases(
@@ -282,9 +284,9 @@ def as_text(column: Value) -> Value:
         return ibis.cases((column, "true"), (~column, "false"))
     if kind.is_date():
         return column.strftime("%Y-%m-%d")
-    if kind.is_string() or kind.is_unknown():
+    if kind.is_string():
         return column
-    if kind.is_integer() or kind.is_decimal() or kind.is_uuid():
+    if kind.is_integer() or kind.is_decimal() or kind.is_uuid() or kind.is_unknown():
         return column.cast("string")
     raise DataError(
         f"The column {column.get_name()!r} is of a kind ({kind}) that cannot be counted; make a "
@@ -293,11 +295,28 @@ def as_text(column: Value) -> Value:
 
 
 def _time_text(column: Value) -> Value:
-    """Times as 2026-01-31 13:30:00, in UTC if they have a zone; "" where that is not all."""
+    """Times as 2026-01-31 13:30:00, in UTC if they have a zone; with a dot where there is more."""
     if column.type().timezone:
         column = _at_zone("UTC", column)
-    is_all: Value = column == column.truncate("s")
-    return ibis.ifelse(is_all, column.strftime("%Y-%m-%d %H:%M:%S"), "")
+    time = _to_microseconds(column)
+    is_all: Value = column == time.truncate("s")
+    text: Value = time.strftime("%Y-%m-%d %H:%M:%S")
+    return ibis.ifelse(is_all, text, text + ".")
+
+
+def _to_microseconds(time: Value) -> Value:
+    """A time without what is below microseconds.
+
+    DuckDB rounds that up when it casts, and its functions overflow where seconds and milliseconds
+    are beyond the years that nanoseconds know.
+    """
+    scale = time.type().scale
+    if scale in (None, 6):
+        return time
+    rounded = time.cast("timestamp(6)")
+    if scale < 6:
+        return rounded
+    return ibis.ifelse(rounded > time, rounded - ibis.interval(microseconds=1), rounded)
 
 
 def plain_text(column: Value) -> Value:
@@ -429,6 +448,8 @@ def _of_number(column: Value, attribute: Attribute, engine: str) -> Value:
     missing = list(_missing_cases(column, numbers, values.missing_codes, engine))
     # Whole numbers are compared as such: floats tell too few of them apart.
     number: Value = column if kind.is_integer() else numbers
+    if kind.is_integer() and kind.nbytes < 8:
+        number = column.cast("int64")  # differences of few bits overflow
     if isinstance(values, Integers):
         minimum, maximum = (
             _whole(limit) if kind.is_integer() else _float(limit)
@@ -584,9 +605,10 @@ def _year_month_day(column: Value, values: Dates, engine: str) -> tuple[Value, V
     if kind.is_date() or kind.is_timestamp():
         time: Value = column
         is_day: Value = ~column.isnull()
-        if kind.is_timestamp() and kind.timezone:
-            time = _at_zone("UTC", column)
-            is_day = time == time.truncate("D")
+        if kind.is_timestamp():
+            time = _to_microseconds(_at_zone("UTC", column) if kind.timezone else column)
+            if kind.timezone:
+                is_day = time == time.truncate("D")
         # Engines have days without a year, too: infinity.
         days: Value = time.cast("date")
         is_day &= (days >= ibis.literal(date.min)) & (days <= ibis.literal(date.max))

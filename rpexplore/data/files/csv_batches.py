@@ -209,7 +209,8 @@ def _check_quotes(path: Path, name: str, separator: str) -> None:
         if not any(b'"' in block for block in iter(partial(file.read, 1 << 24), b"")):
             return
     try:
-        with _any_length(), _text_of(path, None, "latin-1") as text:
+        # As the reader does, past a mark of UTF-8, behind which the first value begins.
+        with _any_length(), _text_of(path, None, "utf-8-sig", errors="surrogateescape") as text:
             for _ in csv.reader(text, delimiter=separator, strict=True):
                 pass
     except csv.Error as error:

@@ -21,7 +21,7 @@ import pyarrow.parquet
 from rpexplore.common.file_kinds import PACKAGES, DictionaryVariable
 from rpexplore.common.files import file_identities, machine_names
 from rpexplore.common.text import text_of_path
-from rpexplore.data.coding import Declared, refuse_nested
+from rpexplore.data.coding import Declared, refuse_odd_kind
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.files.csv_batches import (
     TEXT_ENDINGS,
@@ -549,9 +549,12 @@ def _parquet_batches(
 ) -> Generator[tuple[pa.RecordBatch, float], None, None]:
     schema = pyarrow.parquet.read_schema(path)
     for column in names:
-        refuse_nested(name, column, schema.field(column).type)
+        refuse_odd_kind(name, column, schema.field(column).type)
     rows = min(max(_BATCH_VALUES // max(len(names), 1), _LEAST_ROWS), _MOST_ROWS)
-    with pyarrow.parquet.ParquetFile(path, read_dictionary=names) as file:
+    # Old times of 96 bits hold more years than nanoseconds do, as which they would be read.
+    with pyarrow.parquet.ParquetFile(
+        path, read_dictionary=names, coerce_int96_timestamp_unit="us"
+    ) as file:
         done = 0
         for group in range(file.metadata.num_row_groups):
             for batch in file.iter_batches(rows, row_groups=[group], columns=names):
