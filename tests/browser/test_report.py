@@ -1,6 +1,7 @@
 """The report in a real browser: it draws its charts, asks nobody, and keeps nobody out."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,10 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("report")
 
 
-@pytest.fixture(scope="module", params=["groups", "hostile"])
+nightly = partial(pytest.param, marks=pytest.mark.nightly)
+
+
+@pytest.fixture(scope="module", params=["hostile", nightly("groups")])
 def report(browser: Browser, folder: Path, request) -> Iterator[Page]:
     """A report, open; at the end nothing may have been asked of anybody, or gone wrong."""
     path = folder / f"{request.param}.html"
@@ -64,7 +68,14 @@ def test_charts_have_the_colours_of_the_page(opened):
 
 
 @pytest.mark.parametrize(
-    ("report", "scheme"), [("groups", "dark"), ("hostile", "light")], indirect=["report"]
+    ("report", "scheme"),
+    [
+        ("hostile", "light"),
+        ("hostile", "dark"),
+        nightly("groups", "light"),
+        nightly("groups", "dark"),
+    ],
+    indirect=["report"],
 )
 def test_no_serious_accessibility_finding(opened, scheme):
     for details in opened.locator("details").all():

@@ -22,6 +22,8 @@ def budget(page: Page):
     return page.get_by_label("Privacy budget ρ", exact=True)
 
 
+# By day tests/pages/test_home.py finds the projects of all browsers, without one.
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", ["/plan"], indirect=True)
 def test_what_one_browser_saves_another_one_finds(browser, page, server):
     set_budget(page, "0.321")
@@ -50,6 +52,8 @@ def test_a_project_outlives_the_server_and_a_forgotten_address(context, tmp_path
                 expect(budget(page)).to_have_value("0.321")
 
 
+# By day tests/pages/test_app.py looks at the address of every page, without a browser.
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", ["/plan"], indirect=True)
 def test_the_address_holds_nothing_of_the_codebook(page):
     set_budget(page, "0.321")
