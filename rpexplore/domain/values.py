@@ -365,6 +365,10 @@ def _refuse_unknown(domain: "Domain", text: str) -> None:
 # When one possible record is searched for: partial records, and these times the conditions.
 _MOST_TRIED, _MOST_WORK = 100_000, 200_000_000
 _MOST_CELLS = 1 << 21  # of a table of kinds of values, 8 bytes each
+_TOO_MANY = (
+    "Too many impossible combinations hang together, by attributes that they have in common; state "
+    "fewer of them."
+)
 
 _Factor: TypeAlias = tuple[tuple[int, ...], np.ndarray]  # attributes, ascending, and their table
 
@@ -528,10 +532,15 @@ class StructuralZeros:
 
     @cached_property
     def _factors(self) -> list[_Factor]:
-        """For all conditions of the same attributes a table of kinds: 0 where one is met, or 1."""
+        """For all conditions of the same attributes a table of kinds: 0 where one is met, or 1.
+
+        Without those of so many attributes that the table would be too large: `_too_large`.
+        """
         factors: dict[tuple[int, ...], np.ndarray] = {}
         for condition in self.conditions:
             named = tuple(sorted(condition))
+            if prod(self._n_kinds(named)) > _MOST_CELLS:
+                continue
             met = np.ones((1,) * len(named), dtype=bool)
             for axis, index in enumerate(named):
                 _, first = np.unique(self.kinds[index], return_index=True)
@@ -539,6 +548,11 @@ class StructuralZeros:
                 met = met & members.reshape([-1, *(1,) * (len(named) - axis - 1)])
             factors[named] = factors.get(named, 1.0) * ~met
         return list(factors.items())
+
+    @cached_property
+    def _too_large(self) -> list[set[int]]:
+        """The attributes of each condition that has too many combinations for a table of them."""
+        return [set(one) for one in self.conditions if prod(self._n_kinds(one)) > _MOST_CELLS]
 
     def _kind_shares(self, named: tuple[int, ...]) -> np.ndarray:
         """The possible records by the kinds of some named attributes, up to a factor: float64.
@@ -553,6 +567,8 @@ class StructuralZeros:
             left = [each for each in left if not reached.intersection(each[0])]
             factors += connected
             reached.update(*(each[0] for each in connected))
+        if any(reached.intersection(each) for each in self._too_large):
+            raise DomainError(_TOO_MANY)
         for index in sorted(reached):
             factors.append(((index,), np.bincount(self.kinds[index]) / self.sizes[index]))
         others = reached.difference(named)
@@ -575,10 +591,7 @@ class StructuralZeros:
         """The product of tables of kinds of some of these attributes."""
         shape = self._n_kinds(attributes)
         if prod(shape) > _MOST_CELLS:
-            raise DomainError(
-                "Too many impossible combinations hang together, by attributes that they have in "
-                "common; state fewer of them."
-            )
+            raise DomainError(_TOO_MANY)
         table = np.ones(shape)
         for named, values in factors:
             own = iter(np.shape(values))

@@ -167,6 +167,19 @@ def test_cells_at_levels_are_impossible_where_each_value_of_their_group_is():
                 np.testing.assert_array_equal(met, counts == 0)
 
 
+def test_a_combination_of_very_many_attributes_makes_no_table_of_them():
+    """By hand: 8^10 combinations of kinds would take 8 GB; those of two attributes still hold."""
+    names = [f"a{i}" for i in range(10)]
+    stated = [dict.fromkeys(names, str(value)) for value in range(7)]
+    stated.append({"a0": "0", "a1": "1"})
+    zeros = rp.Domain(rp.Domain.from_sizes(dict.fromkeys(names, 9)).attributes, stated)
+    possible = zeros.structural_zeros.possible((0, 1))
+    assert np.argwhere(~possible).tolist() == [[0, 1]]
+    assert zeros.structural_zeros.possible((2, 3)) is None
+    with pytest.raises(DomainError, match="Too many impossible combinations hang together"):
+        zeros.structural_zeros.even_shares((0,))
+
+
 def test_combinations_that_hang_together_in_too_many_ways(monkeypatch):
     """Then cells are only those of single combinations, and even shares are refused."""
     stated = [{f"a{i}": "0", f"a{j}": "0"} for i, j in combinations(range(6), 2)]
