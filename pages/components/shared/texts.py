@@ -60,15 +60,8 @@ def explained_title(title: str) -> None:
 # ---- What several pages say of a codebook that lacks attributes or values, or shows records.
 
 
-WITHOUT = (
-    "Home",
-    "Codebook",
-    "Areas",
-    "Own counts",
-    "Scenarios",
-    "Results",
-)  # the pages that need no attributes
-OF_ANY_PLAN = ("Plan", "Release", HAND_OVER)  # which need none for areas and own counts alone
+WITHOUT = ("Home", "Codebook", "Areas", "Own counts", "Scenarios", "Results")  # need no attributes
+OF_ANY_PLAN = ("Tables", "Plan", "Release", HAND_OVER)  # nor these for areas and counts alone
 
 
 def lacks_attributes(page: str) -> bool:
@@ -77,10 +70,11 @@ def lacks_attributes(page: str) -> bool:
     Attributes without values are named as well, for they make tables look smaller than they are.
     """
     asks_for_others = current().kinds and "tables" not in current().kinds
-    if page in WITHOUT or (page in OF_ANY_PLAN and asks_for_others):
-        return False
     domain = current().domain
     waiting, is_empty = unfinished(domain), len(domain) == 0
+    opens_areas = is_empty and page == "Tables" and st.query_params.get("part") == "areas"
+    if page in WITHOUT or opens_areas or (page in OF_ANY_PLAN and asks_for_others):
+        return False
     if is_empty:
         st.title(page)
         st.info(
@@ -94,6 +88,8 @@ def lacks_attributes(page: str) -> bool:
         )
     if is_empty or waiting:
         st.page_link("pages/codebook.py", label="To the codebook")
+    if is_empty and page == "Tables":
+        st.page_link("pages/workload.py", label="To areas", query_params={"part": "areas"})
     return is_empty
 
 
