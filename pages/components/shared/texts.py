@@ -17,7 +17,7 @@ from rpexplore.domain.domain import (
 
 QUESTION = "What am I looking at?"
 EXPLANATIONS = {
-    "Codebook": "The codebook lists the attributes of the records and the values that each can "
+    "Data": "The codebook lists the attributes of the records and the values that each can "
     "have. Everything that follows is planned from it alone, before anybody opens the records.",
     "Tables": "This list is everything that you publish: tables, which count the records by some "
     "of the attributes; tables for areas in areas; and counts of your own, under any condition. "
@@ -60,7 +60,7 @@ def explained_title(title: str) -> None:
 # ---- What several pages say of a codebook that lacks attributes or values, or shows records.
 
 
-WITHOUT = ("Home", "Codebook", "Areas", "Own counts", "Scenarios", "Results")  # need no attributes
+WITHOUT = ("Home", "Data", "Areas", "Own counts", "Scenarios", "Results")  # need no attributes
 OF_ANY_PLAN = ("Tables", "Plan", "Release", HAND_OVER)  # nor these for areas and counts alone
 
 
@@ -79,7 +79,7 @@ def lacks_attributes(page: str) -> bool:
         st.title(page)
         st.info(
             "No attributes yet: tables are made of attributes, such as age or region. Name at "
-            "least one on the Codebook page, or start there from a codebook or from an example."
+            "least one on the Data page, or start there from a codebook or from an example."
         )
     elif waiting:
         st.warning(
@@ -100,7 +100,7 @@ def values_from_records_warning(domain: Domain) -> None:
             f"From the records: the values of {escaped(names)}. Nothing protects that they are "
             "listed, and they are published with every table: take out what is not publicly "
             "known, add what nobody happens to have, and then change the label, all on the "
-            "Codebook page."
+            "Data page."
         )
     if warning := formulas_warning(domain):
         st.warning(escaped(warning))
