@@ -29,7 +29,7 @@ def all_pages() -> list:
         ]
     return [
         st.Page("pages/home.py", title="Home"),
-        st.Page("pages/codebook.py", title="Codebook"),
+        st.Page("pages/codebook.py", title="Data"),
         st.Page("pages/workload.py", title="Tables"),
         st.Page("pages/queries.py", title="Own counts", visibility="hidden"),  # now on Tables
         st.Page("pages/areas.py", title="Areas", visibility="hidden"),

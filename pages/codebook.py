@@ -1,4 +1,4 @@
-"""Codebook: which attributes there are, and which values each can take."""
+"""Data: which attributes there are, and which values each can take."""
 
 import streamlit as st
 
@@ -34,7 +34,7 @@ from rpexplore.scenarios.scenario import NAME_LENGTH
 finish(READING)
 apply_typed()
 apply_labels()
-explained_title("Codebook")
+explained_title("Data")
 st.markdown(
     "Attributes and values are **public knowledge**: a list of values taken from the records would "
     "give away that somebody has them. No records are needed here."

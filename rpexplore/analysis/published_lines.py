@@ -155,8 +155,8 @@ def _of_areas(study: AreaStudy) -> PublishedLine:
     texts = [str(target_of(target)) for target in targets if target is not None]
     return PublishedLine(
         kind="areas",
-        heading=f"Areas: {study.attribute}",
-        about=f"{', '.join(asked)}; {', '.join(names) or 'totals'}",
+        heading=f"Areas: {', '.join(asked)}",
+        about=", ".join(names) or "totals",
         size=plural(study.n_tables, "table"),
         cells=f"in {plural(study.areas.n_areas, 'area')}",
         weight=_range(np.concatenate([of_level.weights for of_level in asked.values()])),

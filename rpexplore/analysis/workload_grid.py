@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.targets_met import out_of_reach, targets_frame
 from rpexplore.common.text import joined, number_of, number_text, plural
 from rpexplore.errors import RpexploreError, WorkloadError
@@ -15,7 +16,7 @@ from rpexplore.scenarios.area_study import AreaStudy, AreaTarget, area_targets
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting, given
 from rpexplore.workload.table_text import Table, title, titles
-from rpexplore.workload.targets import Target, parse_target, target_of
+from rpexplore.workload.targets import Target, parse_target, plain, target_of
 from rpexplore.workload.workload import Workload
 
 # ---- The workload as a grid of weights and targets, and back from what was typed.
@@ -33,6 +34,17 @@ def like_targets(scenario: Scenario) -> Target | None:
     targets, _ = scenario.request.targets(scenario.workload)
     units = {(target.unit, target.confidence, target.count) for target in targets}
     return Target(1, *units.pop()) if len(units) == 1 else None
+
+
+def error_heading(workload: Workload, like: Target | None) -> tuple[str, str]:
+    """The heading of the errors of a grid, in the unit of a target, and what they are."""
+    heading, explained = "Standard error", meaning("Standard error")
+    if like is not None and like.confidence is not None:
+        heading = f"Margin, ± at {plain(like.confidence)} %"
+        explained = "How near to the true count a cell is, with this confidence."
+    elif like is not None and like.count is not None:
+        heading = f"Error, % of {plain(like.count, ',')}"
+    return heading if workload.is_marginals else f"{heading} (root mean square)", explained
 
 
 def tables_set(workload: Workload) -> int:

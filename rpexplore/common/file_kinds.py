@@ -54,7 +54,7 @@ def refusal(filename: str, kind: str) -> DomainError:
     """The error for a file of this kind, which holds records or may hold them."""
     return DomainError(
         f"{filename} is {kind}, and this server takes no records. Make the codebook where the "
-        "records are, on the Codebook page of your own app (rpexplore app), download codebook.json "
+        "records are, on the Data page of your own app (rpexplore app), download codebook.json "
         "there, and upload that."
     )
 

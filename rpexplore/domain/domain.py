@@ -155,7 +155,7 @@ class Domain:
             if not draft.domain.attributes:
                 raise DomainError(
                     f"The {kind} {str(path)!r} has no variable with two labelled values or more; "
-                    "write a codebook for it, or begin one on the page Codebook."
+                    "write a codebook for it, or begin one on the page Data."
                 )
             return draft.domain
         source = f"The codebook {str(path)!r}"

@@ -11,6 +11,7 @@ from rpexplore.analysis.queries import OPTIMUM
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.axes import go, shortened, shortened_labels
+from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.privacy.conversions import rho_text
 
 # ---- Query plans: the budget that each method needs, and the share of it that each cell uses.
@@ -19,6 +20,42 @@ from rpexplore.privacy.conversions import rho_text
 _PLAN, _BASELINE = axes.style(0), axes.style(1)
 _MOST_TICKS = 6
 _LONGEST = 18  # characters of a label on the axis
+METHODS = (
+    "Noise in every cell: each cell is counted with noise and the noisy cells are added up. A "
+    "hierarchy of subtotals: halves, quarters and further parts are counted as well. The smallest "
+    "sum of variances: the most accurate on average, each count compared with its target."
+)
+OUTCOME_COLUMNS = {
+    "query": Column("own count", "text"),
+    "wanted": Column("target", "text"),
+    "outcome": Column("outcome", "text"),
+    "margin_95": COLUMNS["margin_95"],
+    "coefficient": Column("CV", "share"),
+    "expected": COLUMNS["expected"],
+    "standard_error": COLUMNS["standard_error"],
+    "share": Column("share of the budget", "share"),
+    "condition": Column("condition", "text"),
+}
+PROFILE_COLUMNS = {
+    "cell": Column("cell", "text"),
+    "share": Column("budget in use", "share"),
+    "spare": Column("some unused", "text"),
+}
+FREE_COLUMNS = {
+    "cell": Column("cell", "text"),
+    "profile": Column("budget in use", "share"),
+    "standard_error": Column("free count σ"),
+    "present_standard_error": Column("from the released counts σ"),
+    "combined_standard_error": Column("both together σ"),
+}
+BASELINE_COLUMNS = {
+    "title": Column("method", "text"),
+    "measured": Column("numbers measured", "count"),
+    "rho": Column("smallest ρ that meets all targets"),
+    "largest_ratio": Column("largest variance over its target's, at this plan's ρ"),
+    "mean_ratio": Column("the same on average"),
+    "saved": Column("saved by this plan", "share"),
+}
 
 
 def budgets_of_baselines(frame: pd.DataFrame, privacy_unit: str) -> go.Figure:

@@ -100,7 +100,7 @@ def test_from_cumulative_and_hierarchy_to_a_release(page, records, tmp_path):
 
 
 def test_no_serious_finding_where_attributes_have_other_bases(page):
-    go_to(page, "Codebook")
+    go_to(page, "Data")
     page.get_by_text("Values and labels of one attribute").click()
     expect(page.get_by_text("Groups within groups are written")).to_be_visible()
     assert not findings(page)

@@ -27,7 +27,7 @@ NAMES = (IMAGE, SCRIPT, LINK, LATEX)
 LINES = ("Own counts", "Areas")  # of the page Tables
 PAGES = (
     "Home",
-    "Codebook",
+    "Data",
     "Tables",
     "Plan",
     "Fairness",

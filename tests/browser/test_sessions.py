@@ -57,7 +57,7 @@ def test_a_project_outlives_the_server_and_a_forgotten_address(context, tmp_path
 @pytest.mark.parametrize("page", ["/plan"], indirect=True)
 def test_the_address_holds_nothing_of_the_codebook(page):
     set_budget(page, "0.321")
-    for name in ("Codebook", "Tables", "Fairness", "Trade-offs", "Scenarios"):
+    for name in ("Data", "Tables", "Fairness", "Trade-offs", "Scenarios"):
         go_to(page, name)
         expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
         assert "project=" in page.url

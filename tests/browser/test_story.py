@@ -104,7 +104,7 @@ def picture(page: Page, name: str) -> None:
 
 def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path):
     # Codebook: a new session has that of the sample; another one replaces it.
-    go_to(page, "Codebook")
+    go_to(page, "Data")
     expect(metric(page, "Attributes")).to_contain_text("11")
     page.get_by_role("radio", name="A file", exact=True).click()
     uploader = page.get_by_role("region", name=re.compile("^Drop a codebook"))
@@ -239,7 +239,7 @@ def test_areas_are_found_again_after_a_reload(page):
 
 def test_a_grid_cell_is_typed(page):
     """The editors draw on a canvas that only a real browser has."""
-    go_to(page, "Codebook")
+    go_to(page, "Data")
     expect(metric(page, "Attributes")).to_contain_text("11")
     grid = page.get_by_test_id("stDataFrame").first
     expect(grid.locator("canvas").first).to_be_visible()

@@ -37,7 +37,7 @@ with chdir(APP.parent):
 FIRST_PAGE = "home"
 TITLES = {
     "home": "Will your tables be good enough to publish, and for whom?",
-    "codebook": "Codebook",
+    "codebook": "Data",
     "workload": "Tables",
     "plan": "Plan",
     "fairness": "Fairness",

@@ -232,7 +232,7 @@ def test_the_search_is_shown_and_can_be_cancelled(app, with_bases, monkeypatch):
     assert session.planned.workload.bases[0] == (Prefix(),)
 
 
-# ---- the Codebook page
+# ---- the Data page
 
 
 def test_groups_are_typed_and_survive_edits(app):

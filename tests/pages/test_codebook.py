@@ -1,4 +1,4 @@
-"""The Codebook page."""
+"""The Data page."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Bins and categories of one attribute on the Codebook page."""
+"""Bins and categories of one attribute on the Data page."""
 
 import rpexplore as rp
 from rpexplore.domain.categories import Categories

@@ -1,4 +1,4 @@
-"""Attributes from the columns of a data file on the Codebook page."""
+"""Attributes from the columns of a data file on the Data page."""
 
 import threading
 

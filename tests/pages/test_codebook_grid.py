@@ -1,4 +1,4 @@
-"""The grid of attributes on the Codebook page, and the labels of their values."""
+"""The grid of attributes on the Data page, and the labels of their values."""
 
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.ordered_values import Bins, Integers

@@ -114,7 +114,7 @@ def test_many_projects_are_searched(app, small):
 
 def test_own_data_begin_with_an_empty_codebook(app):
     session = app("home").press("Start with a codebook")
-    assert session.title[0].value == "Codebook"
+    assert session.title[0].value == "Data"
     assert len(session.scenario.domain) == 0
     assert len(session.get("file_uploader")) == 1
 

@@ -16,8 +16,8 @@ def test_a_table_at_a_level_is_picked_and_planned_on_every_page(app):
     domain = rp.Domain.from_schema({"fields": [AGES, SEXES]})
     listed = WorkloadRequest("listed", listed=(("sex", "age@five"),))
     session = app("workload", Scenario(domain, listed))
-    session.multiselect(key="picked").set_value(["age@adult"]).run()
-    session.press("Add to the list")
+    session.multiselect(key="attributes of One table").set_value(["age@adult"]).run()
+    session.button(key="add One table").click().run()
     assert session.scenario.workload.tables == [("age@adult",), ("sex", "age@five")]
     assert session.planned.closure.trees
     for page in session.pages():

@@ -40,7 +40,7 @@ def everything():
 def test_from_a_codebook_to_the_plan_that_is_handed_over(app, planning_only):
     session = app("home")
     session.press("Start with a codebook")
-    assert session.title[0].value == "Codebook"
+    assert session.title[0].value == "Data"
     codebook = (sample_data_folder() / "household.json").read_bytes()
     session.file_uploader(key="codebook").upload("household.json", codebook).run()
     assert len(session.scenario.domain) == 11

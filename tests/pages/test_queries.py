@@ -176,7 +176,7 @@ def test_a_first_list_has_the_usual_target_and_is_none_while_it_cannot_be_read(a
     assert session.scenario == small
     typed(session, "± 5")
     assert "None of the lines names an attribute" in plain(session.texts("error"))
-    session.press("Remove the list")
+    typed(session, "")
     assert session.text_area(key="query lines").value == ""
     assert not session.error
     session.text_input(key="query target").set_value("5 % of 100").run()

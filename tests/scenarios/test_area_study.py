@@ -73,3 +73,17 @@ def test_a_level_without_tables_is_left_out_and_one_table_stays():
     assert list(changed.tables) == ["all", "town"]
     with pytest.raises(WorkloadError, match="Some table must be asked for"):
         changed.with_weights({("all", ()): 0, ("town", ()): None})
+
+
+def test_one_table_on_some_levels_joins_the_others_or_stands_alone():
+    totals = study().with_preset("Totals only")
+    joined = totals.with_table(["town"], ["voting_age", "race"])
+    assert {level: tables.tables for level, tables in joined.tables.items()} == {
+        "all": [()], "region": [()], "town": [(), ("race", "voting_age")],
+    }  # fmt: skip
+    alone = totals.with_table(["town"], ["race"], alone=True)
+    assert {level: tables.tables for level, tables in alone.tables.items()} == {
+        "town": [("race",)],
+    }  # fmt: skip
+    with pytest.raises(WorkloadError, match="Choose the levels"):
+        totals.with_table([], ["race"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,20 +66,16 @@ def choose_areas() -> None:
     )
     other_areas()
     if not plans_only():
-        _choose_on_disk()
-
-
-def _choose_on_disk() -> None:
-    """A list of the codebooks on this computer."""
-    path = path_choice(
-        "Or choose a codebook on this computer",
-        "areas path",
-        data_files(codebooks),
-        example="/data/register.json",
-        help="A JSON codebook, beside which its file of areas lies.",
-    )
-    if path is not None:
-        st.button("Open these areas", on_click=_take_path, args=(path,))
+        path = path_choice(
+            "Or choose a codebook on this computer",
+            "areas path",
+            data_files(codebooks),
+            example="/data/register.json",
+            help="A JSON codebook, beside which its file of areas lies.",
+        )
+        if path is not None:
+            book = partial(AreaCodebook.load, path)
+            st.button("Open these areas", on_click=_begin, args=(path.name, book))
 
 
 def other_areas() -> None:
@@ -101,10 +98,6 @@ def levels(opened: AreaStudy) -> None:
     """The levels of the areas, and how to open others."""
     area_levels(opened)
     st.button("Open other areas", on_click=open_study, args=(None,), icon=":material/folder_open:")
-
-
-def _take_path(path: Path) -> None:
-    _begin(path.name, lambda: AreaCodebook.load(path))
 
 
 def _take_dropped(files: Sequence[Any]) -> None:

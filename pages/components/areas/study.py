@@ -145,14 +145,7 @@ def _offer_budget(refused: OutOfReachError, opened: AreaStudy) -> None:
 
 def area_outcome(scenario: Scenario) -> AreaOutcome | None:
     """What comes of a scenario's areas; None while it is planned, and where there is no plan."""
-    asked, problem = scenario.areas, f"{scenario.name}: {NO_PLAN}"
-    assert asked is not None
-    if missing := asked.misses_targets:
-        st.info(escaped(f"{problem}its objective needs a target of {missing}."))
-        return None
-    if asked.requires_none:
-        st.info(escaped(f"{problem}its objective needs a required target."))
-        return None
+    problem = f"{scenario.name}: {NO_PLAN}"
     planned = part("areas", scenario)
     if planned is None:
         return None

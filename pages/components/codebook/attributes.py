@@ -1,4 +1,4 @@
-"""The attributes as a grid on the Codebook page, impossible combinations, and areas."""
+"""The attributes as a grid on the Data page, impossible combinations, and areas."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ from rpexplore.domain.values import describe_combinations, example_of
 from rpexplore.scenarios import codebook_grid, codebook_import
 from rpexplore.scenarios.codebook_import import domain_with_lines, lines_of
 
-# ---- The attributes as a grid on the Codebook page, and what is still missing of them.
+# ---- The attributes as a grid on the Data page, and what is still missing of them.
 
 
 HERE = "codebook"
@@ -117,7 +117,7 @@ def downloads() -> None:
         )
 
 
-# ---- Impossible combinations on the Codebook page, one a line.
+# ---- Impossible combinations on the Data page, one a line.
 
 
 IMPOSSIBLE_HERE = "impossible"
@@ -160,7 +160,7 @@ def _take(typed: str) -> None:
     st.session_state[REFUSED] = (None, "") if taken else (domain, typed)
 
 
-# ---- The areas of the scenario on the Codebook page, and where they are planned.
+# ---- The areas of the scenario on the Data page, and where they are planned.
 
 
 def areas_of_codebook() -> None:

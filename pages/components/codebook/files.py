@@ -104,7 +104,7 @@ def _take(make: Callable[[], Domain], what: str, **more: Any) -> None:
         say(HERE, "success", codebook_import.describe_loaded(current(), what))
 
 
-# ---- A file for the Codebook page, dropped or chosen: what it is, and what of it can be used.
+# ---- A file for the Data page, dropped or chosen: what it is, and what of it can be used.
 
 
 BOX = "codebook"

@@ -1,4 +1,4 @@
-"""The values of one attribute on the Codebook page: names, groups, bins, dates, missing values."""
+"""The values of one attribute on the Data page: names, groups, bins, dates, missing values."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ from rpexplore.scenarios.codebook_grid import (
     with_missing_lines,
 )
 
-# ---- The values of one attribute on the Codebook page: what they are called, and their groups.
+# ---- The values of one attribute on the Data page: what they are called, and their groups.
 
 
 HERE = "labels"
@@ -168,7 +168,7 @@ def _editor(attribute: Attribute, frame: pd.DataFrame) -> None:
     )
 
 
-# ---- The bins of a numeric attribute on the Codebook page, with a preview before they are used.
+# ---- The bins of a numeric attribute on the Data page, with a preview before they are used.
 
 
 BINS_HERE = "bins"

@@ -8,7 +8,6 @@ import streamlit as st
 
 from pages.components.queries.list import (
     HERE,
-    MOST_LISTED,
     choosable,
     default_target,
     replace_list,
@@ -26,10 +25,8 @@ from rpexplore.workload.bases import Prefix, Ranges
 from rpexplore.workload.counts_by import By, text_by
 from rpexplore.workload.query_definitions import (
     StatedQueries,
-    stated_from_lines,
-    with_conditions,
 )
-from rpexplore.workload.query_edits import chosen_domain, domain_of_conditions, with_queries
+from rpexplore.workload.query_edits import chosen_domain, with_queries
 from rpexplore.workload.query_files import (
     crossed_queries,
     csv_of_coefficients,
@@ -39,6 +36,7 @@ from rpexplore.workload.query_files import (
     stated_from_csv,
 )
 from rpexplore.workload.query_list import MAX_CELLS, QueryList
+from rpexplore.workload.query_typing import MOST_LISTED, built_count
 
 # ---- One count, built from attributes and the labels of their values, or from a typed condition.
 
@@ -49,7 +47,7 @@ _N_CONDITIONS, _NAME, _TYPED, _BY = "conditions of count", "new count", "typed c
 def count_builder() -> None:
     """Who counts, by which attributes; what is wrong is said as long as it is."""
     domain = current().domain
-    names = [name for name in domain.with_levels.names if name not in _amounts(domain)]
+    names = choosable(domain.with_levels)
     called, who, how = st.columns([2, 5, 2])
     called.text_input("Name of a new count", key=_NAME, placeholder="adults in the north")
     with called:
@@ -66,7 +64,8 @@ def count_builder() -> None:
         )
         if name is not None:
             conditions.append(_values(values, domain, name, number))
-    who.button("And …", key="further condition", on_click=_further, icon=":material/add:")
+    further = {_N_CONDITIONS: st.session_state[_N_CONDITIONS] + 1}
+    who.button("And …", key="further condition", on_click=lambda: st.session_state.update(further))
     typed = who.text_input(
         "And a condition as text, if you like",
         key=_TYPED,
@@ -78,7 +77,9 @@ def count_builder() -> None:
     definition = text_by(" & ".join(parts), by)
     if not (parts or by or st.session_state[_NAME]):
         return
-    stated = attempt(lambda: kept(_stated, domain, st.session_state[_NAME], definition, _target()))
+    stated = attempt(
+        lambda: kept(built_count, domain, st.session_state[_NAME], definition, default_target())
+    )
     if stated is not None:
         several = plural(len(stated), "count")
         st.caption(escaped(f"{several}: {definition or 'total'}"))
@@ -90,15 +91,6 @@ def count_builder() -> None:
         args=(stated,),
         disabled=stated is None,
     )
-
-
-def _amounts(domain: Domain) -> set[str]:
-    return {domain.names[index] for index in domain.amounts}
-
-
-def _target() -> Any:
-    target = default_target()
-    return None if target is None else target.text
 
 
 def _values(where: Any, domain: Domain, name: str, number: int) -> str:
@@ -116,23 +108,6 @@ def _values(where: Any, domain: Domain, name: str, number: int) -> str:
     last = high.selectbox("to", after, len(after) - 1, key=f"last {key}")
     start = ordered.index(first)
     return by.condition(*range(start, start + after.index(last) + 1))
-
-
-def _further() -> None:
-    st.session_state[_N_CONDITIONS] += 1
-
-
-def _stated(domain: Domain, name: str, definition: str, target: str | None) -> StatedQueries:
-    """The counts of a definition; errors name it."""
-    if target is None:
-        raise WorkloadError("Own counts need a target; mend the one below first.")
-    where = f"Condition {definition or 'total'}"
-    try:
-        about = domain_of_conditions(domain, [definition])
-    except WorkloadError as error:
-        raise WorkloadError(f"{where}: {error}") from None
-    lines = [(where, name.strip(), definition or "total", target)]
-    return stated_from_lines(about, with_conditions(about, lines))
 
 
 def _add_built(stated: StatedQueries) -> None:

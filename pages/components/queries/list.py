@@ -8,69 +8,15 @@ from pages.components.shared.inputs import revision
 from pages.components.shared.session import bound, change, current, escaped, kept
 from rpexplore.common.text import plural
 from rpexplore.domain.domain import Domain
-from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.errors import RpexploreError
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text, text_from_stated
 from rpexplore.workload.query_edits import (
     chosen_domain,
     differences_from_codebook,
-    domain_of_text,
     example_text,
 )
+from rpexplore.workload.query_typing import TypedLines
 from rpexplore.workload.targets import NOTATIONS, Target, parse_target
-
-# ---- The lines of a list of queries while they are edited: typed, taken over, or kept to be
-# mended.
-
-
-MOST_LISTED = 1000  # queries that can be edited as text
-
-
-class TypedLines:
-    """What was typed and is not in effect yet.
-
-    typed  lines that wait to be read, or were refused; None while the list's own are shown
-    """
-
-    def __init__(self) -> None:
-        self.typed: str | None = None
-        self._revision = ""
-
-    def type(self, text: str, revision: str) -> None:
-        """Keep typed lines; `revision` names the state of the project that they were typed for."""
-        self.typed, self._revision = text, revision
-
-    def forget_others(self, revision: str) -> None:
-        """Drop lines that were typed before an undo, or for another project."""
-        if revision != self._revision:
-            self.typed = None
-
-    def read(
-        self, codebook: Domain, present: StatedQueries | None, target: Target | None
-    ) -> StatedQueries | None:
-        """The list that the typed lines state; None if they are blank.
-
-        It is about the attributes that the lines name; of a list with others than the codebook's,
-        about these. target: of lines without one. Raises `WorkloadError` for lines that cannot be
-        read.
-        """
-        if not self.typed or not self.typed.strip():
-            return None
-        own = None if present is None else present.queries.domain
-        if own is not None and not differences_from_codebook(own, codebook):
-            own = None
-        return stated_from_text(domain_of_text(codebook, self.typed, own), self.typed, target)
-
-    def shown(self, present: StatedQueries | None) -> str | None:
-        """The lines to show: typed ones, or the list's; None for a list that no lines can hold."""
-        if self.typed is not None:
-            return self.typed
-        if present is None:
-            return ""
-        try:
-            return text_from_stated(present) if len(present) <= MOST_LISTED else None
-        except WorkloadError:
-            return None
-
 
 # ---- The list as lines of text.
 
@@ -99,10 +45,6 @@ def replace_list(make: Callable[[], StatedQueries | None]) -> bool:
     if is_replaced:
         typed_lines().typed = None
     return is_replaced
-
-
-def remove_list() -> None:
-    replace_list(lambda: None)
 
 
 def default_target() -> Target | None:
@@ -168,12 +110,6 @@ def _example() -> str:
     """Lines that could be typed, about the first attribute that can be."""
     first = choosable(current().domain)[:1]
     return example_text(chosen_domain(current().domain, first)) if first else ""
-
-
-def remove_button() -> None:
-    """The button that removes the list, and lines that could not be read."""
-    is_empty = current().query_list is None and typed_lines().typed is None
-    st.button("Remove the list", on_click=remove_list, disabled=is_empty)
 
 
 # ---- What the list is about: attributes of the codebook, or those of a preset.

@@ -61,8 +61,9 @@ def preset_button() -> None:
                 if current().query_list is not None:
                     st.button(
                         "Add them to my list",
-                        on_click=_add,
+                        on_click=_start,
                         args=(preset, matches),
+                        kwargs={"behind": True},
                         disabled=not is_possible,
                     )
                 st.button(
@@ -170,37 +171,28 @@ def _tables_told(preset: Preset, codebook: Domain, matches: Mapping[str, RoleMat
     return bool(tables)
 
 
-def _start(preset: Preset, matches: Mapping[str, RoleMatch] | None) -> None:
-    """Put the queries in place of the list; without matches those about attributes of its own."""
+def _start(
+    preset: Preset, matches: Mapping[str, RoleMatch] | None, *, behind: bool = False
+) -> None:
+    """Put the queries in place of the list, or behind it; without matches with own attributes."""
+    before = current().query_list
     if ASKED not in st.session_state:  # a second click
         return
-    replaces = current().query_list is not None
 
     def stated() -> StatedQueries:
-        if matches is None:
-            return StatedQueries.of(preset.queries())
-        return StatedQueries.of(preset.fitted(current().domain, matches).queries)
+        queries = preset.queries()
+        if matches is not None:
+            queries = preset.fitted(current().domain, matches).queries
+        made = StatedQueries.of(queries)
+        return with_queries(before, made) if behind else made
 
     if replace_list(stated):
-        back = " Undo brings your list back." if replaces else ""
-        say(HERE, "success", f"Started from “{preset.title}”.{back}")
-    _close()
-
-
-def _add(preset: Preset, matches: Mapping[str, RoleMatch]) -> None:
-    """Put the queries behind the list."""
-    before = current().query_list
-    if ASKED not in st.session_state or before is None:
-        return
-
-    def longer() -> StatedQueries:
-        return with_queries(
-            before, StatedQueries.of(preset.fitted(current().domain, matches).queries)
-        )
-
-    if replace_list(longer):
-        added = plural(len(current().query_list or ()) - len(before), "own count")
-        say(HERE, "success", f"Added {added} of “{preset.title}”.")
+        back = "" if before is None else " Undo brings your list back."
+        text = f"Started from “{preset.title}”.{back}"
+        if behind:
+            added = plural(len(current().query_list or ()) - len(before or ()), "own count")
+            text = f"Added {added} of “{preset.title}”."
+        say(HERE, "success", text)
     _close()
 
 
@@ -210,5 +202,5 @@ def _add_tables(preset: Preset, matches: Mapping[str, RoleMatch]) -> None:
     before = len(current().workload)
     if change(HERE, lambda: with_preset_tables(current(), preset, matches)):
         added = plural(len(current().workload) - before, "table")
-        say(HERE, "success", f"Added {added} of “{preset.title}”, on the page Tables.")
+        say(HERE, "success", f"Added {added} of “{preset.title}”.")
     _close()

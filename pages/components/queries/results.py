@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.components.queries.additions import count_builder, many_at_once
-from pages.components.queries.list import HERE, own_attributes, query_list, remove_button
+from pages.components.queries.list import HERE, own_attributes, query_list
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, metrics, numbers
 from pages.components.shared.inputs import tabs
@@ -34,8 +34,16 @@ from rpexplore.analysis.queries import (
 )
 from rpexplore.analysis.sufficient_budgets import smallest_query_budget
 from rpexplore.common.text import capitalised, describe_share, plural
-from rpexplore.figures.chart import COLUMNS, Chart, Column
-from rpexplore.figures.queries import budgets_of_baselines, shares_of_cells
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.queries import (
+    BASELINE_COLUMNS,
+    FREE_COLUMNS,
+    METHODS,
+    OUTCOME_COLUMNS,
+    PROFILE_COLUMNS,
+    budgets_of_baselines,
+    shares_of_cells,
+)
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES
 from rpexplore.planning.counts_planner import QueryOptimum
@@ -45,44 +53,6 @@ from rpexplore.workload.query_definitions import StatedQueries
 
 # ---- What the plan of a list of queries gives: proven, query by query, as files, and beside
 # others.
-
-
-METHODS = (
-    "Noise in every cell: each cell is counted with noise and the noisy cells are added up. A "
-    "hierarchy of subtotals: halves, quarters and further parts are counted as well. The smallest "
-    "sum of variances: the most accurate on average, each count compared with its target."
-)
-OUTCOME_COLUMNS = {
-    "query": Column("own count", "text"),
-    "wanted": Column("target", "text"),
-    "outcome": st.column_config.TextColumn("Outcome", width=170),
-    "margin_95": COLUMNS["margin_95"],
-    "coefficient": Column("CV", "share"),
-    "expected": COLUMNS["expected"],
-    "standard_error": COLUMNS["standard_error"],
-    "share": Column("share of the budget", "share"),
-    "condition": Column("condition", "text"),
-}
-PROFILE_COLUMNS = {
-    "cell": Column("cell", "text"),
-    "share": Column("budget in use", "share"),
-    "spare": Column("some unused", "text"),
-}
-FREE_COLUMNS = {
-    "cell": Column("cell", "text"),
-    "profile": Column("budget in use", "share"),
-    "standard_error": Column("free count σ"),
-    "present_standard_error": Column("from the released counts σ"),
-    "combined_standard_error": Column("both together σ"),
-}
-BASELINE_COLUMNS = {
-    "title": Column("method", "text"),
-    "measured": Column("numbers measured", "count"),
-    "rho": Column("smallest ρ that meets all targets"),
-    "largest_ratio": Column("largest variance over its target's, at this plan's ρ"),
-    "mean_ratio": Column("the same on average"),
-    "saved": Column("saved by this plan", "share"),
-}
 
 
 def counts_editor(planned: QueryPlan | None) -> None:
@@ -96,7 +66,6 @@ def counts_editor(planned: QueryPlan | None) -> None:
             if current().query_list is not None:
                 objective_inputs()
             many_at_once()
-            remove_button()
         answer = st.container(key="answer")
     stated = current().query_list
     with answer:

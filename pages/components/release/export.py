@@ -299,7 +299,7 @@ def commands(planned: Plan) -> None:
     st.code(COMMANDS.format(plan="plan.json"), language="bash", wrap_lines=True)
     if [part.kind for part in planned.parts] == ["tables"]:
         st.caption(
-            "Or in their own app (“rpexplore app”): the plan file is dropped on the page Codebook, "
+            "Or in their own app (“rpexplore app”): the plan file is dropped on the page Data, "
             "and run on the page Release."
         )
     st.markdown(f"SHA-256 of the plan, by which they know that it is this one: `{planned.sha256}`")

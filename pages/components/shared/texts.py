@@ -17,7 +17,7 @@ from rpexplore.domain.domain import (
 
 QUESTION = "What am I looking at?"
 EXPLANATIONS = {
-    "Codebook": "The codebook lists the attributes of the records and the values that each can "
+    "Data": "The codebook lists the attributes of the records and the values that each can "
     "have. Everything that follows is planned from it alone, before anybody opens the records.",
     "Tables": "This list is everything that you publish: tables, which count the records by some "
     "of the attributes; tables for areas in areas; and counts of your own, under any condition. "
@@ -60,15 +60,8 @@ def explained_title(title: str) -> None:
 # ---- What several pages say of a codebook that lacks attributes or values, or shows records.
 
 
-WITHOUT = (
-    "Home",
-    "Codebook",
-    "Areas",
-    "Own counts",
-    "Scenarios",
-    "Results",
-)  # the pages that need no attributes
-OF_ANY_PLAN = ("Plan", "Release", HAND_OVER)  # which need none for areas and own counts alone
+WITHOUT = ("Home", "Data", "Areas", "Own counts", "Scenarios", "Results")  # need no attributes
+OF_ANY_PLAN = ("Tables", "Plan", "Release", HAND_OVER)  # nor these for areas and counts alone
 
 
 def lacks_attributes(page: str) -> bool:
@@ -77,15 +70,16 @@ def lacks_attributes(page: str) -> bool:
     Attributes without values are named as well, for they make tables look smaller than they are.
     """
     asks_for_others = current().kinds and "tables" not in current().kinds
-    if page in WITHOUT or (page in OF_ANY_PLAN and asks_for_others):
-        return False
     domain = current().domain
     waiting, is_empty = unfinished(domain), len(domain) == 0
+    opens_areas = is_empty and page == "Tables" and st.query_params.get("part") == "areas"
+    if page in WITHOUT or opens_areas or (page in OF_ANY_PLAN and asks_for_others):
+        return False
     if is_empty:
         st.title(page)
         st.info(
             "No attributes yet: tables are made of attributes, such as age or region. Name at "
-            "least one on the Codebook page, or start there from a codebook or from an example."
+            "least one on the Data page, or start there from a codebook or from an example."
         )
     elif waiting:
         st.warning(
@@ -94,6 +88,8 @@ def lacks_attributes(page: str) -> bool:
         )
     if is_empty or waiting:
         st.page_link("pages/codebook.py", label="To the codebook")
+    if is_empty and page == "Tables":
+        st.page_link("pages/workload.py", label="To areas", query_params={"part": "areas"})
     return is_empty
 
 
@@ -104,7 +100,7 @@ def values_from_records_warning(domain: Domain) -> None:
             f"From the records: the values of {escaped(names)}. Nothing protects that they are "
             "listed, and they are published with every table: take out what is not publicly "
             "known, add what nobody happens to have, and then change the label, all on the "
-            "Codebook page."
+            "Data page."
         )
     if warning := formulas_warning(domain):
         st.warning(escaped(warning))

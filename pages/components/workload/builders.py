@@ -33,11 +33,6 @@ HERE = "workload"
 MOST_LISTED = 2000
 
 
-def set_fields(**fields: Any) -> None:
-    """Change fields of the request that are about all tables."""
-    change(HERE, lambda: current().with_request(**fields))
-
-
 def which_tables(number: int) -> None:
     """What chooses the tables of a line, and their weight and target."""
     line = current().request.lines[number]
@@ -187,13 +182,13 @@ class _LineEditor:
             self.type(None if done else text)
 
     def own_list(self) -> None:
-        """The list as text, and a table picked by its attributes."""
+        """The list as text."""
         listed, refused = self.line.listed, self.typed
         domain = current().domain.with_levels
         if len(listed) > MOST_LISTED and refused is None:
             st.info(
-                f"The list has {plural(len(listed), 'table')}, too many to edit as text. Tables "
-                "can be added and taken out below; choose another way above to start afresh."
+                f"The list has {plural(len(listed), 'table')}, too many to edit as text. Add "
+                "tables in lines of their own, or choose another way above to start afresh."
             )
         else:
             text = "\n".join(texts_of_tables(domain, listed)) if refused is None else refused
@@ -204,31 +199,6 @@ class _LineEditor:
                 height=120 if len(listed) < 4 else 220,
                 **self.bound("listed", text, self.type),
             )
-        picked = st.multiselect(
-            "Or pick the attributes of one table",
-            domain.names,
-            key=self.key("picked"),
-            placeholder="none: the total",
-            persist_state="session",
-        )
-        table = domain.in_order(picked)
-        is_listed = set(table) in map(set, listed)
-        with st.container(horizontal=True):
-            for label, tables, is_possible in (
-                ("Add to the list", (*listed, table), not is_listed),
-                (
-                    "Take it out",
-                    tuple(one for one in listed if set(one) != set(table)),
-                    is_listed and len(listed) > 1,
-                ),
-            ):
-                st.button(
-                    label,
-                    key=self.key(label),
-                    on_click=self.set,
-                    kwargs={"listed": tables},
-                    disabled=not is_possible or refused is not None,
-                )
 
 
 def take_lists() -> None:

@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from pages.components.queries.list import remove_list
+from pages.components.queries.list import choosable, replace_list
 from pages.components.queries.preset_dialog import preset_button
 from pages.components.shared.background import worked_out
 from pages.components.shared.session import (
@@ -111,7 +111,7 @@ def _remove(part: str) -> None:
     if part == AREAS:
         change_fields(HERE, areas=None)
     elif part == COUNTS:
-        remove_list()
+        replace_list(lambda: None)
     else:
         lines = list(current().request.lines)
         if len(lines) == 1:  # the choice is kept, for when tables are asked for again
@@ -139,8 +139,8 @@ def add_line(line: TableLine | None = None) -> None:
 def add_buttons() -> None:
     """What can be added: tables, one table, sums of amounts, areas, own counts, a preset."""
     domain = current().domain.with_levels
-    amounts = [domain.names[index] for index in current().domain.amounts]
-    others = [name for name in domain.names if name not in amounts]
+    others = choosable(domain)
+    amounts = [name for name in domain.names if name not in others]
     with st.container(horizontal=True, gap="small", key="add"):
         if len(current().domain):
             st.button("Tables", icon=":material/add:", on_click=add_line, type="primary")

@@ -34,7 +34,7 @@ from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.table_text import Table
-from rpexplore.workload.targets import NOTATIONS, parse_target, plain
+from rpexplore.workload.targets import NOTATIONS, parse_target
 
 # ---- Weight and targets on the Tables page, of each table or of many at once.
 
@@ -83,7 +83,8 @@ def settings(planned: TablePlan | None) -> None:
         n_tables = len(workload.containing(containing))
         many_at_once(containing, n_tables)
     with st.container(gap="small"):
-        smooth_weights_input(planned)
+        if planned is not None or len(current().kinds) == 1:  # else a share of the budget is open
+            smooth_weights_input(planned)
         smooth_weights_in_effect()
         groups_in_effect()
         if planned is not None and (met := target_counts(planned)).targets:
@@ -110,15 +111,8 @@ def grid_of_tables(planned: TablePlan | None, containing: list[str]) -> None:
             "others; the CSV file below has all of them."
         )
     show_rows(workload_grid.tables_of_rows(workload, grid))
-    heading, explained = "Standard error", meaning("Standard error")
-    if like is not None and like.confidence is not None:
-        heading = f"Margin, ± at {plain(like.confidence)} %"
-        explained = "How near to the true count a cell is, with this confidence."
-    elif like is not None and like.count is not None:
-        heading = f"Error, % of {plain(like.count, ',')}"
+    heading, explained = workload_grid.error_heading(workload, like)
     digits = column_format(grid["error"]) if planned is not None else None
-    if not workload.is_marginals:
-        heading += " (root mean square)"
     st.data_editor(
         grid.assign(weight=grid["weight"].map(number_text)),
         key=revision(GRID),

@@ -1,9 +1,11 @@
 """Survey weights on the Tables page: their column, their limit, and tables that stay unweighted."""
 
+from typing import Any
+
 import streamlit as st
 
 from pages.components.shared.session import bound, change, change_domain, current, escaped
-from pages.components.workload.builders import HERE, set_fields
+from pages.components.workload.builders import HERE
 from rpexplore.analysis.glossary import meaning
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.domain import Domain
@@ -25,7 +27,7 @@ def survey_weights() -> None:
             ["", *names],
             format_func=lambda name: escaped(name) if name else NONE,
             help=meaning("Weighted count"),
-            **bound("weighted by", weighted_by, lambda name: set_fields(weighted_by=name)),
+            **bound("weighted by", weighted_by, lambda name: _set(weighted_by=name)),
         )
     values = domain[weighted_by].values if weighted_by else None
     if isinstance(values, Amounts):
@@ -60,9 +62,13 @@ def _unweighted(domain: Domain, weighted_by: str) -> None:
         **bound(
             "unweighted",
             list(request.unweighted),
-            lambda chosen: set_fields(unweighted=tuple(map(tuple, chosen))),
+            lambda chosen: _set(unweighted=tuple(map(tuple, chosen))),
         ),
     )
+
+
+def _set(**fields: Any) -> None:
+    change(HERE, lambda: current().with_request(**fields))
 
 
 def _set_largest(text: str) -> None:

@@ -255,7 +255,7 @@ class Basis(ABC):
         if attribute.n_ordered < cls.min_values_of(attribute):
             return f"at least {plural(cls.min_values_of(attribute), 'value')} needed"
         if attribute.size > cls.max_values:
-            return f"at most {cls.max_values:,} values possible; join some on the Codebook page"
+            return f"at most {cls.max_values:,} values possible; join some on the Data page"
         return ""
 
     @classmethod

@@ -212,9 +212,9 @@ class Hierarchy(Basis):
 
     @classmethod
     def parameter_help(cls, attribute: Attribute) -> str:
-        rest = "For groups of your own, give the values groups on the Codebook page."
+        rest = "For groups of your own, give the values groups on the Data page."
         if attribute.groups:
-            rest = "Empty: the groups that the values have on the Codebook page."
+            rest = "Empty: the groups that the values have on the Data page."
         return f"Numbers of consecutive values; several give groups within groups. {rest}"
 
     def describe(self, attribute: Attribute) -> str:

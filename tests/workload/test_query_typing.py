@@ -1,12 +1,12 @@
-"""Typed, taken and refused lines of a list of queries, without Streamlit."""
+"""Own counts while they are typed, taken, refused or built."""
 
 import pytest
 
 import rpexplore as rp
-from pages.components.queries.list import MOST_LISTED, TypedLines
 from rpexplore.errors import RpexploreError
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text, text_from_stated
 from rpexplore.workload.query_files import marginal_queries
+from rpexplore.workload.query_typing import MOST_LISTED, TypedLines, built_count
 from rpexplore.workload.targets import parse_target
 
 CODEBOOK = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
@@ -77,3 +77,15 @@ def test_a_list_that_no_lines_can_hold_has_none(lines):
     long = StatedQueries.of(marginal_queries(rp.Domain.from_sizes({"x": MOST_LISTED}), 1))
     assert len(long) > MOST_LISTED
     assert lines.shown(long) is None
+
+
+def test_a_built_count_is_about_what_it_names_and_errors_name_it():
+    stated = built_count(CODEBOOK, " old ", "age >= 8 by sex", USUAL)
+    assert stated.queries.names == ("old, sex = 0", "old, sex = 1")
+    assert stated == stated_from_text(TWO, "old: age >= 8 by sex ± 20")
+    assert built_count(CODEBOOK, "", "", USUAL).queries.names == ("total",)
+    for definition, reason in (("age >", "must not end here"), ("height > 3", "height")):
+        with pytest.raises(RpexploreError, match=f"Condition {definition}.*{reason}"):
+            built_count(CODEBOOK, "x", definition, USUAL)
+    with pytest.raises(RpexploreError, match="needs a target"):
+        built_count(CODEBOOK, "x", "age > 3", None)
