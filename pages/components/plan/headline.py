@@ -38,23 +38,23 @@ def headline(planned: TablePlan, made: Forecast | None) -> None:
     noun = escaped(current().record_noun)
     with st.container(key="figures"):
         if made is None and current().expected is None:
-            with st.container(border=True, height="stretch"):
+            with st.container(border=True):
                 st.markdown(
                     "**Is that accurate enough?** Type about how many there will be, as far as "
                     "that is public, and see how many are in good cells."
                 )
                 expected_total_input()
         if made is not None:
-            with st.container(border=True, height="stretch", gap="xxsmall", key="people"):
+            with st.container(border=True, gap="xxsmall", key="people"):
                 _people(made, now, before, noun)
-            with st.container(border=True, height="stretch", gap="xxsmall"):
+            with st.container(border=True, gap="xxsmall"):
                 low, median, high = made.meeting.texts(lambda value: f"{round(value):,}")
                 of = int(made.judged.sum())
                 st.metric("Tables that meet the rule", f"{median} of {of:,}", help=meaning("Rule"))
-                st.caption(f"{_range(low, high)}. Rule: {escaped(made.criterion)}")
-            with st.container(border=True, height="stretch", gap="xxsmall"):
+                st.caption(f"{_range(low, high)}. {escaped(capitalised(made.criterion))}")
+            with st.container(border=True, gap="xxsmall"):
                 budget_for_rule(made)
-        with st.container(border=True, height="stretch", gap="xxsmall"):
+        with st.container(border=True, gap="xxsmall"):
             _margin(now, before, noun)
 
 

@@ -89,12 +89,14 @@ def table_list(planned: TablePlan, made: Forecast | None) -> None:
 def downloads(planned: TablePlan) -> None:
     """The plan file and the tables, made when they are downloaded."""
     with st.container(horizontal=True):
-        download("plan.json", lambda: planned.text, type="primary")
+        download(
+            "plan.json",
+            lambda: planned.text,
+            type="primary",
+            help="All that a release needs, and no records: `rpexplore verify plan.json` checks "
+            "it, `rpexplore release` runs it where the data lives.",
+        )
         download("tables.csv", lambda: accuracy.csv_of_accuracy(planned))
-    st.caption(
-        "The plan file holds everything a release needs, and no records: `rpexplore verify "
-        "plan.json` checks it, `rpexplore release` runs it where the data lives."
-    )
 
 
 # ---- What smooth tables of a plan would be like, rehearsed on made-up records when asked for.

@@ -80,7 +80,7 @@ def budget_for_rule(made: Forecast) -> None:
         st.metric(label, enough.short_text, help=meaning("Rule"))
         st.caption(f"surely {'at none' if surely is None else f'from {surely.short_text}'}")
     else:
-        st.metric(label, "open", help=meaning("Rule"))
+        st.metric(label, "–", help=meaning("Rule"))
         st.caption("With this objective each budget has a plan of its own.")
     with st.container(horizontal=True, gap="small"):
         if enough is not None:

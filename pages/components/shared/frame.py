@@ -261,7 +261,9 @@ button[data-selected="true"] p,
     display: grid;
     grid-template-columns: repeat(auto-fit, minmax(14rem, 1fr));
     gap: 0.75rem;
+    align-items: stretch;
 }
+.st-key-figures > * { display: grid; }
 .st-key-sizes {
     display: grid;
     grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr));
