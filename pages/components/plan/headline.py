@@ -107,8 +107,8 @@ def _margin(now: Answer, before: Answer | None, noun: str) -> None:
         delta_description=_since(now, before) if less and less != "0" else None,
     )
     if top.largest_text != top.median_text:
-        largest = f"±{rounded(top.largest_margin, 3)}"
-        st.caption(f"{largest} in {escaped(top.least_accurate_table)}, the least accurate table")
+        largest = f"±{rounded(top.largest_margin, 3)} in {top.largest_text}"
+        st.caption(f"{largest}, {escaped(top.least_accurate_table)}")
 
 
 def _range(low: str, high: str) -> str:
@@ -116,6 +116,5 @@ def _range(low: str, high: str) -> str:
 
 
 def _since(now: Answer, before: Answer | None) -> str:
-    if before is None or now.plan.budget == before.plan.budget:
-        return "since the last change"
-    return f"since {stated_text(before.plan.budget)}"
+    same = before is None or now.plan.budget == before.plan.budget
+    return "since the last change" if same else f"since {stated_text(before.plan.budget)}"

@@ -213,39 +213,19 @@ button[data-selected="true"] p,
 .first-look .good { background: light-dark(#2d7a5f, #2d7a5f); color: #fff; }
 .first-look .fair { background: light-dark(#bfe3d3, #1f4a3b); color: light-dark(#0b2d21, #e2f4ec); }
 .first-look .poor { background: light-dark(#eef1f4, #1c242d); color: light-dark(#4d5a68, #a7b3c0); }
-/* Tables and Own counts: inputs beside the answer, above it where there is little room. */
-.st-key-layout {
+/* Tables and Own counts: inputs beside the answer, above it where there is little room. Plan:
+   budget, objective and rule in one row. */
+.st-key-layout, .st-key-list-layout, .st-key-controls, .st-key-rule, .st-key-heading {
     display: grid;
     grid-template-columns: 18rem minmax(0, 1fr);
     gap: 1rem 2.5rem;
     align-items: start;
 }
-/* The page Own counts: the same, with more room for the lines of the list. */
-.st-key-list-layout {
-    display: grid;
-    grid-template-columns: 25rem minmax(0, 1fr);
-    gap: 1rem 2.5rem;
-    align-items: start;
-}
-/* Plan: budget, objective and rule in one row. */
-.st-key-controls {
-    display: grid;
-    grid-template-columns: minmax(0, 10fr) minmax(0, 7fr) minmax(0, 8fr);
-    gap: 0.75rem 1.5rem;
-    align-items: start;
-}
-.st-key-rule {
-    display: grid;
-    grid-template-columns: 7.5rem minmax(0, 1fr);
-    gap: 0.25rem 0.75rem;
-    align-items: end;
-}
-.st-key-heading {
-    display: grid;
-    grid-template-columns: auto minmax(0, 1fr);
-    gap: 0.25rem 2rem;
-    align-items: start;
-}
+.st-key-list-layout { grid-template-columns: 25rem minmax(0, 1fr); }
+.st-key-controls { grid-template-columns: 10fr 7fr 8fr; gap: 0.75rem 1.5rem; }
+.st-key-controls > * { min-width: 0; }
+.st-key-rule { grid-template-columns: 7.5rem minmax(0, 1fr); gap: 0.25rem 0.75rem; }
+.st-key-heading { grid-template-columns: auto minmax(0, 1fr); gap: 0.25rem 2rem; }
 @media (max-width: 1100px) {
     .st-key-layout, .st-key-list-layout, .st-key-controls, .st-key-heading {
         grid-template-columns: minmax(0, 1fr);
