@@ -21,10 +21,7 @@ _LEAST_POINTS = 0.05  # a change of the share by less counts as none
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the page says of a plan, and is compared with when the next one comes.
-
-    people  median share of people in good cells; None without a forecast
-    """
+    """What the page says of a plan; people: the median share in good cells, if there is one."""
 
     plan: TablePlan
     limit: float
@@ -116,5 +113,6 @@ def _range(low: str, high: str) -> str:
 
 
 def _since(now: Answer, before: Answer | None) -> str:
-    same = before is None or now.plan.budget == before.plan.budget
-    return "since the last change" if same else f"since {stated_text(before.plan.budget)}"
+    if before is None or now.plan.budget == before.plan.budget:
+        return "since the last change"
+    return f"since {stated_text(before.plan.budget)}"
