@@ -1,5 +1,7 @@
 """Plan: the objective and the privacy budget, and how good the tables become."""
 
+from functools import partial
+
 import streamlit as st
 
 from pages.components.plan.adaptive import adaptive_view
@@ -11,6 +13,7 @@ from pages.components.plan.results import downloads, proof, smooth_rehearsal, ta
 from pages.components.plan.rule import rule_input
 from pages.components.plan.sections import sections
 from pages.components.plan.targets import required_targets_can_be_met, targets_met
+from pages.components.shared.charts import folded
 from pages.components.shared.expected_counts import cv_limit_input
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import plan, whole_plan
@@ -83,8 +86,7 @@ if planned is not None:
             st.page_link("pages/codebook.py", label="Public tables")
         proof(planned)
     targets_met(planned)
-beside = [kind for kind in current().kinds if kind != "tables"]
-whole = whole_plan() if has_whole and beside else None
+whole = whole_plan() if has_whole and {*current().kinds} - {"tables"} else None
 if planned is not None or whole is not None:
     with st.container(key="below"):
         with st.container(gap="small"):
@@ -93,12 +95,10 @@ if planned is not None or whole is not None:
             with st.container(gap="small"):
                 opened_table(planned, made, opened)
 if planned is not None:
-    table_list(planned, made)
+    folded("All tables", "all tables", partial(table_list, planned, made))
     if made is not None:
-        by_size_and_group(made)
-    smooth_rehearsal(planned)
-    adaptive_view()
+        folded("By number of attributes and by group", "by group", partial(by_size_and_group, made))
+    folded("Model-based estimates", "model-based estimates", partial(smooth_rehearsal, planned))
+    folded("Adaptive plan (biased)", "adaptive plan", adaptive_view)
     downloads(planned)
-with st.container(horizontal=True):
-    next_is_last_step()
-    st.page_link("pages/fairness.py", label="Look further: Fairness")
+next_is_last_step()

@@ -147,21 +147,22 @@ def slider_stops(unit: str, value: str) -> list[str]:
 
 
 def describe_guess(budget: Budget) -> str:
-    """The budget, and what an attacker who guesses who is in the data gains (Markdown)."""
+    """The budget, and how often a guess who is in the data is right, in short (Markdown)."""
     amounts = f"{budget.epsilon_text(budget.rho)}, {privacy.rho_text(budget.rho, 4)}"
-    return f"{amounts}, for {budget.unit}. {right_guesses(budget, '**')}"
+    right = rounded(100 * privacy.max_correct_guesses(budget.rho), 2, "up")
+    return (
+        f"{amounts}, for {budget.unit}. Guesses who is in the data: at most **{right} %** right "
+        "(50 % without)."
+    )
 
 
-def right_guesses(budget: Budget, mark: str = "") -> str:
-    """How often an attacker who guesses who is in the data is right, in a sentence.
-
-    mark: put around the figure
-    """
+def right_guesses(budget: Budget) -> str:
+    """How often an attacker who guesses who is in the data is right, in a sentence."""
     right = rounded(100 * privacy.max_correct_guesses(budget.rho), 2, "up")
     whom = "a record" if budget.max_records_per_person is None else "a person"
     return (
         f"Somebody who guesses whether {whom} is in the data, where half are, is right at most "
-        f"{mark}{right} %{mark} of the time (50 % without the release)."
+        f"{right} % of the time (50 % without the release)."
     )
 
 

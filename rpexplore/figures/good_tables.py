@@ -36,9 +36,13 @@ CSS = """
 .shown .plain { background: light-dark(#eceff3, #1d252f); color: inherit; }
 .good-tables b.half, .good-tables b.plain { background: light-dark(#7fa3cf, #4c74a6); }
 .good-tables b.poor { background: light-dark(#98a4b2, #5d6a79); }
-.good-tables button:hover { outline: 1px solid light-dark(#5b6775, #a7b3c0); }
-.good-tables button[aria-pressed="true"] { outline: 2px solid light-dark(#b45309, #f0a94b); }
-.good-tables button:focus-visible { outline: 3px solid light-dark(#b45309, #f0a94b); }
+.good-tables button:hover { outline: 1px solid light-dark(#5b6775, #a7b3c0); outline-offset: -1px; }
+.good-tables button[aria-pressed="true"] {
+    outline: 2px solid light-dark(#b45309, #f0a94b); outline-offset: -2px;
+}
+.good-tables button:focus-visible {
+    outline: 3px solid light-dark(#b45309, #f0a94b); outline-offset: -3px;
+}
 """
 """What the classes of squares and bars look like, in light and in dark."""
 

@@ -26,7 +26,8 @@ def test_the_plan_is_there_at_once(app):
     session = app("plan")
     metrics = session.metrics()
     assert metrics["A cell of the median table, 95 %"] == "±26.4 people"
-    assert "±29.6 in age × occupation, the least" in plain(session.texts("caption"))
+    largest = "±29.6 in a cell of the least accurate table, age × occupation"
+    assert largest in plain(session.texts("caption"))
     # epsilon(rho = 0.1, delta = 1e-6) = 2.14194, rounded up
     assert "ε = 2.15 at δ = 1e-6, ρ = 0.1, for one record" in plain(session.texts("caption"))
     assert "at most one part in a billion above the smallest possible" in plain(
@@ -51,7 +52,7 @@ def test_expected_counts_tell_who_is_in_good_cells_and_what_a_change_does(app, s
         session.texts("caption")
     )
     assert "Forecast from 900 records" in plain(session.texts("caption"))
-    session.unfold("forecast by group")
+    session.unfold("by group")
     session.selectbox(key="forecast by").set_value("sex").run()
     assert [*session.dataframe[-1].value["value"]] == ["0", "1"]
     session.text_input(key="wanted coefficient").set_value("5").run()

@@ -37,31 +37,27 @@ _STEP_COLUMNS = {
 
 
 def adaptive_view() -> None:
-    """Folded, as it takes time."""
-    shown = st.expander("Adaptive plan (biased)", key="adaptive plan", on_change="rerun")
-    if not shown.open:
+    """When to choose such a plan, what it measures, a rehearsal, and where it is released."""
+    st.markdown(escaped(" ".join(when_to_choose(None))))
+    _trials()
+    if current().expected is None:
+        st.info("Type above how many there will be, about: by it the budget is divided.")
         return
-    with shown:
-        st.markdown(escaped(" ".join(when_to_choose(None))))
-        _trials()
-        if current().expected is None:
-            st.info("Type above how many there will be, about: by it the budget is divided.")
-            return
-        made = adaptive_plan_of_scenario()
-        if made is None:
-            return
-        st.markdown("**What a run would measure, and when**")
-        st.markdown(escaped(" ".join(describe_measured(made))))
-        listing(measured_when(made), _STEP_COLUMNS, "The budget by round")
-        _rehearsal(made)
-        with st.container(horizontal=True, vertical_alignment="center"):
-            download("adaptive-plan.json", made.text)
-            st.page_link(
-                f"pages/{last_step().page}.py",
-                label="Hand over this plan" if plans_only() else "Release with it",
-                icon=":material/arrow_forward:",
-                query_params={ADDRESS: ADAPTIVE},
-            )
+    made = adaptive_plan_of_scenario()
+    if made is None:
+        return
+    st.markdown("**What a run would measure, and when**")
+    st.markdown(escaped(" ".join(describe_measured(made))))
+    listing(measured_when(made), _STEP_COLUMNS, "The budget by round")
+    _rehearsal(made)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        download("adaptive-plan.json", made.text)
+        st.page_link(
+            f"pages/{last_step().page}.py",
+            label="Hand over this plan" if plans_only() else "Release with it",
+            icon=":material/arrow_forward:",
+            query_params={ADDRESS: ADAPTIVE},
+        )
 
 
 def _trials() -> None:

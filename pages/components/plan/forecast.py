@@ -38,27 +38,17 @@ def _forecast(
 
 
 def by_size_and_group(made: Forecast) -> None:
-    """Folded: the figures by number of attributes, and by the values of an attribute."""
-    shown = st.expander(
-        "By number of attributes and by group", key="forecast by group", on_change="rerun"
+    """The figures by number of attributes, and by the values of an attribute."""
+    st.dataframe(
+        range_columns(kept(made.by_order), "attributes", "meeting"),
+        hide_index=True,
+        alt="Forecast by number of attributes",
     )
-    if not shown.open:
-        return
-    with shown:
-        st.dataframe(
-            range_columns(kept(made.by_order), "attributes", "meeting"),
-            hide_index=True,
-            alt="Forecast by number of attributes",
-        )
-        planned = made.tables_of_plan
-        names = [_NOT_BY_GROUP, *(planned.domain.names[index] for index in planned.workload.used)]
-        chosen = st.selectbox("Who loses most: by the values of", names, key="forecast by")
-        if chosen == _NOT_BY_GROUP:
-            return
+    planned = made.tables_of_plan
+    names = [_NOT_BY_GROUP, *(planned.domain.names[index] for index in planned.workload.used)]
+    chosen = st.selectbox("Who loses most: by the values of", names, key="forecast by")
+    if chosen != _NOT_BY_GROUP:
         frame = attempt(lambda: kept(made.by_group, chosen))
         if frame is not None:
-            st.dataframe(
-                range_columns(frame, "value", "count"),
-                hide_index=True,
-                alt=f"Forecast by {chosen}",
-            )
+            shown = range_columns(frame, "value", "count")
+            st.dataframe(shown, hide_index=True, alt=f"Forecast by {chosen}")

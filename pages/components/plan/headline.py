@@ -21,10 +21,7 @@ _LEAST_POINTS = 0.05  # a change of the share by less counts as none
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the page says of a plan, and is compared with when the next one comes.
-
-    people  median share of people in good cells; None without a forecast
-    """
+    """What the page says of a plan; people: the median share in good cells, if there is one."""
 
     plan: TablePlan
     limit: float
@@ -38,23 +35,23 @@ def headline(planned: TablePlan, made: Forecast | None) -> None:
     noun = escaped(current().record_noun)
     with st.container(key="figures"):
         if made is None and current().expected is None:
-            with st.container(border=True, height="stretch"):
+            with st.container(border=True):
                 st.markdown(
                     "**Is that accurate enough?** Type about how many there will be, as far as "
                     "that is public, and see how many are in good cells."
                 )
                 expected_total_input()
         if made is not None:
-            with st.container(border=True, height="stretch", gap="xxsmall", key="people"):
+            with st.container(border=True, gap="xxsmall", key="people"):
                 _people(made, now, before, noun)
-            with st.container(border=True, height="stretch", gap="xxsmall"):
+            with st.container(border=True, gap="xxsmall"):
                 low, median, high = made.meeting.texts(lambda value: f"{round(value):,}")
                 of = int(made.judged.sum())
                 st.metric("Tables that meet the rule", f"{median} of {of:,}", help=meaning("Rule"))
-                st.caption(f"{_range(low, high)}. Rule: {escaped(made.criterion)}")
-            with st.container(border=True, height="stretch", gap="xxsmall"):
+                st.caption(f"{_range(low, high)}. {escaped(capitalised(made.criterion))}")
+            with st.container(border=True, gap="xxsmall"):
                 budget_for_rule(made)
-        with st.container(border=True, height="stretch", gap="xxsmall"):
+        with st.container(border=True, gap="xxsmall"):
             _margin(now, before, noun)
 
 
@@ -107,8 +104,8 @@ def _margin(now: Answer, before: Answer | None, noun: str) -> None:
         delta_description=_since(now, before) if less and less != "0" else None,
     )
     if top.largest_text != top.median_text:
-        largest = f"±{rounded(top.largest_margin, 3)}"
-        st.caption(f"{largest} in {escaped(top.least_accurate_table)}, the least accurate table")
+        largest = f"±{rounded(top.largest_margin, 3)} in {top.largest_text}"
+        st.caption(f"{largest}, {escaped(top.least_accurate_table)}")
 
 
 def _range(low: str, high: str) -> str:

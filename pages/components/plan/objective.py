@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.charts import numbers
+from pages.components.shared.charts import folded, numbers
 from pages.components.shared.session import (
     bound,
     change,
@@ -233,7 +233,7 @@ def budget_inputs(*, details: bool = False) -> None:
             label = f"δ = {delta}, {whom}" if unit == "epsilon" else f"Protects {whom}"
             with st.popover(label, key="budget details"):
                 unit_inputs()
-                _budget_context(budget)
+                folded("Budget in context", "budget context", lambda: _budget_context(budget))
     if details:
         st.caption(budget_units.describe_guess(budget))
     show_messages(BUDGET_HERE)
@@ -245,38 +245,31 @@ def budget_meaning() -> None:
     """What the budget promises, what it is in other units, and which ones were published."""
     budget = current().budget
     st.caption(budget_units.describe_guess(budget))
-    _budget_context(budget)
+    folded("Budget in context", "budget context", lambda: _budget_context(budget))
 
 
 def _budget_context(budget: Budget) -> None:
-    # Only when it is open: it takes as long as a chart, at each step of the slider.
-    context = st.expander("Budget in context", key="budget context", on_change="rerun")
-    if not context.open:
-        return
-    with context:
-        st.markdown("**In other units**")
-        st.dataframe(
-            budget_units.equivalents(budget),
-            hide_index=True,
-            alt="The budget in other units",
-            column_order=["measure", "value"],
-            column_config={"measure": "Measure", "value": "Value"},
-        )
-        st.caption(
-            "The promise is ρ; each ε follows from it, rounded up. μ would be exact for "
-            "continuous noise; the noise drawn here is discrete."
-        )
-        st.markdown("**Beside published releases**")
-        nearest = deployments_beside(budget)
-        st.markdown(
-            "\n".join(
-                f"- **{escaped(name)}**  \n:small[{escaped(facts)}]" for name, facts in nearest
-            )
-        )
-        if st.button("All published releases", type="tertiary", icon=":material/open_in_full:"):
-            _all_releases()
-        for sentence in describe_comparability(budget):
-            st.caption(escaped(sentence))
+    """In other units, and beside published releases."""
+    st.markdown("**In other units**")
+    st.dataframe(
+        budget_units.equivalents(budget),
+        hide_index=True,
+        alt="The budget in other units",
+        column_order=["measure", "value"],
+        column_config={"measure": "Measure", "value": "Value"},
+    )
+    st.caption(
+        "The promise is ρ; each ε follows from it, rounded up; μ is that of continuous noise."
+    )
+    st.markdown("**Beside published releases**")
+    nearest = deployments_beside(budget)
+    st.markdown(
+        "\n".join(f"- **{escaped(name)}**  \n:small[{escaped(facts)}]" for name, facts in nearest)
+    )
+    if st.button("All published releases", type="tertiary", icon=":material/open_in_full:"):
+        _all_releases()
+    for sentence in describe_comparability(budget):
+        st.caption(escaped(sentence))
 
 
 @st.dialog("Published releases and their budgets", width="large")

@@ -25,8 +25,8 @@ from rpexplore.workload.table_text import title_of
 _VIEW, _THIRD = "tables of", "third attribute"
 _OPENED = "opened table"  # its attributes, which mean the same table in every workload
 _LEGEND = (
-    "Share of people in good cells. Dark: meets the rule; medium: by the median only; light: does "
-    "not. A click opens the table."
+    "% of people in good cells. Dark: meets the rule; medium: by the median only; light: not. A "
+    "click opens the table."
 )
 _MARGINS = "95 % margins of error"
 
@@ -79,12 +79,14 @@ def _of_order(planned: TablePlan, made: Forecast | None, order: int) -> int:
     """The tables of a number of attributes; returns the place of the opened one."""
     workload, third = planned.workload, ""
     listed, n_tables = worst_first(planned, made, order)
+    names = [workload.domain.names[index] for index in workload.used]
     if order == 3:
-        names = [workload.domain.names[index] for index in workload.used]
-        if st.session_state.get(_THIRD) not in names:
-            st.session_state[_THIRD] = workload.tables[listed[0]][0]
-        third = st.selectbox("With the attribute", names, key=_THIRD, width=260)
+        third = st.session_state.get(_THIRD, "")
+        third = third if third in names else workload.tables[listed[0]][0]
     matrix = kept(matrix_of, workload, third) if order == 2 or third else None
+    if third and matrix is not None:
+        st.session_state[_THIRD] = third
+        st.selectbox("With the attribute", names, key=_THIRD, width=260)
     if matrix is not None:
         listed = matrix.tables
     of_tables = kept(marks, planned, made, listed)

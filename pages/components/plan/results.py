@@ -4,7 +4,6 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.fairness.cells import CELLS_VIEW
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import listing
 from pages.components.shared.files import download
@@ -34,67 +33,54 @@ def proof(planned: TablePlan) -> None:
     with st.popover(
         f"Proven optimal for {best_for}", icon=":material/verified:", type="tertiary", key="proof"
     ):
-        st.markdown(escaped(planned.proven))
-        st.caption(
-            f"{meaning('Optimality')} The proven gap is "
-            f"{rounded(planned.certificate.gap, 2, 'up')} of the objective."
+        gap = f"The proven gap is {rounded(planned.certificate.gap, 2, 'up')} of the objective."
+        st.markdown(
+            f"**Proven optimal for {best_for}.** {escaped(planned.proven)} {gap}",
+            help=meaning("Optimality"),
         )
         st.markdown(escaped(planned.guarantee))
 
 
 def table_list(planned: TablePlan, made: Forecast | None) -> None:
-    """Folded: all tables as a list that can be sorted, the least accurate first."""
-    shown = st.expander("All tables", key="all tables", on_change="rerun")
-    if not shown.open:
+    """All tables as a list that can be sorted, the least accurate first."""
+    containing = attributes_filter(planned.workload, "tables containing")
+    request = current().request
+    frame = kept(
+        targets_met.of_tables, planned, containing, request, by=(planned, containing, request)
+    )
+    if frame.empty:
+        st.info("No table has all of these attributes.")
         return
-    with shown:
-        containing = attributes_filter(planned.workload, "tables containing")
-        request = current().request
-        frame = kept(
-            targets_met.of_tables, planned, containing, request, by=(planned, containing, request)
-        )
-        if frame.empty:
-            st.info("No table has all of these attributes.")
-            return
-        columns: dict[str, Any] = {name: COLUMNS[name] for name in frame.columns if name in COLUMNS}
-        columns["weight"] = st.column_config.NumberColumn("Weight", help=meaning("Weight"))
-        if not frame[frame["outcome"] != ""].empty:
-            columns |= {
-                "wanted": Column("target", "text", term="Target"),
-                "required": Column("required", "text", term="Required"),
-                "outcome": Column("met or short by", "text"),
-            }
-        if made is not None:
-            order = accuracy.least_accurate_first(planned, containing)
-            people = kept(people_by_table, made, order, by=(made, tuple(containing)))
-            frame = frame.assign(**people.set_index(frame.index))
-            columns |= {
-                "people": Column("people in good cells", "text"),
-                "meets": Column("meets the rule", "text"),
-            }
-        listing(frame, columns, "All tables with their standard errors")
-        if "largest_standard_error" in columns:
-            st.caption(
-                "Standard error σ and margin of error are root mean squares over the cells of a "
-                "table. A target is met when the least accurate cell meets it."
-            )
-            st.page_link(
-                "pages/fairness.py",
-                label="Which cells of a table are the accurate ones",
-                icon=":material/grid_on:",
-                query_params={"fairness": CELLS_VIEW},
-            )
+    columns: dict[str, Any] = {name: COLUMNS[name] for name in frame.columns if name in COLUMNS}
+    columns["weight"] = st.column_config.NumberColumn("Weight", help=meaning("Weight"))
+    if not frame[frame["outcome"] != ""].empty:
+        columns |= {
+            "wanted": Column("target", "text", term="Target"),
+            "required": Column("required", "text", term="Required"),
+            "outcome": Column("met or short by", "text"),
+        }
+    if made is not None:
+        order = accuracy.least_accurate_first(planned, containing)
+        people = kept(people_by_table, made, order, by=(made, tuple(containing)))
+        frame = frame.assign(**people.set_index(frame.index))
+        columns |= {
+            "people": Column("people in good cells", "text"),
+            "meets": Column("meets the rule", "text"),
+        }
+    listing(frame, columns, "All tables with their standard errors")
 
 
 def downloads(planned: TablePlan) -> None:
     """The plan file and the tables, made when they are downloaded."""
     with st.container(horizontal=True):
-        download("plan.json", lambda: planned.text, type="primary")
+        download(
+            "plan.json",
+            lambda: planned.text,
+            type="primary",
+            help="All that a release needs, and no records: `rpexplore verify plan.json` checks "
+            "it, `rpexplore release` runs it where the data lives.",
+        )
         download("tables.csv", lambda: accuracy.csv_of_accuracy(planned))
-    st.caption(
-        "The plan file holds everything a release needs, and no records: `rpexplore verify "
-        "plan.json` checks it, `rpexplore release` runs it where the data lives."
-    )
 
 
 # ---- What smooth tables of a plan would be like, rehearsed on made-up records when asked for.
@@ -104,15 +90,7 @@ WANTED, FOUND = "plan of the smooth rehearsal", "the smooth rehearsal"
 
 
 def smooth_rehearsal(planned: TablePlan) -> None:
-    """Folded: a button that rehearses the plan, and how near each reading of the tables comes."""
-    shown = st.expander("Model-based estimates", key="model-based estimates", on_change="rerun")
-    if not shown.open:
-        return
-    with shown:
-        _rehearsed(planned)
-
-
-def _rehearsed(planned: TablePlan) -> None:
+    """A button that rehearses the plan, and how near each reading of the tables comes."""
     expected = current().expected
     if expected is None:
         st.caption("Give expected counts, and you can simulate these errors here before the run.")

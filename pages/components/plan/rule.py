@@ -40,11 +40,13 @@ def rule_input() -> None:
     """What the tables must be good enough for, as people type it."""
 
     def take(typed: str) -> None:
-        change(HERE, lambda: current().replaced(rules=typed_rules(typed)))
-
-    def typed_rules(typed: str) -> tuple[Rule, ...]:
         tables = current().workload
-        return rules_of(tables, rules_from_text(tables.domain, typed))
+        change(
+            HERE,
+            lambda: current().replaced(
+                rules=rules_of(tables, rules_from_text(tables.domain, typed))
+            ),
+        )
 
     st.text_input(
         "Rule that tables must meet",
@@ -64,24 +66,19 @@ def budget_for_rule(made: Forecast) -> None:
     solution = optimum()
     if ruled is None or solution is None:
         return
-    if ruled.reason:
-        st.metric(label, "none", help=meaning("Rule"))
-        st.caption(escaped(ruled.reason))
-        return
-    budget = part_budget("tables")
+    budget, remark = part_budget("tables"), ruled.reason
+    enough = surely = None
     try:
         enough = budget_with_objective(ruled, solution, budget)
         surely = budget_with_objective(ruled, solution, budget, SURELY)
     except BudgetError as error:
-        st.metric(label, "none", help=meaning("Rule"))
-        st.caption(escaped(str(error)))
-        return
+        remark = str(error)
     if enough is not None:
-        st.metric(label, enough.short_text, help=meaning("Rule"))
-        st.caption(f"surely {'at none' if surely is None else f'from {surely.short_text}'}")
-    else:
-        st.metric(label, "open", help=meaning("Rule"))
-        st.caption("With this objective each budget has a plan of its own.")
+        remark = f"surely {'at none' if surely is None else f'from {surely.short_text}'}"
+    st.metric(label, "–" if enough is None else enough.short_text, help=meaning("Rule"))
+    st.caption(escaped(remark) or "With this objective each budget has a plan of its own.")
+    if ruled.reason:
+        return
     with st.container(horizontal=True, gap="small"):
         if enough is not None:
             st.button(

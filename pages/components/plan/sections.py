@@ -86,9 +86,7 @@ def _split(planned: Plan, scenario: Scenario) -> None:
         for part in planned.parts
     )
     st.dataframe(frame, hide_index=True, alt="The parts of the plan and their shares")
-    if scenario.stated_shares is not None:
-        st.caption("The shares of the budget are stated below.")
-    elif len(planned.parts) > 1:
+    if scenario.stated_shares is None and len(planned.parts) > 1:
         st.caption("The shares of the budget are those that serve the objective best.")
     if planned.proven:
         st.markdown(f":material/verified: {escaped(planned.proven)}")

@@ -20,7 +20,6 @@ from pages.components.shared.solutions import (
 )
 from rpexplore.analysis import binding_targets
 from rpexplore.analysis.binding_targets import BudgetExplanation, objective_for_targets
-from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.analysis.targets_met import of_targets, target_counts
 from rpexplore.figures.chart import Column
@@ -160,13 +159,8 @@ def _binding_targets(explanation: BudgetExplanation, objective: Loss) -> None:
         "table": Column("table", "text"),
         "wanted": Column("target", "text"),
         "required": Column("required", "text"),
-        "share": Column("share of the smallest budget", "share"),
+        "share": Column("share of the smallest budget", "share", term="Binding targets"),
         "saved": Column("saving if 10 % wider", "share"),
         "rho": Column("smallest ρ then"),
     }
     numbers(frame, columns, "binding_targets.csv", "Binding targets")
-    st.caption(
-        f"{meaning('Binding targets')} The share of a target is by how many per cent the smallest "
-        "budget falls when the target variance grows by one per cent. What a wider target saves "
-        "follows from the shares and is approximate."
-    )

@@ -47,6 +47,14 @@ def chart_with_numbers(
             picture_buttons(name)
 
 
+def folded(label: str, key: str, draw: Callable[[], None]) -> None:
+    """An expander that is folded at first; what is in it costs nothing until it is opened."""
+    shown = st.expander(label, key=key, on_change="rerun")
+    if shown.open:
+        with shown:
+            draw()
+
+
 def metrics(*figures: tuple[str, str, str]) -> None:
     """Figures side by side, or below where there is no room: label, value, caption (Markdown)."""
     line = st.container(horizontal=True)

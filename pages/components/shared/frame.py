@@ -219,32 +219,18 @@ button[data-selected="true"] p,
     .st-key-lines [data-testid="stColumn"] { min-width: calc(50% - 1rem); flex: 1 1 40%; }
     .st-key-lines [data-testid="stColumn"]:first-child { min-width: 100%; }
 }
-/* Tables: inputs beside the answer, above it where there is little room. */
-.st-key-layout {
+/* Tables: inputs beside the answer, above it where there is little room. Plan: budget, objective
+   and rule in one row. */
+.st-key-layout, .st-key-controls, .st-key-rule, .st-key-heading {
     display: grid;
     grid-template-columns: 18rem minmax(0, 1fr);
     gap: 1rem 2.5rem;
     align-items: start;
 }
-/* Plan: budget, objective and rule in one row. */
-.st-key-controls {
-    display: grid;
-    grid-template-columns: minmax(0, 10fr) minmax(0, 7fr) minmax(0, 8fr);
-    gap: 0.75rem 1.5rem;
-    align-items: start;
-}
-.st-key-rule {
-    display: grid;
-    grid-template-columns: 7.5rem minmax(0, 1fr);
-    gap: 0.25rem 0.75rem;
-    align-items: end;
-}
-.st-key-heading {
-    display: grid;
-    grid-template-columns: auto minmax(0, 1fr);
-    gap: 0.25rem 2rem;
-    align-items: start;
-}
+.st-key-controls { grid-template-columns: 10fr 7fr 8fr; gap: 0.75rem 1.5rem; }
+.st-key-controls > * { min-width: 0; }
+.st-key-rule { grid-template-columns: 7.5rem minmax(0, 1fr); gap: 0.25rem 0.75rem; }
+.st-key-heading { grid-template-columns: auto minmax(0, 1fr); gap: 0.25rem 2rem; }
 @media (max-width: 1100px) {
     .st-key-layout, .st-key-controls, .st-key-heading {
         grid-template-columns: minmax(0, 1fr);
@@ -259,6 +245,13 @@ button[data-selected="true"] p,
 .st-key-figures {
     display: grid;
     grid-template-columns: repeat(auto-fit, minmax(14rem, 1fr));
+    gap: 0.75rem;
+    align-items: stretch;
+}
+.st-key-figures > * { display: grid; }
+.st-key-sizes {
+    display: grid;
+    grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr));
     gap: 0.75rem;
 }
 .st-key-below {
