@@ -582,6 +582,46 @@ def rounded(totals: Sequence[np.ndarray]) -> np.ndarray:
     return whole
 
 
+_MOST_COMPARED = 100_000  # cells to move a unit to, of which the best is taken
+
+
+def with_columns(
+    whole: np.ndarray, values: np.ndarray, columns: np.ndarray, possible: np.ndarray
+) -> np.ndarray:
+    """A table in whole numbers with these sums of columns as well; its sums of rows stay.
+
+    Units move within rows, from columns with too many to those with too few, where that costs
+    least distance to the values. Without cells that must be 0 this always ends with all sums right:
+    a column with too many has a cell above 0. With such cells sums can stay as they are.
+
+    Args:
+        whole: float64[m, n], of `rounded`.
+        values: What it was rounded from, float64[m, n]; if none is below 0, no cell becomes so.
+        columns: The sums, whole numbers that add up to those of the table, float64[n].
+        possible: Which cells may be other than 0, bool[m, n].
+    """
+    whole = whole.copy()
+    lowest = 1.0 if values.min(initial=0.0) >= 0 else -np.inf
+    surplus = whole.sum(axis=0) - columns
+    for source in np.flatnonzero(surplus > 0):
+        while surplus[source] > 0:
+            targets = np.flatnonzero(surplus < 0)[: max(1, _MOST_COMPARED // len(whole))]
+            taken = whole[:, source]
+            down = np.abs(taken - 1 - values[:, source]) - np.abs(taken - values[:, source])
+            down[(taken < lowest) | ~possible[:, source]] = np.inf
+            given, wanted = whole[:, targets], values[:, targets]
+            up = np.abs(given + 1 - wanted) - np.abs(given - wanted)
+            costs = down[:, np.newaxis] + np.where(possible[:, targets], up, np.inf)
+            row, place = np.unravel_index(np.argmin(costs), costs.shape)
+            if costs[row, place] == np.inf:
+                break
+            whole[row, source] -= 1
+            whole[row, targets[place]] += 1
+            surplus[source] -= 1
+            surplus[targets[place]] += 1
+    return whole
+
+
 def _parts(wholes: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The values [m, n] in whole numbers that add up to wholes [m] along each row.
 

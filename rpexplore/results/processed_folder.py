@@ -38,7 +38,7 @@ from rpexplore.domain.result_schema import (
 )
 from rpexplore.domain.values import describe_combinations
 from rpexplore.errors import ReleaseError
-from rpexplore.estimation.nonnegative import GAP, impossible_cells, with_zeros
+from rpexplore.estimation.nonnegative import GAP, impossible_cells, with_columns, with_zeros
 from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.estimation.nonnegative import rounded as whole_numbers
 from rpexplore.estimation.smooth_tables import SmoothTables
@@ -139,13 +139,20 @@ def postprocess(
     matrices = [released.queries[position] for position in positions]
     processed = smooth_tables if projection is None else projection
     contributions = _with_zeros(estimates) if processed is None else processed.contributions
+    # A larger table has the totals of the table of its first attributes, which stays as it is.
+    add_up = all(len(subset) <= 2 for subset in contributions)
     gains: dict[AttributeIndices, SmoothingGain] = {}
     groups = GroupDistances(estimates.domain)
 
     def cells(position: int) -> pa.Table:
         attributes = estimates.domain.positions(tables[position])
         counts = _processed_counts(
-            estimates, contributions, attributes, rounded, is_nonnegative=method is not None
+            estimates,
+            contributions,
+            attributes,
+            rounded,
+            is_nonnegative=method is not None,
+            add_up=add_up,
         )
         columns = {PROCESSED_VALUE: answers(counts, matrices[position]).ravel()}
         unbiased = released.items[positions[position]].read()
@@ -170,6 +177,7 @@ def postprocess(
         "is_smooth": smooth_tables is not None,
         "raised": 0.0 if smooth_tables is None else smooth_tables.raised,
         "rounded_cells": rounded,
+        "adds_up": add_up,
         "formulas": f" {FORMULAS_ESCAPED}" if escape_formulas else "",
     }
     with new_tables_folder(output) as folder:
@@ -240,8 +248,12 @@ def _processed_counts(
     rounded: bool,
     *,
     is_nonnegative: bool,
+    add_up: bool,
 ) -> np.ndarray:
-    """The processed counts of the single values of a table, one axis an attribute."""
+    """The processed counts of the single values of a table, one axis an attribute.
+
+    add_up: whether whole tables of two attributes have the totals of both one-way tables
+    """
     domain = estimates.domain
 
     def counts(attributes: AttributeIndices) -> np.ndarray:
@@ -257,7 +269,14 @@ def _processed_counts(
 
     if not rounded:
         return counts(table)
-    return whole_numbers([counts(table[:i]) for i in range(len(table) + 1)])
+    whole = whole_numbers([counts(table[:i]) for i in range(len(table) + 1)])
+    if len(table) != 2 or not add_up:
+        return whole
+    second = table[1:]
+    sums = whole_numbers([counts(()), counts(second)])
+    possible = domain.structural_zeros.possible(table)
+    everywhere = np.ones(whole.shape, bool)
+    return with_columns(whole, counts(table), sums, everywhere if possible is None else possible)
 
 
 def _of_several_values(domain: Domain, attributes: AttributeIndices) -> AttributeIndices:

@@ -242,14 +242,14 @@ def release_in_bases(tmp_path_factory) -> TableRelease:
 
 def test_a_row_is_an_answer(release_in_bases):
     letters = release_in_bases.table("letter")
-    assert letters["letter"].tolist() == ["all", "other", "a", "b", "c"]
+    assert letters["letter"].tolist() == ["all", "vowel", "other", "a", "b", "c"]
     assert letters["letter label"].tolist() == [
-        *("all", "other", "the letter a", "the letter b", "the letter c")
+        *("all", "vowel", "other", "the letter a", "the letter b", "the letter c")
     ]
     assert release_in_bases.table("digit")["digit"].tolist() == ["≤ 1", "≤ 3", "≤ 5", "≤ 7", "≤ 9"]
     assert release_in_bases.table("size")["size"].tolist() == ["low", "mix"]
     cells = release_in_bases.table(["letter", "digit"])
-    assert len(cells) == 5 * 15
+    assert len(cells) == 6 * 15
     assert cells["digit"].tolist()[:3] == ["0 to 1", "0 to 3", "0 to 5"]
     # What has no basis keeps its values and labels.
     assert release_in_bases.table(["digit", "plain"])["plain"].tolist()[:2] == ["k", "l"]
@@ -285,7 +285,7 @@ def test_the_readme_says_what_a_row_counts(release_in_bases, done):
     text = (release_in_bases.folder / "README.md").read_text()
     assert "## What a row counts" in text
     for line in (
-        '- `letter`, hierarchy: groups and single values; 5 rows, such as "the letter a"\n',
+        '- `letter`, hierarchy: groups and single values; 6 rows, such as "the letter a"\n',
         '- `digit` (in 2 of the tables), cumulative: up to each value; 5 rows, such as "≤ 5"\n',
         "- `digit` (in 2 of the tables), ranges: every range of values; 15 rows, such as ",
         '- `size`, own matrix; 2 rows, such as "mix"\n',

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore.estimation.nonnegative import rounded
+from rpexplore.estimation.nonnegative import rounded, with_columns
 
 
 def totals_of(table):
@@ -51,6 +51,22 @@ def test_rounding_errors_in_the_totals_do_no_harm(table, seed):
     if abs(abs(table.sum() % 1) - 0.5) < 1e-6:
         return  # either of two whole numbers is nearest
     check(table, rounded(given_totals), allowed=1 + 1e-5)
+
+
+@given(tables().filter(lambda table: table.ndim == 2), st.booleans())
+def test_columns_of_a_table_add_up_as_well(table, is_nonnegative):
+    table = np.maximum(table, 0) if is_nonnegative else table
+    whole = rounded(totals_of(table))
+    columns = rounded([table.sum(), table.sum(axis=0)])
+    moved = with_columns(whole, table, columns, np.ones(table.shape, bool))
+    np.testing.assert_array_equal(moved, np.rint(moved))
+    np.testing.assert_array_equal(moved.sum(axis=0), columns)
+    np.testing.assert_array_equal(moved.sum(axis=1), whole.sum(axis=1))
+    assert moved.min(initial=0) >= 0 or table.min(initial=0) < 0
+    # A table that has these sums stays, and no cell without a record gets one.
+    np.testing.assert_array_equal(with_columns(moved, table, columns, moved > 0), moved)
+    possible = table > 0
+    assert not with_columns(whole * possible, table, columns, possible)[~possible].any()
 
 
 def test_the_largest_fractions_go_up():
