@@ -405,18 +405,18 @@ def test_views_are_bound_as_what_they_read_whatever_it_is_called(made, name, fol
 @pytest.mark.parametrize(
     ("whole", "added"),
     [
-        ("PARTITION BY LIST (n)", "ALTER TABLE years ATTACH PARTITION y{0} FOR VALUES IN ({0})"),
-        ("", "ALTER TABLE y{0} INHERIT years"),
+        ("PARTITION BY LIST (n)", "ALTER TABLE waves ATTACH PARTITION w{0} FOR VALUES IN ({0})"),
+        ("", "ALTER TABLE w{0} INHERIT waves"),
     ],
 )
 def test_a_part_of_a_table_that_comes_later_is_bound_as_the_table(whole, added, postgres, tmp_path):
     """Two parts have accounts of their own until the whole is charged, or has a limit."""
     numbers = (25, 26, 27)
     postgres.run(
-        "DROP TABLE IF EXISTS years, y25, y26, y27 CASCADE",
-        f"CREATE TABLE years (a int, n int) {whole}",
-        *(f"CREATE TABLE y{n} (a int, n int)" for n in numbers),
-        *(f"CREATE VIEW v{n} AS SELECT a FROM y{n}" for n in numbers),
+        "DROP TABLE IF EXISTS waves, w25, w26, w27 CASCADE",
+        f"CREATE TABLE waves (a int, n int) {whole}",
+        *(f"CREATE TABLE w{n} (a int, n int)" for n in numbers),
+        *(f"CREATE VIEW v{n} AS SELECT a FROM w{n}" for n in numbers),
         *(added.format(n) for n in (25, 26)),
     )
     ledger = Ledger(tmp_path / "ledger.sqlite")
@@ -424,12 +424,12 @@ def test_a_part_of_a_table_that_comes_later_is_bound_as_the_table(whole, added, 
     def limit(table: str) -> Fraction | None:
         return ledger.account(DatabaseSource(postgres.connection, table)).limit_record_rho
 
-    ledger.set_limit(DatabaseSource(postgres.connection, "y26"), Fraction(2))
-    assert [limit(table) for table in ("v26", "y25", "v25")] == [2, None, None]
-    ledger.set_limit(DatabaseSource(postgres.connection, "years"), Fraction(1, 2))
-    assert (limit("y25"), limit("y27")) == (Fraction(1, 2), None)
+    ledger.set_limit(DatabaseSource(postgres.connection, "w26"), Fraction(2))
+    assert [limit(table) for table in ("v26", "w25", "v25")] == [2, None, None]
+    ledger.set_limit(DatabaseSource(postgres.connection, "waves"), Fraction(1, 2))
+    assert (limit("w25"), limit("w27")) == (Fraction(1, 2), None)
     postgres.run(added.format(27))
-    assert limit("y27") == limit("v27") == Fraction(1, 2)
+    assert limit("w27") == limit("v27") == Fraction(1, 2)
 
 
 @requires_ssh_keygen
