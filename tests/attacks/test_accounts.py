@@ -40,7 +40,7 @@ from tests.attacks.books import (
     written_anew_then_its_folder,
 )
 from tests.cli.program import Program
-from tests.data.engines.servers import in_duckdb
+from tests.data.engines.servers import in_duckdb, missing
 from tests.support.ledgers import database_ledger
 from tests.support.ssh_keys import public, requires_ssh_keygen, with_keys
 
@@ -430,6 +430,46 @@ def test_a_part_of_a_table_that_comes_later_is_bound_as_the_table(whole, added, 
     assert (limit("w25"), limit("w27")) == (Fraction(1, 2), None)
     postgres.run(added.format(27))
     assert limit("w27") == limit("v27") == Fraction(1, 2)
+
+
+HIDDEN = {
+    "public.hidden()": "SELECT hidden() AS a",
+    "public.hidden(integer,integer)": "SELECT a FROM base WHERE a OPERATOR(public.<<<) 1",
+    "public.hidden(bigint,integer)": "SELECT hiding(a) AS a FROM base",
+    "query_to_xml(text,boolean,boolean,text)": "SELECT a FROM xmltable('//row' PASSING "
+    "query_to_xml('SELECT a FROM public.base', false, false, '') COLUMNS a int PATH 'a')",
+    "table_to_xml(regclass,boolean,boolean,text)": "SELECT a FROM xmltable('//row' PASSING "
+    "table_to_xml('public.base', false, false, '') COLUMNS a int PATH 'a')",
+    "ts_stat(text)": "SELECT ndoc AS a FROM ts_stat('SELECT to_tsvector(''a'') FROM public.base')",
+    "public.crosstab(text)": "SELECT a FROM public.crosstab("
+    "'SELECT 1, ''x'', a FROM public.base') AS wide(n int, a int)",
+    "": "SELECT max(a) OVER () AS a, lpad(upper('x'), 3), now() FROM base WHERE a = ANY(ARRAY[1])",
+}
+
+
+def test_what_a_function_reads_is_said_to_be_apart(postgres):
+    """In whatever way a view calls it, and whoever has made it; not of functions that read none."""
+    if not postgres.run("SELECT 1 FROM pg_available_extensions WHERE name = 'tablefunc'"):
+        missing("extension tablefunc", "on Debian: apt-get install postgresql")
+    count = "LANGUAGE sql STABLE AS 'SELECT count(*) FROM public.base'"
+    postgres.run(
+        "DROP TABLE IF EXISTS base CASCADE",
+        "DROP FUNCTION IF EXISTS hidden(), hidden(int, int), hidden(bigint, int) CASCADE",
+        "CREATE TABLE base (a int)",
+        "CREATE EXTENSION IF NOT EXISTS tablefunc",
+        f"CREATE FUNCTION hidden() RETURNS bigint {count}",
+        f"CREATE FUNCTION hidden(bigint, int) RETURNS bigint {count}",
+        f"CREATE FUNCTION hidden(int, int) RETURNS boolean {count.replace('*)', '*) > 0')}",
+        "CREATE OPERATOR <<< (LEFTARG = int, RIGHTARG = int, FUNCTION = hidden)",
+        "CREATE AGGREGATE hiding(int) (SFUNC = hidden, STYPE = bigint, INITCOND = '0')",
+        *(f"CREATE VIEW sly{n} AS {text}" for n, text in enumerate(HIDDEN.values())),
+    )
+    for n, function in enumerate(HIDDEN):
+        remarks = " ".join(DatabaseSource(postgres.connection, f"sly{n}").remarks())
+        assert (
+            "cannot be followed: as far as that goes it has an account of its own" in remarks
+        ) == bool(function)
+        assert not function or f"reads the function {function}, which" in remarks
 
 
 @requires_ssh_keygen

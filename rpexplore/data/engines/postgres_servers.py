@@ -52,7 +52,17 @@ _IS_THERE = "SELECT CASE WHEN to_regclass($1::text) IS NULL THEN 'no' ELSE 'yes'
 # A table, and all that it reads: tables and views of a view, partitions and heirs of a table. Of
 # what a materialised view reads, only its own state counts: it is read as it was when it was made.
 # Tables around these, whose partitions or heirs they are, are not read.
-_CATALOGUE = """
+# Functions may read anything, and the text of a query from a table: all are meant that views call,
+# by an operator and in an aggregate as well, which a view does not say that it depends on. Left out
+# are those of the server (numbers below 16384) but for `_READERS`, and those in C that say of
+# themselves that they read no table (immutable).
+_READERS = (
+    "^(?:query|cursor|table|schema|database)_to_xml|^ts_stat|^tsquery_rewrite_query"
+    "|^be_lo(?:_get|read)|^pg_read_|^pg_logical_slot_"
+)
+"""The server's functions that read a query, a table, a file or a large object, by the names that
+they have in C: an administrator may give them others in SQL."""
+_CATALOGUE = f"""
 WITH RECURSIVE relations(id, is_read) AS (
     SELECT $1::text::regclass::oid, true
   UNION
@@ -78,14 +88,23 @@ WITH RECURSIVE relations(id, is_read) AS (
     SELECT inhrelid, inhparent FROM pg_inherits WHERE inhrelid IN (SELECT id FROM found)
   UNION
     SELECT inner_id, inhparent FROM around JOIN pg_inherits ON inhrelid = outer_id
-), functions AS (
-    SELECT DISTINCT pg_proc.oid::regprocedure::text AS name
-    FROM pg_rewrite JOIN pg_depend
-    ON pg_depend.classid = 'pg_rewrite'::regclass AND pg_depend.objid = pg_rewrite.oid
-    JOIN pg_proc ON refclassid = 'pg_proc'::regclass AND refobjid = pg_proc.oid
-    JOIN pg_language ON prolang = pg_language.oid
+), called(id) AS (
+    SELECT written[1]::oid
+    FROM pg_rewrite, regexp_matches(
+        ev_action::text, ':(?:funcid|opfuncid|aggfnoid|winfnoid) ([0-9]+)', 'g') AS written
     WHERE ev_class IN (SELECT id FROM found)
-        AND (lanname NOT IN ('internal', 'c') OR proname LIKE 'dblink%')
+  UNION
+    SELECT step FROM called JOIN pg_aggregate ON aggfnoid = called.id
+    CROSS JOIN LATERAL unnest(ARRAY[
+        aggtransfn, aggfinalfn, aggcombinefn, aggmtransfn, aggminvtransfn, aggmfinalfn
+    ]::oid[]) AS step
+), functions AS (
+    SELECT pg_proc.oid::regprocedure::text AS name
+    FROM pg_proc JOIN pg_language ON prolang = pg_language.oid
+    WHERE pg_proc.oid IN (SELECT id FROM called) AND CASE
+        WHEN lanname = 'internal' OR pg_proc.oid < 16384 THEN prosrc ~ '{_READERS}'
+        WHEN lanname = 'c' THEN provolatile <> 'i'
+        ELSE true END
 )
 SELECT json_build_object(
     'database', (SELECT oid::text FROM pg_database WHERE datname = current_database()),
