@@ -25,6 +25,7 @@ from rpexplore.common import files
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.session import quoted
 from rpexplore.data.engines.source import DatabaseSource
+from rpexplore.data.files.source import FileSource
 from rpexplore.errors import ApprovalError, DataError, LedgerError
 from rpexplore.releases.approvals import check_approvals
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
@@ -470,6 +471,38 @@ def test_what_a_function_reads_is_said_to_be_apart(postgres):
             "cannot be followed: as far as that goes it has an account of its own" in remarks
         ) == bool(function)
         assert not function or f"reads the function {function}, which" in remarks
+
+
+def test_no_file_that_a_view_of_duckdb_reads_is_passed_over(tmp_path):
+    """However many names are spelled beside it, and hidden ones among those with wildcards."""
+    connection = in_duckdb(pa.table({"a": [0]}), tmp_path / "survey.duckdb").connection
+    folder = tmp_path / "files"
+    folder.mkdir()
+    one, two = spelled = [folder / "one.csv", folder / "two.csv"]
+    files = [*spelled, folder / ".hidden.csv"]
+    for number, path in enumerate((*files, tmp_path / "other.csv")):
+        path.write_text(f"a\n{number}\n")
+    both, other = (
+        f"FROM read_csv(['{one}', '{two}'])",
+        f"FROM read_csv('{tmp_path}' || '/other.csv')",
+    )
+    views = {
+        both: "",
+        f"FROM read_csv('{folder}/*.csv')": "",
+        f"{both} UNION ALL {other}": "READ_CSV",
+        f"{other} WHERE '{two}' > 'a'": "READ_CSV",
+        f"{both} UNION ALL SELECT a FROM duckdb_table_sample('records')": "DUCKDB_TABLE_SAMPLE",
+    }
+    with duckdb.connect(connection.location) as database:
+        for number, text in enumerate(views):
+            database.execute(f"CREATE VIEW view{number} AS {text}")
+    sources = [DatabaseSource(connection, f"view{number}") for number in range(len(views))]
+    for source, function in zip(sources, views.values(), strict=True):
+        unseen = [remark for remark in source.remarks() if "cannot be followed" in remark]
+        assert len(unseen) == bool(function)
+        assert all(f"reads {function}, which" in remark for remark in unseen)
+    for source, read in zip(sources, (spelled, files), strict=False):
+        assert all({*FileSource(path).names(None)} & {*source.names(None)} for path in read)
 
 
 @requires_ssh_keygen
