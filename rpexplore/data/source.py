@@ -105,7 +105,11 @@ HOLDS = " holds:"
 """Ends the name between those of records and those of their parts."""
 
 LIES_IN = " in "
-"""Between what a file is, and what a folder around it is."""
+"""Between what a file is and what a folder around it is; or a table and one it is part of."""
+
+_TABLE = "postgresql:-?[0-9]+/[0-9]+/[0-9]+"  # numbers of server, database, table; names have a dot
+TABLE_IN_TABLE = f"^{_TABLE}{LIES_IN}{_TABLE}$"
+"""A pattern of both Python and PostgreSQL."""
 
 NO_PATH = re.compile(r"(?:file|postgresql|duckdb|sqlite|spark|grpc|grpc\+tls|snowflake):")
 """What names begin with that are no paths: what a file is, and tables, by the engine."""
@@ -380,10 +384,11 @@ def own_names(names: Sequence[str]) -> tuple[str, ...]:
 def place_in_name(folder: Path | None, name: str) -> tuple[str, frozenset[str]]:
     """What one of `file_names` says, its path or what it is, and the folders around likewise.
 
-    As texts to be compared, which say of which machine they are where the names do. Other names
-    say themselves.
+    As texts to be compared, which say of which machine they are where the names do. Of tables of
+    PostgreSQL what is around one is a table that it is a partition of, or inherits from. Other
+    names say themselves.
     """
-    if name.startswith(FILE_PREFIX):
+    if name.startswith(FILE_PREFIX) or re.fullmatch(TABLE_IN_TABLE, name):
         identity, _, around = name.partition(LIES_IN)
         return identity, frozenset(filter(None, [around]))
     if NO_PATH.match(name):

@@ -25,6 +25,7 @@ from rpexplore.common import files
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.session import quoted
 from rpexplore.data.engines.source import DatabaseSource
+from rpexplore.data.files.source import FileSource
 from rpexplore.errors import ApprovalError, DataError, LedgerError
 from rpexplore.releases.approvals import check_approvals
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger
@@ -40,7 +41,7 @@ from tests.attacks.books import (
     written_anew_then_its_folder,
 )
 from tests.cli.program import Program
-from tests.data.engines.servers import in_duckdb
+from tests.data.engines.servers import in_duckdb, missing
 from tests.support.ledgers import database_ledger
 from tests.support.ssh_keys import public, requires_ssh_keygen, with_keys
 
@@ -400,6 +401,108 @@ def test_views_are_bound_as_what_they_read_whatever_it_is_called(made, name, fol
     ledger = Ledger.beside(views[0])
     ledger.set_limit(folder / "one.csv" if made is views_in_duckdb else views[0], Fraction(1, 4))
     assert {ledger.account(view).limit_record_rho for view in views} == {Fraction(1, 4)}
+
+
+@pytest.mark.parametrize(
+    ("whole", "added"),
+    [
+        ("PARTITION BY LIST (n)", "ALTER TABLE waves ATTACH PARTITION w{0} FOR VALUES IN ({0})"),
+        ("", "ALTER TABLE w{0} INHERIT waves"),
+    ],
+)
+def test_a_part_of_a_table_that_comes_later_is_bound_as_the_table(whole, added, postgres, tmp_path):
+    """Two parts have accounts of their own until the whole is charged, or has a limit."""
+    numbers = (25, 26, 27)
+    postgres.run(
+        "DROP TABLE IF EXISTS waves, w25, w26, w27 CASCADE",
+        f"CREATE TABLE waves (a int, n int) {whole}",
+        *(f"CREATE TABLE w{n} (a int, n int)" for n in numbers),
+        *(f"CREATE VIEW v{n} AS SELECT a FROM w{n}" for n in numbers),
+        *(added.format(n) for n in (25, 26)),
+    )
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+
+    def limit(table: str) -> Fraction | None:
+        return ledger.account(DatabaseSource(postgres.connection, table)).limit_record_rho
+
+    ledger.set_limit(DatabaseSource(postgres.connection, "w26"), Fraction(2))
+    assert [limit(table) for table in ("v26", "w25", "v25")] == [2, None, None]
+    ledger.set_limit(DatabaseSource(postgres.connection, "waves"), Fraction(1, 2))
+    assert (limit("w25"), limit("w27")) == (Fraction(1, 2), None)
+    postgres.run(added.format(27))
+    assert limit("w27") == limit("v27") == Fraction(1, 2)
+
+
+HIDDEN = {
+    "public.hidden()": "SELECT hidden() AS a",
+    "public.hidden(integer,integer)": "SELECT a FROM base WHERE a OPERATOR(public.<<<) 1",
+    "public.hidden(bigint,integer)": "SELECT hiding(a) AS a FROM base",
+    "query_to_xml(text,boolean,boolean,text)": "SELECT a FROM xmltable('//row' PASSING "
+    "query_to_xml('SELECT a FROM public.base', false, false, '') COLUMNS a int PATH 'a')",
+    "table_to_xml(regclass,boolean,boolean,text)": "SELECT a FROM xmltable('//row' PASSING "
+    "table_to_xml('public.base', false, false, '') COLUMNS a int PATH 'a')",
+    "ts_stat(text)": "SELECT ndoc AS a FROM ts_stat('SELECT to_tsvector(''a'') FROM public.base')",
+    "public.crosstab(text)": "SELECT a FROM public.crosstab("
+    "'SELECT 1, ''x'', a FROM public.base') AS wide(n int, a int)",
+    "": "SELECT max(a) OVER () AS a, lpad(upper('x'), 3), now() FROM base WHERE a = ANY(ARRAY[1])",
+}
+
+
+def test_what_a_function_reads_is_said_to_be_apart(postgres):
+    """In whatever way a view calls it, and whoever has made it; not of functions that read none."""
+    if not postgres.run("SELECT 1 FROM pg_available_extensions WHERE name = 'tablefunc'"):
+        missing("extension tablefunc", "on Debian: apt-get install postgresql")
+    count = "LANGUAGE sql STABLE AS 'SELECT count(*) FROM public.base'"
+    postgres.run(
+        "DROP TABLE IF EXISTS base CASCADE",
+        "DROP FUNCTION IF EXISTS hidden(), hidden(int, int), hidden(bigint, int) CASCADE",
+        "CREATE TABLE base (a int)",
+        "CREATE EXTENSION IF NOT EXISTS tablefunc",
+        f"CREATE FUNCTION hidden() RETURNS bigint {count}",
+        f"CREATE FUNCTION hidden(bigint, int) RETURNS bigint {count}",
+        f"CREATE FUNCTION hidden(int, int) RETURNS boolean {count.replace('*)', '*) > 0')}",
+        "CREATE OPERATOR <<< (LEFTARG = int, RIGHTARG = int, FUNCTION = hidden)",
+        "CREATE AGGREGATE hiding(int) (SFUNC = hidden, STYPE = bigint, INITCOND = '0')",
+        *(f"CREATE VIEW sly{n} AS {text}" for n, text in enumerate(HIDDEN.values())),
+    )
+    for n, function in enumerate(HIDDEN):
+        remarks = " ".join(DatabaseSource(postgres.connection, f"sly{n}").remarks())
+        assert (
+            "cannot be followed: as far as that goes it has an account of its own" in remarks
+        ) == bool(function)
+        assert not function or f"reads the function {function}, which" in remarks
+
+
+def test_no_file_that_a_view_of_duckdb_reads_is_passed_over(tmp_path):
+    """However many names are spelled beside it, and hidden ones among those with wildcards."""
+    connection = in_duckdb(pa.table({"a": [0]}), tmp_path / "survey.duckdb").connection
+    folder = tmp_path / "files"
+    folder.mkdir()
+    one, two = spelled = [folder / "one.csv", folder / "two.csv"]
+    files = [*spelled, folder / ".hidden.csv"]
+    for number, path in enumerate((*files, tmp_path / "other.csv")):
+        path.write_text(f"a\n{number}\n")
+    both, other = (
+        f"FROM read_csv(['{one}', '{two}'])",
+        f"FROM read_csv('{tmp_path}' || '/other.csv')",
+    )
+    views = {
+        both: "",
+        f"FROM read_csv('{folder}/*.csv')": "",
+        f"{both} UNION ALL {other}": "READ_CSV",
+        f"{other} WHERE '{two}' > 'a'": "READ_CSV",
+        f"{both} UNION ALL SELECT a FROM duckdb_table_sample('records')": "DUCKDB_TABLE_SAMPLE",
+    }
+    with duckdb.connect(connection.location) as database:
+        for number, text in enumerate(views):
+            database.execute(f"CREATE VIEW view{number} AS {text}")
+    sources = [DatabaseSource(connection, f"view{number}") for number in range(len(views))]
+    for source, function in zip(sources, views.values(), strict=True):
+        unseen = [remark for remark in source.remarks() if "cannot be followed" in remark]
+        assert len(unseen) == bool(function)
+        assert all(f"reads {function}, which" in remark for remark in unseen)
+    for source, read in zip(sources, (spelled, files), strict=False):
+        assert all({*FileSource(path).names(None)} & {*source.names(None)} for path in read)
 
 
 @requires_ssh_keygen

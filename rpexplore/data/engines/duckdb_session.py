@@ -51,6 +51,9 @@ SELECT function_name, macro_definition FROM duckdb_functions()
 WHERE database_name = '{_ATTACHED}' AND NOT internal
 """
 _READ_NOTHING = {"RANGE", "GENERATE_SERIES", "REPEAT", "REPEAT_ROW", "UNNEST"}
+_READ_FILES = ("READ_CSV", "READ_JSON", "READ_NDJSON", "READ_PARQUET", "READ_TEXT", "READ_BLOB")
+_READ_FILES += ("PARQUET_",)
+"""Functions that look for their files when they are planned, by how they begin."""
 _NAME_PART = re.compile(r'"(?:[^"]|"")*"|[^."]+')
 _QUOTED = re.compile(r"'((?:[^']|'')*)'" r'|"((?:[^"]|"")*)"')
 
@@ -75,7 +78,8 @@ class DuckDBSession(SQLSession):
     def provenance(self, name: str) -> Provenance:
         """From the plan for reading all of it, and from the files that definitions of views name.
 
-        Files whose names a definition does not spell are not seen.
+        Files whose names a definition does not spell are not seen, which is noticed by planning
+        again where no other files than those may be read.
         """
         own = super().provenance(name)
         schema, table = parts_of(name)
@@ -88,21 +92,52 @@ class DuckDBSession(SQLSession):
         scans = list(_scans(json.loads(rows[0][1])))
         tables = [_table_of(scan["Table"]) for scan in scans if "Table" in scan]
         functions = [scan["Function"] for scan in scans if "Function" in scan]
-        patterns = _patterns(table, definitions) if functions else []
-        for pattern in patterns:
+        found: dict[str, list[Path]] = {}
+        for pattern in _quoted_texts(table, definitions) if functions else []:
+            if paths := self._files(pattern):
+                found[pattern] = paths
+        files = {path.resolve() for paths in found.values() for path in paths}
+        reads_others = functions and self._reads_others(qualified, name, [*found, *map(str, files)])
+        for pattern, paths in found.items():
             if glob.has_magic(pattern):
-                _refuse_copies(name, pattern)
-        files = sorted({path for pattern in patterns for path in _files(pattern)})
+                _refuse_copies(name, paths)
+                files.add(Path(re.split(r"[*?\[]", pattern, maxsplit=1)[0] + "x").resolve().parent)
+        # What looks for its file once it runs is refused nothing when it is planned.
+        unseen = [one for one in functions if reads_others or not one.startswith(_READ_FILES)]
         database = Path(self.connection.location)
         # What is not yet in the file of a database itself lies beside it.
-        seen = [database, Path(f"{database}.wal"), *files]
+        seen = [database, Path(f"{database}.wal"), *sorted(files)]
         return replace(
             own,
             tables=tuple(dict.fromkeys([*own.tables, *sorted(tables)])),
-            files=tuple(files),
-            unseen=tuple(dict.fromkeys(functions)) if len(patterns) < len(functions) else (),
+            files=tuple(sorted(files)),
+            unseen=tuple(dict.fromkeys(unseen)),
             state=tuple(state for path in seen for state in file_state(path)),
         )
+
+    def _files(self, pattern: str) -> list[Path]:
+        """The files that DuckDB takes a text for, hidden ones as well; none for most texts."""
+        import duckdb
+
+        # Of a text in a view that is no pattern, or of a file elsewhere, it says so as it likes.
+        with suppress(duckdb.Error, ValueError), self.backend.con.cursor() as cursor:
+            rows = cursor.execute("SELECT file FROM glob(?)", [pattern]).fetchall()
+            return [path for (file,) in rows if (path := Path(file)).is_file()]
+        return []
+
+    def _reads_others(self, qualified: str, name: str, allowed: Sequence[str]) -> bool:
+        """Whether the plan for reading a table looks for a file that is not among these."""
+        import duckdb
+
+        with engine_errors(self.connection, name), duckdb.connect() as alone:
+            _attach(alone, self.connection.location)
+            alone.execute("SET allowed_paths = $1", [list(allowed)])
+            alone.execute("SET enable_external_access = false")
+            try:
+                alone.execute(f"EXPLAIN FROM {qualified}")
+            except duckdb.PermissionException:
+                return True
+        return False
 
     def count(self, name: str, request: Request, on_progress: Progress) -> Counts:
         """Of coded records, and amounts as they are, which stream into the counter of files.
@@ -141,16 +176,20 @@ def open_session(connection: Connection) -> Iterator[Session]:
             backend = ibis.duckdb.connect()
             backend.con.execute("SET enable_progress_bar = false")  # Ibis shows one
             backend.con.execute(f"SET temp_directory = {_text(beside)}")
-            # Of other kinds of files, it would fetch what reads them from the internet.
-            backend.con.execute("SET autoinstall_known_extensions = false")
-            attached = f"{_text(str(path))} AS {_ATTACHED} (READ_ONLY, TYPE duckdb)"
-            backend.con.execute(f"ATTACH {attached}")
-            backend.con.execute(_OWN_NAMES)
+            _attach(backend.con, str(path))
         try:
             address = f"duckdb:{path.resolve()}"
             yield DuckDBSession(connection, backend, address, "main", backend.con.interrupt)
         finally:
             backend.disconnect()
+
+
+def _attach(database: Any, path: str) -> None:
+    """Attach a file to a database in memory."""
+    # Of other kinds of files, it would fetch what reads them from the internet.
+    database.execute("SET autoinstall_known_extensions = false")
+    database.execute(f"ATTACH {_text(path)} AS {_ATTACHED} (READ_ONLY, TYPE duckdb)")
+    database.execute(_OWN_NAMES)
 
 
 @contextmanager
@@ -208,8 +247,8 @@ def _table_of(scanned: str) -> str:
     return folded(".".join(parts[1:]))
 
 
-def _patterns(view: str, definitions: Sequence[tuple[str, str]]) -> list[str]:
-    """Quoted names of files, in a view and in all views that it mentions."""
+def _quoted_texts(view: str, definitions: Sequence[tuple[str, str]]) -> list[str]:
+    """What is quoted in a view and in all views that it mentions: names of files, among others."""
     # Macros of one name, and views of one name in several schemas, are all meant.
     reached: list[tuple[str, str]] = []
     texts = [view]
@@ -220,35 +259,24 @@ def _patterns(view: str, definitions: Sequence[tuple[str, str]]) -> list[str]:
     ]:
         reached += more
         texts = [text for _, text in more]
-    quoted = [
-        (single or double.replace('""', '"')).replace("''", "'")
+    texts = [
+        single.replace("''", "'") or double.replace('""', '"')
         for _, text in reached
         for single, double in _QUOTED.findall(text)
     ]
-    return [pattern for pattern in dict.fromkeys(quoted) if any(_files(pattern))]
+    return list(dict.fromkeys(texts))
 
 
-def _files(pattern: str) -> Iterator[Path]:
-    """The files that DuckDB takes a text for, and of one with wildcards the folder they are in."""
-    if "\0" in pattern:
-        return
-    files = [Path(path).resolve() for path in glob.iglob(pattern, recursive=True)]
-    yield from (path for path in files if path.is_file())
-    if files and glob.has_magic(pattern):
-        yield Path(re.split(r"[*?\[]", pattern, maxsplit=1)[0] + "x").resolve().parent
-
-
-def _refuse_copies(view: str, pattern: str) -> None:
+def _refuse_copies(view: str, paths: Iterable[Path]) -> None:
     """Raise `DataError` where a pattern finds one file twice: a link to it, or the same bytes.
 
     As of a folder of records: files below folders of different keys are other records, and those
     that hold none may be alike.
     """
     alike: defaultdict[object, list[Path]] = defaultdict(list)
-    for found in map(Path, glob.iglob(pattern, recursive=True)):
-        if found.is_file():
-            keys = tuple(part for part in found.parent.parts if "=" in part)
-            alike[keys, found.stat().st_size].append(found)
+    for found in paths:
+        keys = tuple(part for part in found.parent.parts if "=" in part)
+        alike[keys, found.stat().st_size].append(found)
     for files in alike.values():
         first: dict[object, Path] = {}
         for path in files if len(files) > 1 else []:

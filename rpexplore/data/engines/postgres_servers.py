@@ -12,6 +12,7 @@ from typing import Any
 
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.session import Provenance, parts_of, quoted
+from rpexplore.data.source import LIES_IN
 from rpexplore.errors import DataError
 
 # So that no function, operator or table of somebody else's is taken for one of the server: whoever
@@ -50,7 +51,18 @@ SELECT 'postgresql:' || system_identifier || '/' || current_database() FROM pg_c
 _IS_THERE = "SELECT CASE WHEN to_regclass($1::text) IS NULL THEN 'no' ELSE 'yes' END"
 # A table, and all that it reads: tables and views of a view, partitions and heirs of a table. Of
 # what a materialised view reads, only its own state counts: it is read as it was when it was made.
-_CATALOGUE = """
+# Tables around these, whose partitions or heirs they are, are not read.
+# Functions may read anything, and the text of a query from a table: all are meant that views call,
+# by an operator and in an aggregate as well, which a view does not say that it depends on. Left out
+# are those of the server (numbers below 16384) but for `_READERS`, and those in C that say of
+# themselves that they read no table (immutable).
+_READERS = (
+    "^(?:query|cursor|table|schema|database)_to_xml|^ts_stat|^tsquery_rewrite_query"
+    "|^be_lo(?:_get|read)|^pg_read_|^pg_logical_slot_"
+)
+"""The server's functions that read a query, a table, a file or a large object, by the names that
+they have in C: an administrator may give them others in SQL."""
+_CATALOGUE = f"""
 WITH RECURSIVE relations(id, is_read) AS (
     SELECT $1::text::regclass::oid, true
   UNION
@@ -72,14 +84,27 @@ WITH RECURSIVE relations(id, is_read) AS (
     JOIN pg_namespace ON pg_namespace.oid = relnamespace
     WHERE relkind IN ('r', 'p', 'v', 'm', 'f')
     GROUP BY id, nspname, relname, relkind
-), functions AS (
-    SELECT DISTINCT pg_proc.oid::regprocedure::text AS name
-    FROM pg_rewrite JOIN pg_depend
-    ON pg_depend.classid = 'pg_rewrite'::regclass AND pg_depend.objid = pg_rewrite.oid
-    JOIN pg_proc ON refclassid = 'pg_proc'::regclass AND refobjid = pg_proc.oid
-    JOIN pg_language ON prolang = pg_language.oid
+), around(inner_id, outer_id) AS (
+    SELECT inhrelid, inhparent FROM pg_inherits WHERE inhrelid IN (SELECT id FROM found)
+  UNION
+    SELECT inner_id, inhparent FROM around JOIN pg_inherits ON inhrelid = outer_id
+), called(id) AS (
+    SELECT written[1]::oid
+    FROM pg_rewrite, regexp_matches(
+        ev_action::text, ':(?:funcid|opfuncid|aggfnoid|winfnoid) ([0-9]+)', 'g') AS written
     WHERE ev_class IN (SELECT id FROM found)
-        AND (lanname NOT IN ('internal', 'c') OR proname LIKE 'dblink%')
+  UNION
+    SELECT step FROM called JOIN pg_aggregate ON aggfnoid = called.id
+    CROSS JOIN LATERAL unnest(ARRAY[
+        aggtransfn, aggfinalfn, aggcombinefn, aggmtransfn, aggminvtransfn, aggmfinalfn
+    ]::oid[]) AS step
+), functions AS (
+    SELECT pg_proc.oid::regprocedure::text AS name
+    FROM pg_proc JOIN pg_language ON prolang = pg_language.oid
+    WHERE pg_proc.oid IN (SELECT id FROM called) AND CASE
+        WHEN lanname = 'internal' OR pg_proc.oid < 16384 THEN prosrc ~ '{_READERS}'
+        WHEN lanname = 'c' THEN provolatile <> 'i'
+        ELSE true END
 )
 SELECT json_build_object(
     'database', (SELECT oid::text FROM pg_database WHERE datname = current_database()),
@@ -87,6 +112,11 @@ SELECT json_build_object(
         SELECT json_agg(json_build_array(id::text, name, kind, state)
             ORDER BY id <> $1::text::regclass, name)
         FROM found),
+    'around', (
+        SELECT coalesce(
+            json_agg(json_build_array(inner_id::text, outer_id::text)
+                ORDER BY inner_id, outer_id), '[]')
+        FROM around WHERE outer_id NOT IN (SELECT id FROM found)),
     'functions', (SELECT coalesce(json_agg(name ORDER BY name), '[]') FROM functions))::text
 """
 
@@ -102,16 +132,20 @@ class Catalogue:
 
     database: str
     relations: list[tuple[str, str, str, str | None]]
+    around: list[tuple[str, str]]
     functions: list[str]
 
     def provenance(self, address: str) -> Provenance:
         """The origin of the table in a database of this address."""
-        server = address.partition("/")[0]
+        prefix = f"{address.partition('/')[0]}/{self.database}/"
         foreign = [name for _, name, kind, _ in self.relations if kind == "f"]
         return Provenance(
             address,
             tuple(name for _, name, _, _ in self.relations),
-            ids=tuple(f"{server}/{self.database}/{number}" for number, *_ in self.relations),
+            ids=(
+                *(f"{prefix}{number}" for number, *_ in self.relations),
+                *(f"{prefix}{inner}{LIES_IN}{prefix}{outer}" for inner, outer in self.around),
+            ),
             unseen=(
                 *(f"the foreign table {name}" for name in foreign),
                 *(f"the function {name}" for name in self.functions),
@@ -139,7 +173,8 @@ def catalogue_of(ask: Ask, schema: str, table: str) -> Catalogue:
     relations = [
         (number, relation, kind, state) for number, relation, kind, state in content["relations"]
     ]
-    return Catalogue(content["database"], relations, content["functions"])
+    around = [(inner, outer) for inner, outer in content["around"]]
+    return Catalogue(content["database"], relations, around, content["functions"])
 
 
 def address_of(ask: Ask, connection: Connection) -> str:

@@ -234,7 +234,8 @@ class Provenance:
 
     address  of the database, as that of the session
     tables   schema.table: the one that is named, then those that it reads
-    ids      what a server knows these by when they are renamed
+    ids      what a server knows these by when they are renamed, and then which of them is part of
+             which other table
     files    that are read beside
     unseen   what else is read, in words
     state    what changes with the records

@@ -21,16 +21,16 @@ from rpexplore.common.files import FILE_PREFIX
 from rpexplore.common.json_fields import dumps
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.postgres_servers import CONNECT_DEFAULTS, OWN_NAMES
-from rpexplore.data.source import AT_MACHINE, HOLDS, LIES_IN
+from rpexplore.data.source import AT_MACHINE, HOLDS, LIES_IN, TABLE_IN_TABLE
 from rpexplore.errors import DataError
 from rpexplore.releases.approvals import MOST
 from rpexplore.releases.ledger.account import FINEST, IN_APPROVAL, KINDS, MOST_AMOUNT
 from rpexplore.releases.ledger.chain import START, Row
 
-SCHEMA, VERSION = "rpexplore_ledger", 4
-READABLE = (1, 2, 3, 4)
-"""In version 1, whoever booked wrote to the tables directly; 2 took over no other ledger, and 3
-took amounts of thousands of digits."""
+SCHEMA, VERSION = "rpexplore_ledger", 5
+READABLE = (1, 2, 3, 4, 5)
+"""In version 1, whoever booked wrote to the tables directly; 2 took over no other ledger, 3 took
+amounts of thousands of digits, and 4 knew of no table that it was part of another one."""
 BOOKED = ("run", "finished", "approved")
 """The kinds of entries that `book` adds; `set_limits` adds all others."""
 _LONGEST = 8_000_000  # bytes of an entry: a list of allowed signers has up to a million characters
@@ -82,25 +82,29 @@ _HELD = dumps(
 # schema of anybody else is looked into; texts in them mean the same in every session. What is
 # wrong with an entry is told by a code of five signs.
 _SET = "SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on"
+# The first of the two is told fast.
+_IS_TABLE_IN_TABLE = f"starts_with(name, 'postgresql:') AND name ~ '{TABLE_IN_TABLE}'"
 _FUNCTIONS = f"""
 CREATE FUNCTION {SCHEMA}.names_of(content text) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
     SELECT ARRAY(SELECT json_array_elements_text(content::json -> 'names'))
 $$;
 
 -- Of names of files the machine and the path, MACHINE:/data/people.csv, or what the file is;
--- other names as they are.
+-- of tables that are part of another one their number; other names as they are.
 CREATE FUNCTION {SCHEMA}.places_of(names text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
     SELECT ARRAY(
-        SELECT CASE WHEN name ~ '^{FILE_PREFIX}' THEN split_part(name, '{LIES_IN}', 1)
+        SELECT CASE WHEN name ~ '^{FILE_PREFIX}' OR {_IS_TABLE_IN_TABLE}
+            THEN split_part(name, '{LIES_IN}', 1)
             ELSE regexp_replace(name, '^(/.*){AT_MACHINE}([^ /]*)$', '\\2:\\1') END
         FROM unnest(names) AS name)
 $$;
 
--- The folders around them likewise, but for the outermost.
+-- The folders around them likewise, but for the outermost, and the tables that they are part of.
 CREATE FUNCTION {SCHEMA}.around(names text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
     SELECT ARRAY(
         SELECT split_part(name, '{LIES_IN}', 2)
-        FROM unnest(names) AS name WHERE name ~ '^{FILE_PREFIX}.*{LIES_IN}'
+        FROM unnest(names) AS name
+        WHERE name ~ '^{FILE_PREFIX}.*{LIES_IN}' OR {_IS_TABLE_IN_TABLE}
         UNION
         SELECT array_to_string(parts[1:n], '/')
         FROM unnest({SCHEMA}.places_of(

@@ -151,16 +151,6 @@ def test_a_table_of_a_server_keeps_its_account_when_it_is_renamed(of_server, sur
     assert together(tmp_path, source, of_server(survey, "renamed"))
 
 
-def test_what_a_function_of_a_server_reads_is_said_to_be_apart(of_server, survey):
-    survey.run(
-        f"CREATE OR REPLACE FUNCTION hidden() RETURNS SETOF people LANGUAGE sql AS '{ALL} people'",
-        f"CREATE OR REPLACE VIEW sly AS {ALL} hidden()",
-    )
-    remark = of_server(survey, "sly").remarks()[-1]
-    assert "reads the function public.hidden(), which cannot be followed" in remark
-    assert "an account of its own" in remark
-
-
 def test_a_view_of_duckdb_has_one_account_with_its_tables(file, tmp_path):
     connection = file(
         f"CREATE VIEW adults AS {ALL} people WHERE sex IN (SELECT sex FROM visits)",
