@@ -44,6 +44,7 @@ from rpexplore.releases.ledger.overlaps import (
     ledger_of,
     note_account,
     refuse_among_records,
+    refuse_unnoted,
 )
 from rpexplore.releases.manifest import manifest_sha256, now
 from rpexplore.releases.measurement_file import (
@@ -121,6 +122,7 @@ class ChargedRun:
         ]
         self._impossible = ImpossibleRecords(plan)
         if self._entry is None:
+            refuse_unnoted(ledger, source)
             if self._record_limit is not None and account.limit_record_rho is None:
                 ledger.store.check_bookable(sets_limit=True)
             check_limit(account, plan, self._record_limit)
