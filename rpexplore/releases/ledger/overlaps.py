@@ -31,7 +31,7 @@ from rpexplore.releases.ledger.account import (
     closed_into,
     ledger_id,
     ledger_ids,
-    merged_ids,
+    merged_digests,
 )
 from rpexplore.releases.ledger.chain import End, LostEntriesError, seen_end
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, elsewhere_text
@@ -58,22 +58,22 @@ class _Found:
     """What a ledger holds of some records; `problem` if it cannot be read.
 
     ids      its own, and those of ledgers that were merged into it
-    merged   those of the latter alone
     digests  of its events
+    merged   of those of its copies that were merged into it
     into     the ledger that it was merged into
     """
 
     id: str = ""
     ids: frozenset[str] = frozenset()
-    merged: frozenset[str] = frozenset()
     digests: tuple[str, ...] = ()
+    merged: frozenset[str] = frozenset()
     account: Account | None = None
     problem: LedgerError | None = None
     into: Elsewhere | None = None
 
     def goes_on_from(self, end: End | None) -> bool:
         """Whether it has all that a ledger had that ended there, if it is that or took it over."""
-        if end is None or end.ledger_id != self.id or end.ledger_id in self.merged:
+        if end is None or end.ledger_id != self.id or end.digest in self.merged:
             return True
         return self.digests[end.number - 1 : end.number] == (end.digest,)
 
@@ -299,8 +299,8 @@ def _look(ledger: Ledger, source: Source) -> _Found:
         names = source.names(ledger.store.folder)
         account = account_of_names(events, names, ledger.store.folder)
         digests = tuple(event.digest for event in events)
-        ids, merged = ledger_ids(events), merged_ids(events)
-        return _Found(ledger_id(events), ids, merged, digests, account, into=closed_into(events))
+        ids, merged = ledger_ids(events), merged_digests(events)
+        return _Found(ledger_id(events), ids, digests, merged, account, into=closed_into(events))
     except (LedgerError, OSError) as error:
         if ledger.path is None and not isinstance(error, LostEntriesError):
             _passed_over[ledger] = time.monotonic() + _SECONDS_PASSED_OVER
