@@ -56,6 +56,9 @@ class DataError(RpexploreError):
     screen by `on_screen` and is not part of `str(error)`.
     """
 
+    says_charge = False
+    """Whether the message says if the run is charged."""
+
     def __init__(self, message: str, *, private: str = "") -> None:
         super().__init__(message)
         self.private = private
@@ -66,9 +69,6 @@ class DataError(RpexploreError):
 
 class LedgerError(RpexploreError):
     """The ledger refuses a run or cannot be read."""
-
-    says_charge = False
-    """Whether the message says if the run is charged."""
 
 
 class ApprovalError(RpexploreError):
