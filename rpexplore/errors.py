@@ -9,6 +9,9 @@ shows, so that a log or a traceback that reaches a file stays free of them.
 class RpexploreError(Exception):
     """Base of all errors a user can cause and mend."""
 
+    says_charge = False
+    """Whether the message says if the run is charged."""
+
     def on_screen(self) -> str:
         """The message for the person in front of the screen (may hold private values)."""
         return str(self)
@@ -55,9 +58,6 @@ class DataError(RpexploreError):
     `private` holds what was read from the records (a value, say); it is shown on the curator's
     screen by `on_screen` and is not part of `str(error)`.
     """
-
-    says_charge = False
-    """Whether the message says if the run is charged."""
 
     def __init__(self, message: str, *, private: str = "") -> None:
         super().__init__(message)
