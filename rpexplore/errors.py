@@ -9,6 +9,9 @@ shows, so that a log or a traceback that reaches a file stays free of them.
 class RpexploreError(Exception):
     """Base of all errors a user can cause and mend."""
 
+    says_charge = False
+    """Whether the message says if the run is charged."""
+
     def on_screen(self) -> str:
         """The message for the person in front of the screen (may hold private values)."""
         return str(self)
@@ -66,9 +69,6 @@ class DataError(RpexploreError):
 
 class LedgerError(RpexploreError):
     """The ledger refuses a run or cannot be read."""
-
-    says_charge = False
-    """Whether the message says if the run is charged."""
 
 
 class ApprovalError(RpexploreError):

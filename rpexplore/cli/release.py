@@ -15,7 +15,7 @@ from rpexplore.cli.console import (
     say_result,
 )
 from rpexplore.common.text import plural
-from rpexplore.errors import DataError, LedgerError, RpexploreError
+from rpexplore.errors import DataError, RpexploreError
 
 if TYPE_CHECKING:
     from rpexplore.releases.finished_release import Release
@@ -177,7 +177,7 @@ def release(
                 )
             elif stopped:
                 note += " Run it again, into the same folder: that costs nothing further."
-        if not (isinstance(error, LedgerError) and error.says_charge):
+        if not (isinstance(error, RpexploreError) and error.says_charge):
             error.add_note(note)
         raise
     after, factor = book.account(source), loaded.budget.records_factor

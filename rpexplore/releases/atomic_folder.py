@@ -78,6 +78,18 @@ def resumed_folder(output: Path, drawn: str) -> Iterator[Path]:
             yield temporary
 
 
+def clear_unfinished(output: Path, kept_with: str) -> None:
+    """Remove what a killed `new_folder(output)` has left, unless a run needs it or may be charged.
+
+    kept_with: a file with which it is left as it is
+    """
+    temporary = unfinished_folder(output)
+    with suppress(OSError, ReleaseError), _lock(_open_folder(temporary), temporary, output):
+        _refuse_foreign(temporary, temporary)
+        if not (temporary / kept_with).exists():
+            shutil.rmtree(temporary)
+
+
 def _refuse_foreign(found: Path | int, temporary: Path) -> None:
     """Raise `ReleaseError` for an unfinished folder that no run of this user has made.
 

@@ -32,6 +32,7 @@ from rpexplore.releases.approvals import (
 from rpexplore.releases.atomic_folder import (
     check_new,
     check_room,
+    clear_unfinished,
     new_folder,
     not_written,
     not_written_but_drawn,
@@ -44,6 +45,7 @@ from rpexplore.releases.ledger.overlaps import (
     ledger_of,
     note_account,
     refuse_among_records,
+    refuse_unnoted,
 )
 from rpexplore.releases.manifest import manifest_sha256, now
 from rpexplore.releases.measurement_file import (
@@ -58,6 +60,7 @@ from rpexplore.releases.measurement_file import (
     read_booking,
     write_booking,
 )
+from rpexplore.releases.pilot import pilot_folder
 from rpexplore.releases.readme import COUNTED_IMPOSSIBLE
 from rpexplore.releases.release_steps import (
     ImpossibleRecords,
@@ -121,6 +124,7 @@ class ChargedRun:
         ]
         self._impossible = ImpossibleRecords(plan)
         if self._entry is None:
+            refuse_unnoted(ledger, source)
             if self._record_limit is not None and account.limit_record_rho is None:
                 ledger.store.check_bookable(sets_limit=True)
             check_limit(account, plan, self._record_limit)
@@ -353,6 +357,7 @@ def note_finished(ledger: Ledger, entry_id: int, output: Path) -> None:
             f"The release is complete at {str(output)!r} and charged; only the note that it "
             f"finished could not be made. {error}"
         ) from None
+    clear_unfinished(pilot_folder(output), BOOKED)  # of a pilot that was killed as it was written
     shutil.rmtree(output / RUN_FOLDER, ignore_errors=True)
 
 

@@ -182,10 +182,14 @@ class Draft:
             self._keep(note)
         if not self.n_measured:
             if n_used is not None and self._was_used(n_used):
-                raise ReleaseError(
+                failed = ReleaseError(
                     f"What the run in {str(folder)!r} drew is not as it was written, or is of "
-                    "other records, and is not drawn again; run the plan into another folder."
+                    "other records, and is not drawn again. That run stays charged: go on with it "
+                    "when the records are as they were, or run the plan into another folder, which "
+                    "is charged as a further run."
                 )
+                failed.says_charge = True
+                raise failed
             (folder / _DRAFT).unlink(missing_ok=True)
         kept = _TYPE.itemsize * self.n_measured
         _take_room(folder / _MEASURED, _TYPE.itemsize * ends[-1], kept=kept)

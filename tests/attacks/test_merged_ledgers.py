@@ -140,6 +140,41 @@ def test_copies_of_a_ledger_that_went_on_apart_are_merged_once(folder, tmp_path)
     assert len(Ledger(named).account(data).entries) == 4
 
 
+def test_who_has_booked_in_a_copy_uses_the_ledger_that_it_was_merged_into(
+    folder, tmp_path, monkeypatch
+):
+    """At the path at which they had it; and the same ledger cut back afterwards is refused them."""
+    data = folder / "one.csv"
+    beside, copy, first = Ledger.beside(data), tmp_path / "copy.sqlite", tmp_path / "first.sqlite"
+    homes = [str(tmp_path / f"home {user}") for user in (1, 2)]
+
+    def as_user(number: int) -> None:
+        monkeypatch.setenv("RPEXPLORE_HOME", homes[number - 1])
+
+    assert beside.path is not None
+    as_user(1)
+    release(PLAN, data, tmp_path / "1")
+    shutil.copy(beside.path, copy)
+    release(PLAN, data, tmp_path / "2")
+    as_user(2)
+    beside.path.rename(first)
+    copy.rename(beside.path)
+    release(PLAN, data, tmp_path / "3")
+    beside.path.rename(copy)
+    first.rename(beside.path)
+    with pytest.raises(LedgerError, match="lacks entries"):
+        release(PLAN, data, tmp_path / "no")
+    as_user(1)
+    assert beside.merge(Ledger(copy)) == 1
+    merged = beside.path.read_bytes()
+    as_user(2)
+    release(PLAN, data, tmp_path / "4")
+    assert len(beside.account(data).entries) == 4
+    beside.path.write_bytes(merged)
+    with pytest.raises(LedgerError, match="lacks entries"):
+        release(PLAN, data, tmp_path / "no")
+
+
 def test_a_merge_that_was_stopped_is_made_again(folder, tmp_path, monkeypatch):
     data, other = folder / "one.csv", tmp_path / "other.sqlite"
     named = tmp_path / "share" / "named.sqlite"

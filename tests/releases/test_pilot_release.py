@@ -13,6 +13,7 @@ from rpexplore.releases.finished_release import Release
 from rpexplore.releases.measurement_file import Measured
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import Contributions, TableSteps, measurements_of
+from tests.cli.program import Program
 from tests.releases.table_plan import CSV, DOMAIN, QUERIES, draw_by, no_noise, runs
 from tests.statistical.linear_release import LinearRelease
 from tests.support.exact_counts import counts_of
@@ -85,11 +86,31 @@ def test_a_run_that_is_killed_behind_its_pilot_goes_on(data, output, tmp_path, n
     assert (measured_in(output / "pilot.parquet") == before) == is_kept
 
 
-def test_a_pilot_is_not_drawn_again_of_other_records(data, output):
+@pytest.mark.parametrize("is_of_another_run", [False, True])
+def test_what_a_pilot_left_that_was_killed_as_it_was_written_goes_in_the_end(
+    data, output, is_of_another_run
+):
+    pilot = release(PILOTED, data, output, pilot_only=True)
+    left = pilot.folder.rename(unfinished(pilot.folder))
+    left.chmod(0o700)
+    if is_of_another_run:  # into the folder of this name, which may be charged
+        (left / "run").mkdir()
+        (left / "run" / "booked.json").touch()
+    release(PILOTED, data, output)
+    assert left.exists() == is_of_another_run
+
+
+def test_a_pilot_is_not_drawn_again_of_other_records(data, output, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     release(PILOTED, data, output, pilot_only=True)
     data.write_text(CSV + "f,8,k,x\n")
-    with pytest.raises(ReleaseError, match="is not drawn again; run the plan into another folder"):
-        release(PILOTED, data, output)
+    PILOTED.save(tmp_path / "plan.json")
+    said = Program(tmp_path)(
+        "release", "plan.json", str(data), "--out", str(output), "--yes"
+    ).output
+    assert "is not drawn again. That run stays charged: go on with it" in said
+    assert "into another folder, which is charged as a further run" in said
+    assert "into the same folder" not in said  # where it is refused again
 
 
 def test_without_noise_tables_are_the_counts(data, output, monkeypatch):

@@ -17,7 +17,7 @@ from pages.components.shared.background import Task
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
-from rpexplore.errors import LedgerError
+from rpexplore.errors import RpexploreError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.finished_release import Release
@@ -179,7 +179,7 @@ class ReleaseTask(Task[Release]):
         charge_is_said = False
         try:
             return inputs.call(release, noting, expected_fingerprint=inputs.expected_fingerprint)
-        except LedgerError as error:
+        except RpexploreError as error:
             charge_is_said = error.says_charge
             raise
         finally:

@@ -58,7 +58,8 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 # What it may hold as well.
 _OPTIONAL = {
-    "elsewhere": {"ledger_id": str, "record_rho": str | None, "limit": str | None, "demands": list}
+    "elsewhere": {"ledger_id": str, "record_rho": str | None, "limit": str | None, "demands": list},
+    "merged": {"digests": list},
 }
 _MOST_KEPT = 1 << 14  # events that were read, for the next look
 FINEST, MOST_AMOUNT = 10**400, 10**100
@@ -94,6 +95,12 @@ def merged_ids(events: Sequence[Event]) -> frozenset[str]:
     return frozenset(event.content["ledger_id"] for event in events if event.kind == "merged")
 
 
+def merged_digests(events: Sequence[Event]) -> frozenset[str]:
+    """The digests of events of its copies that went on by themselves and were merged into it."""
+    merged = (event.content.get("digests", ()) for event in events if event.kind == "merged")
+    return frozenset(digest for digests in merged for digest in digests)
+
+
 def closed_into(events: Sequence[Event]) -> "Elsewhere | None":
     """The ledger that these events were merged into, which goes on in their place."""
     for event in reversed(events):
@@ -120,6 +127,8 @@ def checked(event: Event) -> Event:
                     raise ValueError(key)
                 if not isinstance(demand["allowed_signers"], str):
                     raise ValueError(key)
+        if key == "digests" and not all(isinstance(digest, str) for digest in value):
+            raise ValueError(key)
         if key == "n" and value < 0:
             raise ValueError(key)
         if key == "approvals":

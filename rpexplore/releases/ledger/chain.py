@@ -13,7 +13,13 @@ from rpexplore.common.files import home_folder, write_whole
 from rpexplore.common.json_fields import dumps, refusing
 from rpexplore.common.text import text_of_path
 from rpexplore.errors import LedgerError
-from rpexplore.releases.ledger.account import Event, checked_content, closed_into, ledger_id
+from rpexplore.releases.ledger.account import (
+    Event,
+    checked_content,
+    closed_into,
+    ledger_id,
+    merged_digests,
+)
 
 # ---- Where a ledger ended when this user last added to it. A ledger that was cut back, as an old
 # copy is, has a chain that is whole; whoever added what is missing knows better.
@@ -112,7 +118,9 @@ class EventChain:
     def _refuse_cut_back(self, ledger: str, seen: End | None) -> None:
         if seen is None or seen.ledger_id != ledger_id(self.events):  # or it is another ledger
             return
-        if not self.has(seen.number, seen.digest):
+        # What the user has added to a copy of it is there once that was merged into it.
+        has_end = self.has(seen.number, seen.digest) or seen.digest in merged_digests(self.events)
+        if not has_end:
             raise LostEntriesError(
                 f"The ledger {ledger!r} cannot be used: it lacks entries that it had when you last "
                 f"added to it, as an old copy does (there were {seen.number} entries). Bring it "

@@ -281,10 +281,11 @@ class Ledger:
 
         What is set here has to be found from the records, wherever they are released.
         """
-        from rpexplore.releases.ledger.overlaps import ledger_of, note_account
+        from rpexplore.releases.ledger.overlaps import ledger_of, note_account, refuse_unnoted
 
         source = source_of(data)
         ledger_of(source, self.name)
+        refuse_unnoted(self, source)
         if not self.account_of(source).is_used:
             source.fingerprint()  # refuses what is no data
         names = self._names(source)

@@ -33,6 +33,7 @@ from rpexplore.releases.ledger.account import (
     closed_into,
     ledger_id,
     ledger_ids,
+    merged_digests,
     merged_ids,
     noted_amount,
     total_of,
@@ -40,6 +41,7 @@ from rpexplore.releases.ledger.account import (
 from rpexplore.releases.ledger.chain import (
     LedgerTransaction,
     LostEntriesError,
+    digest_of,
     note_end,
     seen_end,
 )
@@ -220,9 +222,16 @@ def merge(ledger: Ledger, other: Ledger) -> int:
             )
         if not theirs.events:
             raise LedgerError(f"The ledger {other.name!r} has no entries; there is nothing to do.")
-        with ledger.store.transaction(merging=True) as ours:
-            n_taken = _take_over(ours, theirs.events, ledger, other)
         about = {"noted": now(), "user": user_name(), "ledger": text_of_path(ledger.name)}
+        with ledger.store.transaction(merging=True) as ours:
+            own_id, digests = ledger_id(ours.events), list[str]()
+            if own_id == ledger_id(theirs.events):  # a copy, which went on by itself
+                known = {event.digest for event in ours.events}
+                digests = [event.digest for event in theirs.events if event.digest not in known]
+                if into is None:  # its last one will be that it is closed
+                    closing = dumps({**about, "ledger_id": own_id})
+                    digests.append(digest_of(theirs.end.digest, "closed", closing))
+            n_taken = _take_over(ours, theirs.events, ledger, other, digests)
         own_id = ledger_id(ours.events)
         with suppress(OSError):  # a home that cannot be written to
             remember(ledger, own_id, frozenset())
@@ -237,9 +246,16 @@ def ledger_ids_of(ledger: Ledger) -> frozenset[str]:
 
 
 def _take_over(
-    ours: LedgerTransaction, theirs: Sequence[Event], ledger: Ledger, other: Ledger
+    ours: LedgerTransaction,
+    theirs: Sequence[Event],
+    ledger: Ledger,
+    other: Ledger,
+    digests: Sequence[str],
 ) -> int:
-    """Add what the other ledger has and this one lacks; returns how many runs that are."""
+    """Add what the other ledger has and this one lacks; returns how many runs that are.
+
+    digests: those that users may remember as the end of this ledger, if the other one is its copy
+    """
     folders = other.store.folder, ledger.store.folder
     numbers: dict[int, int] = {}  # of runs, there -> here
     n_taken = 0
@@ -248,8 +264,8 @@ def _take_over(
         if event.kind == "run":
             own.setdefault(_run_key(event), []).append(event.id)
     ends = Counter(_end_key(event) for event in ours.events if "run" in event.content)
-    known_ids = merged_ids(ours.events)
-    merged = [(other.name, ledger_id(theirs))]
+    known_ids, known_digests = merged_ids(ours.events), merged_digests(ours.events)
+    merged = [(other.name, ledger_id(theirs), digests)]
     for event in theirs:
         content = dict(event.content)
         if "names" in content:
@@ -272,17 +288,18 @@ def _take_over(
             if not any(one.kind == event.kind and one.content == content for one in ours.events):
                 ours.add("forgotten", content)
         elif event.kind == "merged":
-            merged.append((content["ledger"], content["ledger_id"]))
+            merged.append((content["ledger"], content["ledger_id"], content.get("digests", ())))
     limits, demands = bounds_of(theirs)
     for names, limit in limits:
         _bind(ours, _names_seen_from(names, *folders), limit)
     for names, demand in demands:
         seen = _names_seen_from(names, *folders)
         _bind(ours, seen, None, demand.n, demand.allowed_signers)
-    for name, one_id in merged:
-        if one_id not in known_ids:
-            about = {"noted": now(), "user": user_name()}
-            ours.add("merged", {**about, "ledger": text_of_path(name), "ledger_id": one_id})
+    for name, one_id, digests in merged:
+        if one_id not in known_ids or not known_digests.issuperset(digests):
+            about = {"noted": now(), "user": user_name(), "ledger": text_of_path(name)}
+            of_copy = {"digests": list(digests)} if digests else {}
+            ours.add("merged", {**about, "ledger_id": one_id, **of_copy})
     return n_taken
 
 

@@ -31,7 +31,7 @@ from rpexplore.releases.ledger.account import (
     closed_into,
     ledger_id,
     ledger_ids,
-    merged_ids,
+    merged_digests,
 )
 from rpexplore.releases.ledger.chain import End, LostEntriesError, seen_end
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, elsewhere_text
@@ -58,22 +58,22 @@ class _Found:
     """What a ledger holds of some records; `problem` if it cannot be read.
 
     ids      its own, and those of ledgers that were merged into it
-    merged   those of the latter alone
     digests  of its events
+    merged   of those of its copies that were merged into it
     into     the ledger that it was merged into
     """
 
     id: str = ""
     ids: frozenset[str] = frozenset()
-    merged: frozenset[str] = frozenset()
     digests: tuple[str, ...] = ()
+    merged: frozenset[str] = frozenset()
     account: Account | None = None
     problem: LedgerError | None = None
     into: Elsewhere | None = None
 
     def goes_on_from(self, end: End | None) -> bool:
         """Whether it has all that a ledger had that ended there, if it is that or took it over."""
-        if end is None or end.ledger_id != self.id or end.ledger_id in self.merged:
+        if end is None or end.ledger_id != self.id or end.digest in self.merged:
             return True
         return self.digests[end.number - 1 : end.number] == (end.digest,)
 
@@ -299,8 +299,8 @@ def _look(ledger: Ledger, source: Source) -> _Found:
         names = source.names(ledger.store.folder)
         account = account_of_names(events, names, ledger.store.folder)
         digests = tuple(event.digest for event in events)
-        ids, merged = ledger_ids(events), merged_ids(events)
-        return _Found(ledger_id(events), ids, merged, digests, account, into=closed_into(events))
+        ids, merged = ledger_ids(events), merged_digests(events)
+        return _Found(ledger_id(events), ids, digests, merged, account, into=closed_into(events))
     except (LedgerError, OSError) as error:
         if ledger.path is None and not isinstance(error, LostEntriesError):
             _passed_over[ledger] = time.monotonic() + _SECONDS_PASSED_OVER
@@ -388,21 +388,20 @@ def note_account(ledger: Ledger, source: Source, coming: Fraction | None = None)
 
     In the user's memory, and beside the records in folders that can be written to; there with what
     their account is, for the day on which that ledger is lost. Returns whether it is to be noted
-    again when more is entered. Raises `LedgerError`.
+    again when more is entered. Raises `LedgerError`, also if something is about to be charged and
+    it can be noted nowhere.
 
     coming: what is about to be charged for one record
     """
     events = ledger.store.read_events()
     own_id = ledger_id(events)
-    with suppress(OSError):  # a home that cannot be written to
+    others = _ledgers_to_note_in(ledger, source)
+    try:
         remember(ledger, own_id, frozenset(source.names(_ROOT)))
-    folders = [home for home in homes(source) if os.access(home, os.W_OK)]
-    beside = [Ledger(home / FILENAME) for home in folders if not is_sample_data(home)]
-    if others := [
-        other
-        for other in dict.fromkeys(beside)
-        if other != ledger and not _is_laid_by_a_stranger(other, source)
-    ]:
+    except OSError:
+        if coming and not others and not _is_led_to(ledger, source):
+            raise _no_note(ledger, source) from None
+    if others:
         folder = ledger.store.folder
         names = source.names(folder)
 
@@ -422,6 +421,48 @@ def note_account(ledger: Ledger, source: Source, coming: Fraction | None = None)
                     raise
                 note(other, there)
     return bool(others) or not own_id
+
+
+def refuse_unnoted(ledger: Ledger, source: Source) -> None:
+    """Raise `LedgerError` if it is plain that `note_account` can note a ledger nowhere.
+
+    Nobody who releases the records again would find their account then.
+    """
+    memory = _file_of_ledgers()
+    while not os.path.lexists(memory):  # it is made when it is needed
+        memory = memory.parent
+    can_remember = os.access(memory, os.W_OK)
+    if not (can_remember or _ledgers_to_note_in(ledger, source) or _is_led_to(ledger, source)):
+        raise _no_note(ledger, source)
+
+
+def _no_note(ledger: Ledger, source: Source) -> LedgerError:
+    return LedgerError(
+        f"It can be noted nowhere that the records {source.name!r} are charged in the ledger "
+        f"{ledger.name!r}, neither beside the records nor in {str(home_folder())!r}, so that other "
+        "runs on them would not find their account. Name a folder that you can write to, and that "
+        "stays, in the environment variable RPEXPLORE_HOME."
+    )
+
+
+def _ledgers_to_note_in(ledger: Ledger, source: Source) -> list[Ledger]:
+    """Those beside the records, in folders that can be written to, but for the one to be noted."""
+    folders = [home for home in homes(source) if os.access(home, os.W_OK)]
+    beside = [Ledger(home / FILENAME) for home in folders if not is_sample_data(home)]
+    return [
+        other
+        for other in dict.fromkeys(beside)
+        if other != ledger and not _is_laid_by_a_stranger(other, source)
+    ]
+
+
+def _is_led_to(ledger: Ledger, source: Source) -> bool:
+    """Whether a ledger is found from the records as it is: it lies around them, or is noted."""
+    beside = source.home is not None and ledger == Ledger.beside(source)  # also before it is made
+    if beside or ledger in _ledgers_around(source):
+        return True
+    looked = search(source, ledger)
+    return any(one.name == ledger.name for one in (*looked.noted, *looked.of_these))
 
 
 def homes(source: Source) -> list[Path]:
