@@ -16,7 +16,7 @@ from rpexplore.data.source import Counts
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.mechanism.variances import CellVariances
-from rpexplore.releases.measurement import exact_residual, integer_scales
+from rpexplore.releases.measurement import exact_residual
 from tests.support.explicit_optimum import dense_queries, lower_bound
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
@@ -80,7 +80,7 @@ def measured_matrix(plan, residual: int) -> np.ndarray:
 def test_tables_are_unbiased_and_have_the_stated_variances_and_cost(make):
     workload = make()
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=ONE).part("tables")
-    closure, scales = plan.closure, integer_scales(plan.closure)
+    closure, scales = plan.closure, plan.closure.integer_scales
     assert closure.trees
     matrices = [measured_matrix(plan, residual) for residual in range(len(closure))]
     variances = [

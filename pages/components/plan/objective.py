@@ -236,8 +236,9 @@ def budget_meaning() -> None:
             column_config={"measure": "Measure", "value": "Value"},
         )
         st.caption(
-            "The promise is ρ; each ε follows from it, rounded up. μ would be exact for "
-            "continuous noise; the noise drawn here is discrete."
+            "Each ε is what follows from ρ alone, rounded up. The noise of a plan mostly proves a "
+            "smaller ε, and a budget given as ε then has a larger ρ: the plan says which. μ is "
+            "that of continuous noise; the noise drawn here is discrete."
         )
         st.markdown("**Beside published releases**")
         nearest = deployments_beside(budget)
