@@ -341,6 +341,16 @@ class PartPlan(ABC):
         """The (ε, δ) that follow for this part alone, as text; see `Plan.epsilon_texts`."""
         return self.alone.epsilon_texts
 
+    @property
+    def epsilon_text(self) -> str:
+        """The (ε, δ) of this part alone, as text; see `Plan.epsilon_text`."""
+        return self.alone.epsilon_text
+
+    @property
+    def amount_text(self) -> str:
+        """What this part costs; see `Plan.amount_text`."""
+        return self.alone.amount_text
+
     def epsilon(self, delta: Exact) -> float:
         """The smallest proven ε of this part alone for this δ, rounded up."""
         return self.alone.epsilon(delta)

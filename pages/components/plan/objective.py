@@ -236,8 +236,8 @@ def budget_meaning() -> None:
             column_config={"measure": "Measure", "value": "Value"},
         )
         st.caption(
-            "Each ε is what follows from ρ alone, rounded up. The noise of a plan mostly proves a "
-            "smaller ε, and a budget given as ε then has a larger ρ: the plan says which. μ is "
+            "Each ε follows from ρ alone, rounded up; the noise of a plan mostly proves a smaller "
+            "one, which the plan states. A budget given as ε has the ρ that its noise allows. μ is "
             "that of continuous noise; the noise drawn here is discrete."
         )
         st.markdown("**Beside published releases**")
