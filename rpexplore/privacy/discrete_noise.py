@@ -1,6 +1,6 @@
 """The (ε, δ) of discrete Gaussian noise, close to that of continuous noise of the same scale.
 
-zCDP keeps one number of a mechanism and gives away 8 to 15 % of the variance at a stated (ε, δ).
+zCDP keeps one number of a mechanism and gives away a tenth of the variance at a stated (ε, δ).
 Here the noise itself is looked at. With γ² the variance parameter of a measured number and any
 0 < s² < γ², discrete Gaussian noise of γ² has, up to a factor, the probabilities of continuous
 noise of γ² − s² that is rounded at random, so that (docs/guarantees.md has the proof)

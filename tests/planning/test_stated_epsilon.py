@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.common.text import rounded
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
@@ -39,6 +40,11 @@ def test_the_household_survey_has_a_tenth_less_variance(epsilon, delta, ratio):
     assert planned.loss_value / by_zcdp.loss_value <= ratio
     continuous = gaussian_cost(Fraction(epsilon), Fraction(delta))
     assert 0.995 <= planned.exact_privacy_cost / continuous < 1
+    # The claim of μ, with its error.
+    claim = planned.noise.claim_at(delta)
+    assert 1 < claim.mu_squared / planned.exact_privacy_cost < 1.001
+    assert max(claim.shift, claim.excess) < 1e-4
+    assert f"private with μ = {rounded(claim.mu, 5, 'up')}. So it is" in planned.guarantee
     # At a budget in ρ the better of both is stated: continuous noise has 0.0002 less.
     assert by_zcdp.epsilon(delta) < 0.95 * float(epsilon)
     assert rp.verify(planned).holds
