@@ -157,10 +157,10 @@ class DiscreteNoise:
         epsilon = max(found + claim.shift, 0.0)
         # Found in few steps, and proven here.
         for raised in (0.0, 1e-15, 1e-13, 1e-10):
-            candidate = math.nextafter(epsilon * (1 + raised), math.inf)
+            candidate = math.nextafter(epsilon * (1 + raised), math.inf) if epsilon else 0.0
             if candidate >= of_zcdp:
                 break
-            if claim.delta(candidate) <= conversions.decimal_of(exact_delta):
+            if Fraction(claim.delta(candidate)) <= exact_delta:
                 return candidate
         return of_zcdp
 
@@ -247,7 +247,7 @@ def gaussian_cost(epsilon: Fraction, delta: Fraction) -> Fraction:
         lowered = Fraction(down.divide(Decimal(lowered.numerator), Decimal(lowered.denominator)))
         if lowered <= of_zcdp:
             break
-        if gaussian_delta(epsilon, lowered) <= conversions.decimal_of(delta):
+        if Fraction(gaussian_delta(epsilon, lowered)) <= delta:
             return lowered
     return of_zcdp
 

@@ -105,7 +105,8 @@ def test_epsilon_is_where_delta_is_and_small_scales_leave_it_to_zcdp():
         assert noise.delta(epsilon * (1 + 1e-9)) <= float(delta)
         assert noise.delta(epsilon * 0.999) > float(delta)
         assert epsilon < conversions.epsilon_from_rho(noise.privacy_cost / 2, delta)
-    assert noise_of([(1, 400, 30)]).epsilon("0.6") == 0  # δ(0) is below that
+    # δ(0) = 2Φ(μ/2) − 1 = 0.109 for μ² = 0.075, and 0.165 by ρ.
+    assert noise_of([(1, 400, 30)]).epsilon("0.12") == 0
     for small in map(noise_of, [[(1, 1, 40)], [(1, 0.1, 1)], [(1, 1e-7, 1)], [(1, 1e-20, 1)]]):
         rho = small.privacy_cost / 2
         assert small.epsilon("1e-6") == conversions.epsilon_from_rho(rho, "1e-6")
