@@ -148,17 +148,20 @@ def slider_stops(unit: str, value: str) -> list[str]:
 
 def describe_guess(budget: Budget) -> str:
     """The budget, and how often a guess who is in the data is right, in short (Markdown)."""
-    amounts = f"{budget.epsilon_text(budget.rho)}, {privacy.rho_text(budget.rho, 4)}"
-    right = rounded(100 * privacy.max_correct_guesses(budget.rho), 2, "up")
+    rho = privacy.rho_text(budget.rho, 4)
+    if budget.stated_epsilon is not None:
+        # What the plan costs is known when its noise is.
+        rho = f"{rho} to {rounded(budget.largest.rho, 4, 'up')}, as the noise of the plan allows"
+    right = rounded(100 * privacy.max_correct_guesses(budget.largest.rho), 2, "up")
     return (
-        f"{amounts}, for {budget.unit}. Guesses who is in the data: at most **{right} %** right "
-        "(50 % without)."
+        f"{budget.epsilon_text(budget.rho)}, {rho}, for {budget.unit}. Guesses who is in the data: "
+        f"at most **{right} %** right (50 % without)."
     )
 
 
 def right_guesses(budget: Budget) -> str:
     """How often an attacker who guesses who is in the data is right, in a sentence."""
-    right = rounded(100 * privacy.max_correct_guesses(budget.rho), 2, "up")
+    right = rounded(100 * privacy.max_correct_guesses(budget.largest.rho), 2, "up")
     whom = "a record" if budget.max_records_per_person is None else "a person"
     return (
         f"Somebody who guesses whether {whom} is in the data, where half are, is right at most "
@@ -167,12 +170,19 @@ def right_guesses(budget: Budget) -> str:
 
 
 def equivalents(budget: Budget) -> pd.DataFrame:
-    """The budget in every unit: columns measure, value. ε and μ are rounded up."""
-    rows = [("ρ", text_in_unit(budget, "rho"))]
+    """The budget in every unit: columns measure, value. ε and μ are rounded up.
+
+    Of an (ε, δ) for the largest ρ that a plan for it can have, whatever its noise.
+    """
+    most = budget.largest
+    rho = rounded(most.rho, 4, "up") if most is not budget else text_in_unit(budget, "rho")
+    rows = [("ρ", f"up to {rho}" if most is not budget else rho)]
     for delta in dict.fromkeys([stated_delta(budget), *privacy.USUAL_DELTAS]):
-        epsilon = privacy.epsilon_from_rho(budget.rho, delta)
+        epsilon = privacy.epsilon_from_rho(most.rho, delta)
+        if delta == stated_delta(budget) and budget.stated_epsilon is not None:
+            epsilon = budget.stated_epsilon
         rows.append((f"ε at δ = {delta}", rounded(epsilon, 4, "up")))
-    rows.append(("μ", rounded(privacy.mu_from_privacy_cost(budget.privacy_cost), 4, "up")))
+    rows.append(("μ", rounded(privacy.mu_from_privacy_cost(most.privacy_cost), 4, "up")))
     return pd.DataFrame(rows, columns=["measure", "value"])
 
 

@@ -19,6 +19,7 @@ from rpexplore.planning.counts_strategy import QueryStrategy
 from rpexplore.planning.losses.losses import Loss, p_norm
 from rpexplore.planning.part_plan import Certificate, CertifiedPlan, accuracy_frame
 from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.query_list import QueryList
 
 if TYPE_CHECKING:
@@ -95,6 +96,15 @@ class QueryPlan(CertifiedPlan):
         from rpexplore.planning.verification import query_checks
 
         return query_checks(self, strategies=strategies)
+
+    # ---- what it guarantees
+
+    @cached_property
+    def noise(self) -> DiscreteNoise:
+        cost = float(self.exact_privacy_cost)
+        numbers = float(len(self.strategy.integers))
+        groups = (np.array([number]) for number in (float(self.gamma_squared), numbers, cost))
+        return DiscreteNoise.of(self.exact_privacy_cost, *groups)
 
     # ---- what it is worth
 

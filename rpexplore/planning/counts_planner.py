@@ -22,7 +22,7 @@ from rpexplore.planning.counts_objectives import (
 )
 from rpexplore.planning.counts_strategy import QueryStrategy, without
 from rpexplore.planning.free_counts import indices_of_free, with_free_counts
-from rpexplore.planning.part_plan import Certificate
+from rpexplore.planning.part_plan import Certificate, keeping
 from rpexplore.planning.planner import refuse_type
 from rpexplore.planning.solvers.queries import (
     TOLERANCE,
@@ -78,9 +78,14 @@ def query_plan(
         True
     """
     refuse_type(budget, {Budget}, "budget", "Budget(rho=0.5)")
-    return query_optimum(
-        queries, objective=objective, free=free, budget=budget, tolerance=tolerance
-    ).at(budget)
+
+    def solve(within: Budget) -> QueryOptimum:
+        return query_optimum(
+            queries, objective=objective, free=free, budget=within, tolerance=tolerance
+        )
+
+    known = solve(budget.largest)
+    return keeping(budget, known.at if known.budget is None else lambda of: solve(of).at(of))
 
 
 def query_optimum(

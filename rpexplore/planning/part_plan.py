@@ -3,15 +3,22 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
 from rpexplore.common.json_fields import not_negative, positive
-from rpexplore.common.numbers import Exact, float_at_least, normal_quantile, read_only
+from rpexplore.common.numbers import (
+    Exact,
+    exact_fraction,
+    float_at_least,
+    normal_quantile,
+    read_only,
+)
 from rpexplore.common.text import describe_count, plural, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
@@ -22,6 +29,7 @@ from rpexplore.planning.solvers.solution import CellPrices, dual_bound
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
+from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.targets import MET_FACTOR
 from rpexplore.workload.workload import Workload
 
@@ -239,6 +247,11 @@ class PartPlan(ABC):
         """ρ for one record: ρ of the unit over m²."""
         return self.rho / self.budget.records_factor
 
+    @cached_property
+    def noise(self) -> DiscreteNoise | None:
+        """Its noise, for (ε, δ); None where not all that it draws is noise of stated scales."""
+        return None
+
     # ---- what it is worth
 
     @property
@@ -328,9 +341,19 @@ class PartPlan(ABC):
         """The (ε, δ) that follow for this part alone, as text; see `Plan.epsilon_texts`."""
         return self.alone.epsilon_texts
 
+    @property
+    def epsilon_text(self) -> str:
+        """The (ε, δ) of this part alone, as text; see `Plan.epsilon_text`."""
+        return self.alone.epsilon_text
+
+    @property
+    def amount_text(self) -> str:
+        """What this part costs; see `Plan.amount_text`."""
+        return self.alone.amount_text
+
     def epsilon(self, delta: Exact) -> float:
-        """The smallest proven ε of this part alone for this δ, rounded up (CKS Prop. 7)."""
-        return conversions.epsilon_from_rho(self.rho, delta)
+        """The smallest proven ε of this part alone for this δ, rounded up."""
+        return self.alone.epsilon(delta)
 
     def save(self, path: str | Path) -> None:
         """Write the plan file of this part alone; complete or not at all."""
@@ -365,6 +388,58 @@ class PartPlan(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} for {self.asked}, {rho_text(self.rho)}>"
+
+
+_DOWN = Context(prec=15, rounding=ROUND_FLOOR)
+_TRIES = 5  # at noise that proves (ε, δ); a loss that scales with the budget needs one or two
+
+Planned = TypeVar("Planned", bound="PartPlan | Plan")
+
+
+def keeping(budget: Budget, at: Callable[[Budget], Planned]) -> Planned:
+    """The plan with the least noise that is proven to keep a budget, also if that is an (ε, δ).
+
+    Then its cost is found here: the largest at which the noise of the plan proves it, or that of
+    zCDP. at: the plan at a cost, first at `budget.largest`
+    """
+    epsilon, delta = budget.stated_epsilon, budget.stated_delta
+    if epsilon is None or delta is None:
+        return at(budget)
+    by_zcdp = budget.with_cost(budget.least_cost)
+    plan = at(budget.largest)
+    for _ in range(_TRIES):
+        if plan.noise is None:
+            break
+        # Down to 15 digits, which is less than the noise scales are rounded up by.
+        cost = plan.noise.privacy_cost * plan.noise.factor_within(epsilon, delta)
+        cost = Fraction(_DOWN.divide(Decimal(cost.numerator), Decimal(cost.denominator)))
+        if cost <= budget.least_cost:
+            break
+        plan = at(budget.with_cost(min(cost, budget.largest.privacy_cost)))
+        if exact_fraction(plan.epsilon(delta), "ε") <= epsilon:
+            return plan
+    return at(by_zcdp)
+
+
+class Solution(Protocol):
+    """What makes the plan of a budget, such as an `Optimum`."""
+
+    def at(self, budget: Budget) -> PartPlan: ...
+
+
+Solved = TypeVar("Solved", bound=Solution)
+
+
+def solution_keeping(budget: Budget, solve: Callable[[Budget], Solved]) -> Solved:
+    """The solution whose plan is that of `keeping`, of losses that are solved for one budget."""
+    last: list[Solved] = []
+
+    def at(within: Budget) -> PartPlan:
+        last[:] = [solve(within)]
+        return last[0].at(within)
+
+    keeping(budget, at)
+    return last[0]
 
 
 class WorkloadPlan(PartPlan):

@@ -3,10 +3,10 @@
 import hashlib
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
@@ -30,7 +30,7 @@ from rpexplore.common.json_fields import (
 )
 from rpexplore.common.numbers import Exact, exact_fraction, exact_text, float_at_least, shown
 from rpexplore.common.processes import collection_paused
-from rpexplore.common.text import joined, rounded
+from rpexplore.common.text import joined, rounded, small
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.universe import Universe
 from rpexplore.errors import ContradictionError, PlanError, WorkloadError
@@ -41,6 +41,7 @@ from rpexplore.planning.stated_forecast import StatedForecast
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
+from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.universe import universe_of
 
 if TYPE_CHECKING:
@@ -272,13 +273,37 @@ class Plan:
         return {kind: Fraction(unit, _UNIT) for kind, unit in units.items()}
 
     def epsilon(self, delta: Exact) -> float:
-        """The smallest proven ε for this δ, rounded up (CKS Prop. 7)."""
-        return conversions.epsilon_from_rho(self.rho, delta)
+        """The smallest proven ε for this δ, rounded up: by the noise itself, or by ρ."""
+        return self._epsilons(exact_fraction(delta, "delta"))
+
+    @cached_property
+    def _epsilons(self) -> Callable[[Fraction], float]:
+        if self.noise is None:
+            return lambda delta: conversions.epsilon_from_rho(self.rho, delta)
+        return cache(self.noise.epsilon)
+
+    @cached_property
+    def noise(self) -> DiscreteNoise | None:
+        """The noise of all parts, for (ε, δ); None where adaptive rounds select by it."""
+        noises = [part.noise for part in self.parts]
+        known = [noise for noise in noises if noise is not None]
+        return DiscreteNoise.joined(known) if len(known) == len(noises) else None
 
     @property
     def epsilon_texts(self) -> list[str]:
         """The (ε, δ) that follow, as text, ε rounded up: the budget's own δ first."""
-        return conversions.epsilon_texts(self.rho, self.budget.stated_delta)
+        return conversions.epsilon_texts(self.epsilon, self.budget.stated_delta)
+
+    @property
+    def epsilon_text(self) -> str:
+        """The (ε, δ) at the stated δ, or the usual one: "ε = 1 at δ = 1e-6"."""
+        delta = self.budget.stated_delta or Fraction(conversions.USUAL_DELTAS[0])
+        return f"ε = {rounded(self.epsilon(delta), 3, 'up')} at δ = {small(delta)}"
+
+    @property
+    def amount_text(self) -> str:
+        """What it costs the privacy unit: "ρ = 0.02802 (ε = 1 at δ = 1e-6)"."""
+        return f"{rho_text(self.rho, 4)} ({self.epsilon_text})"
 
     @property
     def privacy_lines(self) -> list[str]:
@@ -286,9 +311,22 @@ class Plan:
         return [
             f"  Protects   {self.budget.unit}; neighbours add or remove it",
             f"  Privacy    {rounded(self.rho, 6, 'up')}-zCDP "
-            f"(privacy cost {rounded(self.exact_privacy_cost, 6, 'up')}), so "
+            f"(privacy cost {rounded(self.exact_privacy_cost, 6, 'up')}), "
             f"{' and '.join(self.epsilon_texts[:2])}",
         ]
+
+    @property
+    def _gaussian_text(self) -> str:
+        """What (ε, δ) follows from: the start of a sentence that goes on with these."""
+        delta = self.budget.stated_delta or Fraction(conversions.USUAL_DELTAS[0])
+        claim = None if self.noise is None else self.noise.claim_at(delta)
+        if claim is None or self.epsilon(delta) >= conversions.epsilon_from_rho(self.rho, delta):
+            return "It follows that the release is"
+        return (
+            f"Up to {rounded(claim.shift, 2, 'up')} of ε and {rounded(claim.excess, 2, 'up')} of δ "
+            "(relative), which its whole numbers cost, the release is μ-Gaussian differentially "
+            f"private with μ = {rounded(claim.mu, 5, 'up')}. So it is"
+        )
 
     @property
     def guarantee(self) -> str:
@@ -304,7 +342,7 @@ class Plan:
         return (
             f"A release by this plan is ρ-zCDP with {rho_text(self.rho)} for "
             f"{self.budget.unit}: adding or removing it changes the distribution of everything "
-            "that is released by no more than that. It follows that the release is "
+            f"that is released by no more than that. {self._gaussian_text} "
             f"(ε, δ)-differentially private with {', '.join(self.epsilon_texts)}. "
             f"{drawn}, not only for an ideal. "
             f"{' '.join([*statements, *(part.note for part in self.parts if part.note)])}{counted}"

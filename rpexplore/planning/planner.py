@@ -19,7 +19,7 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import with_best_strategies
-from rpexplore.planning.part_plan import Certificate
+from rpexplore.planning.part_plan import Certificate, keeping
 from rpexplore.planning.solvers.caps import FeasiblePoint, find_feasible
 from rpexplore.planning.solvers.kinds_of_records import find_feasible_with_kinds
 from rpexplore.planning.solvers.solution import TOLERANCE, Solution
@@ -198,15 +198,19 @@ def plan_tables(
         True
     """
     refuse_type(budget, {Budget}, "budget", "Budget(rho=0.5)")
-    solved = optimum(
-        workload,
-        loss=loss,
-        budget=budget,
-        tolerance=tolerance,
-        uniform_reference=uniform_reference,
-        on_progress=on_progress,
-    )
-    return solved.at(budget)
+
+    def solve(within: Budget) -> Optimum:
+        return optimum(
+            workload,
+            loss=loss,
+            budget=within,
+            tolerance=tolerance,
+            uniform_reference=uniform_reference,
+            on_progress=on_progress,
+        )
+
+    known = solve(budget.largest)
+    return keeping(budget, known.at if known.budget is None else lambda of: solve(of).at(of))
 
 
 def optimum(

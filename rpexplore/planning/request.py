@@ -12,6 +12,7 @@ objective of all of them together is as small as can be (`shares`), or as stated
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 from rpexplore.common.numbers import Exact
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
@@ -24,7 +25,7 @@ from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES, counts_obj
 from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.free_counts import indices_of_free
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
-from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.part_plan import PartPlan, keeping
 from rpexplore.planning.pilot import share_of_budget as share_of_pilot
 from rpexplore.planning.pilot import with_pilot
 from rpexplore.planning.plan import (
@@ -203,10 +204,11 @@ def plan(
     makers: dict[str, AtBudget] = {}
     for place, kind in enumerate(kinds):
         share = part_of_progress(on_progress, place / len(kinds), (place + 1) / len(kinds))
-        of_part = request.budget
+        first = request.budget if "rounds" in kinds else request.budget.largest
         if shares_of is not None:
-            of_part = share_of_budget(request.budget, shares_of[kind])
-        makers[kind] = _MAKERS[kind](request, of_part, share)
+            first = share_of_budget(first, shares_of[kind])
+        solve = partial(_MAKERS[kind], request, share)
+        makers[kind] = solved_for(solve, first, scales=_scales(request, kind))
     made = combined(makers, request.budget, request.loss, shares_of).within(request.universe)
     return made if request.pilot is None else with_pilot(made, request.pilot)
 
@@ -222,12 +224,34 @@ def combined(
     shares: kind -> share of the budget, 1 in all; None: the best ones for the objective
     Raises `PlanError` where the objective does not say which are the best.
     """
+    first = budget if "rounds" in parts else budget.largest
     if shares is None:
         shares = dict.fromkeys(parts, Fraction(1))
         if len(parts) > 1:
-            shares = best_shares([at(budget) for at in parts.values()], loss)
-    made = [at(share_of_budget(budget, shares[kind])) for kind, at in parts.items()]
-    return Plan(tuple(made), budget, made[0].version)
+            shares = best_shares([at(first) for at in parts.values()], loss)
+
+    def whole(within: Budget) -> Plan:
+        made = [at(share_of_budget(within, shares[kind])) for kind, at in parts.items()]
+        return Plan(tuple(made), within, made[0].version)
+
+    # Selections of rounds are no noise: what zCDP says of them is all that is proven.
+    return whole(budget) if "rounds" in parts else keeping(budget, whole)
+
+
+def solved_for(solve: Callable[[Budget], AtBudget], first: Budget, *, scales: bool) -> AtBudget:
+    """How a part is planned at any budget, solved for the first one.
+
+    scales: whether that solution is the one of other budgets, too; else each is solved for
+    """
+    known = solve(first)
+    if scales:
+        return known
+
+    def at(budget: Budget) -> PartPlan:
+        is_first = budget.record_privacy_cost == first.record_privacy_cost
+        return (known if is_first else solve(budget))(budget)
+
+    return at
 
 
 def share_of_budget(budget: Budget, share: Fraction) -> Budget:
@@ -243,7 +267,13 @@ def share_of_budget(budget: Budget, share: Fraction) -> Budget:
 # ---- how each part is planned, scalable to another budget wherever its loss allows that
 
 
-def _tables_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:
+def _scales(request: Request, kind: str) -> bool:
+    if kind == "counts":
+        return OBJECTIVES[request.counts_objective].is_homogeneous
+    return kind == "rounds" or request.loss.is_homogeneous
+
+
+def _tables_at(request: Request, on_progress: Progress, budget: Budget) -> AtBudget:
     assert request.tables is not None
     rules = request.rules  # what is wrong with them is said before anything is planned for long
     solved = optimum(
@@ -257,7 +287,7 @@ def _tables_at(request: Request, budget: Budget, on_progress: Progress) -> AtBud
     return lambda of_part: solved.at(of_part, rules)
 
 
-def _areas_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:
+def _areas_at(request: Request, on_progress: Progress, budget: Budget) -> AtBudget:
     assert request.areas is not None
     found = plan_areas(
         request.areas,
@@ -270,7 +300,7 @@ def _areas_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudg
     return lambda of_part: found if of_part == budget else with_budget(found, of_part)
 
 
-def _counts_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:
+def _counts_at(request: Request, on_progress: Progress, budget: Budget) -> AtBudget:
     assert request.counts is not None
     return query_optimum(
         request.counts,
@@ -282,7 +312,7 @@ def _counts_at(request: Request, budget: Budget, on_progress: Progress) -> AtBud
     ).at
 
 
-def _rounds_at(request: Request, budget: Budget, on_progress: Progress) -> AtBudget:
+def _rounds_at(request: Request, on_progress: Progress, budget: Budget) -> AtBudget:
     rounds = request.rounds
     assert rounds is not None
     return lambda of_part: adaptive_plan(
@@ -290,7 +320,7 @@ def _rounds_at(request: Request, budget: Budget, on_progress: Progress) -> AtBud
     )
 
 
-_MAKERS: dict[str, Callable[[Request, Budget, Progress], AtBudget]] = {
+_MAKERS: dict[str, Callable[[Request, Progress, Budget], AtBudget]] = {
     "tables": _tables_at,
     "areas": _areas_at,
     "counts": _counts_at,

@@ -25,6 +25,7 @@ from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.part_plan import Certificate, CertifiedPlan, WorkloadPlan, accuracy_frame
 from rpexplore.planning.table_plan_file import fields_of_plan, text_of_plan
 from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.rules import Rule
 from rpexplore.workload.table_text import all_titles, title_of
 from rpexplore.workload.targets import MET_FACTOR
@@ -124,6 +125,25 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
         costs = self.closure.privacy_cost_factor / self.sigma_squared.floats
         of_one_way = np.sum(costs[np.count_nonzero(self.closure.members >= 0, axis=1) <= 1])
         return (self.pilot or 0) * Fraction(float(of_one_way / np.sum(costs)))
+
+    # ---- what it guarantees
+
+    @cached_property
+    def noise(self) -> DiscreteNoise:
+        from rpexplore.planning.pilot import pilot_scales, rest_scales  # which know this class
+
+        residuals, sigma_squared = np.arange(len(self.closure)), self.sigma_squared.floats
+        if self.pilot is not None:  # then these residuals are measured twice
+            first = pilot_scales(self).floats
+            residuals = np.append(residuals, np.arange(len(first)))
+            sigma_squared = np.append(rest_scales(self).floats, first)
+        costs = self.closure.full_cost_factor[residuals] / sigma_squared
+        return DiscreteNoise.of(
+            self.exact_privacy_cost,
+            gamma_squared=sigma_squared * self.closure.squared_scales[residuals],
+            numbers=self.closure.measured_numbers[residuals],
+            costs=costs * self.budget.records_factor,
+        )
 
     # ---- what it is worth
 

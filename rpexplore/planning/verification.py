@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from rpexplore.common.numbers import exact_fraction
 from rpexplore.common.processes import one_thread
-from rpexplore.common.text import joined, plural, rounded
+from rpexplore.common.text import joined, plural, rounded, small
 from rpexplore.planning.adaptive import AdaptivePlan, subsets_within
 from rpexplore.planning.areas.area_loss import caps_of, extreme_variances, profiles_of
 from rpexplore.planning.areas.area_plan import AreaPlan, area_loss, proven_bound
@@ -28,7 +29,7 @@ from rpexplore.planning.solvers.queries import cost_bound
 from rpexplore.planning.solvers.solution import dual_bound, rounding_allowance
 from rpexplore.planning.solving import LIMIT_TOLERANCE
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.privacy.conversions import rho_text
+from rpexplore.privacy.conversions import epsilon_from_rho, rho_text
 
 # Each kind of part has checks of its own; those of tables are here.
 
@@ -110,7 +111,22 @@ def verify(plan: Plan | PartPlan, *, strategies: bool = True) -> Verification:
             f"{rounded(allowed, 12, mode)} ({rho_text(allowed / 2, 12, mode)})"
         )
         checks.insert(0, Check("privacy cost", cost <= allowed, finding))
+    epsilon, delta = plan.budget.stated_epsilon, plan.budget.stated_delta
+    if epsilon is not None and delta is not None:
+        checks.insert(0, _check_epsilon(plan, epsilon, delta))
     return Verification(tuple(checks), plan.guarantee)
+
+
+def _check_epsilon(plan: Plan, epsilon: Fraction, delta: Fraction) -> Check:
+    """Whether the noise of a plan keeps the (ε, δ) of its budget, by whichever proof."""
+    proven = plan.epsilon(delta)
+    holds = exact_fraction(proven, "ε") <= epsilon
+    how = "ρ alone proves" if proven >= epsilon_from_rho(plan.rho, delta) else "the noise proves"
+    finding = (
+        f"{how} ε = {rounded(proven, 9, 'up' if not holds else 'nearest')} at δ = {small(delta)}; "
+        f"stated ε = {rounded(epsilon, 9, 'nearest')}"
+    )
+    return Check("privacy", holds, finding)
 
 
 # ---- parts of every kind

@@ -9,6 +9,7 @@ from rpexplore.common.numbers import Exact, exact_fraction, exact_text, shown, w
 from rpexplore.common.text import plural
 from rpexplore.errors import BudgetError
 from rpexplore.privacy import conversions
+from rpexplore.privacy.discrete_noise import gaussian_cost
 
 _UNITS = ("privacy_cost", "rho", "mu", "epsilon", "delta")
 _LEAST_COST = Fraction(1, 10**100)  # for a record; noise scales of less leave what floats hold
@@ -19,8 +20,9 @@ class Budget:
     """A bound on the privacy cost of one release, exact. The privacy cost is 2ρ, and μ².
 
     Give exactly one of: privacy_cost, rho (zero-concentrated DP), mu (Gaussian DP), or epsilon
-    together with delta (turned into the largest ρ whose optimal conversion gives at most that, CKS
-    Prop. 7). Numbers may be int, float (read as the decimal it prints as), str ("0.1", "1/3"),
+    together with delta. These are turned into the largest ρ whose optimal conversion gives at most
+    that (CKS Prop. 7); a plan whose own noise proves them at a larger one has that in its budget
+    (`with_cost`). Numbers may be int, float (read as the decimal it prints as), str ("0.1", "1/3"),
     Decimal or Fraction. The privacy unit is one record, or one person who has at most
     max_records_per_person = m records; a release then runs at privacy cost / m² for records.
 
@@ -91,6 +93,41 @@ class Budget:
         return dict(self.stated).get("delta")
 
     @property
+    def stated_epsilon(self) -> Fraction | None:
+        """The ε of a budget stated as (ε, δ)."""
+        return dict(self.stated).get("epsilon")
+
+    @property
+    def least_cost(self) -> Fraction:
+        """The privacy cost at which what is stated follows from ρ alone, whatever the noise."""
+        stated: dict[str, Any] = dict(self.stated)
+        return Budget(**stated).privacy_cost
+
+    @property
+    def largest(self) -> "Budget":
+        """The same at the most that any Gaussian noise that keeps it can cost.
+
+        Of (ε, δ) that is the cost of continuous noise, which discrete noise comes near to.
+        """
+        epsilon, delta = self.stated_epsilon, self.stated_delta
+        if epsilon is None or delta is None:
+            return self
+        return self.with_cost(gaussian_cost(epsilon, delta))
+
+    def with_cost(self, privacy_cost: Fraction) -> "Budget":
+        """The same (ε, δ) at the privacy cost at which some noise proves them."""
+        stated: dict[str, Any] = dict(self.stated)
+        budget = Budget(max_records_per_person=self.max_records_per_person, **stated)
+        if privacy_cost != budget.privacy_cost:
+            if self.stated_epsilon is None:
+                raise BudgetError(
+                    f"Only the privacy cost of an (ε, δ) can be chosen, and it is "
+                    f"{shown(budget.privacy_cost)} here; state another budget."
+                )
+            object.__setattr__(budget, "privacy_cost", privacy_cost)
+        return budget
+
+    @property
     def records_factor(self) -> int:
         """m²: the privacy cost of the unit over that of one record."""
         return (self.max_records_per_person or 1) ** 2
@@ -142,9 +179,15 @@ class Budget:
             exact = {name: text_of(stated, name) for name in stated}
             budget = cls(**exact, max_records_per_person=content["max_records_per_person"])
         cost, full = exact_fraction(written, "privacy_cost"), budget.privacy_cost
-        # How (ε, δ) is rounded down may differ between versions; everything else is exact.
-        least = full * (1 - Fraction(1, 10**9)) if "epsilon" in stated else full
-        if not least <= cost <= full:
+        least = most = full
+        if "epsilon" in stated:
+            # From what zCDP allows to what no noise can: which of it the noise of the plan proves
+            # is for `verify` to say. How these are rounded may differ between versions.
+            least, most = (
+                bound * (1 + Fraction(sign, 10**9))
+                for bound, sign in ((full, -1), (budget.largest.privacy_cost, 1))
+            )
+        if not least <= cost <= most:
             raise BudgetError(
                 f"The budget's privacy_cost does not follow from what is stated beside it: it must "
                 f"be {exact_text(full)}, got {written}."

@@ -58,7 +58,7 @@ def mu_from_privacy_cost(cost: Exact) -> float:
     """mu = sqrt(cost), rounded up: the least float that, read as a decimal, is at least that."""
     exact = _parameter("privacy cost", cost)
     with localcontext(Context(prec=30)):
-        mu = math.nextafter(float(_decimal(exact).sqrt()), 0)
+        mu = math.nextafter(float(decimal_of(exact).sqrt()), 0)
     while exact_fraction(mu, "mu") ** 2 < exact:
         mu = math.nextafter(mu, math.inf)
     return mu
@@ -73,7 +73,7 @@ def epsilon_from_rho(rho: Exact, delta: Exact) -> float:
     if exact_rho == 0:
         return 0.0
     # The derivative by a vanishes where rho a^2 + log(1 + a) = -log(delta), once.
-    log_rho, log_inverse_delta = _log(exact_rho), -_log(exact_delta)
+    log_rho, log_inverse_delta = log_of(exact_rho), -log_of(exact_delta)
     log_a = _crossing(
         lambda t: math.exp(log_rho + 2 * t) + math.log1p(math.exp(t)) - log_inverse_delta,
         min((math.log(log_inverse_delta / 2) - log_rho) / 2, _log_expm1(log_inverse_delta / 2)),
@@ -82,10 +82,10 @@ def epsilon_from_rho(rho: Exact, delta: Exact) -> float:
     context, allowance = _arithmetic(log_a)
     with localcontext(context):
         a = Decimal(math.exp(log_a))
-        log_one_plus_a, spent = (1 + a).ln(), _decimal(exact_rho) * (1 + a)
+        log_one_plus_a, spent = (1 + a).ln(), decimal_of(exact_rho) * (1 + a)
         terms = [
             spent,
-            -_decimal(exact_delta).ln() / a,
+            -decimal_of(exact_delta).ln() / a,
             -log_one_plus_a / a,
             a.ln(),
             -log_one_plus_a,
@@ -114,8 +114,8 @@ def _log_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
     # The derivative by a vanishes where rho (1 + 2a) = epsilon + log(1 + 1/a), once, and is
     # positive from a = max(epsilon / rho, 1 / sqrt(rho)) on. The constants keep exp(t) a float;
     # outside them delta is within 1e-50 of 1, or far below all floats.
-    log_rho, target = _log(rho), float(epsilon)
-    high = max(_log(epsilon) - log_rho if epsilon else -math.inf, -log_rho / 2)
+    log_rho, target = log_of(rho), float(epsilon)
+    high = max(log_of(epsilon) - log_rho if epsilon else -math.inf, -log_rho / 2)
 
     def slope(t: float) -> float:
         wanted = target + math.log1p(math.exp(-t))
@@ -125,7 +125,7 @@ def _log_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
     context, allowance = _arithmetic(log_a)
     with localcontext(context):
         a = Decimal(math.exp(log_a))
-        spent, given = _decimal(rho) * a * (1 + a), _decimal(epsilon) * a
+        spent, given = decimal_of(rho) * a * (1 + a), decimal_of(epsilon) * a
         terms = [spent, -given, a * a.ln(), -(1 + a) * (1 + a).ln()]
         return min(sum(terms) + _slack(terms, allowance), Decimal(0))
 
@@ -137,7 +137,7 @@ def rho_from_epsilon_delta(epsilon: Exact, delta: Exact) -> Fraction:
     """
     exact_epsilon = _parameter("epsilon of a budget", epsilon)
     exact_delta = _parameter("delta", delta)
-    target, log_inverse_delta = float(exact_epsilon), -_log(exact_delta)
+    target, log_inverse_delta = float(exact_epsilon), -log_of(exact_delta)
 
     # Solved for rho, the bound is greatest where
     # (1 + 2a) (-log(delta) - log(1 + a)) / a^2 = epsilon + log(1 + 1/a), once.
@@ -156,8 +156,14 @@ def rho_from_epsilon_delta(epsilon: Exact, delta: Exact) -> Fraction:
     context, allowance = _arithmetic(log_a)
     with localcontext(context) as arithmetic:
         a = Decimal(math.exp(log_a))
-        given, log_one_plus_a = _decimal(exact_epsilon), (1 + a).ln()
-        terms = [given, _decimal(exact_delta).ln() / a, log_one_plus_a / a, -a.ln(), log_one_plus_a]
+        given, log_one_plus_a = decimal_of(exact_epsilon), (1 + a).ln()
+        terms = [
+            given,
+            decimal_of(exact_delta).ln() / a,
+            log_one_plus_a / a,
+            -a.ln(),
+            log_one_plus_a,
+        ]
         rho = (sum(terms) - _slack(terms, allowance)) / (1 + a)
         # Less by some units of a float's last place: the way back must not end above epsilon.
         rho *= 1 - Decimal("1e-15")
@@ -184,11 +190,14 @@ def epsilon_text(rho: Exact, delta: Exact, mode: str = "up") -> str:
     return f"ε = {text} at δ = {small(exact_fraction(delta, 'delta'))}"
 
 
-def epsilon_texts(rho: Fraction, stated_delta: Fraction | None) -> list[str]:
-    """The (ε, δ) that follow from ρ, as text, ε rounded up: the stated δ first, if there is one."""
+def epsilon_texts(epsilon: Callable[[Exact], float], stated_delta: Fraction | None) -> list[str]:
+    """The (ε, δ) of a release as text, ε rounded up: the stated δ first, if there is one.
+
+    epsilon: the ε that is proven for a δ
+    """
     deltas = [*([] if stated_delta is None else [stated_delta]), *map(Fraction, USUAL_DELTAS)]
     return [
-        f"ε = {rounded(epsilon_from_rho(rho, delta), 5, 'up')} at δ = {small(delta)}"
+        f"ε = {rounded(epsilon(delta), 5, 'up')} at δ = {small(delta)}"
         for delta in dict.fromkeys(deltas)
     ]
 
@@ -233,7 +242,7 @@ def _parameter(name: str, value: Exact) -> Fraction:
     return number
 
 
-def _log(value: Fraction) -> float:
+def log_of(value: Fraction) -> float:
     """Natural logarithm, precise next to 1 and for numbers beyond the range of floats."""
     if abs(value - 1) < Fraction(1, 2):
         return math.log1p(float(value - 1))
@@ -266,5 +275,5 @@ def _slack(terms: list[Decimal], allowance: Decimal) -> Decimal:
     return allowance * (1 + sum(abs(term) for term in terms))
 
 
-def _decimal(value: Fraction) -> Decimal:
+def decimal_of(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)

@@ -21,7 +21,6 @@ from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.releases.measurement import (
     PART_CELLS,
     Part,
-    integer_scales,
     measured_cells,
     ranges_of,
 )
@@ -74,7 +73,7 @@ class AreaParts:
         """Of each profile: its residuals, those of the same noise together."""
         plan, sizes = self.plan, measured_cells(self.plan.closure)
         every = np.arange(len(plan.closure))
-        scales = plan.closure.exact_product(integer_scales(plan.closure), every)
+        scales = plan.closure.exact_product(plan.closure.integer_scales, every)
         found = []
         for profile in range(len(plan.multiples)):
             alike: dict[tuple[int, int], list[int]] = {}

@@ -114,7 +114,7 @@ def measure_together(plan: TablePlan, residuals: np.ndarray, counts: Counts) -> 
     its first samples, and so on: samples of a call are independent.
     """
     closure, sigma_squared = plan.closure, plan.sigma_squared
-    scales = integer_scales(closure)
+    scales = closure.integer_scales
     cells = measured_cells(closure, residuals)
     starts = np.cumsum(cells) - cells
     together = np.empty(int(cells.sum()) if len(residuals) > 1 else 0, dtype=np.int64)
@@ -238,7 +238,7 @@ def check_measurable(plan: TablePlan) -> None:
             f"table of a release can have {MAX_TABLE_CELLS:,}; plan without it, or group its "
             "attributes into fewer values."
         )
-    gamma = np.sqrt(plan.sigma_squared.floats) * _product(plan, integer_scales(plan.closure))
+    gamma = np.sqrt(plan.sigma_squared.floats) * _product(plan, plan.closure.integer_scales)
     residual = int(np.argmax(gamma))
     if gamma[residual] >= LARGEST_GAMMA * (1 - 1e-9):
         raise ReleaseError(
@@ -276,15 +276,6 @@ def check_countable(plan: TablePlan, counts: Counts) -> None:
             f"There are too many records to count {_name(plan, largest)} in 64-bit integers; "
             f"group its attributes into fewer values{_or_fewer_steps(plan, largest)}."
         )
-
-
-def integer_scales(closure: Closure) -> list[int]:
-    """What the measured integers of each attribute are larger by than the plan's: n_i, or 2^b,
-    times R of amounts."""
-    scales = closure.sizes.tolist()
-    for attribute, strategy in closure.strategies.items():
-        scales[attribute] = strategy.scale
-    return scales
 
 
 def largest_entries(closure: Closure) -> np.ndarray:

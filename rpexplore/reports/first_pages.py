@@ -73,9 +73,9 @@ def epsilons(plan: Plan | PartPlan) -> Numbers:
         pd.DataFrame(rows),
         title="The promise as (ε, δ)",
         note=(
-            "The promise is ρ; every ε follows from it, is rounded up, and holds for the noise as "
-            "it is drawn, which is discrete. The smaller ε that are quoted for continuous Gaussian "
-            "noise do not hold for it."
+            "Every ε is rounded up and is the better of two proven ones: of all mechanisms with "
+            "this ρ, and of the noise as it is drawn, which is discrete and nearly as private as "
+            "continuous Gaussian noise. Several runs together have the ε of the sum of their ρ."
         ),
     )
 

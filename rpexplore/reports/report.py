@@ -242,7 +242,7 @@ def _in_short(plan: Plan | PartPlan, parts: _Told) -> Section:
     """What is released, how good it is, and what it costs, for who has a minute."""
     privacy = (
         "Privacy",
-        f"{plan.budget.epsilon_text(plan.rho)}, for {plan.budget.unit}.",
+        f"{plan.epsilon_text}, for {plan.budget.unit}.",
         right_guesses(plan.budget),
     )
     if len(parts) == 1:

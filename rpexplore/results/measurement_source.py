@@ -10,7 +10,7 @@ from rpexplore.common.numbers import exact_text
 from rpexplore.common.text import plural, rounded
 from rpexplore.errors import ReleaseError
 from rpexplore.privacy.budget import Budget
-from rpexplore.privacy.conversions import epsilon_texts, rho_text
+from rpexplore.privacy.conversions import epsilon_from_rho, epsilon_texts, rho_text
 from rpexplore.releases.finished_release import PartRelease
 from rpexplore.releases.items import PartReader
 from rpexplore.releases.manifest import manifest_sha256
@@ -235,12 +235,13 @@ def guarantee(sources: Sequence[MeasurementSource], noun: str = "tables") -> str
         summed = f", the sum of what each spent ({' + '.join(parts)})"
     if len({source.unit for source in sources}) > 1:
         converted = " What was released for another privacy unit is counted here for this one."
+    epsilons = epsilon_texts(lambda delta: epsilon_from_rho(total.rho, delta), None)
     return (
         f"{start}What was measured for them is ρ-zCDP, all together, with {amount} for "
         f"{total.unit}{summed}: adding or removing it changes the distribution of all these "
-        "measurements by no more than that. It follows that they are (ε, δ)-differentially private "
-        f"with {', '.join(epsilon_texts(total.rho, None))}.{converted} Anything else that was "
-        "released from the same records comes on top."
+        "measurements by no more than that. It follows from ρ, whatever the noise, that they are "
+        f"(ε, δ)-differentially private with {', '.join(epsilons)}.{converted} Anything else that "
+        "was released from the same records comes on top."
     )
 
 

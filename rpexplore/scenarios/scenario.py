@@ -27,11 +27,12 @@ from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES, counts_objective
 from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
+from rpexplore.planning.part_plan import keeping
 from rpexplore.planning.pilot import share_of_budget as share_of_pilot_budget
 from rpexplore.planning.pilot import share_of_pilot, with_pilot
 from rpexplore.planning.plan import Plan, refuse_unsplittable, stated_shares
-from rpexplore.planning.planner import optimum, plan_tables
-from rpexplore.planning.request import AtBudget, combined, share_of_budget
+from rpexplore.planning.planner import optimum
+from rpexplore.planning.request import AtBudget, combined, share_of_budget, solved_for
 from rpexplore.planning.serialization import loss_from_json
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
@@ -290,9 +291,10 @@ class Scenario:
         return free if len(free) < len(names) else ()
 
     def budget_to_solve(self, kind: str) -> Budget:
-        """At what a part is planned first: its stated share, or the whole budget."""
-        shares = self.stated_shares
-        return self.budget if shares is None else share_of_budget(self.budget, shares[kind])
+        """At what a part is planned first: its stated share, or the whole budget, at its largest
+        cost (`Budget.largest`)."""
+        shares, budget = self.stated_shares, self.budget.largest
+        return budget if shares is None else share_of_budget(budget, shares[kind])
 
     def plan(self) -> Plan:
         """The plan of all that is asked for; raises `RpexploreError` where there is none."""
@@ -307,7 +309,10 @@ class Scenario:
                 )
             refuse_unsplittable(self.kinds, self.objective, OBJECTIVES[self.counts_objective])
         made = {"tables": self._tables_at, "areas": self._areas_at, "counts": self._counts_at}
-        parts = {kind: made[kind]() for kind in self.kinds}
+        parts = {
+            kind: solved_for(made[kind], self.budget_to_solve(kind), scales=self.scales(kind))
+            for kind in self.kinds
+        }
         return self.with_pilot(combined(parts, self.budget, self.objective, self.stated_shares))
 
     def with_pilot(self, plan: Plan) -> Plan:
@@ -321,37 +326,38 @@ class Scenario:
 
     def table_plan(self) -> TablePlan:
         """The optimal plan of its tables at the whole budget."""
-        planned = plan_tables(
-            self.workload,
-            loss=self.loss,
-            budget=self.budget,
-            uniform_reference=self.uniform_reference,
-        )
-        return replace(planned, rules=self.rules_in_use)
+        at = solved_for(self._tables_at, self.budget.largest, scales=self.scales("tables"))
+        return keeping(self.budget, at)  # pyright: ignore[reportReturnType]  # a part of tables
 
-    def _tables_at(self) -> AtBudget:
+    def scales(self, kind: str) -> bool:
+        """Whether the best noise of a part for one budget is that for others, up to its scale."""
+        if kind == "counts":
+            return OBJECTIVES[self.counts_objective].is_homogeneous
+        return (self.areas.loss if kind == "areas" and self.areas else self.loss).is_homogeneous
+
+    def _tables_at(self, first: Budget) -> AtBudget:
         solved = optimum(
             self.workload,
             loss=self.loss,
-            budget=self.budget_to_solve("tables"),
+            budget=first,
             uniform_reference=self.uniform_reference,
         )
         return lambda budget: solved.at(budget, self.rules_in_use)
 
-    def _areas_at(self) -> AtBudget:
+    def _areas_at(self, first: Budget) -> AtBudget:
         assert self.areas is not None
-        asked, first = self.areas, self.budget_to_solve("areas")
+        asked = self.areas
         found = plan_areas(
             asked.workload, loss=asked.loss, budget=first, uniform_levels=asked.uniform
         )
         return lambda budget: found if budget == first else with_budget(found, budget)
 
-    def _counts_at(self) -> AtBudget:
+    def _counts_at(self, first: Budget) -> AtBudget:
         assert self.query_list is not None
         return query_optimum(
             self.query_list.queries,
             objective=self.counts_objective,
-            budget=self.budget_to_solve("counts"),
+            budget=first,
             free=self.used_free_counts,
         ).at
 

@@ -17,11 +17,11 @@ from pages.components.release.release_task import RELEASE_TASK
 from pages.components.shared import autosave
 from pages.components.shared.charts import NUMBERS
 from pages.components.shared.session import kept_name
-from pages.components.shared.solutions import FoundTables
 from rpexplore.analysis import populations
 from rpexplore.common.installation import sample_data_folder
 from rpexplore.common.server import Limits, ServerSettings, server_settings
 from rpexplore.data.files import offered
+from rpexplore.planning.part_plan import keeping
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
@@ -153,7 +153,7 @@ class App:
     @property
     def planned(self) -> TablePlan:
         """The plan that was made last."""
-        return self.test.session_state[kept_name(FoundTables.at, self.scenario.name)][1]
+        return self.test.session_state[kept_name(keeping, self.scenario.name)][1]
 
     def press(self, label: str) -> "App":
         self.button_of(label).click().run()

@@ -15,7 +15,7 @@ from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError
 from rpexplore.planning.counts import QueryPlan
-from rpexplore.planning.counts_planner import QueryOptimum
+from rpexplore.planning.part_plan import keeping
 from rpexplore.planning.verification import verify
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.presets import PRESETS, REDISTRICTING
@@ -49,7 +49,7 @@ def listed(small) -> Scenario:
 
 def plan_of(session) -> QueryPlan:
     """The plan that was made last."""
-    return session.test.session_state[kept_name(QueryOptimum.at, "Scenario 1")][1]
+    return session.test.session_state[kept_name(keeping, "Scenario 1")][1]
 
 
 # ---- the list

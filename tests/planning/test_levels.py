@@ -19,7 +19,7 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.mechanism.variances import CellVariances
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.releases.measurement import exact_residual, integer_scales
+from rpexplore.releases.measurement import exact_residual
 from tests.support.explicit_optimum import dense_queries, lower_bound
 
 nightly = partial(pytest.param, marks=pytest.mark.nightly)
@@ -94,7 +94,7 @@ def measured_matrix(plan, residual: int) -> np.ndarray:
 def test_tables_are_unbiased_and_have_the_stated_variances_and_cost(make):
     plan = least_sum(make)
     workload = plan.workload
-    closure, scales = plan.closure, integer_scales(plan.closure)
+    closure, scales = plan.closure, plan.closure.integer_scales
     assert closure.trees
     matrices = [measured_matrix(plan, residual) for residual in range(len(closure))]
     variances = [

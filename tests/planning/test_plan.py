@@ -97,7 +97,8 @@ def test_guarantee_is_exact_and_rounded_against_us(plan):
     assert Fraction(1, 2) * (1 - Fraction(1, 10**9)) <= plan.rho <= Fraction(1, 2)
     assert plan.record_rho == plan.rho
     assert plan.privacy_cost == pytest.approx(1, rel=1e-9)
-    assert plan.epsilon("1e-6") == privacy.epsilon_from_rho(plan.rho, "1e-6")
+    # 5.2215 by ρ alone; of continuous noise with μ = 1 it is 4.8866.
+    assert 4.8865 < plan.epsilon("1e-6") < privacy.epsilon_from_rho(plan.rho, "1e-6")
 
 
 def test_print_reads_well(plan):
@@ -262,7 +263,7 @@ def test_what_is_printed_starts_with_the_stated_delta_and_tells_of_targets():
     workload = rp.Workload.of(domain, ["age", "sex"], targets=[1e-3, 1e3])
     budget = rp.Budget(epsilon=1, delta="1e-5")
     plan = plan_tables(workload, loss=rp.SumOfVariances(), budget=budget)
-    assert "so ε = 1 at δ = 1e-5 and ε = " in str(plan)
+    assert ", ε = 1 at δ = 1e-5 and ε = " in str(plan)
     assert "Targets    1 of 2 met; furthest off: (age), " in str(plan)
     assert "with ε = 1 at δ = 1e-5, ε = " in rp.verify(plan).guarantee
 

@@ -18,7 +18,6 @@ from rpexplore.releases.measurement import (
     check_countable,
     check_measurable,
     exact_residual,
-    integer_scales,
     measure_residual,
 )
 from rpexplore.releases.measurement_file import MeasuredFile
@@ -111,7 +110,7 @@ def test_no_amount_costs_more_privacy_than_is_booked(income):
     cost = Fraction(0)
     for residual, attributes in enumerate(tables):
         moved = exact_residual(plan, residual, counts)
-        scales = integer_scales(plan.closure)
+        scales = plan.closure.integer_scales
         scale = prod(scales[index] for index in attributes)
         squares = sum(int(number) ** 2 for number in moved.ravel())
         cost += Fraction(squares, scale**2) / plan.sigma_squared.fraction(residual)

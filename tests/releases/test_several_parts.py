@@ -531,3 +531,32 @@ def test_one_approval_is_of_the_whole_plan(data, output, tmp_path):
     done = release(plan_of(), data, output, approvals=approvals)
     assert entries(output / "approvals") == ["1.json"]
     assert [one["name"] for one in done.manifest["approvals"]["given"]] == ["alice@x"]
+
+
+@pytest.mark.parametrize("pilot", [False, True])
+def test_the_noise_that_is_drawn_is_what_epsilon_is_proven_from(pilot, data, output, monkeypatch):
+    """docs/guarantees.md: γ² and how many numbers of each, as they are drawn."""
+    drawn: dict[str, dict[float, int]] = {kind: {} for kind in THREE}
+
+    def draw(kind, size, gamma_squared):
+        key = float(gamma_squared)
+        drawn[kind][key] = drawn[kind].get(key, 0) + size
+        return np.zeros(size, dtype=np.int64)
+
+    spied(monkeypatch, draw)
+    plan = plan_of(THREE)
+    if pilot:
+        plan = rp.with_pilot(plan, "5%")
+    release(plan, data, output)
+    for kind in ("tables", "counts"):
+        noise = plan.part(kind).noise
+        assert noise.gamma_squared == pytest.approx(sorted(drawn[kind]), rel=2e-8)
+        assert np.all(noise.gamma_squared <= sorted(drawn[kind]))
+        assert noise.numbers == pytest.approx([n for _, n in sorted(drawn[kind].items())], rel=2e-8)
+    # A record moves the 1 + 2 numbers of one area of each of three levels, a person with 2 records
+    # those of 1 + 2 + 2 areas; none has less noise than is counted with.
+    of_record, of_person = (plan_of(THREE, most).part("areas").noise for most in (None, 2))
+    assert of_record.numbers.sum() == pytest.approx(9, rel=1e-6)
+    assert of_person.numbers.sum() == pytest.approx(15, rel=1e-6)
+    assert of_record.gamma_squared.min() == pytest.approx(min(drawn["areas"]), rel=2e-8)
+    assert set(of_record.gamma_squared.round(5)) <= {round(gamma, 5) for gamma in drawn["areas"]}

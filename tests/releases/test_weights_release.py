@@ -10,7 +10,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.frames import FrameSource
 from rpexplore.planning.planner import plan_tables
-from rpexplore.releases.measurement import exact_residual, integer_scales
+from rpexplore.releases.measurement import exact_residual
 from rpexplore.releases.table_release import Contributions
 from tests.releases.test_amounts_release import SAMPLER, Measured
 from tests.statistical.linear_release import LinearRelease
@@ -80,7 +80,7 @@ def cost_of(plan, record):
     cost = Fraction(0)
     for residual, attributes in enumerate(tables):
         moved = exact_residual(plan, residual, counts)
-        scales = integer_scales(plan.closure)
+        scales = plan.closure.integer_scales
         scale = prod(scales[index] for index in attributes)
         squares = sum(int(number) ** 2 for number in moved.ravel())
         cost += Fraction(squares, scale**2) / plan.sigma_squared.fraction(residual)

@@ -9,7 +9,6 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.privacy import conversions as privacy
 from rpexplore.reports.first_pages import epsilons, label
 from rpexplore.reports.section import Beside, Facts, Points
 
@@ -58,8 +57,8 @@ def test_it_says_what_a_person_may_have():
     assert "set as ε = 1 at δ = 1e-9;" in sentences["The promise"]
     (rho,) = re.findall(r"ρ = ([0-9.]+)", sentences["The promise"])
     # Rounded up, and no more than that.
-    exact = privacy.rho_from_epsilon_delta(1, "1e-9")
-    assert exact * (1 - Fraction(1, 10**9)) <= Fraction(rho) <= exact * Fraction(1_000_010, 10**6)
+    exact = plan(epsilon=1, delta="1e-9", max_records_per_person=3).rho
+    assert exact <= Fraction(rho) <= exact * Fraction(1_000_010, 10**6)
 
 
 def test_every_epsilon_is_proven_and_only_a_little_above_the_exact_one():

@@ -154,7 +154,7 @@ def _answer(planned: AreaPlan) -> None:
         (
             "Privacy",
             rho_text(planned.rho, 3),
-            f"{planned.budget.epsilon_text(planned.rho)}; protects {escaped(planned.budget.unit)}",
+            f"{planned.epsilon_text}; protects {escaped(planned.budget.unit)}",
         ),
     )
     st.markdown(

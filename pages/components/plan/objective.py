@@ -259,7 +259,9 @@ def _budget_context(budget: Budget) -> None:
         column_config={"measure": "Measure", "value": "Value"},
     )
     st.caption(
-        "The promise is ρ; each ε follows from it, rounded up; μ is that of continuous noise."
+        "Each ε follows from ρ alone, rounded up; the noise of a plan mostly proves a smaller one, "
+        "which the plan states. A budget given as ε has the ρ that its noise allows. μ is that of "
+        "continuous noise; the noise drawn here is discrete."
     )
     st.markdown("**Beside published releases**")
     nearest = deployments_beside(budget)

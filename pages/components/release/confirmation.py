@@ -48,7 +48,7 @@ def confirmation(
     def dialog() -> None:
         if ASKED not in st.session_state:  # a button below has closed it
             st.rerun()
-        name, spent = current().name, inputs.plan.budget.amount_text(inputs.plan.rho)
+        name, spent = current().name, inputs.plan.amount_text
         facts = run_facts(inputs, current(), paid=paid)
         st.markdown("\n".join(f"- **{label}:** {escaped(text)}" for label, text in facts.items()))
         with st.form("confirmation", border=False):

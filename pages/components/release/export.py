@@ -291,7 +291,7 @@ def commands(planned: Plan) -> None:
     st.subheader("Run it where the records are")
     st.markdown(
         escaped(
-            f"The plan: {planned.full_contents}, {planned.budget.amount_text(planned.rho)} for "
+            f"The plan: {planned.full_contents}, {planned.amount_text} for "
             f"{planned.budget.unit}. It is run once, by those who keep the records, on their own "
             "computer: no records come to this server."
         )

@@ -98,7 +98,7 @@ def run_in_place_of_form() -> bool:
 def run_form(planned: Plan) -> None:
     """What is run, everything to be decided before it, and the button."""
     st.markdown(
-        f"The plan: {planned.full_contents}, {planned.budget.amount_text(planned.rho)} for "
+        f"The plan: {planned.full_contents}, {planned.amount_text} for "
         f"{planned.budget.unit}. It is run **once**, on records that stay where they are; the cost "
         "is entered in a ledger first."
     )
@@ -145,7 +145,7 @@ def _set_up(planned: Plan) -> None:
         run_elsewhere(data, account)
     taker_caption(planned.domain, takers)
     show_messages(HERE)
-    label = f"Run the release: spend {planned.budget.amount_text(planned.rho)}"
+    label = f"Run the release: spend {planned.amount_text}"
     if paid:
         label = "Run the release again: nothing further is spent"
     if output is None or ledger is None or account is None or is_going or not form.is_complete:

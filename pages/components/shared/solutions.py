@@ -20,10 +20,12 @@ from rpexplore.errors import OutOfReachError
 from rpexplore.planning import planner
 from rpexplore.planning.areas.area_plan import AreaPlan, with_budget
 from rpexplore.planning.areas.area_planner import plan_areas
+from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_objectives import OBJECTIVES
 from rpexplore.planning.counts_planner import QueryOptimum, query_optimum
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.part_plan import PartPlan, keeping, solution_keeping
 from rpexplore.planning.pilot import with_pilot
 from rpexplore.planning.plan import TITLES, Plan
 from rpexplore.planning.planner import MinimumBudget, Optimum, minimum_budget
@@ -57,15 +59,20 @@ class WorkloadTasks:
         uniform = self._uniform(uniform_reference)
 
         def solve(on_progress: Progress) -> Optimum:
-            with plan_solved(type(loss).__name__, len(self.workload)):
+            def solve_for(within: Budget | None) -> Optimum:
                 return planner.optimum(
                     self.workload,
                     loss=loss,
-                    budget=for_budget,
+                    budget=within,
                     uniform_reference=uniform,
                     closure=self._shared_closure(on_progress),
                     on_progress=on_progress,
                 )
+
+            with plan_solved(type(loss).__name__, len(self.workload)):
+                if for_budget is None:
+                    return solve_for(None)
+                return solution_keeping(for_budget, solve_for)
 
         return self._begun((loss, uniform), for_budget, solve)
 
@@ -179,8 +186,9 @@ def part(kind: str, scenario: Scenario | None = None) -> Any:
     solved = _SOLVED[kind](scenario)
     if solved is None:
         return None
-    _, at = solved
-    found = attempt(lambda: kept(at, scenario.budget, slot=scenario.name), NO_PLAN)
+    solution, at = solved
+    by = solution, scenario.budget
+    found = attempt(lambda: kept(keeping, scenario.budget, at, slot=scenario.name, by=by), NO_PLAN)
     return None if found is None else _with_pilot(found.alone, scenario, kind)
 
 
@@ -245,9 +253,10 @@ def say_how_to_split(scenario: Scenario) -> None:
 
 
 def part_budget(kind: str, scenario: Scenario | None = None) -> Budget:
-    """The budget of a part: its share in the plan, or all of it as long as there is no plan."""
+    """The budget of a part in the plan, at the cost of its noise; all of it without a plan."""
     scenario = current() if scenario is None else scenario
-    if len(scenario.kinds) > 1 and kind in scenario.kinds:
+    is_found = len(scenario.kinds) > 1 or scenario.budget.stated_epsilon is not None
+    if is_found and kind in scenario.kinds:
         planned = part(kind, scenario)
         if planned is not None:
             return planned.budget
@@ -285,7 +294,15 @@ def _solved_tables(scenario: Scenario) -> Solved | None:
     if solution is None:
         return None
     found = FoundTables(solution, scenario.rules_in_use)
-    return found, found.at
+
+    def again(budget: Budget) -> TablePlan:
+        uniform, loss = scenario.uniform_reference, solution.loss
+        of_budget = planner.optimum(
+            solution.workload, loss=loss, budget=budget, uniform_reference=uniform
+        )
+        return of_budget.at(budget, found.rules)
+
+    return found, _at_any(found.at, solution.budget, again)
 
 
 def _solved_areas(scenario: Scenario) -> Solved | None:
@@ -303,13 +320,48 @@ def _solved_areas(scenario: Scenario) -> Solved | None:
     if isinstance(found, OutOfReachError):
         st.error(escaped(f"{NO_PLAN}{found}"))
         return None
-    return found, _FoundAreas(found).at
+    asked = scenario.areas
+
+    def again(budget: Budget) -> AreaPlan:
+        return plan_areas(
+            asked.workload, loss=asked.loss, budget=budget, uniform_levels=asked.uniform
+        )
+
+    solved_for = None if asked.loss.is_homogeneous else found.budget
+    return found, _at_any(_FoundAreas(found).at, solved_for, again)
 
 
 def _solved_counts(scenario: Scenario) -> Solved | None:
     assert scenario.query_list is not None
     solution = query_solution(scenario)
-    return None if solution is None else (solution, solution.at)
+    if solution is None:
+        return None
+    objective, free = scenario.counts_objective, scenario.used_free_counts
+
+    def again(budget: Budget) -> QueryPlan:
+        return query_optimum(solution.queries, objective=objective, budget=budget, free=free).at(
+            budget
+        )
+
+    return solution, _at_any(solution.at, solution.budget, again)
+
+
+def _at_any(at: AtBudget, solved_for: Budget | None, again: AtBudget) -> AtBudget:
+    """How a part is planned at any budget.
+
+    solved_for: the one that its solution is for; None for one that scales. Of an (ε, δ) that is the
+    whole budget it has the cost that its noise proves. A part of several is solved `again`, as its
+    share of a cost that all parts prove together is known only when all are planned.
+    """
+    if solved_for is None:
+        return at
+
+    def at_budget(budget: Budget) -> PartPlan:
+        if budget.record_privacy_cost == solved_for.record_privacy_cost:
+            return at(budget)
+        return at(solved_for) if solved_for.stated_epsilon is not None else again(budget)
+
+    return at_budget
 
 
 _SOLVED: dict[str, Callable[[Scenario], Solved | None]] = {
@@ -353,13 +405,17 @@ def solve_areas(
     on_progress(f"Planning {plural(opened.n_tables, 'table')}", 0.0)
     try:
         with plan_solved("areas", opened.n_tables):
-            planned = plan_areas(
-                opened.workload,
-                loss=opened.loss,
-                budget=budget,
-                uniform_levels=opened.uniform,
-                on_progress=on_progress,
-            )
+
+            def at(within: Budget) -> AreaPlan:
+                return plan_areas(
+                    opened.workload,
+                    loss=opened.loss,
+                    budget=within,
+                    uniform_levels=opened.uniform,
+                    on_progress=on_progress,
+                )
+
+            planned = at(budget) if opened.loss.is_homogeneous else keeping(budget, at)
     except OutOfReachError as refused:
         return refused.with_traceback(None)  # which would keep all arrays of the search
     on_progress("Working out the accuracy of all areas", 0.99)
@@ -398,9 +454,13 @@ def _solve_counts(
 ) -> QueryOptimum:
     on_progress(f"Planning {plural(len(queries), 'own count')}", 0.0)
     with plan_solved("queries", len(queries)):
-        return query_optimum(
-            queries, objective=objective, budget=budget, free=free, on_progress=on_progress
-        )
+
+        def solve(within: Budget | None) -> QueryOptimum:
+            return query_optimum(
+                queries, objective=objective, budget=within, free=free, on_progress=on_progress
+            )
+
+        return solve(None) if budget is None else solution_keeping(budget, solve)
 
 
 def _tasks_within_limits(scenario: Scenario, workload: Workload | None) -> WorkloadTasks:

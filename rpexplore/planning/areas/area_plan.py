@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -45,6 +46,7 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.part_plan import Certificate, CertifiedPlan, accuracy_frame
 from rpexplore.planning.table_plan import targets_lines
 from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.table_text import titles
 
 if TYPE_CHECKING:
@@ -126,6 +128,28 @@ class AreaPlan(AreaDesign, CertifiedPlan):
         """Privacy cost of one record, the largest over areas, computed from the multiples."""
         costs = profile_costs(self.closure, self.of_residual, self.factors)
         return self.unit * largest_record_cost(self.groups, self.multiples, costs)
+
+    @cached_property
+    def noise(self) -> DiscreteNoise:
+        # A record is in one area of each level, and a person in as many as he has records. Of each
+        # residual and level: the largest precision of any area, as if the areas it is in had it.
+        most = self.budget.max_records_per_person or 1
+        precisions, numbers = [], []
+        for start, stop in pairwise(self.groups.starts.tolist()):
+            largest = np.max(self.multiples[:, start:stop], axis=1)[self.of_residual]
+            precisions.append(largest.astype(float) * self.scales)
+            areas = min(most, float(np.sum(self.groups.multiplicity[start:stop])))
+            numbers.append(self.closure.measured_numbers * areas)
+        precision = np.concatenate(precisions)
+        measured, n_levels = precision > 0, len(precisions)
+        squared_scales = np.tile(self.closure.squared_scales, n_levels)
+        costs = np.tile(self.closure.full_cost_factor, n_levels) * precision
+        return DiscreteNoise.of(
+            self.exact_privacy_cost,
+            gamma_squared=squared_scales[measured] / precision[measured],
+            numbers=np.concatenate(numbers)[measured],
+            costs=costs[measured] * self.budget.records_factor,
+        )
 
     # ---- what it is worth
 

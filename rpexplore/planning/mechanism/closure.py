@@ -244,6 +244,29 @@ class Closure:
             costs[number] = float(strategy.cost_factor)
         return _product(self.members, costs)
 
+    @property
+    def integer_scales(self) -> list[int]:
+        """What the measured integers of each attribute are larger by than the plan's numbers.
+
+        n_i, or 2^b, times R of amounts (docs/mathematics.md §7.2, §7.3).
+        """
+        scales = self.sizes.tolist()
+        for attribute, strategy in self.strategies.items():
+            scales[attribute] = strategy.scale
+        return scales
+
+    @cached_property
+    def squared_scales(self) -> np.ndarray:
+        """γ² over σ² of each residual: the product of its squared scales, float64[n_residuals]."""
+        return _product(self.members, np.array(self.integer_scales, dtype=float) ** 2)
+
+    @cached_property
+    def measured_numbers(self) -> np.ndarray:
+        """How many numbers the measurement of each residual has, float64[n_residuals]."""
+        numbers = self.sizes.astype(float)
+        numbers[list(self.strategies)] -= 1
+        return _product(self.members, numbers)
+
     def largest_cost(self, sigma_squared: np.ndarray) -> float:
         """Privacy cost of the kind of record that costs most."""
         if self.classes is None:
