@@ -229,6 +229,7 @@ button[data-selected="true"] p,
 }
 .st-key-controls { grid-template-columns: 10fr 7fr 8fr; gap: 0.75rem 1.5rem; }
 .st-key-controls > * { min-width: 0; }
+.st-key-controls [data-testid="stSlider"] label p { white-space: nowrap; }
 .st-key-rule { grid-template-columns: 7.5rem minmax(0, 1fr); gap: 0.25rem 0.75rem; }
 .st-key-heading { grid-template-columns: auto minmax(0, 1fr); gap: 0.25rem 2rem; }
 @media (max-width: 1100px) {
