@@ -118,13 +118,17 @@ def strategy_bound(
 
     With the reference distributions of the closure's strategies. Each √(βτ) is at least the bound
     of `best_matrix` (docs/mathematics.md §5.1), and the loss grows with every one of them.
+    Not finite where the weights are too large to compute with.
     """
     search = StrategySearch(workload, closure, table_weights, keep_references=True)
     references = {index: strategy.reference for index, strategy in closure.strategies.items()}
-    search.start(references)
-    if largest:
-        _find_for_largest(search, no_share)
-    return search.least_value() ** 2
+    try:
+        search.start(references)
+        if largest:
+            _find_for_largest(search, no_share)
+        return search.least_value() ** 2
+    except (np.linalg.LinAlgError, ValueError, ArithmeticError):
+        return math.nan
 
 
 def _with_best_shares(

@@ -378,6 +378,8 @@ def _check_strategies(plan: TablePlan) -> Check:
         plan.workload, plan.closure, weights, largest=plan.loss.looks_at_least_accurate_cells
     )
     bound *= (1 - DECODED_TOLERANCE) / float(plan.budget.record_privacy_cost)
+    if not np.isfinite(bound):
+        return Check("strategies", False, "the stated weights cannot be computed with")
     return Check(
         "strategies",
         bound <= plan.certificate.loss_value,

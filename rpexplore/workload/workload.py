@@ -246,7 +246,10 @@ def canonical_bases(
             raise WorkloadError(
                 f"A table has {attribute.name!r} in a basis that is not in the list of its bases."
             )
+        # Sums of the attribute's own limits, however those are written (40.0000), have its text.
+        usual = default_basis(attribute)
         kept = [listed[index] for index in used.tolist()]
+        kept = [usual if basis == usual else basis for basis in kept]
         by_text = sorted(kept, key=lambda basis: json.dumps(to_json(basis), sort_keys=True))
         distinct = tuple(dict.fromkeys(sorted(by_text, key=lambda basis: not basis.is_identity)))
         moved[where] = np.array([distinct.index(basis) for basis in kept], dtype=np.int32)[inverse]

@@ -43,6 +43,19 @@ def plan(request) -> TablePlan:
     return plan_for(request.param)
 
 
+@pytest.mark.parametrize("are_weights", [False, True])
+@pytest.mark.parametrize("limit", [("minimum", "-0"), ("minimum", "0"), ("maximum", "4.00e1")])
+def test_limits_of_sums_are_written_in_one_way(limit, are_weights):
+    amounts = rp.Amounts(0, 40, 1, are_weights=are_weights)
+    domain = rp.Domain((rp.Attribute("sex", rp.Integers(0, 1)), rp.Attribute("w", amounts)))
+    tables = rp.Workload.of(domain, [("sex", "w")])
+    plan = plan_tables(tables, loss=SUM, budget=rp.Budget(rho="1/3"))
+    key, text = limit
+    content = changed(plan.text, ["bases", 1, "bases", 0, key], text)
+    with pytest.raises(PlanError, match="sha256 is that of other contents"):
+        TablePlan.parse(laid_out(content))
+
+
 @given(
     workloads_with_bases(workloads(domains(max_attributes=3, max_size=4), max_tables=3)), losses()
 )

@@ -40,13 +40,15 @@ def test_weights_that_cannot_be_computed_with_prove_nothing(loss, weight):
     assert [check.name for check in verification.checks if not check.holds] == ["optimality"]
 
 
+@pytest.mark.parametrize("bases", [{}, {"b": rp.Prefix()}])
 @pytest.mark.parametrize("loss", [rp.SumOfVariances(), rp.MaxVariance()])
-def test_weight_beyond_numbers_proves_nothing(loss):
+def test_weight_beyond_numbers_proves_nothing(loss, bases):
     def change(content):
         for table in content["tables"]:
             table["weight"] = 1.7e308
 
-    plan = tampered(plan_tables(TABLES, loss=loss, budget=rp.Budget(rho="1e9")), change)
+    budget = rp.Budget(rho="1e9")
+    plan = tampered(plan_tables(TABLES.with_bases(bases), loss=loss, budget=budget), change)
     assert not rp.verify(plan).holds
 
 
