@@ -55,7 +55,7 @@ def test_a_run_is_confirmed_by_the_name_of_its_scenario(app, records, tmp_path):
         "Scenario:** Scenario 1",
         "Release:** 67 noisy tables with ",
         f"Records:** {records}",
-        "Privacy cost:** ρ = 0.1 (ε = 2.15 at δ = 1e-6) for one record",
+        "Privacy cost:** ρ = 0.1 (ε = 2 at δ = 1e-6) for one record",
         "Ledger:** ρ = 0 spent before, ρ = 0.1 (ε = 2.15 at δ = 1e-6) after",
         "Budget limit:** none",
         "Targets:** none set",

@@ -115,7 +115,7 @@ def test_ledger_of_the_sample_is_beside_its_releases(app, tmp_path):
         "After this run": "ρ = 0.1",
         "Budget limit": "none",
     }
-    assert session.button[-1].label == "Run the release: spend ρ = 0.1 (ε = 2.15 at δ = 1e-6)"
+    assert session.button[-1].label == "Run the release: spend ρ = 0.1 (ε = 2 at δ = 1e-6)"
     finish(confirmed_run(session))
     assert session.success
     sample = sample_data_folder() / "household.csv"

@@ -105,7 +105,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
         "Scenario": scenario.name,
         "Release": f"{plan.full_contents}, into {inputs.output}",
         "Records": inputs.data.name,
-        "Privacy cost": f"{amount(plan.rho)} for {plan.budget.unit}",
+        "Privacy cost": f"{plan.amount_text} for {plan.budget.unit}",
         "Ledger": f"{amount(before)} spent before, {amount(after)} after",
         "Budget limit": remaining,
         **approved,
