@@ -9,7 +9,6 @@ import numpy as np
 from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.text import describe_count, describe_share, plural, rounded
-from rpexplore.domain.public_tables import PublicTable, PublicTables
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.part_plan import Z_95
@@ -82,18 +81,6 @@ def published_lines(scenario: Scenario) -> list[PublishedLine]:
     if scenario.query_list is not None:
         lines.append(_of_counts(scenario.query_list))
     return lines
-
-
-def public_tables_of_scenario(scenario: Scenario) -> PublicTables | None:
-    """What is public of the records; None without expected counts.
-
-    Raises `WorkloadError` where they do not fit the codebook.
-    """
-    expected = scenario.expected
-    if expected is None:
-        return None
-    tables = (PublicTable(expected),) if expected.attributes else ()
-    return PublicTables(scenario.domain, tables, None if tables else expected.total)
 
 
 def forecast_of_scenario(planned: TablePlan, drawn: DrawnCounts, scenario: Scenario) -> Forecast:

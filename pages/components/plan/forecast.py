@@ -6,8 +6,7 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.session import attempt, current, kept
 from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.forecast import Forecast, range_columns
-from rpexplore.domain.public_tables import PublicTable, PublicTables
-from rpexplore.domain.survey import SurveyDesign
+from rpexplore.analysis.published_lines import forecast_of_scenario
 from rpexplore.planning.table_plan import TablePlan
 
 _NOT_BY_GROUP = "of all"
@@ -16,25 +15,12 @@ _NOT_BY_GROUP = "of all"
 def forecast(planned: TablePlan) -> Forecast | None:
     """The forecast of the plan's tables; None without expected counts, and while it is made."""
     scenario = current()
-    expected = scenario.expected
-    if expected is None:
-        return None
-    tables = (PublicTable(expected),) if expected.attributes else ()
-    total = None if tables else expected.total
-    public = attempt(lambda: PublicTables(scenario.domain, tables, total))
+    public = attempt(lambda: scenario.public_tables)
     if public is None:
         return None
-    drawn = worked_out(DrawnCounts.of, planned.workload, public, by=(planned.workload, expected))
-    if drawn is None:
-        return None
-    design = scenario.design and scenario.design.among(planned.workload.tables)
-    return kept(_forecast, planned, drawn, scenario.cv_limit, design)
-
-
-def _forecast(
-    planned: TablePlan, drawn: DrawnCounts, limit: float, design: SurveyDesign | None
-) -> Forecast:
-    return Forecast(planned, limit=limit, drawn=drawn, survey=design)
+    by = (planned.workload, scenario.public, scenario.expected)
+    drawn = worked_out(DrawnCounts.of, planned.workload, public, by=by)
+    return drawn and kept(forecast_of_scenario, planned, drawn, scenario)
 
 
 def by_size_and_group(made: Forecast) -> None:

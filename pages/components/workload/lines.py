@@ -5,27 +5,18 @@ from functools import partial
 
 import streamlit as st
 
+from pages.components.plan.forecast import forecast
 from pages.components.queries.list import choosable, replace_list
 from pages.components.queries.preset_dialog import preset_button
-from pages.components.shared.background import worked_out
 from pages.components.shared.session import (
-    attempt,
     change,
     change_fields,
     current,
     escaped,
     forget_typed,
-    kept,
 )
-from rpexplore.analysis.drawn_counts import DrawnCounts
-from rpexplore.analysis.forecast import Forecast
-from rpexplore.analysis.published_lines import (
-    PublishedLine,
-    forecast_of_scenario,
-    public_tables_of_scenario,
-)
+from rpexplore.analysis.published_lines import PublishedLine
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.workload_request import TableLine
 
 HERE = "workload"
@@ -72,7 +63,7 @@ def show_part(part: str) -> None:
 def line_list(lines: Sequence[PublishedLine], planned: Plan | None) -> None:
     """Every line with its size, weight, target and forecast, and buttons to edit and remove it."""
     tables = None if planned is None else planned.part("tables")
-    made = None if tables is None else _forecast(tables)
+    made = None if tables is None else forecast(tables)
     with st.container(key="lines", gap="xsmall"):
         for line, part in zip(lines, parts_of(lines), strict=True):
             *cells, buttons = st.columns(_WIDTHS, vertical_alignment="center")
@@ -94,17 +85,6 @@ def line_list(lines: Sequence[PublishedLine], planned: Plan | None) -> None:
                 )
     if not lines:
         st.info("Nothing is published yet; add tables, areas or counts.")
-
-
-def _forecast(planned: TablePlan) -> Forecast | None:
-    """The forecast of the tables; None without expected counts, or while it is made."""
-    scenario = current()
-    public = attempt(lambda: public_tables_of_scenario(scenario))
-    if public is None:
-        return None
-    by = (planned.workload, scenario.expected)
-    drawn = worked_out(DrawnCounts.of, planned.workload, public, by=by)
-    return drawn and kept(forecast_of_scenario, planned, drawn, scenario)
 
 
 def _remove(part: str) -> None:

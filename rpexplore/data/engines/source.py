@@ -160,6 +160,11 @@ class DatabaseSource:
         return tuple(remarks)
 
     @property
+    def case_weight(self) -> str:
+        """Databases know of none."""
+        return ""
+
+    @property
     def streaming_note(self) -> str:
         if not self.stream:
             return ""

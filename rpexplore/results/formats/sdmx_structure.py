@@ -126,13 +126,13 @@ class _Message:
     ) -> None:
         """codes: identifier, name, description and parent ("" for none) of each."""
         codelist = self._maintained(parent, "str:Codelist", f"CL_{concept}", name)
-        for identifier, meaning, description, parent in codes:
+        for identifier, meaning, description, whole in codes:
             code = _add(codelist, "str:Code", id=identifier)
             _add(code, "com:Name", meaning)
             if description:
                 _add(code, "com:Description", description)
-            if parent:
-                _add(code, "str:Parent", parent)
+            if whole:
+                _add(code, "str:Parent", whole)
 
     def _add_concepts(self, parent: ElementTree.Element) -> None:
         cube = self._cube
