@@ -617,6 +617,25 @@ def of_known_type(column: pa.Array) -> pa.Array:
     return column.cast(pa.string())
 
 
+def as_stored(column: pa.Array) -> pa.Array:
+    """A column of an extension type as it is stored, UUIDs as texts; any other one as it is."""
+    if not isinstance(column, pa.ExtensionArray):
+        return column
+    stored = column.storage
+    if not isinstance(column.type, pa.UuidType):
+        return stored
+    # 16 bytes each, wherever the column begins in memory; what is missing has some as well.
+    values = np.frombuffer(stored.buffers()[1], np.uint8).reshape(-1, 16)
+    values = values[stored.offset : stored.offset + len(stored)]
+    hexadecimal = np.frombuffer(b"0123456789abcdef", np.uint8)
+    texts = np.full((len(values), 36), ord("-"), np.uint8)
+    digits = [place for place in range(36) if place not in (8, 13, 18, 23)]
+    texts[:, digits] = hexadecimal[np.stack([values >> 4, values & 15], axis=-1).reshape(-1, 32)]
+    ends = pa.array(np.arange(len(values) + 1, dtype=np.int32) * 36)
+    written = pa.StringArray.from_buffers(len(values), ends.buffers()[1], pa.py_buffer(texts))
+    return pc.if_else(stored.is_valid(), written, pa.scalar(None, pa.string()))
+
+
 _COUNTED_KINDS = (
     pa.types.is_null,
     pa.types.is_boolean,

@@ -18,7 +18,7 @@ from unicodedata import normalize
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.data.coding import of_known_type, refuse_odd_kind
+from rpexplore.data.coding import as_stored, of_known_type, refuse_odd_kind
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.source import Fingerprint, check_column
 from rpexplore.errors import DataError
@@ -156,6 +156,11 @@ def _arrow_table(
         if columns is not None:
             used = [i for i, name in enumerate(table.column_names) if name in columns]
             table = table.select(used)
+    for index, field in enumerate(table.schema):
+        if isinstance(field.type, pa.BaseExtensionType):
+            pieces = [batch.column(index) for batch in table.to_batches(max_chunksize=_ROWS)]
+            stored = [as_stored(piece) for piece in pieces or [pa.array([], field.type)]]
+            table = table.set_column(index, field.name, pa.chunked_array(stored))
     return table, n_records, frozenset(unreadable)
 
 

@@ -3,6 +3,7 @@
 import datetime
 import gzip
 import os
+import uuid
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -185,6 +186,8 @@ TYPES = [
     ((DAY, pa.date32()), ("2026-11-28", pa.large_string()), 1),
     ((DAY, pa.date32()), (DAY, pa.date64()), 1),
     (("e\u0301", pa.string()), ("\u00e9", pa.dictionary(pa.int32(), pa.string())), 1),
+    ((uuid.UUID(UUID), pa.uuid()), (UUID, pa.string()), 1),
+    ((uuid.UUID(UUID), pa.uuid()), (UUID.upper(), pa.string()), WHO_IS_WHO),
     ((7, pa.int64()), (8.0, pa.float64()), 2),
     ((Decimal("7.5"), pa.decimal128(10, 1)), (Decimal("7.50"), pa.decimal128(10, 2)), WHO_IS_WHO),
     (("07", pa.string()), (7, pa.int64()), WHO_IS_WHO),
@@ -204,6 +207,21 @@ TYPES = [
 def test_a_person_is_one_whatever_the_types_of_parts(one, other, expected, tmp_path):
     tables = [records(pa.array([value] * 2, kind)) for value, kind in (one, other)]
     check(parts(tmp_path / "parts", tables[0].slice(0, 1), tables[1].slice(1)), expected)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "duckdb"])
+def test_ids_with_nul_and_uuids_in_bytes_are_as_their_texts(kind, tmp_path, request):
+    """Also where a column begins later in memory. A text of PostgreSQL holds no NUL."""
+    ids = [None, uuid.UUID(UUID), uuid.UUID(UUID.replace("55", "56"))]
+    for number, (column, expected) in enumerate(
+        [
+            (pa.array(["A7", "A\0007\0"]), 1),
+            (pa.array(["7", "\0007"]), 1),
+            (pa.array(ids, pa.uuid()).slice(1), 2),
+            (pa.array(ids[:2], pa.uuid()), WHOSE),
+        ]
+    ):
+        check(written(kind, records(column), tmp_path / str(number), request), expected)
 
 
 @pytest.mark.parametrize(

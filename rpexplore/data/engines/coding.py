@@ -105,6 +105,10 @@ def _at_zone(zone, time): ...
 def _nfc(text): ...
 
 
+@ibis.udf.scalar.builtin(name="chr", signature=(("int32",), "string"))
+def _chr(code): ...
+
+
 @ibis.udf.scalar.builtin(name="ltrim", signature=(("string", "string"), "string"))
 def _without_first(text, signs): ...
 
@@ -224,7 +228,9 @@ def person_columns(
     )
     table = _made_once(table.mutate(**{_ID: text, _FORM: form}), engine)
     text, form = table[_ID], table[_FORM]
-    in_nfc = _nfc_postgres(text) if engine == "postgresql" else _nfc(text)
+    # NUL, which no pattern of an engine can hold, is in no text of PostgreSQL.
+    without_nul: Value = text.replace(_chr(0), "")  # pyright: ignore[reportArgumentType]
+    in_nfc = _nfc_postgres(text) if engine == "postgresql" else _nfc(without_nul)
     other = ibis.ifelse(form == 3, _replaced(in_nfc, CANONICAL), ibis.null("string"))
     table = _made_once(table.mutate(**{_CANONICAL: other}), engine)
     text, form = table[_ID], table[_FORM]

@@ -21,7 +21,7 @@ import pyarrow.parquet
 from rpexplore.common.file_kinds import PACKAGES, DictionaryVariable
 from rpexplore.common.files import file_identities, machine_names
 from rpexplore.common.text import text_of_path
-from rpexplore.data.coding import Declared, refuse_odd_kind
+from rpexplore.data.coding import Declared, as_stored, refuse_odd_kind
 from rpexplore.data.counting import BatchSource
 from rpexplore.data.files.csv_batches import (
     TEXT_ENDINGS,
@@ -559,6 +559,9 @@ def _parquet_batches(
         for group in range(file.metadata.num_row_groups):
             for batch in file.iter_batches(rows, row_groups=[group], columns=names):
                 done += batch.num_rows
+                if any(isinstance(column, pa.ExtensionArray) for column in batch.columns):
+                    columns = [as_stored(column) for column in batch.columns]
+                    batch = pa.record_batch(columns, names=batch.schema.names)
                 yield batch, done / file.metadata.num_rows
 
 
