@@ -192,8 +192,9 @@ def test_a_preset_gives_tables_as_well_with_areas_at_every_level():
     matches["geography"] = RoleMatch("precinct")
     scenario = Scenario(domain).with_request(kind="listed", listed=(("race", "precinct"),))
     after = with_preset_tables(scenario, REDISTRICTING, matches)
-    assert after.request.listed == (
-        ("precinct", "race"),
+    assert after.request.listed == scenario.request.listed
+    (line,) = after.request.more
+    assert line.listed == (
         ("precinct", "race", "hispanic"),
         ("precinct", "race", "voting_age"),
         ("precinct", "race", "hispanic", "voting_age"),
