@@ -119,7 +119,9 @@ class DuckDBSession(SQLSession):
         """The files that DuckDB takes a text for, hidden ones as well; none for most texts."""
         import duckdb
 
-        # Of a text in a view that is no pattern, or of a file elsewhere, it says so as it likes.
+        if "://" in pattern and not pattern.startswith("file:"):
+            return []  # nobody elsewhere is asked for what may be no name of a file
+        # What it says of texts that are no patterns is its own affair.
         with suppress(duckdb.Error, ValueError), self.backend.con.cursor() as cursor:
             rows = cursor.execute("SELECT file FROM glob(?)", [pattern]).fetchall()
             return [path for (file,) in rows if (path := Path(file)).is_file()]
