@@ -20,8 +20,8 @@ EXPLANATIONS = {
     "Data": "The codebook lists the attributes of the records and the values that each can "
     "have. Everything that follows is planned from it alone, before anybody opens the records.",
     "Tables": "This list is everything that you publish: tables, which count the records by some "
-    "of the attributes; tables for areas in areas; and counts of your own, under any condition. "
-    "All lines are one plan, with one budget and one run.",
+    "of the attributes; the same for areas, level by level; and counts of your own, under any "
+    "condition. All lines are one plan, with one budget and one run.",
     "Plan": "A plan says how much random noise protects each table: a larger privacy budget means "
     "less noise and less privacy. Before any record is read, the page shows which tables will be "
     "good enough, and for how many people.",
