@@ -9,8 +9,8 @@ from tests.browser.conftest import drawn
 
 
 def test_a_chart_is_downloaded_as_png_and_as_svg(page: Page):
-    page.get_by_role("link", name="Plan", exact=True).first.click()
-    expect(page.get_by_role("heading", name="Plan", exact=True)).to_be_visible()
+    page.get_by_role("link", name="Compare", exact=True).first.click()
+    expect(page.get_by_role("heading", name="Fairness", exact=True)).to_be_visible()
     drawn(page)
     # The last chart of the page, so that it is not just any that is drawn.
     title = page.locator(".js-plotly-plot .xtitle, .js-plotly-plot .ytitle").last.text_content()

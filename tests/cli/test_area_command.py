@@ -58,8 +58,8 @@ def _required(study):
 @pytest.mark.parametrize("change", [_less, _targets, _cells, _required])
 def test_script_and_command_make_the_same_plan(begun, change, run, monkeypatch):
     study = change(begun)
-    plan = plan_areas(study.workload, loss=study.loss, budget=BUDGET, uniform_levels=study.uniform)
-    scenario = Scenario(study.domain, budget=BUDGET, areas=study)
+    scenario = Scenario(study.domain, budget=BUDGET, areas=study, asks_for_tables=False)
+    plan = scenario.plan().part("areas")
     verb, *words = shlex.split(make_command(plan, scenario).replace("\\\n", ""))
     assert verb == "rpexplore"
     run.done(*words)

@@ -15,8 +15,8 @@ def test_an_amount_is_chosen_for_a_table_and_planned_on_every_page(app):
     domain = rp.Domain.from_schema({"fields": [INCOME, SEXES]})
     listed = WorkloadRequest("listed", listed=(("sex",),))
     session = app("workload", Scenario(domain, listed))
-    session.multiselect(key="picked").set_value(["income", "sex"]).run()
-    session.press("Add this table")
+    session.multiselect(key="attributes of Sums and means").set_value(["sex"]).run()
+    session.button(key="add Sums and means").click().run()
     assert session.scenario.workload.tables == [("sex",), ("income", "sex")]
     assert session.planned.workload.has_amounts.tolist() == [False, True]
     titles = session.planned.accuracy()["item"].tolist()

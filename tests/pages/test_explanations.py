@@ -21,7 +21,7 @@ def test_every_page_but_home_explains_itself_in_two_sentences(app):
 
 def test_a_folded_explanation_stays_folded_on_other_pages_until_it_is_opened(app):
     session = app()
-    session.test.session_state["explanation of Codebook"] = False
+    session.test.session_state["explanation of Data"] = False
     assert not folded(session.run()).proto.expanded
     assert not folded(session.open("results")).proto.expanded
     session.unfold("explanation of Results")

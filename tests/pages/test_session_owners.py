@@ -31,7 +31,7 @@ def run(connection: ClientConnection, **typed: str) -> tuple[str, dict[str, str]
         widget.id, widget.string_value = field, value
     connection.send(asked.SerializeToString())
     session, fields, deadline = "", {}, time.monotonic() + PATIENCE
-    while "ρ" not in fields:
+    while "Privacy budget ρ" not in fields:
         said = ForwardMsg()
         said.ParseFromString(bytes(connection.recv(deadline - time.monotonic(), decode=False)))
         session = said.new_session.initialize.session_id or session
@@ -52,7 +52,7 @@ def test_the_name_of_a_session_opens_nothing_to_another_account(shared):
     ada, ben = Browser(shared.port), Browser(shared.port)
     with ada.connected() as of_ada:
         session, fields = run(of_ada)
-        run(of_ada, **{fields["ρ"]: BUDGET})
+        run(of_ada, **{fields["Privacy budget ρ"]: BUDGET})
         (folder,) = (shared.home / "accounts").iterdir()
         assert ben.upload(session, "file", b"x") == 403
         assert ada.upload(session, "file", b"x") == 204
@@ -63,7 +63,7 @@ def test_the_name_of_a_session_opens_nothing_to_another_account(shared):
             for headers in ({}, {"X-Rpexplore-Account": Account(folder.name).header}):
                 with ben.connected(session, **headers) as of_ben:
                     # What is typed is taken before the page is drawn, and saved for who typed it.
-                    assert run(of_ben, **{fields["ρ"]: "0.9"})[0] != session
+                    assert run(of_ben, **{fields["Privacy budget ρ"]: "0.9"})[0] != session
     assert not [text for text in shared.home.rglob("*.json") if "0.9" in text.read_text("utf-8")]
     with ada.connected(session) as again:
         assert run(again)[0] == session  # who breaks off goes on

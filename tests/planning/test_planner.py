@@ -23,7 +23,7 @@ def test_what_every_plan_promises(workload, loss, budget):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         plan = plan_tables(workload, loss=loss, budget=budget)
-    assert plan.exact_privacy_cost <= budget.privacy_cost
+    assert plan.exact_privacy_cost <= plan.budget.privacy_cost <= budget.largest.privacy_cost
     assert plan.loss_value == pytest.approx(loss.value(plan.mean_variances, workload), rel=1e-14)
     assert plan.certificate.gap <= 1e-6
     assert plan.certificate.lower_bound <= plan.loss_value

@@ -128,10 +128,10 @@ NOISE = {
             (*NOISE[kind], 1),
             ("os.fsync", 1, 0),
             ("os.posix_fallocate", 1, 0),
-            ("os.fsync", 4, 0),
-            ("os.fsync", 5, 1),
+            ("os.fsync", 3, 0),
+            ("os.fsync", 4, 1),
             ("rpexplore.releases.release.write_note", 1, 1),
-            ("os.fsync", 6, 1),
+            ("os.fsync", 5, 1),
         )
     ],
     indirect=["kind"],

@@ -249,7 +249,9 @@ button[data-selected="true"] p,
     gap: 0.75rem;
     align-items: stretch;
 }
-.st-key-figures > * { display: grid; }
+.st-key-figures > * { display: grid; min-width: 0; }
+.st-key-figures * { min-width: 0; }
+.st-key-figures p { overflow-wrap: anywhere; white-space: normal; }
 .st-key-sizes {
     display: grid;
     grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr));
