@@ -273,10 +273,11 @@ def _refuse_inline_records(text: str, filename: str) -> None:
 def _refuse_columns(text: str, filename: str) -> None:
     """Of text only a CSV codebook is public by its columns, and a hierarchy, which has none."""
     for delimiter in ",;\t|":
-        first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
-        columns = {column.strip().lower() for column in first}
-        if {"attribute", "value"} <= columns <= _CODEBOOK_COLUMNS:
-            return
+        with suppress(csv.Error):  # for a line longer than any header
+            first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+            columns = {column.strip().lower() for column in first}
+            if {"attribute", "value"} <= columns <= _CODEBOOK_COLUMNS:
+                return
     if not filename.lower().endswith(ENDING) or _has_columns(text):
         kind = (
             "a table with a record in each row, as far as its columns tell (a codebook has the "
