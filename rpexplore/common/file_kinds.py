@@ -6,7 +6,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -21,22 +21,23 @@ from rpexplore.errors import DomainError, RpexploreError
 # ---- Which files hold records, by their first bytes and their endings; and how they are refused.
 
 
-_OF_PARQUET = b"PAR1"
+PARQUET = b"PAR1"
+ZIP = b"PK\x03\x04"
 _BEGINNINGS = {
-    _OF_PARQUET: "a Parquet file",
+    PARQUET: "a Parquet file",
     b"ARROW1": "an Arrow file",
     b"ORC": "an ORC file",
     b"Obj\x01": "an Avro file",
     b"SQLite format 3\x00": "an SQLite database",
     b"\x1f\x8b": "compressed by gzip",
-    b"PK\x03\x04": "a ZIP file",
+    ZIP: "a ZIP file",
 }
 
 
-def refuse_records(content: bytes, filename: str, *, may_be_parquet: bool = False) -> None:
+def refuse_records(content: bytes, filename: str, *, taken: Collection[bytes] = ()) -> None:
     """Raise `DomainError` for a file of a kind that holds records, by its content or its ending.
 
-    may_be_parquet: where a public list may come as a Parquet file
+    taken: `PARQUET` where a public list may come as such a file, `ZIP` where a project may
     """
     form = statistics_format(content[:HEAD], filename)
     if form is not None:
@@ -46,7 +47,7 @@ def refuse_records(content: bytes, filename: str, *, may_be_parquet: bool = Fals
             "and upload codebook.json."
         )
     for beginning, kind in _BEGINNINGS.items():
-        if content.startswith(beginning) and not (may_be_parquet and beginning == _OF_PARQUET):
+        if content.startswith(beginning) and beginning not in taken:
             raise refusal(filename, kind)
 
 
@@ -395,13 +396,13 @@ def unpacked_size(content: bytes, most: int) -> int:
                     if size > most:
                         break
                     with archive.open(entry) as file:
-                        begins = file.read(len(_OF_PARQUET))
-                    if begins == _OF_PARQUET:
+                        begins = file.read(len(PARQUET))
+                    if begins == PARQUET:
                         size += _of_parquet(archive.read(entry), most)
                 return size
         except DAMAGED:
             return len(content)
-    return _of_parquet(content, most) if content.startswith(_OF_PARQUET) else len(content)
+    return _of_parquet(content, most) if content.startswith(PARQUET) else len(content)
 
 
 def _of_parquet(content: bytes, most: int) -> int:
@@ -449,7 +450,7 @@ def number_of_values(content: bytes) -> int:
 
 
 def _number_of_values(content: bytes) -> int:
-    if content.startswith(_OF_PARQUET):
+    if content.startswith(PARQUET):
         return _values_of_parquet(content)
     if content.startswith(_NPY):
         return 0
@@ -470,7 +471,6 @@ def _values_of_parquet(content: bytes) -> int:
 # ---- Zip files in memory.
 
 
-ZIP = b"PK\x03\x04"  # what zip files begin with
 # What zipfile raises for files that it cannot read.
 DAMAGED = (
     zipfile.BadZipFile,

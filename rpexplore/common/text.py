@@ -279,17 +279,20 @@ def markdown_text(text: str) -> str:
 def csv_rows(
     text: str, source: str, error: type[RpexploreError], delimiter: str | None = ","
 ) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV text, each with the number of its last line; `error` for an open quote.
+    """The rows of a CSV text, each with the number of its last line; `error` for what is no CSV.
 
     Empty lines behind the first one are left out. delimiter: None is the one of comma, semicolon,
     tab and bar that makes most columns of the first line, the comma before others.
     """
+
+    def n_columns(separator: str) -> int:
+        lines = io.StringIO(text, newline="")
+        try:
+            return len(next(csv.reader(lines, delimiter=separator, strict=True), []))
+        except csv.Error:  # told below where it is so with every separator
+            return 0
+
     if delimiter is None:
-        header = text.partition("\n")[0]
-
-        def n_columns(separator: str) -> int:
-            return len(next(csv.reader([header], delimiter=separator), []))
-
         delimiter = max((",", ";", "\t", "|"), key=n_columns)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:

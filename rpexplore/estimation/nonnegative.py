@@ -592,7 +592,8 @@ def with_columns(
 
     Units move within rows, from columns with too many to those with too few, where that costs
     least distance to the values. Without cells that must be 0 this always ends with all sums right:
-    a column with too many has a cell above 0. With such cells sums can stay as they are.
+    a column with too many has a cell above 0. With such cells sums can stay as they are, and with
+    columns that add up to less than the table at least one does.
 
     Args:
         whole: float64[m, n], of `rounded`.
@@ -604,7 +605,7 @@ def with_columns(
     lowest = 1.0 if values.min(initial=0.0) >= 0 else -np.inf
     surplus = whole.sum(axis=0) - columns
     for source in np.flatnonzero(surplus > 0):
-        while surplus[source] > 0:
+        while surplus[source] > 0 and (surplus < 0).any():
             targets = np.flatnonzero(surplus < 0)[: max(1, _MOST_COMPARED // len(whole))]
             taken = whole[:, source]
             down = np.abs(taken - 1 - values[:, source]) - np.abs(taken - values[:, source])

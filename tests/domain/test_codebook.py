@@ -124,6 +124,8 @@ def test_columns_of_other_names_and_separators(tmp_path):
     assert Domain.load(path, columns=named) == Domain((Attribute("x", Categories(("2",))),))
     with pytest.raises(DomainError, match=r"must have the column 'Var' once, which is to be"):
         Domain.load(path, columns=named | {"attribute": "Var"})
+    old = Domain.parse('"attribute";"value"\r"sex";"a,b"\r', "c.csv")  # lines as of an old Mac
+    assert old == Domain((Attribute("sex", Categories(("a,b",))),))
 
 
 def test_csv_header_in_any_case_and_order_without_labels():

@@ -2,7 +2,7 @@
 
 import mimetypes
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from errno import ELOOP, ENAMETOOLONG
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,13 @@ import streamlit as st
 from pages.components.shared.serving import limits, plans_only, reading
 from pages.components.shared.session import EVERYWHERE, bound, escaped, say
 from pages.components.shared.streamlit_parts import forget_uploaded
-from rpexplore.common.file_kinds import number_of_values, refuse_records, unpacked_size
+from rpexplore.common.file_kinds import (
+    PARQUET,
+    ZIP,
+    number_of_values,
+    refuse_records,
+    unpacked_size,
+)
 from rpexplore.common.installation import data_folders
 from rpexplore.common.server_files import log_event
 from rpexplore.common.text import data_size
@@ -93,7 +99,7 @@ def upload(
         if file is None:
             return
         with reading():
-            if not _refused([file]):
+            if not _refused([file], {ZIP} if "zip" in (endings or ()) else ()):
                 take(file.getvalue(), file.name)
 
     file = st.file_uploader(label, endings, key=key, on_change=taken, **_limited(options))
@@ -113,7 +119,8 @@ def upload_several(
     def taken() -> None:
         files = st.session_state[key]
         with reading():
-            if files and not _refused(files):
+            # A list of areas may be Parquet, beside its codebook alone.
+            if files and not _refused(files, {PARQUET} if len(files) > 1 else ()):
                 take(files)
 
     st.file_uploader(label, endings, True, key=key, on_change=taken, **_limited(options))
@@ -125,8 +132,11 @@ def _limited(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _refused(files: Sequence[Any]) -> bool:
-    """Whether a server without records refuses the files; the page says why, and they are gone."""
+def _refused(files: Sequence[Any], taken: Collection[bytes]) -> bool:
+    """Whether a server without records refuses the files; the page says why, and they are gone.
+
+    taken: as of `refuse_records`
+    """
     if not plans_only():
         return False
     most = limits().upload_mb
@@ -139,7 +149,7 @@ def _refused(files: Sequence[Any]) -> bool:
                     f"most {most:,} MB. Leave out what planning does not need, or plan with your "
                     "own app."
                 )
-            refuse_records(file.getvalue(), file.name, may_be_parquet=len(files) > 1)
+            refuse_records(file.getvalue(), file.name, taken=taken)
             _refuse_large(file.getvalue(), file.name)
     except DomainError as error:
         say(EVERYWHERE, "error", f"{error} Nothing was changed, and the file was not kept.")

@@ -325,12 +325,9 @@ def recognise(content: bytes, filename: str) -> Recognised:
         refuse_large(len(content), filename)
         return HierarchyFile.parse(utf8_text(content, filename, DomainError), filename)
     if not _may_be_codebook(content, filename):
-        if file_kind(filename) is None:
-            raise DomainError(
-                f"{filename} is neither a codebook nor a data file: a codebook is JSON, or CSV "
-                "with the columns attribute and value; data files end in .csv or .parquet."
-            )
-        return ColumnsFile(DATA_FILE, header_of_bytes(content, filename))
+        if file_kind(filename) is None and not _is_txt(filename):
+            raise _neither(filename)
+        return _data_file(header_of_bytes(content, filename), filename)
     refuse_large(len(content), filename)
     text = utf8_text(content, filename, DomainError)
     if _is_json(content, filename):
@@ -366,7 +363,26 @@ def recognise_path(path: Path) -> Recognised:
         if path.name.lower().endswith(ENDING) or _may_be_codebook(head, path.name):
             refuse_large(path.stat().st_size, path.name)
             return recognise(file_bytes(path, str(path), DomainError), path.name)
-    return ColumnsFile(DATA_FILE, read_header(path), path)
+    return _data_file(read_header(path), path.name, path)
+
+
+def _data_file(header: Header, filename: str, records: Path | None = None) -> ColumnsFile:
+    """The file of records with this header; a text in .txt may as well be a letter."""
+    if _is_txt(filename) and len(header.columns) < 2:
+        raise _neither(filename)
+    return ColumnsFile(DATA_FILE, header, records)
+
+
+def _is_txt(filename: str) -> bool:
+    return filename.lower().endswith(".txt")
+
+
+def _neither(filename: str) -> DomainError:
+    return DomainError(
+        f"{filename} is neither a codebook nor a data file: a codebook is JSON, or CSV with the "
+        "columns attribute and value; data files end in .csv or .parquet, or in .txt where the "
+        "first line names two columns or more."
+    )
 
 
 def _are_records(content: bytes, filename: str) -> bool:
@@ -387,8 +403,7 @@ def _refuse_no_text(content: bytes, filename: str) -> None:
 def _is_json(content: bytes, filename: str) -> bool:
     """Whether it begins like JSON, and is not named like records, which may begin so too."""
     start = content[:HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
-    is_record_file = file_kind(filename) is not None and not filename.lower().endswith(".txt")
-    return not is_record_file and start.startswith((b"{", b"["))
+    return file_kind(filename) is None and start.startswith((b"{", b"["))
 
 
 def _may_be_codebook(content: bytes, filename: str) -> bool:

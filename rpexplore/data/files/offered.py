@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from rpexplore.common.file_kinds import refusal, refuse_records
+from rpexplore.common.file_kinds import PARQUET, refusal, refuse_records
 from rpexplore.common.files import HEAD, as_utf8, kind_beside_text
 from rpexplore.common.json_fields import FieldError, loads
 from rpexplore.common.numbers import shown_few
@@ -233,7 +233,7 @@ def refuse_records_beside(codebook: bytes, filename: str, beside: Mapping[str, b
     _refuse_inline_records(text, filename)
     columns_of_areas = _columns_of_areas(text, filename)
     for name, content in beside.items():
-        refuse_records(content, name, may_be_parquet=True)
+        refuse_records(content, name, taken={PARQUET})
         columns, _ = columns_of_file(content, name)
         others = [column for column in columns if column not in (columns_of_areas or columns)]
         if others:
@@ -273,10 +273,11 @@ def _refuse_inline_records(text: str, filename: str) -> None:
 def _refuse_columns(text: str, filename: str) -> None:
     """Of text only a CSV codebook is public by its columns, and a hierarchy, which has none."""
     for delimiter in ",;\t|":
-        first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
-        columns = {column.strip().lower() for column in first}
-        if {"attribute", "value"} <= columns <= _CODEBOOK_COLUMNS:
-            return
+        with suppress(csv.Error):  # for a line longer than any header
+            first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+            columns = {column.strip().lower() for column in first}
+            if {"attribute", "value"} <= columns <= _CODEBOOK_COLUMNS:
+                return
     if not filename.lower().endswith(ENDING) or _has_columns(text):
         kind = (
             "a table with a record in each row, as far as its columns tell (a codebook has the "

@@ -7,7 +7,7 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -346,8 +346,6 @@ class FileSource(BatchSource):
         Raises `DataError` if there are none, or if a folder changes while it is looked at.
         """
         with self.readable():
-            if not self.path.exists():
-                raise DataError(f"There are no records at {self.name!r}; check the path.")
             seen, again = self._files(), self._files()
         if seen != again:
             raise DataError(
@@ -432,8 +430,12 @@ class FileSource(BatchSource):
                     yield batch, min((before + share * file.size) / total, 1.0)
             before += file.size
 
-    def readable(self) -> AbstractContextManager[None]:
-        return file_errors(self.path, str(self.path))
+    @contextmanager
+    def readable(self) -> Iterator[None]:
+        with file_errors(self.path, str(self.path)):
+            if not self.path.exists():
+                raise DataError(f"There are no records at {self.name!r}; check the path.")
+            yield
 
 
 AnySource = str | Path | Source | Frame

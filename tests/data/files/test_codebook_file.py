@@ -162,7 +162,11 @@ def test_a_codebook_is_not_read_whatever_its_size(tmp_path, monkeypatch):
 
 
 def test_records_are_read_as_records_whatever_they_begin_with():
-    for content in (b"[age],[sex]\n1,2\n", b"age,sex\r1,2\r"):
-        recognised = recognise(content, "a.csv")
+    for content, name in (
+        (b"[age],[sex]\n1,2\n", "a.csv"),
+        (b"age,sex\r1,2\r", "a.csv"),
+        (b"age\tsex\n1\t2\n", "a.txt"),
+    ):
+        recognised = recognise(content, name)
         assert isinstance(recognised, ColumnsFile)
         assert len(recognised.header.columns) == 2

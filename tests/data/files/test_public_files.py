@@ -37,6 +37,7 @@ RECORDS = {
     "CSV with a codebook's columns among others": b"attribute,value,income\na,1,9\nb,2,8\n",
     "CSV with semicolons": b"age;sex\n12;F\n",
     "one column": b"age\n12\n13\n",
+    "one very long line": b"x" * 200_000,
     "a list of objects": b'[{"age": 12, "sex": "F"}]',
     "lines of objects": b'{"age": 12.5, "sex": "F"}\n{"age": 13.5, "sex": "M"}\n',
     "a spreadsheet": b"PK\x03\x04" + bytes(400),
