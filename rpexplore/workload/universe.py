@@ -25,6 +25,7 @@ from rpexplore.workload.conditions import MAX_DEPTH, NAME, VALUE, Token, refused
 
 _MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _LIMIT = sys.float_info.max
+_WHOLE = 2.0**53  # from here on not every whole number is a float
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ def universe_of(text: str, domain: Domain) -> Universe:
         >>> universe.columns
         ('rectype', 'age')
     """
-    text = " ".join(text.split())
     stated = _Parser(text).condition()
+    text = _in_one_line(text)
     comparisons = list(_comparisons(stated))
     columns = list(dict.fromkeys(one.column for one in comparisons))
     attributes: list[Attribute] = []
@@ -74,6 +75,15 @@ def universe_of(text: str, domain: Domain) -> Universe:
         return Joined("not", (comparison,)) if part.operator == "!=" else comparison
 
     return Universe(text, tuple(attributes), condition(stated))
+
+
+def _in_one_line(text: str) -> str:
+    """The condition with one blank where there are some between its words; values stay as typed."""
+    tokens, line = tokens_of(text), ""
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        is_apart = before is not None and before.start + len(before.written) < token.start
+        line += f" {token.written}" if is_apart else token.written
+    return line
 
 
 def _comparisons(stated: _Stated | _StatedJoin) -> "list[_Stated]":
@@ -197,13 +207,20 @@ def _attribute(
         missing = of_known.missing if isinstance(of_known, Dates) else ()
         form = of_known.format if isinstance(of_known, Dates) else ""
         days = {value: _day(value, name, stated[0].token) for value in values}
-        split = _needing_split(stated)
-        edges = {date.min.toordinal(), date.max.toordinal(), *days.values()}
-        edges |= {days[value] + 1 for value in split if days[value] < date.max.toordinal()}
-        starts = sorted(edges)
-        listed = tuple(date.fromordinal(edge) for edge in starts)
+        last = date.max.toordinal()
+        edges = {date.min.toordinal(), last, *days.values()}
+        edges |= {days[value] + 1 for value in _needing_split(stated) if days[value] < last}
+        starts = sorted(edges)[:-1]
+        # The last day there is has no next one, at which it could be told from those before: it is
+        # told as missing values are, behind them, unless the codebook declares it to be one.
+        places = [*starts, *[inf] * len(missing)]
+        if not isinstance(of_known, Dates) or last not in map(
+            of_known.missing_day, of_known.missing_codes
+        ):
+            missing = (*missing, (date.max.isoformat(), "the last day"))
+            places.append(last)
+        listed = tuple(date.fromordinal(edge) for edge in (*starts, last))
         attribute = Attribute(name, Dates(edges=listed, format=form, missing=missing))
-        places = starts[:-1]
         return attribute, [_fulfilling(one, days, places) for one in stated]
     if isinstance(of_known, Categories) or not are_numbers:
         for one in stated:
@@ -240,6 +257,13 @@ def _attribute(
                 near = Decimal(repr(numbers[value]))
                 if abs(numbers[value]) >= _LIMIT or near != value:
                     raise refused(one.token, "the number has more digits than records can have")
+    for one in stated:
+        if one.operator not in ("<", ">=") and any(abs(numbers[v]) >= _WHOLE for v in one.values):
+            raise refused(
+                one.token,
+                "whole numbers of 2^53 and more can be compared by < and >= alone, as the next "
+                "larger one is not told from them; write >= with the next one",
+            )
     edges = {-_LIMIT, _LIMIT, *numbers.values()}
     edges |= {nextafter(numbers[value], inf) for value in _needing_split(stated)}
     starts = sorted(edges)
@@ -256,7 +280,10 @@ def _needing_split(stated: Sequence[_Stated]) -> "set[Decimal | str]":
 def _fulfilling(
     one: _Stated, numbers: "Mapping[Decimal | str, float]", starts: Sequence[float]
 ) -> frozenset[int]:
-    """The intervals, by where they start, of which all numbers fulfil a comparison."""
+    """The intervals, by where they start, of which all numbers fulfil a comparison.
+
+    starts: infinite for what fulfils none
+    """
     limits = [numbers[value] for value in one.values]
     limit = limits[0]
     fulfil = {
@@ -267,7 +294,7 @@ def _fulfilling(
         ">": lambda start: start > limit,
         ">=": lambda start: start >= limit,
     }[one.operator]
-    return frozenset(place for place, start in enumerate(starts) if fulfil(start))
+    return frozenset(place for place, start in enumerate(starts) if start < inf and fulfil(start))
 
 
 def _text(value: Decimal | str) -> str:

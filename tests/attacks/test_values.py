@@ -3,15 +3,18 @@
 import datetime
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from rpexplore import Amounts, Attribute, Bins, Dates, Domain, Integers
+from rpexplore import Amounts, Attribute, Bins, Categories, Dates, Domain, Integers
 from rpexplore.data.engines.connections import Connection
 from rpexplore.data.engines.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.frames import FrameSource
-from rpexplore.errors import DataError
+from rpexplore.errors import DataError, WorkloadError
+from rpexplore.workload.universe import universe_of
+from tests.data.engines.servers import in_duckdb
 
 YEARS = Dates("1900", "2599", "year", missing=(("", "not stated"), ("x", "other")))
 
@@ -95,3 +98,62 @@ def test_a_quote_that_swallows_records_is_noticed_in_the_first_value_too(mark, t
     (tmp_path / "records.csv").write_bytes(mark + b'"id,c\n1,2000\n2,2000\n"x",c\n3,2001\n')
     with pytest.raises(DataError, match="quotation mark that is not closed"):
         years_of(FileSource(tmp_path / "records.csv"))
+
+
+ONLY_SEX = Domain((Attribute("sex", Categories(("f",))),))
+
+
+def n_within(source, text: str, domain: Domain = ONLY_SEX) -> int:
+    """How many records of a source are in a universe."""
+    return source.count(domain, [()], universe=universe_of(text, domain)).n_records
+
+
+def test_the_last_day_there_is_fulfils_what_it_should(tmp_path):
+    """9999-12-31 stands for an open end, and has no next day from which it could be told."""
+    days = pa.array(["2020-01-01", "9999-12-31", "9999-12-30", None])
+    records = pa.table({"sex": ["f"] * 4, "d": days})
+    of_days = records.set_column(1, "d", days.cast(pa.date32()))
+    pyarrow.csv.write_csv(records, tmp_path / "records.csv")
+    pq.write_table(of_days, tmp_path / "records.parquet")
+    in_codebook = Domain((*ONLY_SEX, Attribute("d", Dates("2000", "9999", "year"))))
+    conditions = {'d >= "9999-12-31"': 1, 'd > "9999-12-30"': 1, 'd < "9999-12-31"': 2}
+    conditions |= {'d <= "9999-12-31"': 3, 'd = "9999-12-31"': 1, 'd != "9999-12-31"': 3}
+    for source in (
+        FileSource(tmp_path / "records.csv"),
+        FileSource(tmp_path / "records.parquet"),
+        in_duckdb(of_days, tmp_path / "records.duckdb"),
+    ):
+        found = {text: n_within(source, text, in_codebook) for text in conditions}
+        assert found == conditions
+
+
+def test_universes_compare_what_they_say_and_nothing_near(tmp_path):
+    large = pa.table({"sex": ["f"] * 2, "x": [2**53, 2**53 + 1]})
+    source = FrameSource(large, name="survey")
+    assert n_within(source, "x >= 9007199254740994") == 0
+    for operator in ("=", ">", "<=", "!="):
+        with pytest.raises(WorkloadError, match=r"2\^53 and more can be compared by < and >="):
+            n_within(source, f"x {operator} 9007199254740992")
+    blanks = pa.table({"sex": ["f"] * 2, "r": ["A  B", "A B"]})
+    source = FrameSource(blanks.slice(1), name="survey")
+    assert n_within(source, 'r  =\n"A B"') == 1
+    assert n_within(source, 'r = "A  B"') == 0
+    assert universe_of('r  =\n"A  B"', ONLY_SEX).text == 'r = "A  B"'
+
+
+def test_files_of_a_folder_agree_on_what_a_comma_is(tmp_path):
+    (tmp_path / "a.csv").write_text("sex;x\nf;3,5\nf;1,5\n")
+    (tmp_path / "b.csv").write_text("sex,x\nf,2.25\n")
+    with pytest.raises(DataError, match="nobody can say what 3,5 is"):
+        n_within(FileSource(tmp_path), "x >= 2")
+
+
+def test_the_separator_of_the_header_tells_whether_there_are_records(tmp_path):
+    (tmp_path / "records.csv").write_text('sex,x,c|"d\nf,1,2\n')
+    assert n_within(FileSource(tmp_path / "records.csv"), "x >= 0") == 1
+
+
+@pytest.mark.parametrize("encoding", ["rot13", "base64", "hex", "undefined", "none such"])
+def test_what_is_no_encoding_of_texts_is_refused(encoding, tmp_path):
+    with pytest.raises(DataError, match="There is no encoding"):
+        FileSource(tmp_path / "records.csv", encoding)

@@ -84,12 +84,12 @@ def csv_form(
             "Parquet."
         )
     lines: dict[str, list[str]] = {}
-    has_records = True
+    has_records = dict.fromkeys(SEPARATORS, True)
     for separator in SEPARATORS:
         with _text_of(path, content, encoding, errors="surrogateescape") as text:
             try:
                 lines[separator] = next(csv.reader(text, delimiter=separator), [])
-                has_records = bool(text.read(1))
+                has_records[separator] = bool(text.read(1))
             except (csv.Error, UnicodeError):
                 lines[separator] = []
     fitting = [
@@ -106,7 +106,7 @@ def csv_form(
             f"The records {name!r} do not start with a header line in UTF-8; save the file as "
             "CSV in UTF-8, or name its encoding (--encoding windows-1252)."
         )
-    return CsvForm(columns, has_records, separator, encoding)
+    return CsvForm(columns, has_records[separator], separator, encoding)
 
 
 def csv_batches(

@@ -404,7 +404,14 @@ class FileSource(BatchSource):
     def has_decimal_commas(self, names: Sequence[str]) -> bool:
         with self.readable():
             forms = [_columns_of(file, self.encoding, names)[1] for file in record_files(self.path)]
-        return all(form is not None and form.has_decimal_commas for form in forms)
+        found = {form is not None and form.has_decimal_commas for form in forms}
+        if len(found) > 1:
+            raise DataError(
+                f"Some files of {self.name!r} have columns between semicolons, tabs or bars, where "
+                "a comma in a number is a decimal one, and others do not, so that nobody can say "
+                "what 3,5 is; write all of them alike."
+            )
+        return found == {True}
 
     def batches(self, names: Sequence[str]) -> Generator[tuple[pa.RecordBatch, float], None, None]:
         """Texts come with their distinct values, as dictionaries; shares are of all files' bytes.
@@ -495,7 +502,9 @@ def _known(encoding: str) -> str:
     """The encoding as `csv_form` has it."""
     try:
         known = codecs.lookup(encoding).name
-    except LookupError:
+        if "a,b\n".encode(encoding).decode(encoding) != "a,b\n":
+            raise LookupError
+    except (LookupError, UnicodeError):  # none, or none of texts
         raise DataError(
             f"There is no encoding {encoding!r}; name one such as utf-8, utf-16 or windows-1252."
         ) from None
