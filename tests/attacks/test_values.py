@@ -67,7 +67,7 @@ def test_old_times_of_parquet_hold_more_years_than_nanoseconds(tmp_path):
 def test_durations_are_numbers_of_no_unit_and_refused(kind, tmp_path):
     nothing = (0, 0, 0) if pa.types.is_interval(kind) else 1
     records = pa.table({"c": pa.array([nothing], kind)})
-    sources = [FrameSource(records, name="survey")]
+    sources: list[FrameSource | FileSource] = [FrameSource(records, name="survey")]
     if not pa.types.is_interval(kind):
         sources.append(FrameSource(records.to_pandas(), name="survey"))
         pq.write_table(records, tmp_path / "records.parquet")
