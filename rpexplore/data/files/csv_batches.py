@@ -84,7 +84,7 @@ def csv_form(
             "Parquet."
         )
     lines: dict[str, list[str]] = {}
-    has_records = dict.fromkeys(SEPARATORS, True)
+    has_records: dict[str, bool] = dict.fromkeys(SEPARATORS, True)
     for separator in SEPARATORS:
         with _text_of(path, content, encoding, errors="surrogateescape") as text:
             try:
