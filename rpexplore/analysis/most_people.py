@@ -158,8 +158,8 @@ class MostPeople:
     @cached_property
     def _found(self) -> tuple[Workload, Range, Range]:
         """The best weights, and the people in good cells before and with them."""
-        held, importance = self.counts.held, self.tables.weights
-        mean_weights = importance[held] / np.sum(importance[held])
+        held, own_weights = self.counts.held, self.tables.weights
+        mean_weights = own_weights[held] / np.sum(own_weights[held])
         workload, solved = self.tables, self._first
         tried: list[tuple[float, Workload, np.ndarray]] = []
         for number in range(_ROUNDS):
@@ -174,7 +174,7 @@ class MostPeople:
                 chosen = np.ones_like(chosen)
             width = _WIDEST * (_NARROWEST / _WIDEST) ** (number / (_ROUNDS - 1))
             more, less = (self._shares(accuracy, math.exp(by)) for by in (-width, width))
-            derivatives = (more - less)[:, chosen].mean(axis=1) / (2 * width) * importance
+            derivatives = (more - less)[:, chosen].mean(axis=1) / (2 * width) * own_weights
             least = _LEAST_DERIVATIVE * np.mean(derivatives[held])
             if not least > 0:  # all cells are good, or none is, with more noise and with less
                 break
