@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
-from rpexplore.common.text import FORMULAS_ESCAPED, data_size
+from rpexplore.common.text import FORMULAS_ESCAPED, data_size, joined
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.domain.readings import READINGS
 from rpexplore.domain.result_schema import (
@@ -175,6 +175,7 @@ def postprocess(
         "method": method,
         "readings": READINGS,
         "is_smooth": smooth_tables is not None,
+        "contradicted": "" if smooth_tables is None else _contradicted(estimates, smooth_tables),
         "raised": 0.0 if smooth_tables is None else smooth_tables.raised,
         "rounded_cells": rounded,
         "adds_up": add_up,
@@ -205,6 +206,13 @@ def postprocess(
         manifest = save_manifest(folder, KIND, facts, files)
     on_progress("Finished", 1.0)
     return ProcessedTables(output, MappingProxyType(manifest))
+
+
+def _contradicted(estimates: Estimates, smooth_tables: SmoothTables) -> str:
+    """The tables whose own measurement contradicted the model, "a × b, c × d"; "" for none."""
+    names = estimates.domain.names
+    tables = smooth_tables.contradicted
+    return joined([" × ".join(names[index] for index in table) for table in tables])
 
 
 def _check_memory(n_cells: float) -> None:

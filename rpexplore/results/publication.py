@@ -26,8 +26,7 @@ SMOOTHING_GAINS_MEANING = (
     "sums."
 )
 NO_GAIN = "Smoothing gains next to nothing here: publish the unbiased counts."
-# Of the standard error. Model-based errors are no larger than that, so that what gains nothing has
-# nearly the same.
+# Of the standard error.
 _SMALLEST_GAIN = 0.05
 _LEFT_EMPTY: tuple[Role, ...] = ("value", "estimate", "model_error", "lower", "upper", "cv")
 
@@ -156,9 +155,11 @@ class SmoothingGain:
         unbiased, smooth = (
             rounded(error, 3, zeros=True) for error in (self.standard_error, self.model_error)
         )
+        is_larger = self.model_error > (1 + _SMALLEST_GAIN) * self.standard_error
+        compared = "more than" if is_larger else "within 5 % of"
         return (
             f"{NO_GAIN} Over the cells of this table, the model-based error of the smooth counts "
-            f"is {smooth}, within 5 % of the standard error of the unbiased ones, {unbiased} (root "
+            f"is {smooth}, {compared} the standard error of the unbiased ones, {unbiased} (root "
             "mean squares)."
         )
 
