@@ -15,14 +15,15 @@ import pytest
 import rpexplore as rp
 from rpexplore.cli import inputs
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning import planner
 from rpexplore.planning.losses.losses import PNorm, SumOfVariances
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.results.second_plan import weights_from_release
+from rpexplore.results.smooth_choice import SHARES, choose_smooth_weights
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
-from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.workload import Workload
 from tests.cli.program import BUDGET
 
@@ -356,10 +357,14 @@ def test_weights_for_smooth_tables_are_those_of_budget_and_expected_counts(run):
     rho = ("--rho", "0.4")
     plan = ("plan", "codebook.csv", "--of-order", "3", "--out", "plan.json", "--smooth-weights")
     expected = ("--expected-count", "5000")
-    run.done(*plan, *rho, *expected, "--records-per-person", "2", "--weight", "age=7")
+    made = run.json(*plan, *rho, *expected, "--records-per-person", "2", "--weight", "age=7")
     workload = TablePlan.load("plan.json").workload
     assert len(workload) == 3 + 3 + 1
-    wanted = SmoothWeights(rho=0.1, records=5000).weights(workload)
+    assert [row["share"] for row in made["weights_rehearsed"]["errors"]] == list(SHARES)
+    budget = Budget(rho="0.4", max_records_per_person=2)
+    chosen = choose_smooth_weights(workload, budget, ExpectedCounts.of_total(5000)).weights
+    assert (chosen.rho, chosen.records) == (0.1, 5000)
+    wanted = chosen.weights(workload)
     wanted[workload.position(("age",))] = 7
     assert workload.weights == pytest.approx(wanted)
     plan = (*plan, "--force")
