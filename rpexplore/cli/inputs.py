@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from rpexplore.domain.attribute import Attribute
     from rpexplore.domain.domain import AttributeSet, Domain
     from rpexplore.privacy.budget import Budget
-    from rpexplore.results.noisy_marginal import NoisyMarginal
+    from rpexplore.results.noisy_marginal import NoisyMarginal, variance_of_noise
     from rpexplore.workload.bases import CustomBasis
     from rpexplore.workload.query_definitions import StatedQueries
     from rpexplore.workload.smooth_weights import SmoothWeights
     from rpexplore.workload.workload import Workload
 
 _NUMBER = r"[0-9][0-9.eE+/-]*"
-_FILE_AND_NUMBERS = re.compile(rf"(.+?):({_NUMBER})(?::({_NUMBER}))?")
+_FILE_AND_NUMBERS = re.compile(rf"(.+?):([a-z]+=)?({_NUMBER})(?::({_NUMBER}))?")
 
 
 # ---- planning
@@ -354,9 +354,12 @@ def noisy_from_options(domain: "Domain", options: Sequence[str]) -> "list[NoisyM
         if parts is None:
             raise RpexploreError(
                 f"--noisy {option!r} must be a CSV file, :, and the variance of its noise, such as "
-                "census.csv:25; behind another : may stand the ρ that it spent."
+                "census.csv:25, or its law and scale, such as census.csv:laplace=2; behind "
+                "another : may stand the ρ that it spent."
             )
-        file, variance, rho = parts.groups()
+        file, law, variance, rho = parts.groups()
+        if law:
+            variance = variance_of_noise(law.removesuffix("="), variance)
         marginals.append(NoisyMarginal.load(domain, file, variance, rho=rho))
     return marginals
 
