@@ -6,26 +6,21 @@ which accuracy.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.budget_units import (
-    slider_stops,
     stated_delta,
-    stated_unit,
-    text_in_unit,
     typed_text,
-    with_value,
 )
 from rpexplore.analysis.expected_cells import ExpectedCells, in_measure
-from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure, group_name, order_groups
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure, group_name, order_groups
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
-from rpexplore.analysis.usefulness import Usefulness, accuracy_at_cost_1
+from rpexplore.analysis.usefulness import accuracy_at_cost_1
 from rpexplore.common.text import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.variances import (
@@ -34,7 +29,7 @@ from rpexplore.planning.mechanism.variances import (
     cells_differ,
     is_negligible_difference,
 )
-from rpexplore.planning.planner import Optimum, record_cost
+from rpexplore.planning.planner import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
@@ -242,33 +237,3 @@ def times_for_half(measure: Measure) -> int:
 
 def _current(curve: Curve, budget: Budget, measure: Measure) -> str:
     return measure.text(curve.value(float(budget.rho), budget, measure))
-
-
-def publishable_by_budget(optimum: Optimum, now: Usefulness) -> pd.DataFrame:
-    """The publishable share at each stop of the slider in the unit that the budget is stated in.
-
-    Columns: budget (in that unit, ascending), share. optimum: what `now` is of, with an objective
-    whose best noise at one budget is that of another, scaled.
-    """
-    share = _share_curve(now.cells, accuracy_at_cost_1(optimum))
-    unit, delta = stated_unit(now.budget), stated_delta(now.budget)
-    stops = slider_stops(unit, text_in_unit(now.budget, unit, delta))
-    costs = [record_cost(with_value(now.budget, unit, stop, delta)) for stop in stops]
-    return pd.DataFrame(
-        {
-            "budget": [float(Fraction(stop)) for stop in stops],
-            "share": [share(now.cv_limit * cost**0.5) for cost in costs],
-        }
-    )
-
-
-# Where the slider goes, most of its stops are those of before.
-@lru_cache(maxsize=2)
-def _share_curve(cells: ExpectedCells, accuracy: Accuracy) -> Callable[[float], float]:
-    return lru_cache(maxsize=200)(cells.share_curve(accuracy))
-
-
-def publishable_at(useful: Usefulness, like: Budget) -> tuple[float, float]:
-    """(budget, publishable share), the budget in the unit that another one is stated in."""
-    text = text_in_unit(useful.budget, stated_unit(like), stated_delta(like))
-    return float(Fraction(text.replace(",", ""))), useful.share

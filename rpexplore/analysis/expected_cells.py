@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -220,19 +219,6 @@ class ExpectedCells:
             return counts
         return counts_without_sampling(counts, self.cv_limit, self.expected.total, factors)
 
-    def share_curve(self, accuracy: Accuracy) -> "ShareCurve":
-        """The publishable share of all cells that are looked at, by the wanted coefficient."""
-        errors = accuracy.standard_errors
-        total = float(np.sum(self.workload.cells[self.held])) or 1.0
-        parts = []
-        for group in self.groups:
-            weights = self.workload.cells[group.tables] / (len(group.counts) * total)
-            factors = self.factors[group.tables]
-            of_group = errors[group.tables], group.spread, factors, weights
-            parts.append(_CurvePart(group.counts, *of_group))
-        ratios = np.concatenate([np.empty(0), *_ratios(self, accuracy)])
-        return ShareCurve(tuple(parts), np.sort(ratios[np.isfinite(ratios)]), total, self)
-
     def shares(self, accuracy: Accuracy, coefficient: float) -> np.ndarray:
         """Share of each table's cells that are publishable, float64[n_tables].
 
@@ -248,84 +234,6 @@ class ExpectedCells:
         for table, ratios in zip(self.unequal, _ratios(self, accuracy), strict=True):
             shares[table] = np.searchsorted(ratios, coefficient, side="right") / len(ratios)
         return shares
-
-
-class _CurvePart(NamedTuple):
-    """Tables whose cells are equally accurate, with the same attributes of a margin.
-
-    counts   float64[n] of the margin, ascending
-    errors   float64[m]: standard errors of the tables
-    spread   float64[m]: over how many cells each count is spread
-    factors  float64[m]: d (1 − f) of a survey, 0 without one
-    weights  float64[m]: share of one count's cells in all cells
-    """
-
-    counts: np.ndarray
-    errors: np.ndarray
-    spread: np.ndarray
-    factors: np.ndarray
-    weights: np.ndarray
-
-    def chosen(self, tables: np.ndarray) -> "_CurvePart":
-        return _CurvePart(self.counts, *(values[tables] for values in self[1:]))
-
-
-@dataclass(frozen=True, eq=False)
-class ShareCurve:
-    """The publishable share of all cells as a function of the wanted coefficient of variation.
-
-    parts   of tables whose cells are equally accurate
-    ratios  coefficients of variation of the cells of other tables, ascending, where finite
-    n_cells how many there are of all tables
-    cells   which know what a survey makes of counts
-    certain share of all cells that are publishable at every coefficient that is asked for
-    """
-
-    parts: tuple[_CurvePart, ...]
-    ratios: np.ndarray
-    n_cells: float
-    cells: ExpectedCells
-    certain: float = 0.0
-
-    def __call__(self, coefficient: float) -> float:
-        share = self.certain + np.searchsorted(self.ratios, coefficient, "right") / self.n_cells
-        for part in self.parts:
-            share += float(part.weights @ (len(part.counts) - self._below(part, coefficient)))
-        return float(share)
-
-    def _below(self, part: _CurvePart, coefficient: float) -> np.ndarray:
-        """How many counts of the margin are too small in each table, int64[m]."""
-        least = self.cells.least_counts(part.errors / coefficient, part.factors) * part.spread
-        return np.searchsorted(part.counts, least)
-
-    def between(self, low: float, high: float) -> "ShareCurve":
-        """The same from one coefficient to another: of the tables only those that change there."""
-        parts, certain = [], self.certain
-        for part in self.parts:
-            at_low, at_high = self._below(part, low), self._below(part, high)
-            same = at_low == at_high
-            certain += float(part.weights[same] @ (len(part.counts) - at_low[same]))
-            parts.append(part.chosen(~same))
-        return replace(self, parts=tuple(parts), certain=certain)
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Coefficients between which the share rises from 0 to the largest there is."""
-        ends = [*self.ratios[:1].tolist(), *self.ratios[-1:].tolist()]
-        for part in self.parts:
-            # A count is publishable at some coefficient if it is above that of no noise at all.
-            none = self.cells.least_counts(np.zeros(len(part.errors)), part.factors) * part.spread
-            first = np.searchsorted(part.counts, none, "right")
-            possible = part.chosen(first < len(part.counts))
-            first = first[first < len(part.counts)]
-            if not len(first):
-                continue
-            for counts in (part.counts[first], part.counts[-1]):
-                counts = self.cells.counts_for_noise(counts / possible.spread, possible.factors)
-                ratios = possible.errors / counts
-                ends += [float(np.min(ratios)), float(np.max(ratios))]
-        ends = [end for end in ends if np.isfinite(end)]
-        return (min(ends) / 2, max(ends) * 2) if ends else (1.0, 1.0)
 
 
 def in_measure(accuracy: Accuracy, measure: Measure, cells: ExpectedCells | None) -> Accuracy:

@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis import expected_cells
-from rpexplore.analysis.budget_units import stated_text
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.measures import Accuracy, group_name, order_groups
-from rpexplore.common.text import describe_count, describe_share, plural, rounded
+from rpexplore.common.text import describe_count, describe_share, plural
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit
 from rpexplore.domain.readings import coefficients_of_variation
 from rpexplore.domain.survey import SurveyDesign
@@ -27,8 +26,6 @@ from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.bases import Hierarchy
 from rpexplore.workload.table_text import attribute_title
-
-_LEAST_POINTS = 0.05  # a change of the share by less counts as none
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,22 +233,6 @@ def publishable(
         survey.refuse_unknown(tables.workload.tables)
     cells = ExpectedCells.of(expected, tables.workload, survey, checked_cv_limit(cv_limit))
     return Usefulness.of_plan(tables, cells, cv_limit)
-
-
-def points_since(now: Usefulness, before: Usefulness) -> float:
-    """By how many percentage points the publishable share is larger than before."""
-    return 100 * (now.share - before.share)
-
-
-def describe_change(now: Usefulness, before: Usefulness) -> str:
-    """ "6 points more than at ε = 0.8.", "As many as before."."""
-    points = points_since(now, before)
-    former = f"at {stated_text(before.budget)}" if now.budget != before.budget else "before"
-    if abs(points) < _LEAST_POINTS:
-        return f"As many as {former}."
-    size = rounded(abs(points), 2)
-    noun = "point" if size == "1" else "points"
-    return f"{size} {noun} {'more' if points > 0 else 'fewer'} than {former}."
 
 
 # Solved once, optima serve every budget; titles, medians and what is gone through cell by cell are

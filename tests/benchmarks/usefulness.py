@@ -1,4 +1,4 @@
-"""Speed of publishable shares, of their budgets and of explanations: cases of `run`.
+"""Speed of publishable shares and of explanations: cases of `run`.
 
 Expected counts are a margin of two attributes. A step is another budget for a plan's objective.
 """
@@ -11,8 +11,7 @@ import numpy as np
 import rpexplore as rp
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.explanation import explanation
-from rpexplore.analysis.sufficient_budgets import budgets_for_shares
-from rpexplore.analysis.usefulness import Usefulness, describe_change
+from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.planner import Optimum, optimum
 from rpexplore.workload.bases import Hierarchy
@@ -39,23 +38,11 @@ def _step(solution: Optimum, cells: ExpectedCells) -> float:
 
     def of(budget: rp.Budget) -> Usefulness:
         result = Usefulness.of_optimum(solution, budget, cells, _LIMIT)
-        result.by_order(), result.by_level(), result.describe(), describe_change(result, before)
+        result.by_order(), result.by_level(), result.describe()
         return result
 
-    before = Usefulness.of_optimum(solution, _BUDGET, cells, _LIMIT)
     of(_BUDGET)
     return best_of_three(of, lambda: rp.Budget(rho=f"0.{next(numbers)}"))[0]
-
-
-def _budgets(workload: rp.Workload, names: tuple[str, str]) -> float:
-    def fresh() -> tuple[Optimum, ExpectedCells]:
-        return _optimum(workload), _expected(workload, names)
-
-    def budgets(given: tuple[Optimum, ExpectedCells]) -> object:
-        solution, cells = given
-        return budgets_for_shares(solution, _BUDGET, cells, _LIMIT)
-
-    return best_of_three(budgets, fresh)[0]
 
 
 def usefulness_of_adult() -> list[Row]:
@@ -67,7 +54,6 @@ def usefulness_of_adult() -> list[Row]:
             "<=",
             0.02,
         ),
-        ("  budgets for three shares, s", _budgets(workload, names), "<=", 0.3),
     ]
 
 
@@ -85,7 +71,6 @@ def usefulness_of_many() -> list[Row]:
             "<=",
             0.15,
         ),
-        ("  budgets for three shares, s", _budgets(workload, names), "<=", 0.4),
         ("  one table explained, s", explained, "<=", 0.15),
     ]
 

@@ -16,16 +16,14 @@ from pages.components.shared.session import (
     kept,
     show_messages,
 )
-from pages.components.shared.solutions import NO_PLAN, optimum, part_budget
+from pages.components.shared.solutions import NO_PLAN, part_budget
 from rpexplore.analysis.adaptive import tables_of
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.glossary import meaning
-from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import count_of, needed_number_of, number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
-from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.survey_text import design_from_texts, effect_texts
@@ -65,14 +63,6 @@ def judged_cells(workload: Workload, scenario: Scenario | None = None) -> Expect
             ExpectedCells.of, expected, workload, design, scenario.cv_limit, slot=scenario.name
         )
     )
-
-
-def usefulness_of(planned: TablePlan) -> Usefulness | None:
-    """What the plan of the open scenario publishes; None without expected counts that fit."""
-    cells, solution = judged_cells(planned.workload), optimum()
-    if cells is None or solution is None or not cells.held.any():
-        return None
-    return kept(Usefulness.of_optimum, solution, planned.budget, cells, current().cv_limit)
 
 
 def cv_limit_input() -> None:
