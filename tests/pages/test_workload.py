@@ -406,6 +406,7 @@ def test_without_attributes_or_values_every_page_says_so(app, small):
         assert not session.exception
 
 
+@pytest.mark.nightly
 def test_very_many_tables_are_cut_visibly_set_at_once_and_listed_without_their_text(app, very_many):
     """≤ 1.5 s of processor time for a change, with a factor of two for a slower machine."""
     session = weights(app("workload", very_many))
@@ -459,6 +460,7 @@ def test_weights_for_smooth_tables_say_what_they_cost_before_they_are_applied(ap
     assert session.scenario.request.smooth_weights is None
 
 
+@pytest.mark.nightly
 def test_weights_for_smooth_tables_from_a_first_release(app, small, tmp_path):
     rows = "".join(f"{i % 10},{i % 2},{i % 5}\n" for i in range(300))
     (tmp_path / "records.csv").write_text(f"age,sex,region\n{rows}")
