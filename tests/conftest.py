@@ -92,7 +92,7 @@ def thin_out(items: list[pytest.Item]) -> None:
     """Leave most cases of a test that is marked `by_day` to the nights."""
     grids: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("by_day"):
+        if item.get_closest_marker("by_day") and not item.get_closest_marker("nightly"):
             grids.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for cases in grids.values():
         marker = cases[0].get_closest_marker("by_day")

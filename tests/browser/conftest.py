@@ -184,7 +184,9 @@ def chromium(path: Path, *more: str) -> Iterator[Browser]:
 # What moves is painted again and again, by the processor: a tenth of the time of a test.
 STILL = """
 const still = new CSSStyleSheet();
-still.replaceSync("*, ::before, ::after { animation: none !important; transition: none !important }");
+still.replaceSync(
+  "*, ::before, ::after { animation: none !important; transition: none !important }"
+);
 document.adoptedStyleSheets = [still];
 """
 
