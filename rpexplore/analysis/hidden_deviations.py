@@ -61,12 +61,13 @@ def describe_could_hide(frame: pd.DataFrame) -> str:
         return ""
     medians = frame.groupby("order")["could_hide"].median()
     parts = [
-        f"±{rounded(value, 3)} in tables of {order} attributes" for order, value in medians.items()
+        f"±{rounded(float(value), 3)} in tables of {order} attributes"
+        for order, value in medians.items()
     ]
     worst = frame.iloc[int(frame["could_hide"].to_numpy().argmax())]
     return (
         f"What the noise could hide of a cell beyond what smaller tables suggest: "
-        f"{', '.join(parts)} (medians); most, ±{rounded(worst['could_hide'], 3)}, in "
+        f"{', '.join(parts)} (medians); most, ±{rounded(float(worst['could_hide']), 3)}, in "
         f"{' × '.join(worst['attributes'])}. Smaller deviations show in fewer than four of five "
         "releases, and estimates may be wrong by them."
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rpexplore.domain.attribute import Attribute
     from rpexplore.domain.domain import AttributeSet, Domain
     from rpexplore.privacy.budget import Budget
-    from rpexplore.results.noisy_marginal import NoisyMarginal, variance_of_noise
+    from rpexplore.results.noisy_marginal import NoisyMarginal
     from rpexplore.workload.bases import CustomBasis
     from rpexplore.workload.query_definitions import StatedQueries
     from rpexplore.workload.smooth_weights import SmoothWeights
@@ -346,7 +346,7 @@ def with_groups(domain: "Domain", options: Sequence[str]) -> "Domain":
 
 def noisy_from_options(domain: "Domain", options: Sequence[str]) -> "list[NoisyMarginal]":
     """The noisy marginals of options such as census.csv:25 or census.csv:25:0.02."""
-    from rpexplore.results.noisy_marginal import NoisyMarginal
+    from rpexplore.results.noisy_marginal import NoisyMarginal, variance_of_noise
 
     marginals = []
     for option in options:

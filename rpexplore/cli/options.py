@@ -269,8 +269,8 @@ _WHERE = (
 _NOISY = (
     "A noisy table from elsewhere: a CSV file with a column for each of its attributes and one "
     "called count, the variance of the noise of its cells and, if known, the ρ that it spent: "
-    "census.csv:25 or census.csv:25:0.02. In place of the variance, the law and scale of the noise: "
-    "census.csv:laplace=2, geometric=2 or rounding=5 (the base). Repeat it for more."
+    "census.csv:25 or census.csv:25:0.02. In place of the variance, the law and scale of the "
+    "noise: census.csv:laplace=2, geometric=2 or rounding=5 (the base). Repeat it for more."
 )
 _GAP = (
     "With --nonnegative: how much of the squared distance to the noisy tables may be avoidable, "

@@ -72,7 +72,7 @@ class SmoothChoice:
             )
         chosen = self.frame[self.frame["share"] == self.share].iloc[0]
         parts = [
-            f"{describe_share(chosen[world])} where {world} (best "
+            f"{describe_share(float(chosen[world]))} where {world} (best "
             f"{describe_share(self.frame[world].min())})"
             for world in WORLDS
         ]
