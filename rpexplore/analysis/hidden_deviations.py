@@ -59,15 +59,17 @@ def describe_could_hide(frame: pd.DataFrame) -> str:
     """The medians by number of attributes and the table that could hide most, in sentences."""
     if frame.empty:
         return ""
-    medians = frame.groupby("order")["could_hide"].median()
+    medians = frame.groupby("order")["could_hide"].median().to_dict()
     parts = [
         f"±{rounded(float(value), 3)} in tables of {order} attributes"
         for order, value in medians.items()
     ]
-    worst = frame.iloc[int(frame["could_hide"].to_numpy().argmax())]
+    hidden = frame["could_hide"].to_numpy(dtype=float)
+    worst = int(hidden.argmax())
+    table = " × ".join(frame["attributes"].tolist()[worst])
     return (
         f"What the noise could hide of a cell beyond what smaller tables suggest: "
-        f"{', '.join(parts)} (medians); most, ±{rounded(float(worst['could_hide']), 3)}, in "
-        f"{' × '.join(worst['attributes'])}. Smaller deviations show in fewer than four of five "
-        "releases, and estimates may be wrong by them."
+        f"{', '.join(parts)} (medians); most, ±{rounded(float(hidden[worst]), 3)}, in "
+        f"{table}. Smaller deviations show in fewer than four of five releases, and estimates may "
+        "be wrong by them."
     )

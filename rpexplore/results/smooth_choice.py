@@ -70,10 +70,10 @@ class SmoothChoice:
                 f"Weights for smooth tables: {mixture}, which was near the best in trials; nothing "
                 "was rehearsed for these tables."
             )
-        chosen = self.frame[self.frame["share"] == self.share].iloc[0]
+        row = self.frame["share"].tolist().index(self.share)
         parts = [
-            f"{describe_share(float(chosen[world]))} where {world} (best "
-            f"{describe_share(self.frame[world].min())})"
+            f"{describe_share(float(self.frame[world].to_numpy()[row]))} where {world} (best "
+            f"{describe_share(float(self.frame[world].to_numpy().min()))})"
             for world in WORLDS
         ]
         return (
