@@ -30,7 +30,7 @@ from rpexplore.common.json_fields import (
 )
 from rpexplore.common.numbers import Exact, exact_fraction, exact_text, float_at_least, shown
 from rpexplore.common.processes import collection_paused
-from rpexplore.common.text import joined, rounded, small
+from rpexplore.common.text import joined, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.universe import Universe
 from rpexplore.errors import ContradictionError, PlanError, WorkloadError
@@ -298,7 +298,7 @@ class Plan:
     def epsilon_text(self) -> str:
         """The (ε, δ) at the stated δ, or the usual one: "ε = 1 at δ = 1e-6"."""
         delta = self.budget.stated_delta or Fraction(conversions.USUAL_DELTAS[0])
-        return f"ε = {rounded(self.epsilon(delta), 3, 'up')} at δ = {small(delta)}"
+        return conversions.epsilon_at_delta(self.epsilon(delta), delta)
 
     @property
     def amount_text(self) -> str:

@@ -18,10 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal, getcontext, localcontext
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
+from scipy.special import erfcx
 
 from rpexplore.common.numbers import Exact, exact_fraction, float_at_least, read_only
 from rpexplore.privacy import conversions
@@ -35,6 +36,7 @@ _TAIL = 4  # from where on the tail of the normal distribution is a continued fr
 _LEAST_DELTA = Decimal("1e-400")  # below all floats
 _LEAST_EPSILON, _LEAST_TARGET = Fraction("1e-100"), Fraction("1e-300")  # of a budget
 _STEPS = 60  # of Newton's method, which takes about six
+_NEAR = 1e-9  # from where on a further step of it changes nothing that floats hold, relative
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,29 @@ class DiscreteNoise:
             self.numbers,
             self.costs * ratio * (1 + _FLOAT_ERROR),
         )
+
+    @property
+    def rho(self) -> Fraction:
+        """ρ of zCDP that it keeps, exact."""
+        return self.privacy_cost / 2
+
+    def at_rho(self, rho: Fraction) -> "DiscreteNoise":
+        """The same noise scaled to this ρ, which is above 0: all its variances by one factor."""
+        return self.times(rho / self.rho)
+
+    def epsilon_at(self, rho: Exact, delta: Exact) -> float:
+        """`epsilon` where the noise is scaled to this ρ; kept, as charts and sliders ask again."""
+        asked = exact_fraction(rho, "rho"), exact_fraction(delta, "delta")
+        if asked not in self._epsilons:
+            exact_rho, exact_delta = asked
+            if not exact_rho:
+                return conversions.epsilon_from_rho(0, exact_delta)
+            self._epsilons[asked] = self.at_rho(exact_rho).epsilon(exact_delta)
+        return self._epsilons[asked]
+
+    @cached_property
+    def _epsilons(self) -> dict[tuple[Fraction, Fraction], float]:
+        return {}
 
     def claim(self, epsilons_per_cost: float) -> GaussianClaim | None:
         """The claim with the s² that are best where μ² counts so much beside Λ; None: no claim."""
@@ -211,6 +236,16 @@ class DiscreteNoise:
         return by_zcdp
 
 
+def proven_epsilon(rho: Exact, delta: Exact, noise: DiscreteNoise | None) -> float:
+    """The smallest proven ε at δ of a release of this ρ, rounded up.
+
+    noise: of a plan for it, at any scale; None: it is not known, so that ρ alone proves ε
+    """
+    if noise is None:
+        return conversions.epsilon_from_rho(rho, delta)
+    return noise.epsilon_at(rho, delta)
+
+
 # ---- Gaussian differential privacy: δ_Gauss(ε; μ) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)
 
 
@@ -221,6 +256,14 @@ def gaussian_delta(epsilon: Fraction, mu_squared: Fraction) -> Decimal:
     φ(x₁) (M(x₁) − M(x₂)), because e^ε φ(x₂) = φ(x₁).
     """
     return max(min(_gaussian(epsilon, mu_squared)[0], Decimal(1)), _LEAST_DELTA)
+
+
+def gaussian_epsilon(mu_squared: Fraction, delta: Exact) -> float:
+    """About the ε of continuous Gaussian noise at this δ, which discrete noise comes near to."""
+    of_zcdp = conversions.epsilon_from_rho(mu_squared / 2, delta)
+    if of_zcdp == 0:
+        return 0.0
+    return max(_epsilon_of_gaussian(mu_squared, exact_fraction(delta, "delta"), of_zcdp), 0.0)
 
 
 @lru_cache(maxsize=256)
@@ -254,8 +297,8 @@ def gaussian_cost(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def _epsilon_of_gaussian(mu_squared: Fraction, delta: Fraction, above: float) -> float:
     """Where δ_Gauss is δ, about; `above`: the ε of zCDP, which is above it."""
-    epsilon, log_delta = above, conversions.log_of(delta)
-    least = -math.sqrt(mu_squared)
+    log_delta, least = conversions.log_of(delta), -math.sqrt(mu_squared)
+    epsilon = _epsilon_in_floats(math.sqrt(mu_squared), log_delta, above)
     for _ in range(_STEPS):
         # d ln δ / dε = −M(x₂) / (M(x₁) − M(x₂)), and ln δ is concave in ε: Newton's method comes
         # down from above.
@@ -263,8 +306,28 @@ def _epsilon_of_gaussian(mu_squared: Fraction, delta: Fraction, above: float) ->
         if value <= 0:
             return above
         step = (float(value.ln()) - log_delta) * float((first - second) / second)
-        before, epsilon = epsilon, max(epsilon + step, least)
-        if abs(epsilon - before) <= 1e-9 * abs(epsilon):  # the next would be its square
+        before, epsilon = epsilon, min(max(epsilon + step, least), above)
+        # The next step would be the square of this one.
+        if abs(epsilon - before) <= _NEAR * abs(epsilon):
+            break
+    return epsilon
+
+
+def _epsilon_in_floats(mu: float, log_delta: float, above: float) -> float:
+    """`_epsilon_of_gaussian` up to rounding in floats; `above` where these do not do."""
+    epsilon = above
+    for _ in range(_STEPS):
+        first, second = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+        if first < -30:  # erfcx of it is near the largest float
+            return above
+        high, low = math.sqrt(math.pi / 2) * erfcx(np.array([first, second]) / math.sqrt(2))
+        if not high - low > 1e-9 * high:  # too few digits are left of it
+            return above
+        log_value = math.log(high - low) - first**2 / 2 - math.log(2 * math.pi) / 2
+        before, epsilon = epsilon, epsilon + (log_value - log_delta) * (high - low) / low
+        if not -mu < epsilon <= above:
+            return above
+        if abs(epsilon - before) <= _NEAR * abs(epsilon):
             break
     return epsilon
 

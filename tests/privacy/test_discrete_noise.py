@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 from rpexplore.privacy import conversions
-from rpexplore.privacy.discrete_noise import DiscreteNoise, gaussian_cost, gaussian_delta
+from rpexplore.privacy.discrete_noise import (
+    DiscreteNoise,
+    gaussian_cost,
+    gaussian_delta,
+    proven_epsilon,
+)
 
 # --- the exact distribution of the privacy loss
 
@@ -111,6 +116,18 @@ def test_epsilon_is_where_delta_is_and_small_scales_leave_it_to_zcdp():
         rho = small.privacy_cost / 2
         assert small.epsilon("1e-6") == conversions.epsilon_from_rho(rho, "1e-6")
         assert small.delta(30) == conversions.delta_from_rho(rho, 30)
+
+
+def test_noise_at_another_scale_is_that_of_the_scaled_numbers():
+    """γ² four times as large is ρ a fourth; exact at δ = 10⁻⁶."""
+    noise = noise_of([(1, 30, 5), (2, 50, 3)])
+    epsilon = noise.epsilon_at(noise.rho / 4, "1e-6")
+    assert epsilon == pytest.approx(noise_of([(1, 120, 5), (2, 200, 3)]).epsilon("1e-6"), rel=1e-7)
+    [exact] = exact_delta([(1, 120, 5), (2, 200, 3)], [epsilon])
+    assert 0.8e-6 < exact <= 1e-6
+    assert proven_epsilon(noise.rho / 4, "1e-6", noise) == epsilon
+    assert proven_epsilon(noise.rho / 4, "1e-6", None) > 1.03 * epsilon
+    assert noise.epsilon_at(0, "1e-6") == 0
 
 
 def test_noise_of_parts_is_that_of_all_of_them():

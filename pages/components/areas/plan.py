@@ -196,7 +196,8 @@ def _targets(planned: AreaPlan) -> None:
     """Whether all targets are met, and the budget that is enough."""
     st.markdown(f":material/straighten: **Targets.** {escaped(describe_targets(planned))}")
     enough = sufficient_budget(planned)
-    is_own, enough = enough == planned.budget, budget_of_whole("areas", enough)
+    is_own = enough.stated == planned.budget.stated
+    enough = budget_of_whole("areas", enough)
     st.button(
         "Make that the budget",
         on_click=change_fields,
