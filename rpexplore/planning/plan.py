@@ -41,7 +41,7 @@ from rpexplore.planning.stated_forecast import StatedForecast
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
-from rpexplore.privacy.discrete_noise import DiscreteNoise
+from rpexplore.privacy.discrete_noise import DiscreteNoise, GaussianClaim
 from rpexplore.workload.universe import universe_of
 
 if TYPE_CHECKING:
@@ -316,11 +316,21 @@ class Plan:
         ]
 
     @property
-    def _gaussian_text(self) -> str:
-        """What (ε, δ) follows from: the start of a sentence that goes on with these."""
+    def gaussian_claim(self) -> GaussianClaim | None:
+        """That the noise is nearly Gaussian, where its ε at the stated δ (or the usual one) is from
+        that; None where ρ proves as much.
+        """
         delta = self.budget.stated_delta or Fraction(conversions.USUAL_DELTAS[0])
         claim = None if self.noise is None else self.noise.claim_at(delta)
         if claim is None or self.epsilon(delta) >= conversions.epsilon_from_rho(self.rho, delta):
+            return None
+        return claim
+
+    @property
+    def _gaussian_text(self) -> str:
+        """What (ε, δ) follows from: the start of a sentence that goes on with these."""
+        claim = self.gaussian_claim
+        if claim is None:
             return "It follows that the release is"
         return (
             f"Up to {rounded(claim.shift, 2, 'up')} of ε and {rounded(claim.excess, 2, 'up')} of δ "

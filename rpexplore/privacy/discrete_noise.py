@@ -16,7 +16,7 @@ in floats where each is a relative error of a sum of positive terms, else in dec
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context, Decimal, getcontext, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, getcontext, localcontext
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Self
@@ -25,6 +25,7 @@ import numpy as np
 from scipy.special import erfcx
 
 from rpexplore.common.numbers import Exact, exact_fraction, float_at_least, read_only
+from rpexplore.common.text import rounded
 from rpexplore.privacy import conversions
 
 # Sums of positive floats, of their logarithms' arguments as well, are off by less than this,
@@ -35,6 +36,7 @@ _SLACK_DIGITS = 8  # rounding of a few hundred operations is below 10^8 units of
 _TAIL = 4  # from where on the tail of the normal distribution is a continued fraction
 _LEAST_DELTA = Decimal("1e-400")  # below all floats
 _LEAST_EPSILON, _LEAST_TARGET = Fraction("1e-100"), Fraction("1e-300")  # of a budget
+_LEAST_NOTED = Fraction("1e-15")  # of Λ and U − 1, where a claim is noted
 _STEPS = 60  # of Newton's method, which takes about six
 _NEAR = 1e-9  # from where on a further step of it changes nothing that floats hold, relative
 
@@ -57,12 +59,74 @@ class GaussianClaim:
         """μ, rounded up."""
         return conversions.mu_from_privacy_cost(self.mu_squared)
 
+    @property
+    def text(self) -> str:
+        """The claim with its errors, to go on with: "δ(ε) ≤ U · δ_Gauss(ε − Λ; μ) with …"."""
+        return (
+            f"δ(ε) ≤ U · δ_Gauss(ε − Λ; μ) with μ = {rounded(self.mu, 5, 'up')}, Λ = "
+            f"{rounded(self.shift, 2, 'up')} and U = 1 + {rounded(self.excess, 2, 'up')}"
+        )
+
     def delta(self, epsilon: Exact) -> Decimal:
         """The δ for this ε, rounded up; at most 1."""
         shifted = exact_fraction(epsilon, "epsilon") - Fraction(self.shift)
         with localcontext(Context(prec=_DIGITS)):
             delta = gaussian_delta(shifted, self.mu_squared) * (1 + Decimal(self.excess))
             return min(delta * (1 + Decimal(1).scaleb(2 - _DIGITS)), Decimal(1))
+
+    def epsilon(self, delta: Exact, of_zcdp: float) -> float:
+        """The smallest ε that it proves for this δ, rounded up; `of_zcdp`, the ε of ρ, if less."""
+        exact_delta = exact_fraction(delta, "delta")
+        target = exact_delta / (1 + Fraction(self.excess))
+        found = _epsilon_of_gaussian(self.mu_squared, target, of_zcdp)
+        epsilon = max(found + self.shift, 0.0)
+        # Found in few steps, and proven here.
+        for raised in (0.0, 1e-15, 1e-13, 1e-10):
+            candidate = math.nextafter(epsilon * (1 + raised), math.inf) if epsilon else 0.0
+            if candidate >= of_zcdp:
+                break
+            if Fraction(self.delta(candidate)) <= exact_delta:
+                return candidate
+        return of_zcdp
+
+    @classmethod
+    def composed(cls, claims: Sequence["GaussianClaim"]) -> "GaussianClaim":
+        """Of releases of the same records together: μ² and Λ add up, and U multiplies."""
+        if len(claims) == 1:
+            return claims[0]
+        return cls(
+            sum((claim.mu_squared for claim in claims), Fraction()),
+            float_at_least(sum((Fraction(claim.shift) for claim in claims), Fraction())),
+            _excess_of(sum((Fraction(claim.excess) for claim in claims), Fraction())),
+        )
+
+    def of_records(self, k: int) -> "GaussianClaim":
+        """For somebody who has k records, of the claim for one: μ and Λ k times, U to the k."""
+        if k == 1:
+            return self
+        return GaussianClaim(
+            self.mu_squared * k * k,
+            float_at_least(Fraction(self.shift) * k),
+            _excess_of(Fraction(self.excess) * k),
+        )
+
+    def to_texts(self) -> list[str]:
+        """(μ², Λ, U) as decimals, each rounded up; above 0."""
+        return [
+            _decimal_text(self.mu_squared, 17),
+            _decimal_text(max(Fraction(self.shift), _LEAST_NOTED), 5),
+            _decimal_text(1 + max(Fraction(self.excess), _LEAST_NOTED), 17),
+        ]
+
+    @classmethod
+    def from_texts(cls, texts: Sequence[str]) -> "GaussianClaim":
+        """The claim of `to_texts`. Raises `ValueError` for texts of no claim."""
+        mu_squared, shift, factor = (exact_fraction(text, "a claim's number") for text in texts)
+        if not (mu_squared > 0 and shift > 0 and factor > 1):
+            raise ValueError(f"(μ², Λ, U) must be above (0, 0, 1), got {', '.join(texts)}.")
+        # Not as exact as somebody may have written it, so that sums stay short.
+        mu_squared = Fraction(_decimal_text(mu_squared, 17))
+        return cls(mu_squared, float_at_least(shift), float_at_least(factor - 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +177,18 @@ class DiscreteNoise:
             np.concatenate([noise.gamma_squared for noise in noises]),
             np.concatenate([noise.numbers for noise in noises]),
             np.concatenate([noise.costs for noise in noises]),
+        )
+
+    def for_one_record(self, records_factor: int) -> "DiscreteNoise":
+        """The noise for one record, where the unit costs that many times as much (m²).
+
+        A record changes no more numbers than the unit may.
+        """
+        return DiscreteNoise(
+            self.privacy_cost / records_factor,
+            self.gamma_squared,
+            self.numbers,
+            self.costs / records_factor * (1 + _FLOAT_ERROR),
         )
 
     def times(self, factor: Fraction) -> "DiscreteNoise":
@@ -176,18 +252,7 @@ class DiscreteNoise:
         claim = self.claim_at(delta)
         if claim is None or of_zcdp == 0:
             return of_zcdp
-        exact_delta = exact_fraction(delta, "delta")
-        target = exact_delta / (1 + Fraction(claim.excess))
-        found = _epsilon_of_gaussian(claim.mu_squared, target, of_zcdp)
-        epsilon = max(found + claim.shift, 0.0)
-        # Found in few steps, and proven here.
-        for raised in (0.0, 1e-15, 1e-13, 1e-10):
-            candidate = math.nextafter(epsilon * (1 + raised), math.inf) if epsilon else 0.0
-            if candidate >= of_zcdp:
-                break
-            if Fraction(claim.delta(candidate)) <= exact_delta:
-                return candidate
-        return of_zcdp
+        return claim.epsilon(delta, of_zcdp)
 
     def delta(self, epsilon: Exact) -> float:
         """The smallest proven δ for this ε, rounded up; see `epsilon`. Never 0."""
@@ -234,6 +299,16 @@ class DiscreteNoise:
             if lowered > by_zcdp and self.times(lowered).epsilon(delta) <= exact_epsilon:
                 return lowered
         return by_zcdp
+
+
+def _excess_of(total: Fraction) -> float:
+    """∏ (1 + x) − 1 for numbers x of this sum, or more: it is at most exp(Σ x) − 1."""
+    return math.expm1(min(float_at_least(total), 500.0)) * (1 + _FLOAT_ERROR)
+
+
+def _decimal_text(value: Fraction, digits: int) -> str:
+    up = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{up.divide(Decimal(value.numerator), Decimal(value.denominator)):f}"
 
 
 def proven_epsilon(rho: Exact, delta: Exact, noise: DiscreteNoise | None) -> float:

@@ -2,6 +2,7 @@
 and δ of continuous noise against mpmath.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -13,6 +14,7 @@ import pytest
 from rpexplore.privacy import conversions
 from rpexplore.privacy.discrete_noise import (
     DiscreteNoise,
+    GaussianClaim,
     gaussian_cost,
     gaussian_delta,
     proven_epsilon,
@@ -140,6 +142,37 @@ def test_noise_of_parts_is_that_of_all_of_them():
     assert exact <= 1e-6
 
 
+def test_claims_of_several_releases_and_records_hold_for_exact_distributions():
+    """Two releases, and one or two records of somebody; and nothing is lost by writing them down.
+
+    A second record doubles every shift.
+    """
+    random = np.random.default_rng(8)
+    for _ in range(10):
+        releases = [
+            [
+                (int(random.integers(1, 3)), int(random.choice([20, 30, 60])), n)
+                for n in random.integers(1, 9, 2).tolist()
+            ]
+            for _ in range(2)
+        ]
+        claims = [noise_of(groups).claim_at("1e-6") for groups in releases]
+        noted = [GaussianClaim.from_texts(claim.to_texts()) for claim in claims if claim]
+        for claim, texts in zip(claims, noted, strict=True):
+            assert 0 <= texts.mu_squared / claim.mu_squared - 1 < Fraction(1, 10**15)
+            assert claim.shift <= texts.shift <= claim.shift * 1.001
+            assert claim.excess <= texts.excess <= claim.excess * 1.001
+        for k in (1, 2):
+            claim = GaussianClaim.composed(noted).of_records(k)
+            together = [(k * shift, g, n) for shift, g, n in itertools.chain(*releases)]
+            mu = claim.mu
+            epsilons = [0.0, mu**2 / 2, mu**2 / 2 + mu, mu**2 / 2 + 3 * mu]
+            for epsilon, exact in zip(epsilons, exact_delta(together, epsilons), strict=True):
+                assert float(claim.delta(epsilon)) >= exact * (1 - 1e-10), (releases, k, epsilon)
+            [exact] = exact_delta(together, [claim.epsilon("1e-6", 50.0)])
+            assert exact <= 1e-6
+
+
 @pytest.mark.parametrize(
     ("epsilon", "delta"), [(1, "1e-6"), ("0.1", "1e-9"), (10, "1e-6"), (30, "1e-9")]
 )
@@ -184,3 +217,22 @@ def test_the_largest_cost_of_continuous_noise_keeps_and_exhausts_it(epsilon, del
     assert gaussian_delta(e, cost) <= d
     assert gaussian_delta(e, cost * (1 + Fraction(1, 10**8))) > d
     assert cost >= 2 * conversions.rho_from_epsilon_delta(e, d)
+
+
+# --- another accountant
+
+
+def test_the_bound_is_above_what_dp_accounting_computes_and_near_it():
+    """Privacy loss distributions of Google's library, whose own rounding is off by 10⁻⁴ in ε."""
+    distributions = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    for groups in ([(1, 400, 30)], [(2, 400, 8), (1, 900, 20)]):
+        total = None
+        for shift, gamma_squared, n in groups:
+            one = distributions.from_discrete_gaussian_mechanism(
+                math.sqrt(gamma_squared), sensitivity=shift
+            ).self_compose(n)
+            total = one if total is None else total.compose(one)
+        noise = noise_of(groups)
+        for delta in (1e-4, 1e-6):
+            known = total.get_epsilon_for_delta(delta)
+            assert known - 3e-3 <= noise.epsilon(delta) <= 1.01 * known
