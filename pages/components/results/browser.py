@@ -5,6 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.components.results.area_map import map_view
 from pages.components.results.crosstab import crosstab_view
 from pages.components.results.source import is_of_current
 from pages.components.results.views import bar_view, heat_view, list_view
@@ -24,6 +25,7 @@ from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.adaptive_release import BOUND_MEANING
 from rpexplore.releases.items import Answer
 from rpexplore.releases.query_release import OwnCounts
+from rpexplore.results.area_results import AreaTables
 from rpexplore.results.measurement_source import sources_of, spent
 from rpexplore.results.publication import (
     CV_MEANING,
@@ -45,6 +47,7 @@ VIEWS = {  # how many attributes each needs, what draws it, and what it is calle
     "List": (0, list_view, "a list"),
     "Bars": (1, bar_view, "bars"),
     "Heat map": (2, heat_view, "a heat map"),
+    "Map": (0, map_view, "a map"),
 }
 MOST_VALUES = 1000  # of an attribute, to choose from
 ANSWER_COLUMNS = {
@@ -70,9 +73,12 @@ def browse_table(
     results: ShownTables, attributes: tuple[str, ...], record_noun: str
 ) -> Publication:
     """The table with these attributes in one of several views, and its subtotals."""
+    views = [name for name in VIEWS if name != "Map" or isinstance(results, AreaTables)]
+    if st.session_state.get("results view") not in views:
+        st.session_state.pop("results view", None)
     with st.container(horizontal=True, gap="medium"):
         view = st.radio(
-            "Show as", list(VIEWS), key="results view", horizontal=True, persist_state="session"
+            "Show as", views, key="results view", horizontal=True, persist_state="session"
         )
         publication = publication_input(results)
     if not results.has_counts(attributes):
