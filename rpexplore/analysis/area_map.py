@@ -16,6 +16,7 @@ from rpexplore.common.numbers import shown
 from rpexplore.common.text import joined, plural
 from rpexplore.domain.area_tree import AreaTree, area_title
 from rpexplore.domain.readings import coefficients_of_variation, quality_flags
+from rpexplore.domain.survey import Sampling
 from rpexplore.errors import DomainError
 
 if TYPE_CHECKING:
@@ -71,22 +72,28 @@ class AreaMap:
             }
         )
 
-    def outcome(self, cells: ReleasedCells, numbers: np.ndarray, cv_limit: float) -> pd.DataFrame:
+    def outcome(
+        self,
+        cells: ReleasedCells,
+        numbers: np.ndarray,
+        cv_limit: float,
+        sampling: Sampling | None = None,
+    ) -> pd.DataFrame:
         """One row a shape for whose area a figure was released; the index says which shape.
 
         Columns: area, code, value, standard_error, cv (∞ of counts that are not above 0), flag (of
         quality), publishable ("yes" or "no").
 
-        cells: of one axis, the areas; numbers: those of these areas, int64
+        cells: of one axis, the areas; numbers: those of these areas, int64; sampling: whose error
+            counts beside the noise in CV, flag and what is publishable, if it does
         """
         order = np.argsort(numbers, kind="stable")
         places = np.minimum(np.searchsorted(numbers[order], self.areas), len(order) - 1)
         shapes = np.flatnonzero(numbers[order[places]] == self.areas)
         rows, areas = order[places[shapes]], self.areas[shapes].tolist()
-        errors, counts = cells.standard_error, cells.unbiased
-        if cells.model_error is not None:
-            errors, counts = cells.model_error, cells.value
-        cvs = np.where(counts > 0, coefficients_of_variation(errors, counts), np.inf)
+        errors, _ = cells.errors_and_counts(None)
+        total_errors, counts = cells.errors_and_counts(sampling)
+        cvs = np.where(counts > 0, coefficients_of_variation(total_errors, counts), np.inf)
         return pd.DataFrame(
             {
                 "area": [area_title(self.tree, area) for area in areas],
@@ -95,7 +102,7 @@ class AreaMap:
                 "standard_error": errors[rows],
                 "cv": cvs[rows],
                 "flag": quality_flags(cvs)[rows],
-                "publishable": np.where(cells.publishable(cv_limit), "yes", "no")[rows],
+                "publishable": np.where(cells.publishable(cv_limit, sampling), "yes", "no")[rows],
             },
             index=pd.Index(shapes),
         )

@@ -45,7 +45,8 @@ def map_view(
             return
         names = results.in_column_order([results.axis, *fixed])
         cells = cells_of(results, names).at(fixed).along([results.axis])
-        frame = shapes.outcome(cells, results.area_numbers(names), publication.cv_limit)
+        numbers, limit = results.area_numbers(names), publication.cv_limit
+        frame = shapes.outcome(cells, numbers, limit, publication.sampling)
         if publication.leave_empty:
             frame = frame[frame["publishable"] == "yes"]
         if frame.empty:

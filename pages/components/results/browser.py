@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
 
 from pages.components.results.area_map import map_view
@@ -19,6 +20,7 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT
+from rpexplore.domain.survey import Sampling
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.privacy.conversions import rho_text
@@ -60,19 +62,28 @@ ANSWER_COLUMNS = {
 }
 
 
-def browse(results: Results, folder: Path, record_noun: str) -> tuple[tuple[str, ...], Publication]:
+def browse(
+    results: Results, folder: Path, record_noun: str, sampling: Sampling | None
+) -> tuple[tuple[str, ...], Publication]:
     """One table, chosen by its attributes; returned with what of it is publishable.
 
-    folder: where the results are; record_noun: what a record stands for, in the plural
+    folder: where the results are; record_noun: what a record stands for, in the plural; sampling:
+    as of `browse_table`
     """
     attributes = _attributes(results, folder.absolute())
-    return attributes, browse_table(results, attributes, record_noun)
+    return attributes, browse_table(results, attributes, record_noun, sampling)
 
 
 def browse_table(
-    results: ShownTables, attributes: tuple[str, ...], record_noun: str
+    results: ShownTables,
+    attributes: tuple[str, ...],
+    record_noun: str,
+    sampling: Sampling | None,
 ) -> Publication:
-    """The table with these attributes in one of several views, and its subtotals."""
+    """The table with these attributes in one of several views, and its subtotals.
+
+    sampling: the error that the forecast of their plan counts beside the noise
+    """
     views = [name for name in VIEWS if name != "Map" or isinstance(results, AreaTables)]
     if st.session_state.get("results view") not in views:
         st.session_state.pop("results view", None)
@@ -80,7 +91,7 @@ def browse_table(
         view = st.radio(
             "Show as", views, key="results view", horizontal=True, persist_state="session"
         )
-        publication = publication_input(results)
+        publication = publication_input(results, sampling)
     if not results.has_counts(attributes):
         others = " Take one out, or choose others." if attributes else " Choose some."
         if attributes and results.is_biased:
@@ -265,7 +276,7 @@ def browse_answers(counts: OwnCounts) -> None:
 # ---- Which cells of the results are publishable, and whether others are left empty.
 
 
-def publication_input(results: ShownTables) -> Publication:
+def publication_input(results: ShownTables, sampling: Sampling | None) -> Publication:
     """A limit, at first that of the open scenario where the tables can be its, and a choice."""
     usual = current().cv_limit if is_of_current(results) else CV_LIMIT
     with st.container(horizontal=True, vertical_alignment="bottom", width="content"):
@@ -286,4 +297,10 @@ def publication_input(results: ShownTables) -> Publication:
             help="In what is shown and downloaded here: CSV, Parquet and the workbook. The folder "
             "of the results stays as it is.",
         )
-    return Publication(usual if percent is None else percent / 100, leave_empty)
+    limit = usual if percent is None else percent / 100
+    scenario = current()
+    if is_of_current(results) and scenario.design is not None:  # what is chosen now, then
+        expected = scenario.expected
+        n_records = np.inf if expected is None else float(expected.total)
+        sampling = Sampling(scenario.design, n_records)
+    return Publication(limit, leave_empty, sampling)
