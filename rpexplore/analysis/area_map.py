@@ -34,7 +34,7 @@ _POLYGONS = ("Polygon", "MultiPolygon")
 
 
 _MOST_COMPARED = 40_000_000  # sides times corners
-_NEAR = 2e-4  # of a corner to a side that it lies on, as a share of the side's length
+_NEAR = 2e-3  # of a corner to a side that it lies on, as a share of the side's length
 
 Point = tuple[float, float]
 Ring = list[Point]  # points (x, y), the first one again at the end

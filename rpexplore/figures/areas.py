@@ -181,7 +181,6 @@ QUANTITIES = {
 
 _MOST_CV = 1.0  # larger ones are coloured alike: such a figure cannot be told from 0
 _MOST_NAMES = 60  # on a map; of more, names are shown while pointing
-_UNEVEN = 30  # times: the scale of counts that differ so much is logarithmic
 _PUBLISHABLE, _DOUBTFUL = "#6f9bd3", "#d9a441"
 
 
@@ -204,6 +203,8 @@ def outcome_chart(
     }
     n_good = int(np.sum(frame["publishable"] == "yes"))
     legend = "Darker is larger."
+    if shown == "value":
+        legend = "Darker is larger, on a scale of square roots."
     if shown == "publishable":
         legend = "Blue is publishable, ochre is not."
     elif shown == "cv":
@@ -243,16 +244,18 @@ def outcome_map(areas: AreaMap, frame: pd.DataFrame, shown: str) -> go.Figure:
         values = frame[shown].to_numpy(dtype=float)
         if shown == "cv":
             values = np.minimum(values, _MOST_CV)
-        low, high = _range(values)
-        ends, is_log = (low, high), shown == "value" and low > 0 and high > _UNEVEN * low
-        scaled = np.log(values) if is_log else values
-        low, high = (math.log(end) if is_log else end for end in ends)
-        _shade(figure, areas, shapes, (scaled - low) / (high - low))
-        middle = (low + high) / 2
-        ticks = [ends[0], math.exp(middle) if is_log else middle, ends[1]]
-        of_ticks = describe_share if shown == "cv" else lambda tick: rounded(tick, 3)
-        ticktext = [of_ticks(tick) for tick in ticks]
-        figure.add_trace(_scale(QUANTITIES[shown], [low, middle, high], ticktext))
+        if shown == "value":  # counts of areas are skewed: by their roots more of them differ
+            low, high = 0.0, math.sqrt(max(float(values.max()), 1.0))
+            ends = [low, high / 2, high]
+            ticks = [end**2 for end in ends]
+            scaled = np.sqrt(np.maximum(values, 0.0))
+        else:
+            low, high = _range(values)
+            ends = ticks = [low, (low + high) / 2, high]
+            scaled = values
+        _shade(figure, areas, shapes, np.clip((scaled - low) / (high - low), 0, 1))
+        of_tick = describe_share if shown == "cv" else lambda tick: rounded(tick, 3)
+        figure.add_trace(_scale(QUANTITIES[shown], ends, [of_tick(tick) for tick in ticks]))
     x: list[float | None] = []
     y: list[float | None] = []
     for side in areas.borders(shapes):

@@ -7,11 +7,13 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.analysis.area_usefulness import publishable_in_areas
+from rpexplore.common.text import rounded
+from rpexplore.figures.areas import QUANTITIES
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.results.estimates.area_counts import AreaCounts
 from tests.pages.conftest import finish, open_dialog, plain, set_up
-from tests.pages.test_areas import CODEBOOK, TOWNS, alone, drop, planned, show
+from tests.pages.test_areas import CODEBOOK, SQUARE, TOWNS, alone, drop, planned, show
 
 PEOPLE = [("N|1", "F")] * 40 + [("N|2", "M")] * 30 + [("S|1", "F")] * 20
 
@@ -114,7 +116,8 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     session.file_uploader(key="map of results").upload("map.geojson", content).run()
     for shown in QUANTITIES:
         session.selectbox(key="map shows").set_value(shown).run()
-        (figure,) = charts(session)
+        (chart,) = session.get("plotly_chart")
+        figure = json.loads(chart.proto.spec)
         texts = [one for trace in figure["data"] for one in trace.get("hovertext") or ()]
         assert len(texts) == 2  # S1 is not among the areas that are shown
         assert f"{rounded(towns['value'][:2].sum(), 4)} (σ" in texts[0]
