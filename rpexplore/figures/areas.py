@@ -238,8 +238,12 @@ def outcome_map(areas: AreaMap, frame: pd.DataFrame, shown: str) -> go.Figure:
     figure = go.Figure()
     if shown == "publishable":
         good = (frame["publishable"] == "yes").to_numpy()
-        for colour, which in ((_PUBLISHABLE, good), (_DOUBTFUL, ~good)):
-            _fill(figure, areas, [shapes[row] for row in np.flatnonzero(which)], colour)
+        for colour, name, which in (
+            (_PUBLISHABLE, "publishable", good),
+            (_DOUBTFUL, "not publishable", ~good),
+        ):
+            _fill(figure, areas, [shapes[row] for row in np.flatnonzero(which).tolist()], colour)
+            figure.data[-1].update(name=name, showlegend=True)
     else:
         values = frame[shown].to_numpy(dtype=float)
         if shown == "cv":
@@ -262,10 +266,16 @@ def outcome_map(areas: AreaMap, frame: pd.DataFrame, shown: str) -> go.Figure:
         x += [*(axes.drawn(point[0]) for point in side), None]
         y += [*(axes.drawn(point[1]) for point in side), None]
     line = {"width": 1.4, "color": axes.GREY}
-    figure.add_trace(go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip"))
+    figure.add_trace(
+        go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+    )
     names = frame["area"].tolist() if len(frame) <= _MOST_NAMES else []
     _point_out(figure, [areas.rings[shape] for shape in shapes], texts, names)
-    return _as_map(figure, areas)
+    figure = _as_map(figure, areas)
+    if shown == "publishable":
+        legend = {"orientation": "h", "x": 0, "yref": "container", "y": 1, "yanchor": "top"}
+        figure.update_layout(showlegend=True, legend=legend)
+    return figure
 
 
 def shaded_map(frame: pd.DataFrame, areas: AreaMap) -> go.Figure:
@@ -298,7 +308,9 @@ def _shade(figure: go.Figure, areas: AreaMap, shapes: Sequence[int], shares: np.
     shades = np.minimum(shades.astype(int), _SHADES - 1)
     for shade in np.unique(shades).tolist():
         colour = _NOT_ASKED if shade < 0 else _colour((shade + 0.5) / _SHADES)
-        _fill(figure, areas, [shapes[row] for row in np.flatnonzero(shades == shade)], colour)
+        _fill(
+            figure, areas, [shapes[row] for row in np.flatnonzero(shades == shade).tolist()], colour
+        )
 
 
 def _fill(figure: go.Figure, areas: AreaMap, shapes: Sequence[int], colour: str) -> None:
@@ -337,6 +349,7 @@ def _point_out(
             textfont={"size": 10},
             hovertext=texts,
             hoverinfo="text",
+            showlegend=False,
         )
     )
 

@@ -110,4 +110,4 @@ def test_figures_go_to_the_shapes_of_their_areas():
     for shown in QUANTITIES:
         chart = outcome_chart(shapes, frame, shown, "people", "")
         assert "1 of the 2 figures on the map are publishable" in chart.sentence
-        assert "http" not in chart.figure.to_json()
+        assert "http" not in str(chart.figure.to_json())

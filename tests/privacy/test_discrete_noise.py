@@ -156,8 +156,9 @@ def test_claims_of_several_releases_and_records_hold_for_exact_distributions():
             ]
             for _ in range(2)
         ]
-        claims = [noise_of(groups).claim_at("1e-6") for groups in releases]
-        noted = [GaussianClaim.from_texts(claim.to_texts()) for claim in claims if claim]
+        claims = [claim for one in releases if (claim := noise_of(one).claim_at("1e-6"))]
+        assert len(claims) == 2
+        noted = [GaussianClaim.from_texts(claim.to_texts()) for claim in claims]
         for claim, texts in zip(claims, noted, strict=True):
             assert 0 <= texts.mu_squared / claim.mu_squared - 1 < Fraction(1, 10**15)
             assert claim.shift <= texts.shift <= claim.shift * 1.001
@@ -227,12 +228,12 @@ def test_the_bound_is_above_what_dp_accounting_computes_and_near_it():
     """Privacy loss distributions of Google's library, whose own rounding is off by 10⁻⁴ in ε."""
     distributions = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     for groups in ([(1, 400, 30)], [(2, 400, 8), (1, 900, 20)]):
-        total = None
+        total = distributions.identity()
         for shift, gamma_squared, n in groups:
             one = distributions.from_discrete_gaussian_mechanism(
                 math.sqrt(gamma_squared), sensitivity=shift
-            ).self_compose(n)
-            total = one if total is None else total.compose(one)
+            )
+            total = total.compose(one.self_compose(n))
         noise = noise_of(groups)
         for delta in (1e-4, 1e-6):
             known = total.get_epsilon_for_delta(delta)

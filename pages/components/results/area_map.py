@@ -48,7 +48,7 @@ def map_view(
         numbers, limit = results.area_numbers(names), publication.cv_limit
         frame = shapes.outcome(cells, numbers, limit, publication.sampling)
         if publication.leave_empty:
-            frame = frame[frame["publishable"] == "yes"]
+            frame = frame.loc[frame["publishable"] == "yes"]
         if frame.empty:
             st.info("None of the shapes is an area with a figure to show; choose other areas.")
             return
