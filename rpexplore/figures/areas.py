@@ -140,8 +140,7 @@ def treemap(frame: pd.DataFrame) -> go.Figure:
     low, high = _range(errors)
     shares = ((errors - low) / (high - low)).tolist()
     colours = [_NOT_ASKED if share != share else _colour(share) for share in shares]
-    # Where a white text is easier to read than a dark one.
-    letters = ["#ffffff" if share > 0.65 else "#101820" for share in shares]
+    letters = _letters(np.array(shares))
     texts = _error_texts(errors)
     figure = go.Figure(
         go.Treemap(
@@ -208,7 +207,7 @@ def outcome_chart(
     if shown == "publishable":
         legend = "Blue is publishable, ochre is not."
     elif shown == "cv":
-        legend = f"Darker is less reliable, from a CV of {_MOST_CV:.0%} on alike."
+        legend = f"Darker is less reliable, from a CV of {describe_share(_MOST_CV)} on alike."
     return Chart(
         outcome_map(areas, frame, shown),
         subject=f"Map of {subject}: {QUANTITIES[shown].lower()}",
@@ -235,7 +234,7 @@ def outcome_map(areas: AreaMap, frame: pd.DataFrame, shown: str) -> go.Figure:
             ["area", "value", "standard_error", "cv", "flag", "publishable"]
         ].itertuples(index=False)
     ]
-    figure = go.Figure()
+    figure, letters = go.Figure(), _letters(np.zeros(len(frame)))
     if shown == "publishable":
         good = (frame["publishable"] == "yes").to_numpy()
         for colour, name, which in (
@@ -257,7 +256,9 @@ def outcome_map(areas: AreaMap, frame: pd.DataFrame, shown: str) -> go.Figure:
             low, high = _range(values)
             ends = ticks = [low, (low + high) / 2, high]
             scaled = values
-        _shade(figure, areas, shapes, np.clip((scaled - low) / (high - low), 0, 1))
+        shares = np.clip((scaled - low) / (high - low), 0, 1)
+        _shade(figure, areas, shapes, shares)
+        letters = _letters(shares)
         of_tick = describe_share if shown == "cv" else lambda tick: rounded(tick, 3)
         figure.add_trace(_scale(QUANTITIES[shown], ends, [of_tick(tick) for tick in ticks]))
     x: list[float | None] = []
@@ -269,8 +270,9 @@ def outcome_map(areas: AreaMap, frame: pd.DataFrame, shown: str) -> go.Figure:
     figure.add_trace(
         go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
     )
-    names = frame["area"].tolist() if len(frame) <= _MOST_NAMES else []
-    _point_out(figure, [areas.rings[shape] for shape in shapes], texts, names)
+    # Without the code, for which there is no room.
+    names = [area.rsplit(" (", 1)[0] for area in frame["area"]] if len(frame) <= _MOST_NAMES else []
+    _point_out(figure, [areas.rings[shape] for shape in shapes], texts, names, letters)
     figure = _as_map(figure, areas)
     if shown == "publishable":
         legend = {"orientation": "h", "x": 0, "yref": "container", "y": 1, "yanchor": "top"}
@@ -335,9 +337,13 @@ def _fill(figure: go.Figure, areas: AreaMap, shapes: Sequence[int], colour: str)
 
 
 def _point_out(
-    figure: go.Figure, rings: Sequence[list[Ring]], texts: list[str], names: Sequence[str] = ()
+    figure: go.Figure,
+    rings: Sequence[list[Ring]],
+    texts: list[str],
+    names: Sequence[str] = (),
+    letters: Sequence[str] = (),
 ) -> None:
-    """A text for each shape while its middle is pointed at, and its name there."""
+    """A text for each shape while its middle is pointed at, and its name there, in its colour."""
     middles = [_middle(of_shape) for of_shape in rings]
     figure.add_trace(
         go.Scatter(
@@ -346,12 +352,17 @@ def _point_out(
             mode="markers+text" if names else "markers",
             marker={"size": 16, "opacity": 0},
             text=[axes.plotly_text(name) for name in names] or None,
-            textfont={"size": 10},
+            textfont={"size": 10, "color": [*letters] or None},
             hovertext=texts,
             hoverinfo="text",
             showlegend=False,
         )
     )
+
+
+def _letters(shares: np.ndarray) -> list[str]:
+    """The colours of texts on shares of the scale: white where that is easier to read."""
+    return ["#ffffff" if share > 0.65 else "#101820" for share in shares.tolist()]
 
 
 def _middle(rings: list[Ring]) -> tuple[float, float]:

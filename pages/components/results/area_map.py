@@ -34,7 +34,11 @@ def map_view(
         return
     with left:
         shown = st.selectbox(
-            "Colour by", list(QUANTITIES), format_func=QUANTITIES.__getitem__, key="map shows"
+            "Colour by",
+            list(QUANTITIES),
+            format_func=QUANTITIES.__getitem__,
+            key="map shows",
+            persist_state="session",
         )
         fixed, summed, problem = chosen_values(
             results, cells_of(results, attributes).axes, [results.axis]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import streamlit as st
 
 from pages.components.results.area_map import map_view
@@ -300,7 +299,7 @@ def publication_input(results: ShownTables, sampling: Sampling | None) -> Public
     limit = usual if percent is None else percent / 100
     scenario = current()
     if is_of_current(results) and scenario.design is not None:  # what is chosen now, then
-        expected = scenario.expected
-        n_records = np.inf if expected is None else float(expected.total)
-        sampling = Sampling(scenario.design, n_records)
+        sampling = Sampling(scenario.design)
+        if scenario.expected is not None:
+            sampling = Sampling(scenario.design, float(scenario.expected.total))
     return Publication(limit, leave_empty, sampling)
