@@ -7,6 +7,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.forecast import Range
 from rpexplore.analysis.queries import OPTIMUM
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.figures import axes
@@ -139,12 +140,12 @@ def scenario_rows(frame: pd.DataFrame, record_nouns: Sequence[str]) -> str:
 
     frame: of `analysis.scenarios.shared_tables.outcomes`. record_nouns: what each scenario counts
     """
-    has_shares = not np.isnan(frame["share"].to_numpy()).all()
+    has_shares = not np.isnan(frame["people_median"].to_numpy()).all()
     has_targets = sum(frame["targets"].tolist()) > 0
     heads = [("Scenario", ""), ("budget", _WIDE), ("median table, 95 %", "")]
     heads += [("least accurate table, 95 %", _WIDE)]
     heads += [("targets", "")] if has_targets else []
-    heads += [("publishable cells", "")] if has_shares else []
+    heads += [("people in good cells", "")] if has_shares else []
     head = "".join(f'<th scope="col" class="{kind}">{escape(text)}</th>' for text, kind in heads)
     body = []
     for row, noun in zip(frame.to_dict("records"), record_nouns, strict=True):
@@ -158,7 +159,9 @@ def scenario_rows(frame: pd.DataFrame, record_nouns: Sequence[str]) -> str:
         if has_targets:
             cells.append(f"<td>{_targets(row['targets'], row['missed'])}</td>")
         if has_shares:
-            share = "not known" if np.isnan(row["share"]) else _bar(row["share"])
+            people = Range(*(row[f"people_{end}"] for end in Range._fields))
+            known = not np.isnan(people.median)
+            share = _bar(people.median, people.text(describe_share)) if known else "not known"
             cells.append(f"<td>{share}</td>")
         body.append(f"<tr>{''.join(cells)}</tr>")
     table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
@@ -172,6 +175,6 @@ def _targets(targets: int, missed: int) -> str:
     return f"<b>✗ {missed:,} of {targets:,} missed</b>" if missed else f"✓ all {targets:,} met"
 
 
-def _bar(share: float) -> str:
+def _bar(share: float, text: str) -> str:
     bar = f'<i><b style="width: {100 * share:.4g}%"></b></i>'
-    return f'<div class="bar">{bar}<span>{describe_share(share)}</span></div>'
+    return f'<div class="bar">{bar}<span>{text}</span></div>'

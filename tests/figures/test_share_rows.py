@@ -12,7 +12,9 @@ def test_scenarios_stand_below_each_other_and_missed_targets_are_marked():
         {
             "scenario": ["<b>a</b>", "b", "c"],
             "budget": ["ρ = 0.1"] * 3,
-            "share": [0.415, float("nan"), 1.0],
+            "people_low": [0.4, float("nan"), 1.0],
+            "people_median": [0.415, float("nan"), 1.0],
+            "people_high": [0.5, float("nan"), 1.0],
             "median_margin": [12.0, 3456.0, 7.0],
             "largest_margin": [20.0, 5000.0, 8.0],
             "least_accurate": ["age & sex", "age", "sex"],
@@ -29,6 +31,6 @@ def test_scenarios_stand_below_each_other_and_missed_targets_are_marked():
     targets = re.findall("<td>(?:<b>)?(✗[^<]*|✓[^<]*|–)", html)
     assert targets == ["✗ 3 of 4 missed", "–", "✓ all 2 met"]
     assert "not known" in html
-    plain = scenario_rows(frame.assign(share=float("nan"), targets=0), ["people"] * 3)
+    plain = scenario_rows(frame.assign(people_median=float("nan"), targets=0), ["people"] * 3)
     assert "bar" not in plain
     assert "✗" not in plain
