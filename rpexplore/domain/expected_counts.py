@@ -119,8 +119,8 @@ class ExpectedCounts:
         if not kept:
             return ExpectedCounts.of_total(self.total)
         counts = self.margin.sum(axis=others).ravel().tolist()
-        attributes, values = ([of[axis] for axis in kept] for of in (self.attributes, self.values))
-        return ExpectedCounts(tuple(attributes), tuple(values), tuple(counts))
+        attributes = tuple(self.attributes[axis] for axis in kept)
+        return ExpectedCounts(attributes, tuple(self.values[axis] for axis in kept), tuple(counts))
 
     def fitted(self, domain: Domain, renamed: Mapping[str, str] | None = None) -> "ExpectedCounts":
         """The same counts in the order of a codebook's attributes and values.
