@@ -393,7 +393,7 @@ def _variable(said: _Said) -> Variable:
         problem = f"has more than {_MOST_RANGES} ranges of missing values"
     groups = _categories_of_groups(said)
     if groups is None:
-        groups = dict.fromkeys(said.groups, {})
+        groups = {group: {} for group in said.groups}
         problem = f"has groups of categories that lie more than {_MOST_DEEP} deep in each other"
     in_missing = {
         category for name, (_, is_missing, _) in said.groups.items() if is_missing

@@ -157,3 +157,21 @@ def test_the_separator_of_the_header_tells_whether_there_are_records(tmp_path):
 def test_what_is_no_encoding_of_texts_is_refused(encoding, tmp_path):
     with pytest.raises(DataError, match="There is no encoding"):
         FileSource(tmp_path / "records.csv", encoding)
+
+
+def test_money_is_no_number_of_cents(postgres):
+    """Drivers hand over cents, as which 1.00 would be a hundred."""
+    pytest.importorskip("adbc_driver_postgresql")
+    postgres.run("DROP TABLE IF EXISTS paid", "CREATE TABLE paid (c money)")
+    postgres.run("INSERT INTO paid VALUES ('1.00')")
+    domain = Domain((Attribute("c", Integers(0, 200)),))
+    for scheme in ("", "adbc+"):
+        connection = Connection("SERVER", f"{scheme}{postgres.url}")
+        with pytest.raises(DataError, match="'c' holds a value that is not in the codebook"):
+            DatabaseSource(connection, "paid", stream=True).count(domain, [(0,)])
+
+
+def test_a_type_that_names_things_of_the_server_is_refused_by_name(postgres):
+    postgres.run("DROP TABLE IF EXISTS things", "CREATE TABLE things (a int, c regclass)")
+    with pytest.raises(DataError, match="'things' has a column of a kind that cannot be read"):
+        DatabaseSource(postgres.connection, "things").count(Domain.from_sizes({"a": 2}), [(0,)])
