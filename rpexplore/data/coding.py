@@ -362,8 +362,10 @@ def compared_edges(name: str, values: Bins, width: str) -> np.ndarray:
     exact = np.asarray(values.edges, dtype=np.float64)
     edges = at_width(exact, width)
     is_alone = np.flatnonzero(np.nextafter(exact[:-1], np.inf) == exact[1:])
-    alone = edges[is_alone].astype(width)
-    edges[is_alone + 1] = np.nextafter(alone, np.array(np.inf, width)).astype(np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        alone = edges[is_alone].astype(width)
+        following = np.nextafter(alone, np.array(np.inf, width)).astype(np.float64)
+    edges[is_alone + 1] = np.where(np.isfinite(following), following, exact[is_alone + 1])
     for index in np.flatnonzero(np.diff(edges) <= 0):
         raise DataError(
             f"The edges {values.edges[index]} and {values.edges[index + 1]} of attribute {name!r} "
