@@ -10,6 +10,7 @@ import pytest
 
 from rpexplore import Attribute, Categories, Domain
 from rpexplore.data.files.columns import recognise
+from rpexplore.domain.area_file import tree_of_file
 from rpexplore.domain.values import values_by_name
 from rpexplore.errors import RpexploreError
 from rpexplore.workload.rules import rules_from_text
@@ -87,3 +88,18 @@ def test_names_of_very_many_groups_are_found_in_time():
 def test_rules_of_semicolons_are_refused_in_time():
     with pytest.raises(RpexploreError, match="10,000 characters"):
         rules_from_text(Domain.from_sizes({"a": 2}), ";" * 200_000)
+
+
+@pytest.mark.parametrize(
+    ("content", "how"),
+    [
+        ("code\n" + f"{'1|' * 900}0\n" * 2_000, {"separator": "|"}),
+        ("code\n" + f"{'1' * 900}\n" * 2_000, {"lengths": [1] * 900}),
+        (",".join(f"l{i}" for i in range(900)) + ("\n" + ",".join("1" * 900)) * 99, {}),
+    ],
+    ids=["separator", "lengths", "columns"],
+)
+def test_areas_of_very_many_levels_are_refused_before_they_are_made(content, how):
+    """A file of 3 MB took 0.8 GB of memory: the beginnings of each code, level by level."""
+    with pytest.raises(RpexploreError, match="100 levels at most"):
+        tree_of_file(content.encode(), "areas.csv", **how)
