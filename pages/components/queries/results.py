@@ -257,7 +257,10 @@ def smallest_budget(solution: QueryOptimum, planned: QueryPlan) -> None:
     enough = attempt(lambda: smallest_query_budget(solution, planned.budget))
     if enough is None:
         return
-    is_own, needed = enough.budget == planned.budget, "their part" if has_others else "the budget"
+    is_own, needed = (
+        enough.is_stated_as(planned.budget),
+        "their part" if has_others else "the budget",
+    )
     st.markdown(
         f"{escaped(enough.text)} is the smallest budget that meets all targets."
         if is_own
