@@ -48,6 +48,7 @@ from rpexplore.releases.release import resume as resume
 from rpexplore.reports.report import report as report
 from rpexplore.results.area_results import sums_of_areas as sums_of_areas
 from rpexplore.results.combination import combine as combine
+from rpexplore.results.estimates.area_counts import area_guesses as area_guesses
 from rpexplore.results.estimates.area_counts import whole_area_counts as whole_area_counts
 from rpexplore.results.formats.export import Imprint as Imprint
 from rpexplore.results.formats.publishing import publish as publish
