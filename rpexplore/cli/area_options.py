@@ -165,8 +165,8 @@ BestGuesses = Annotated[
     bool,
     Option(
         "--best-guesses",
-        help="For areas: whole counts that are drawn towards the shares of the area around them, as "
-        "far as what was measured is noise, with model-based errors.",
+        help="For areas: whole counts that are drawn towards the shares of the area around them "
+        "as far as what was measured is noise, with model-based errors.",
     ),
 ]
 KnownTotals = Annotated[
