@@ -43,6 +43,12 @@ class AreaCells:
         """Of the table of an area."""
         return tuple(self.sizes[index] for index in self.attributes[level])
 
+    def values(self, level: int, codes: np.ndarray) -> dict[int, np.ndarray]:
+        """The value of each attribute of a level's table in some cells, by attribute: int64[n]."""
+        shape = self.shape(level)  # NumPy knows no cell of a table without attributes
+        found = np.unravel_index(codes, shape) if shape else ()
+        return dict(zip(self.attributes[level], found, strict=True))
+
     def margins(self, counts: np.ndarray, level: int) -> np.ndarray:
         """Counts on a level summed to the cells of the level below, [n_areas, n_cells]."""
         return self.margin_on(counts, level, self.attributes[level + 1])

@@ -116,7 +116,7 @@ class AreaCounts:
     @property
     def is_smooth(self) -> bool:
         """Whether these are best guesses, with errors of their own."""
-        return self.label == GUESSES_LABEL
+        return are_guesses(self.manifest)
 
     def cells(self, levels: Sequence[str]) -> list[np.ndarray]:
         """Of each level int32[n, 3]: area, cell and count of the cells above 0, of best guesses."""
@@ -159,6 +159,11 @@ class AreaCounts:
         return found
 
 
+def are_guesses(manifest: Mapping[str, Any]) -> bool:
+    """Whether a manifest of counts of areas is that of best guesses, which have all cells."""
+    return any(str(entry["path"]).startswith(f"{_CELLS}/") for entry in manifest["files"])
+
+
 def whole_area_counts(
     release: TablesInAreas | Release,
     output: str | Path,
@@ -188,7 +193,7 @@ def whole_area_counts(
             written.
         DomainError: For the codes of no area.
     """
-    return _write(release, output, totals or {}, on_progress, are_guesses=False)
+    return _write(release, output, totals or {}, on_progress, as_guesses=False)
 
 
 def area_guesses(
@@ -216,7 +221,7 @@ def area_guesses(
         ReleaseError: As of `whole_area_counts`.
         DomainError: For the codes of no area.
     """
-    return _write(release, output, totals or {}, on_progress, are_guesses=True)
+    return _write(release, output, totals or {}, on_progress, as_guesses=True)
 
 
 def _write(
@@ -225,7 +230,7 @@ def _write(
     given: Mapping[AreaName, int],
     on_progress: Progress,
     *,
-    are_guesses: bool,
+    as_guesses: bool,
 ) -> AreaCounts:
     """Whole counts, or best guesses, in a new folder."""
     in_areas: TablesInAreas = release.area_tables()
@@ -236,7 +241,7 @@ def _write(
     numbers = _totals_by_number(tree, given)
     all_totals, sources = known_totals(tree, numbers), sources_of(in_areas)
     parts, answers = in_areas.parts, in_areas.answers_in_areas
-    last, label = len(cells.attributes) - 1, GUESSES_LABEL if are_guesses else LABEL
+    last, label = len(cells.attributes) - 1, GUESSES_LABEL if as_guesses else LABEL
     tables = tables_with_errors(plan, cells)
 
     def guesses_of(
@@ -246,12 +251,12 @@ def _write(
 
     with one_thread(), new_tables_folder(output) as folder:
         spreads: dict[int, np.ndarray] = {}
-        if are_guesses:
+        if as_guesses:
             on_progress("Finding how areas differ", 0.0)
             spreads = find_spreads(guesses_of, parts, answers, cells)
 
         def counts_of(unbiased: PartCells) -> WholeCounts:
-            if are_guesses:
+            if as_guesses:
                 return guesses_of(unbiased, spreads, {})
             return WholeCounts(tree, cells, unbiased, all_totals)
 
@@ -263,7 +268,7 @@ def _write(
         first_of_level = int(tree.starts[parts.level])
         for part, areas in enumerate(parts.areas):
             on_progress(
-                "Making best guesses" if are_guesses else "Making whole counts",
+                "Making best guesses" if as_guesses else "Making whole counts",
                 part / len(parts.areas),
             )
             if part == 0 and parts.level:
@@ -280,7 +285,7 @@ def _write(
             "rpexplore.results",
             "area_counts.md.j2",
             label=label,
-            are_guesses=are_guesses,
+            are_guesses=as_guesses,
             guarantee=guarantee(sources),
             levels=tree.levels,
             n_totals=len(numbers),

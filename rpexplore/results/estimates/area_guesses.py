@@ -105,11 +105,10 @@ class CellNoise:
 
     def entries(self, by_pattern: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Entries of a matrix by pattern between cells, float64[n_rows, n_columns]."""
-        shape = self.cells.shape(self.level)
         agree = np.zeros((len(rows), len(columns)), dtype=np.int64)
-        codes = zip(np.unravel_index(rows, shape), np.unravel_index(columns, shape), strict=True)
-        for of_rows, of_columns in codes:
-            agree = 2 * agree + (of_rows[:, None] == of_columns)
+        of_columns = self.cells.values(self.level, columns)
+        for index, own in self.cells.values(self.level, rows).items():
+            agree = 2 * agree + (own[:, None] == of_columns[index])
         return by_pattern.ravel()[agree]
 
     def cell_variance(self, group: int) -> float:
@@ -377,8 +376,7 @@ class BestGuesses(WholeCounts):
         """
         together = variances.sum(axis=0)
         within = variances * (1 - variances / together)
-        codes = np.unravel_index(family.support, self.cells.shape(level))
-        of_index = dict(zip(self.cells.attributes[level], codes, strict=True))
+        of_index = self.cells.values(level, family.support)
         found = []
         for attributes, columns, _ in self.columns(level):
             n_cells = self._n_cells(attributes)

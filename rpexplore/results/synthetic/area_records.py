@@ -200,8 +200,7 @@ class _Maker:
                 strict=True,
             )
         ]
-        values = np.unravel_index(codes, self.cells.shape(0))
-        for index, own in zip(self.cells.attributes[0], values, strict=True):
+        for index, own in self.cells.values(0, codes).items():
             for column, texts in label_columns(domain.attributes[index]):
                 array = pa.DictionaryArray.from_arrays(own.astype(np.int32), texts)
                 columns.append(array)
@@ -270,13 +269,7 @@ class _Maker:
 
     def _margin(self, level: int, codes: np.ndarray) -> np.ndarray:
         """Cells of a level as cells of the level below, which has some of its attributes."""
-        values = dict(
-            zip(
-                self.cells.attributes[level],
-                np.unravel_index(codes, self.cells.shape(level)),
-                strict=True,
-            )
-        )
+        values = self.cells.values(level, codes)
         found = np.zeros(len(codes), dtype=np.int64)
         for index in self.cells.attributes[level + 1]:
             found = found * self.cells.sizes[index] + values[index]
