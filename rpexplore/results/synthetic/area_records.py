@@ -32,13 +32,26 @@ from rpexplore.releases.area_files import area_columns
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.manifest import checked_folder, file_entry, now, save_manifest
+from rpexplore.releases.manifest import (
+    check_facts,
+    checked_folder,
+    file_entry,
+    not_as_written,
+    now,
+    save_manifest,
+)
 from rpexplore.releases.table_cells import label_columns
 from rpexplore.results.area_results import AreaResults
 from rpexplore.results.estimates.area_cells import AreaCells, cells_of
 from rpexplore.results.estimates.area_counts import area_guesses
-from rpexplore.results.measurement_source import SPENT, facts_of_sources, guarantee
-from rpexplore.results.processed_tables import new_tables_folder
+from rpexplore.results.measurement_source import (
+    SPENT,
+    MeasurementSource,
+    facts_as_worded,
+    facts_of_sources,
+    guarantee,
+)
+from rpexplore.results.processed_tables import UNREADABLE, new_tables_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +60,7 @@ KIND = ("rpexplore-area-records", 1)
 LABEL = "synthetic records; no row is a person; they add up to best guesses for areas; biased"
 _NOUN = "synthetic records of areas"
 _FACTS = ("created", "label", "rows", "attributes", "guarantee", *SPENT)
-_RECORDS = "records"
+_RECORDS, _LABEL_IN_FILES = "records", b"rpexplore"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,8 +73,22 @@ class AreaRecords:
     @classmethod
     def load(cls, folder: str | Path) -> "AreaRecords":
         """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
-        manifest = checked_folder(Path(folder), KIND, _NOUN, _FACTS)
-        return cls(Path(folder), MappingProxyType(manifest))
+        folder = Path(folder)
+        manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
+        try:
+            sources = [MeasurementSource.from_json(each) for each in manifest["sources"]]
+            names = [entry["path"] for entry in manifest["files"]]
+            first = min(name for name in names if name.startswith(f"{_RECORDS}/"))
+            metadata = pyarrow.parquet.read_schema(folder / first).metadata
+            facts = {
+                "label": metadata[_LABEL_IN_FILES].decode(),
+                "guarantee": guarantee(sources, "records"),
+                **facts_as_worded(manifest),
+            }
+        except UNREADABLE:
+            raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
+        check_facts(folder, manifest, facts, _NOUN)
+        return cls(folder, MappingProxyType(manifest))
 
     @property
     def n_records(self) -> int:
@@ -205,7 +232,9 @@ class _Maker:
                 array = pa.DictionaryArray.from_arrays(own.astype(np.int32), texts)
                 columns.append(array)
                 fields.append(column.field(array.type))
-        return pa.table(columns, schema=pa.schema(fields, metadata={b"rpexplore": label.encode()}))
+        return pa.table(
+            columns, schema=pa.schema(fields, metadata={_LABEL_IN_FILES: label.encode()})
+        )
 
     def records(self, top: int) -> tuple[np.ndarray, np.ndarray]:
         """The lowest area of each record, and its cell among those of the top: int64[n] each.
