@@ -439,7 +439,8 @@ def spreads_of(curves: np.ndarray) -> np.ndarray:
 
 def tables_with_errors(plan: AreaDesign, cells: AreaCells) -> list[list[AttributeIndices]]:
     """Of each level the sets of attributes of tables asked for anywhere that its cells have."""
-    tables, asked = plan.workload.tables, {()}
+    tables = plan.workload.tables
+    asked: set[AttributeIndices] = {()}
     for table in np.unique(np.concatenate([list(rows) for rows in plan.workload.rows])).tolist():
         own = tables.attribute_indices(table)
         asked.add(tuple(index for index in own if cells.sizes[index] > 1))

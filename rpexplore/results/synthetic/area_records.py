@@ -98,7 +98,7 @@ class AreaRecords:
         """All records, one row each: codes of the area on each level, values of attributes."""
         names = [entry["path"] for entry in self.manifest["files"]]
         paths = [self.folder / name for name in names if name.startswith(f"{_RECORDS}/")]
-        tables = [pyarrow.parquet.read_table(path, partitioning=None) for path in paths]
+        tables = [pyarrow.parquet.ParquetFile(path).read() for path in paths]
         return pa.concat_tables([each.unify_dictionaries() for each in tables]).to_pandas()
 
 

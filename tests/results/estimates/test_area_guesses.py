@@ -78,7 +78,8 @@ def dense_posterior(plan, areas, above, answers, totals):
     covariance = covariance - gain @ sums @ covariance
     means, whole = np.zeros((n, 6)), np.zeros((n, 6, n, 6))
     means[:, support] = posterior.reshape(n, k)
-    whole[np.ix_(range(n), support, range(n), support)] = covariance.reshape(n, k, n, k)
+    parts = np.arange(n)
+    whole[np.ix_(parts, support, parts, support)] = covariance.reshape(n, k, n, k)
     return means, whole
 
 
@@ -156,7 +157,7 @@ def test_guesses_are_whole_and_add_up_and_records_have_them(released, tmp_path, 
             codes = np.zeros(len(inside), dtype=int)
             for each in names:
                 size = plan.domain.attributes[plan.domain.names.index(each)].size
-                codes = codes * size + inside[each].astype(int).to_numpy()
+                codes = codes * size + inside[each].to_numpy().astype(int)
             assert np.bincount(codes, minlength=len(own)).tolist() == own
 
 
