@@ -102,6 +102,11 @@ MODEL_ERROR_MEANING = (
     "smooth count ± 1.96 times it, no lower than 0, is a model-based 95 % interval. Empty where "
     f"a table has ranges, groups or other sums. {SMOOTH_COVERAGE}"
 )
+AREA_ERROR_MEANING = (
+    "The root mean squared error of the best guess if the model holds: areas differ from what they "
+    "lie in as areas of their level do. Not guaranteed. The best guess ± 1.96 times it, no lower "
+    "than 0, is a model-based 95 % interval."
+)
 ADAPTIVE_ERROR_MEANING = (
     "The root mean squared error of the estimate if the model holds; not guaranteed."
 )
@@ -173,6 +178,10 @@ PROCESSED = (PROCESSED_VALUE, UNBIASED_VALUE, *RELEASED[1:], VALUE_IS)
 
 SMOOTH = (PROCESSED_VALUE, MODEL_ERROR, *PROCESSED[1:])
 """Those of a smooth table."""
+
+AREA_MODEL_ERROR = Column("model_error", "model_error", AREA_ERROR_MEANING, _RECORDS)
+AREA_GUESSES = (PROCESSED_VALUE, AREA_MODEL_ERROR, *PROCESSED[1:])
+"""Those of a table of best guesses for areas."""
 
 ADAPTIVE = (
     Column("value", "value", "The estimated count: the best guess of a model. Biased.", _RECORDS),

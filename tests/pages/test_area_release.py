@@ -137,6 +137,7 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     session.text_area(key="lists of areas").input("N|1").run()
     assert "must be a name, a colon" in plain(session.texts("error"))
     session.text_area(key="lists of areas").input("").run()
+    session.radio(key="how whole counts are made").set_value(False).run()
     session.press("Make whole counts")
     session.session_state["postprocessing"][0].wait(60)
     session.run()
@@ -149,3 +150,7 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     session.segmented_control(key="reading of results").set_value("Unbiased").run()
     assert session.text_input(key="results folder").value == str(output)
     assert not session.warning
+    session.press("Make best guesses")
+    session.session_state["postprocessing"][0].wait(60)
+    session.run()
+    assert "Best guesses for areas" in plain(session.texts("warning"))
