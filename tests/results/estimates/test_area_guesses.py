@@ -187,7 +187,7 @@ def test_guesses_are_whole_and_add_up_and_records_have_them(released, tmp_path, 
             codes = np.zeros(len(inside), dtype=int)
             for each in names:
                 size = plan.domain.attributes[plan.domain.names.index(each)].size
-                codes = codes * size + inside[each].to_numpy().astype(int)
+                codes = codes * size + np.asarray(inside[each]).astype(int)
             assert np.bincount(codes, minlength=len(own)).tolist() == own
 
 
