@@ -328,16 +328,16 @@ def workbook(
     intervals, coefficients of variation (CV) and which cells are publishable. Costs no privacy.
     """
     from rpexplore.common.text import plural
-    from rpexplore.results.publication import Publication
+    from rpexplore.results.publication import Publication, sampling_of
     from rpexplore.results.results import load_any_results
     from rpexplore.results.workbook import write_workbook
 
     if out.suffix.lower() != ".xlsx":
         raise RpexploreError(f"A workbook must end in .xlsx, got {out.name!r}.")
-    publication = Publication(cv_limit, leave_empty)
     refuse_existing(out, force)
     with progress("Reading the tables") as on_progress:
         results = load_any_results(release)
+        publication = Publication(cv_limit, leave_empty, sampling_of(results))
         sheets = write_workbook(results, out, publication=publication, on_progress=on_progress)
     count = len({sheet.position for sheet in sheets})
     facts = {"workbook": str(out), "table_count": count, "sheets": [sheet.name for sheet in sheets]}

@@ -31,11 +31,12 @@ Role: TypeAlias = Literal[
     "margin",  # half the interval's length
     "cv",
     "target",  # the standard error that was asked for
+    "quality",  # a letter
     "publishable", "flag",  # yes or no
     "note",  # what was done to the value
 ]  # fmt: skip
 
-TEXTS = frozenset({"code", "label", "publishable", "flag", "note"})
+TEXTS = frozenset({"code", "label", "quality", "publishable", "flag", "note"})
 NUMBERS = frozenset(get_args(Role)) - TEXTS
 # Columns in which the same number hardly ever stands twice.
 DISTINCT = frozenset({"value", "estimate", "model_error", "lower", "upper"})
@@ -206,6 +207,17 @@ PUBLISHABLE = Column(
     "publishable", "publishable", "Whether the count is above 0 and its CV within the limit."
 )
 CV = Column("cv", "cv", "The coefficient of variation: the error over the size of the count.")
+TOTAL_CV = replace(
+    CV,
+    meaning="The coefficient of variation: the error of noise and sampling together, over the size "
+    "of the count.",
+)
+QUALITY = Column(
+    "quality",
+    "quality",
+    "The quality of the count by its CV: A to 5 %, B to 10 %, C to 20 %, D to 33 %, E above, or "
+    "not above 0.",
+)
 
 
 @dataclass(frozen=True)

@@ -329,6 +329,11 @@ class AreaTables(Figures):
             Marginal(values, noises[group]) for values, group in zip(cells, groups, strict=True)
         ]
 
+    def area_numbers(self, attributes: Collection[str]) -> np.ndarray:
+        """The numbers of the areas that have a table, in the order of its rows, int64."""
+        table = self._smallest_with(self._indices([attributes]))
+        return np.asarray(asked_areas(self._parts, table, self.areas))
+
     def axis_labels(self, attributes: Collection[str]) -> tuple[list[str], list[str]]:
         """Codes and names of the areas of `marginals`; without names these are empty."""
         table = self._smallest_with(self._indices([attributes]))

@@ -195,7 +195,9 @@ def test_areas_that_are_stated_to_be_empty_are_0_everywhere(run):
     Path("areas.csv").write_text("state,town,empty\nN,1,\nN,2,yes\nS,1,no\nS,2,\n", "utf-8")
     Path("people.csv").write_text("state,town,sex\nN,1,F\nS,1,M\nS,2,F\n", "utf-8")
     says = "1 area (1 on town) is stated to be empty"
-    assert says in run.done("schema", "codebook.csv", "--areas", "areas.csv", "--out", "c.json")
+    written = run.done("schema", "codebook.csv", "--areas", "areas.csv", "--out", "c.json")
+    assert says in written
+    assert "The areas are not in c.json; name their file to plan, by --areas." in written
     run.done(
         "plan", "codebook.csv", "--areas", "areas.csv", "--table", "town,sex", "--table", "town",
         "--rho", "1", "--out", "plan.json",

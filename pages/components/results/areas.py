@@ -19,6 +19,7 @@ from rpexplore.analysis.glossary import meaning
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import plural
 from rpexplore.domain.named_areas import lists_of_areas, totals_of_areas, typed_area, typed_lists
+from rpexplore.domain.survey import Sampling
 from rpexplore.errors import DomainError
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.areas.area_sums import AreaName, area_number
@@ -36,10 +37,10 @@ _AT_ONCE = 500  # areas side by side
 _ONE = -1  # in place of a level: the area itself
 
 
-def browse_areas(results: AreaResults) -> Publication:
+def browse_areas(results: AreaResults, sampling: Sampling | None) -> Publication:
     """The way through the areas, what of them is shown, and a table of it.
 
-    Returned is what of it is publishable.
+    Returned is what of it is publishable. sampling: as of `browse_table`
     """
     tree, walk = results.tree, f"area of {results.release.named}"
     way_up(tree, walk)
@@ -64,7 +65,7 @@ def browse_areas(results: AreaResults) -> Publication:
     is_of_scenario = study is not None and study.domain == results.plan.domain
     noun = current().record_noun if is_of_scenario else "records"
     attributes = (*([tables.axis] if tables.axis else []), *table)
-    publication = browse_table(tables, attributes, noun)
+    publication = browse_table(tables, attributes, noun, sampling)
     with st.expander("All areas of a level at once"):
         st.caption("Tables are Parquet files, of each level in a folder of its own; in Python:")
         st.code(tables.reading_lines(*table), language="python", wrap_lines=True)
