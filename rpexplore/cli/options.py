@@ -266,6 +266,11 @@ _WHERE = (
     "The values of an attribute that count: one by its label (sex=Female), a range (age=18..24, "
     "age=65..), a group of values, or several of these separated by commas."
 )
+_PER = (
+    "Per cent of the records in each value of attribute A, or of all (--per total), instead of a "
+    "count; for an own count, the own count that it is a share of. Repeat it for more."
+)
+_AMONG = "With --per: only the records with these values, in counts and in their base."
 _NOISY = (
     "A noisy table from elsewhere: a CSV file with a column for each of its attributes and one "
     "called count, the variance of the noise of its cells and, if known, the ρ that it spent: "
@@ -728,6 +733,8 @@ WorkbookCvLimit = Annotated[float, _option("X", _WORKBOOK_CV_LIMIT)]
 LeaveEmpty = Annotated[bool, _flag("--leave-empty", "Leave cells that are not publishable empty.")]
 WorkbookOut = Annotated[Path, _option("FILE", "Where the workbook goes: an .xlsx file.")]
 Where = Annotated[list[str] | None, _argument("A=VALUES", _WHERE)]
+Per = Annotated[list[str] | None, _option("A", _PER, "--per")]
+Among = Annotated[list[str] | None, _option("A=VALUES", _AMONG, "--among")]
 Folder = Annotated[Path, _option("FOLDER", "A new folder for the tables.")]
 Releases = Annotated[
     list[Path], _argument("RELEASE", "Folders of releases, or of combined tables.")

@@ -39,6 +39,15 @@ Period = Annotated[
     str,
     Option("--period", metavar="PERIOD", help="When the records are of, for sdmx and px: 2026-Q1."),
 ]
+Shares = Annotated[
+    str,
+    Option(
+        "--shares",
+        metavar="[row|column|total]",
+        help="Beside each figure its share of the total of its row or column in the crosstab of "
+        "the table, or of all, in per cent, with its standard error; crosstabs show these instead.",
+    ),
+]
 
 # The verb imports what it needs itself, so that no other waits for it.
 
@@ -52,6 +61,7 @@ def publish(
     license: License = "",
     agency: Agency = "",
     period: Period = "",
+    shares: Shares = "",
     escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -75,6 +85,7 @@ def publish(
             out,
             formats=chosen,
             imprint=imprint,
+            shares=shares,
             escape_formulas=escape_formulas,
             on_progress=on_progress,
         )

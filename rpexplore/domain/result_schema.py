@@ -30,6 +30,7 @@ Role: TypeAlias = Literal[
     "lower", "upper",  # ends of the interval
     "margin",  # half the interval's length
     "cv",
+    "share", "share_error",  # the figure in per cent of its total, and the error of that
     "target",  # the standard error that was asked for
     "publishable", "flag",  # yes or no
     "note",  # what was done to the value
@@ -38,7 +39,7 @@ Role: TypeAlias = Literal[
 TEXTS = frozenset({"code", "label", "publishable", "flag", "note"})
 NUMBERS = frozenset(get_args(Role)) - TEXTS
 # Columns in which the same number hardly ever stands twice.
-DISTINCT = frozenset({"value", "estimate", "model_error", "lower", "upper"})
+DISTINCT = frozenset({"value", "estimate", "model_error", "lower", "upper", "share"})
 
 INTERVAL_ROLES: tuple[Role, ...] = ("value", "error", "lower", "upper")
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unicodedata import combining, normalize
 from urllib.parse import urlsplit
 
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rpexplore.common.numbers import exact_text, float_at_least, shown_value
 from rpexplore.common.processes import Progress, in_order, no_progress
-from rpexplore.common.text import capitalised, is_text, text_of_path, without_formula
+from rpexplore.common.text import capitalised, is_text, joined, text_of_path, without_formula
 from rpexplore.domain import result_schema
 from rpexplore.domain.result_schema import (
     ADAPTIVE,
@@ -29,14 +29,21 @@ from rpexplore.domain.result_schema import (
     SMOOTH,
     Role,
     Schema,
+    frame_of,
 )
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.adaptive_release import LEAST_ERROR, bound_sentence
-from rpexplore.releases.items import Item
+from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_cells import CsvWriter, csv_decimals
+from rpexplore.results.formats.crosstab import TOTALS
+from rpexplore.results.formats.item_shares import with_shares
 from rpexplore.results.measurement_source import sources_of, spent
 from rpexplore.results.results import AnyResults, load_any_results
+from rpexplore.results.shares import SHARE, SHARE_ERROR
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # ---- The columns of exported tables, under names that every format takes.
 #
@@ -46,8 +53,11 @@ from rpexplore.results.results import AnyResults, load_any_results
 
 
 _TAKEN = {
-    one.name for one in (*RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], NOTE, CV, PUBLISHABLE)
-}
+    one.name
+    for one in (
+        *RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], NOTE, CV, PUBLISHABLE, SHARE, SHARE_ERROR,
+    )
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -235,17 +245,23 @@ class Export:
     """A finished folder of tables, while it is written for other programs.
 
     source   the folder of a release, or of combined or processed tables
+    shares   what figures have shares of beside them, one of `crosstab.TOTALS`; "" for none
     tables   of the export, from `read_tables` on
     """
 
     source: Path
     imprint: Imprint = field(default_factory=Imprint)
     escape_formulas: bool = False
+    shares: str = ""
     tables: list[ExportedTable] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.manifest: Mapping[str, Any] = read_manifest(self.source)
         self.results: AnyResults = load_any_results(self.source)
+        if self.shares not in ("", *TOTALS):
+            raise ReleaseError(
+                f"Shares are of a {joined(TOTALS, ' or ')}, got {self.shares!r}; name one of these."
+            )
 
     # ---- what is known of all tables
 
@@ -341,11 +357,28 @@ class Export:
 
     def rows(self, table: ExportedTable) -> pa.Table:
         """The cells of a table, its columns by their names in the export."""
-        rows = _as_written(table.item.read())
+        rows = _as_written(self._rows_of(table.item))
         return rows.rename_columns([column.name for column in table.columns])
 
+    def frame(self, item: Item) -> "pd.DataFrame":
+        """The rows of a table under the names of the folder of results, perhaps with shares."""
+        return frame_of(self._rows_of(item))
+
+    def _rows_of(self, item: Item) -> pa.Table:
+        """The rows of a table as they are in the folder of results, perhaps with shares."""
+        if not self.shares:
+            return item.read()
+        return with_shares(*self._part_and_item[item.name], item.read(), self.shares)
+
+    @cached_property
+    def _part_and_item(self) -> dict[str, tuple[PartReader, Item]]:
+        """The part that each table is of, and how that calls it, by the table's name."""
+        own = [(part, item) for part in self.results.readers for item in part.items]
+        names = [item.name for item in self.results.items]
+        return dict(zip(names, own, strict=True))
+
     def _read(self, item: Item, folder: Path | None) -> ExportedTable:
-        rows = item.read()
+        rows = self._rows_of(item)
         schema = Schema.of(rows)
         columns = columns_of_table(schema, self.attribute_names, self.attribute_titles)
         rows = _as_written(rows)
@@ -405,6 +438,8 @@ def decimals_of(rows: pa.Table) -> int:
     by_model = schema.is_smooth and not schema.has_unbiased
     if schema.has("error"):
         errors = np.asarray(rows[schema.name("error")])
+    if schema.has("share_error"):
+        errors = np.append(errors, np.asarray(rows[schema.name("share_error")]))
     if by_model:
         return csv_decimals(max(errors.min(), LEAST_ERROR), largest)
     errors = errors[errors > 0]  # 0 in empty areas, and none where no mean is told
