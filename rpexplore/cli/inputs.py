@@ -344,6 +344,17 @@ def with_groups(domain: "Domain", options: Sequence[str]) -> "Domain":
     return domain
 
 
+def with_recodes(domain: "Domain", options: Sequence[str]) -> "Domain":
+    """The domain with the recodes of options such as municipality=old-new.csv."""
+    from rpexplore.domain.recodes import recode_of_file, with_recode
+
+    files = texts_by_attribute(domain, options, "--recode", "a file such as region=old-new.csv")
+    for attribute, file in files.items():
+        recode = recode_of_file(text_of(Path(file)), Path(file).name)
+        domain = with_recode(domain, attribute, recode)
+    return domain
+
+
 def noisy_from_options(domain: "Domain", options: Sequence[str]) -> "list[NoisyMarginal]":
     """The noisy marginals of options such as census.csv:25 or census.csv:25:0.02."""
     from rpexplore.results.noisy_marginal import NoisyMarginal

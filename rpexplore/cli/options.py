@@ -397,6 +397,15 @@ Groups = Annotated[
         "--groups",
     ),
 ]
+Recode = Annotated[
+    list[str] | None,
+    _option(
+        "A=FILE",
+        "Count values of records as others, by a CSV file with the columns old and new: old to new "
+        "municipalities, or 7..20 as 6+. The new ones must be in the codebook.",
+        "--recode",
+    ),
+]
 Converted = Annotated[Path | None, _option("FILE", "Also write it there, as .json or .csv.")]
 PlanOut = Annotated[Path, _option("FILE", "Where the plan goes.")]
 UpTo = Annotated[int | None, _option("K", "The total and all tables up to K-way.")]

@@ -29,6 +29,7 @@ def schema(
     resource: options.Resource = None,
     columns: options.Columns = None,
     groups: options.Groups = None,
+    recode: options.Recode = None,
     areas: area_options.Areas = None,
     level_names: area_options.LevelNames = None,
     separator: area_options.Separator = None,
@@ -48,7 +49,7 @@ def schema(
         tree, domain = plan_inputs.codebook_from_options(
             codebook, areas, level_names, separator, lengths, resource=resource, columns=columns
         )
-    domain = inputs.with_groups(domain, groups or [])
+    domain = inputs.with_recodes(inputs.with_groups(domain, groups or []), recode or [])
     remarks = [] if tree is not None else remarks_on_codebook(codebook, resource)
     of_areas, text_of_areas = plan_inputs.levels_shown(tree)
     if out is not None:

@@ -24,19 +24,20 @@ from rpexplore.domain.codebook_properties import (
 from rpexplore.domain.dates import YEAR_AND_MONTH, stated_limit
 from rpexplore.domain.levels import LEVELS, MOST_GROUPED, levels_from_json
 from rpexplore.domain.ordered_values import NOT_STATED, Bins, Dates, Integers, Numbers
+from rpexplore.domain.recodes import recode_of_field, recoded
 from rpexplore.errors import DomainError
 
 # Table Schema (https://specs.frictionlessdata.io/table-schema/): `constraints.enum` with optional
 # `categories` (value and label), `constraints.minimum`/`maximum` for integers and dates. The
 # `missingValues` of a field with categories are values as well, in a group of their own; those of a
 # field with numbers or dates are counted in a cell behind them, one for each label. A Data Package
-# holds a schema, sizes such as {"age": 32} stand for one. Five properties are this project's own,
+# holds a schema, sizes such as {"age": 32} stand for one. Six properties are this project's own,
 # since the specification has none for them: `constraints.step` groups integers and dates, `bins`
 # lists the edges of intervals, `groups` the path of groups that each value lies in, `spellings` for
-# each value the other texts that records have for it. So are the limits of amounts, `bounds`, with
-# their `unit` and `decimals`, and whether they are survey `weights`. One more, `impossible`,
-# belongs to the schema: see `Domain.from_schema`. What becomes of all properties is in
-# `codebook_properties`.
+# each value the other texts that records have for it, `recode` the same the other way round. So are
+# the limits of amounts, `bounds`, with their `unit` and `decimals`, and whether they are survey
+# `weights`. One more, `impossible`, belongs to the schema: see `Domain.from_schema`. What becomes
+# of all properties is in `codebook_properties`.
 #
 # The CSV codebook has the columns attribute, value, label and group (the last two may be left out),
 # one row a category; it describes categories only. The column group holds the path of groups that
@@ -221,6 +222,8 @@ def _attribute_from_field(field: Any, number: int, missing_in_all: dict[str, str
                     value: label for value, label in missing_in_all.items() if values.holds(value)
                 }
             values, groups = _with_cells(values, missing, groups)
+        if "recode" in field:
+            values = recoded(values, recode_of_field(field["recode"]))
         levels = levels_from_json(field.get("levels", {}), values)
     return Attribute(name, values, label, groups, levels)
 

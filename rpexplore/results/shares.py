@@ -127,9 +127,6 @@ def shares(
     Raises:
         WorkloadError: If an attribute is in `per` and in a selection, or has amounts; if no table
             holds all these attributes together.
-
-    Example:
-        >>> shares(release, {"status": "unemployed"}, per=["region"])  # doctest: +SKIP
     """
     tables = results if isinstance(results, AreaTables) else results.unbiased_tables()
     among, cv_limit = among or {}, checked_cv_limit(cv_limit)
