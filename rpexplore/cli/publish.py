@@ -39,6 +39,15 @@ Period = Annotated[
     str,
     Option("--period", metavar="PERIOD", help="When the records are of, for sdmx and px: 2026-Q1."),
 ]
+Time = Annotated[
+    str,
+    Option(
+        "--time-period",
+        metavar="A",
+        help="The attribute whose values are periods, for sdmx, px and jsonstat; --period is then "
+        "that of figures of all periods together.",
+    ),
+]
 Shares = Annotated[
     str,
     Option(
@@ -61,6 +70,7 @@ def publish(
     license: License = "",
     agency: Agency = "",
     period: Period = "",
+    time_period: Time = "",
     shares: Shares = "",
     escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
@@ -76,7 +86,7 @@ def publish(
     from rpexplore.results.formats.publishing import FORMATS, publish
     from rpexplore.results.formats.writers import DEFAULT
 
-    imprint = Imprint(title, publisher, license, agency, period)
+    imprint = Imprint(title, publisher, license, agency, period, time_period)
     check_new(out)
     chosen = format or [DEFAULT]
     with progress("Reading the tables") as on_progress:

@@ -85,7 +85,7 @@ def publish(
             f"{joined(list(FORMATS), ' or ')}."
         )
     output = Path(output)
-    export = Export(Path(release), imprint, escape_formulas, shares)
+    export = Export(Path(release), imprint, escape_formulas, shares, with_status="csvw" in chosen)
     with_copies = not all(FORMATS[name].has_files_of_its_own for name in chosen)
     n_cells = sum(item.n_rows for item in export.results.items)
     check_room(BYTES_PER_CELL * n_cells * len(chosen), output)
