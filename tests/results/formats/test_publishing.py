@@ -1,5 +1,6 @@
 """The folder of an export: what is in it, what is left as it was, and what is refused."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -31,8 +32,8 @@ def test_figures_are_those_of_the_release_to_the_last_digit_and_the_release_stay
     tables = contents(released.folder / "tables")
     for name, content in contents(folder / "tables").items():
         # Behind the figures is their status, which CSVW has; all else is as it was.
-        lines = [line.rpartition(b",")[0] for line in content.splitlines()]
-        assert lines[1:] == tables[name].splitlines()[1:]
+        figures = re.sub(rb',"[AEUO]"\n', b"\n", content)
+        assert figures.partition(b"\n")[2] == tables[name].partition(b"\n")[2]
     head = (folder / "tables/0005_marital-status_sex.csv").read_bytes().partition(b"\n")[0]
     assert head.startswith(b'"marital_status","marital_status_label","sex","sex_label","value",')
 
