@@ -344,6 +344,44 @@ def with_groups(domain: "Domain", options: Sequence[str]) -> "Domain":
     return domain
 
 
+def with_public_values(domain: "Domain", options: Sequence[str]) -> "Domain":
+    """The domain with values that occur in records, of options such as region=records.csv.
+
+    Attributes that it has not yet are added; the others get these values in place of theirs.
+    """
+    from dataclasses import replace
+
+    from rpexplore.data.files.columns import read_column_values
+    from rpexplore.domain.attribute import Attribute
+    from rpexplore.domain.categories import Categories
+    from rpexplore.domain.domain import label_from_records
+
+    for option in options:
+        name, sign, file = option.partition("=")
+        if not (name and sign and file):
+            raise DomainError(
+                f"--public-values {option!r} must be an attribute, =, and a file of records, such "
+                "as region=records.csv."
+            )
+        read = read_column_values(file, [name])
+        if name in read.refused:
+            raise DomainError(
+                f"The values of {name!r} are not taken from {file!r}: {read.refused[name]}; list "
+                "them in the codebook."
+            )
+        values = Categories(read.values[name])
+        if name in domain:
+            old = domain[name]
+            new = replace(
+                old, values=values, label=label_from_records(old.label), groups=(), levels=()
+            )
+            domain = domain.with_attributes(new if one is old else one for one in domain)
+        else:
+            added = Attribute(name, values, label_from_records(""))
+            domain = domain.with_attributes([*domain, added])
+    return domain
+
+
 def with_recodes(domain: "Domain", options: Sequence[str]) -> "Domain":
     """The domain with the recodes of options such as municipality=old-new.csv."""
     from rpexplore.domain.recodes import recode_of_file, with_recode

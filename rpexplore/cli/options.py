@@ -297,8 +297,8 @@ _CV_LIMIT = (
 )
 _WORKBOOK_CV_LIMIT = "The largest coefficient of variation of a publishable cell: 0.2 is 20 %."
 _A_CODEBOOK = (
-    "Table Schema (.json), attribute,value,label (.csv), DDI (.xml), or a file of SPSS, Stata or "
-    "SAS whose labels are taken."
+    "Table Schema or CSVW (.json), attribute,value,label (.csv, .xlsx, .ods), DDI (.xml), PX "
+    "(.px), or a file of SPSS, Stata or SAS whose labels are taken."
 )
 _APPROVAL = "An approval of the plan (of `rpexplore approve`). Repeat it for more."
 _ALLOWED_SIGNERS = (
@@ -384,7 +384,7 @@ Columns = Annotated[
     str | None,
     _option(
         "ROLE=COLUMN,…",
-        "What the columns of a CSV codebook are, if they have other names: "
+        "What the columns of a CSV codebook or a spreadsheet are, if they have other names: "
         "attribute=Variable,code=Code,label=Bedeutung (and group=…).",
         "--map",
     ),
@@ -395,6 +395,15 @@ Groups = Annotated[
         "A=FILE",
         "Take the groups of attribute A from a hierarchy of τ-ARGUS (.hrc), as often as needed.",
         "--groups",
+    ),
+]
+PublicValues = Annotated[
+    list[str] | None,
+    _option(
+        "A=FILE",
+        "Take the values of attribute A from the records in FILE. You confirm by this that they "
+        "are public: nothing protects them, and the codebook says where they are from.",
+        "--public-values",
     ),
 ]
 Recode = Annotated[

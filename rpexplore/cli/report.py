@@ -30,6 +30,7 @@ def schema(
     columns: options.Columns = None,
     groups: options.Groups = None,
     recode: options.Recode = None,
+    public_values: options.PublicValues = None,
     areas: area_options.Areas = None,
     level_names: area_options.LevelNames = None,
     separator: area_options.Separator = None,
@@ -42,6 +43,7 @@ def schema(
     from rpexplore.cli import plan_inputs
     from rpexplore.cli.facts import attribute_facts, attribute_table
     from rpexplore.common.text import describe_count, plural
+    from rpexplore.domain.domain import describe_attributes_from_records
     from rpexplore.domain.values import describe_combinations
     from rpexplore.scenarios.codebook_import import remarks_on_codebook
 
@@ -49,8 +51,14 @@ def schema(
         tree, domain = plan_inputs.codebook_from_options(
             codebook, areas, level_names, separator, lengths, resource=resource, columns=columns
         )
+    domain = inputs.with_public_values(domain, public_values or [])
     domain = inputs.with_recodes(inputs.with_groups(domain, groups or []), recode or [])
     remarks = [] if tree is not None else remarks_on_codebook(codebook, resource)
+    if names := describe_attributes_from_records(domain):
+        remarks.append(
+            f"The values of {names} were found in the records. No privacy mechanism protects them: "
+            "a value that only one person has would tell of that person."
+        )
     of_areas, text_of_areas = plan_inputs.levels_shown(tree)
     if out is not None:
         write_new(out, domain.text(out.name), force)
