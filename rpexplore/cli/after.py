@@ -240,6 +240,7 @@ def postprocess(
     nonnegative: options.Nonnegative = False,
     smooth: options.Smooth = False,
     round_: options.Round = False,
+    round_to: options.RoundTo = None,
     gap: options.Gap = None,
     in_areas: area_options.InAreas = False,
     known_totals: area_options.KnownTotals = None,
@@ -273,6 +274,8 @@ def postprocess(
         raise RpexploreError(
             "Give one of --nonnegative and --smooth; smooth tables have no cell below 0 either."
         )
+    if round_to is not None and round_to < 2:
+        raise RpexploreError(f"--round-to must be 2 or more, got {round_to}; --round is for 1.")
     check_new(out)
     parts = parts_in(release)
     if in_areas or known_totals is not None or ("areas" in parts and "tables" not in parts):
@@ -283,7 +286,12 @@ def postprocess(
             option="--in-areas" if in_areas else "--known-totals",
             nonnegative=nonnegative,
             rounded=round_,
-            others={"--smooth": smooth, "--gap": gap, "--escape-formulas": escape_formulas},
+            others={
+                "--smooth": smooth,
+                "--gap": gap,
+                "--round-to": round_to,
+                "--escape-formulas": escape_formulas,
+            },
             as_json=as_json,
         )
         return
@@ -293,7 +301,7 @@ def postprocess(
             source,
             out,
             method="smooth" if smooth else "nonnegative" if nonnegative else None,
-            rounded=round_,
+            rounded=round_ if round_to is None else round_to,
             gap=gap,
             escape_formulas=escape_formulas,
             on_progress=on_progress,

@@ -765,5 +765,15 @@ CombineLedger = Annotated[
 Nonnegative = Annotated[bool, _flag("--nonnegative", "No cell below 0; all tables still agree.")]
 Rehearse = Annotated[bool, _flag("--rehearse", "With a rehearsal of smooth tables.")]
 Smooth = Annotated[bool, _flag("--smooth", "Best guesses by a model, with its error beside each.")]
-Round = Annotated[bool, _flag("--round", "Whole numbers; each count moves by less than 1.")]
+RoundTo = Annotated[
+    int | None,
+    _option(
+        "N",
+        "Multiples of N (3, 5, 10) in place of whole numbers; for reading, it protects nobody.",
+        "--round-to",
+    ),
+]
+Round = Annotated[
+    bool, _flag("--round", "Whole numbers that add up; most counts move by less than 1.")
+]
 Gap = Annotated[float | None, _option("G", _GAP)]

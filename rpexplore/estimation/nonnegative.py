@@ -624,7 +624,10 @@ def with_columns(
 
 
 MOST_SEARCHED = 20_000  # cells of a table whose nearest whole numbers are searched for: seconds
-_SECONDS = 10.0  # for a table with more than two totals, which may have no whole numbers at all
+MOST_OF_THREE = 2_000  # the same of a table with more than two totals
+# For a table with more than two totals, which may have no whole numbers at all. A number of steps,
+# and not of seconds: the same table is rounded alike everywhere.
+_MOST_NODES = 50
 
 
 def nearest_whole(
@@ -634,7 +637,7 @@ def nearest_whole(
 
     Among the three whole numbers around each value. With one or two totals (rows and columns) this
     is a flow of least cost: its matrix is totally unimodular, so that the linear program has whole
-    numbers as its answer. With more, whole numbers are searched for, for some seconds.
+    numbers as its answer. With more, whole numbers are searched for, in a limited number of steps.
 
     Args:
         values: float64, one axis an attribute; if none is below 0, no cell becomes so.
@@ -648,7 +651,7 @@ def nearest_whole(
     from scipy.optimize import LinearConstraint, linprog, milp
 
     cells = np.flatnonzero(possible.ravel())
-    if not 0 < cells.size <= MOST_SEARCHED:
+    if not 0 < cells.size <= (MOST_SEARCHED if len(totals) <= 2 else MOST_OF_THREE):
         return None
     wanted = values.ravel()[cells]
     base = np.floor(wanted + _WHOLE)
@@ -676,7 +679,7 @@ def nearest_whole(
             constraints=LinearConstraint(matrix, needs, needs),
             bounds=Limits(np.zeros(most.size), most),
             integrality=np.ones(most.size),
-            options={"time_limit": _SECONDS},
+            options={"node_limit": _MOST_NODES},
         )
     if found.x is None:
         return None

@@ -23,7 +23,7 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.common.numbers import shown_few
+from rpexplore.common.numbers import shown_few, shown_value
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.text import FORMULAS_ESCAPED, data_size
 from rpexplore.domain.domain import AttributeIndices, Domain
@@ -80,6 +80,7 @@ from rpexplore.workload.table_text import QueryMatrix
 
 _BYTES_PER_CELL = 330  # about, as CSV and Parquet together
 _MEMORY_PER_CELL = 50  # bytes, while nonnegative tables are searched for; measured
+_MOST_BASE = 1000
 _MOST_AGREEING = 3  # attributes of tables whose whole numbers have all totals, if they can
 _SEARCHED = 0.7  # share of the work that is done when the tables are nonnegative, or smooth
 
@@ -89,7 +90,7 @@ def postprocess(
     output: str | Path,
     *,
     method: Method | None = None,
-    rounded: bool = False,
+    rounded: bool | int = False,
     gap: float | None = None,
     escape_formulas: bool = False,
     on_progress: Progress = no_progress,
@@ -105,7 +106,8 @@ def postprocess(
             "smooth": each measurement counts only as far as it is more than noise
             (`smooth.smooth`): best guesses, with a model-based error beside each. No cell is below
             0 either, all tables agree, and the total is kept, but is at least 1.
-        rounded: Whether cells are whole numbers. Of an attribute with another aggregation, the
+        rounded: Whether cells are whole numbers; a number, such as 5: multiples of it, which is
+            for reading and protects nobody. Of an attribute with another aggregation, the
             counts of its single values are, before they are summed.
         gap: Of nonnegative tables, which share of the distance to the noisy ones may be avoidable;
             `nonnegative.GAP` if left out.
@@ -154,6 +156,7 @@ def postprocess(
         estimates,
         contributions,
         is_nonnegative=method is not None,
+        base=max(int(rounded), 1),
         has_larger=any(len(subset) > 2 for subset in contributions),
     )
     gains: dict[AttributeIndices, SmoothingGain] = {}
@@ -161,7 +164,9 @@ def postprocess(
 
     def cells(position: int) -> pa.Table:
         attributes = estimates.domain.positions(tables[position])
-        counts = (processed_counts.whole if rounded else processed_counts.of)(attributes)
+        counts = processed_counts.of(attributes)
+        if rounded:
+            counts = processed_counts.whole(attributes) * int(rounded)
         columns = {PROCESSED_VALUE: answers(counts, matrices[position]).ravel()}
         unbiased = released.items[positions[position]].read()
         if smooth_tables is not None:
@@ -185,6 +190,7 @@ def postprocess(
         "is_smooth": smooth_tables is not None,
         "raised": 0.0 if smooth_tables is None else smooth_tables.raised,
         "rounded_cells": rounded,
+        "base": int(rounded),
         "formulas": f" {FORMULAS_ESCAPED}" if escape_formulas else "",
     }
     with new_tables_folder(output) as folder:
@@ -231,11 +237,16 @@ def _check_memory(n_cells: float) -> None:
         )
 
 
-def _check(method: Method | None, rounded: bool, gap: float | None) -> None:
+def _check(method: Method | None, rounded: bool | int, gap: float | None) -> None:
     """Raise `ReleaseError` for what cannot be asked for."""
     if method is None and not rounded:
         raise ReleaseError(
             "Nothing to do to the tables: ask for nonnegative or smooth tables, or whole numbers."
+        )
+    if not isinstance(rounded, int) or not 0 <= rounded <= _MOST_BASE:
+        raise ReleaseError(
+            f"Counts are rounded to multiples of a whole number from 2 to {_MOST_BASE:,}, got "
+            f"{shown_value(rounded)}; give 5, say, or leave it out for whole numbers."
         )
     if method not in (None, *METHODS):
         raise ReleaseError(f"The method must be one of {', '.join(METHODS)}, got {method!r}.")
@@ -258,6 +269,7 @@ def _with_zeros(estimates: Estimates) -> ContributionArrays:
 class ProcessedCounts:
     """The processed counts of the single values of tables, in whole numbers where these are wanted.
 
+    base         the number whose multiples are counted in `whole`
     has_larger   whether some table has more than two attributes
     disagreeing  the tables whose whole numbers do not have all totals of the smaller tables
     """
@@ -265,6 +277,7 @@ class ProcessedCounts:
     estimates: Estimates
     contributions: ContributionArrays
     is_nonnegative: bool
+    base: int
     has_larger: bool
     disagreeing: set[AttributeIndices] = field(default_factory=set)
     _whole: dict[AttributeIndices, np.ndarray] = field(default_factory=dict)
@@ -283,7 +296,7 @@ class ProcessedCounts:
         return values if possible is None else np.where(possible, values, 0.0)
 
     def whole(self, attributes: AttributeIndices) -> np.ndarray:
-        """The same in whole numbers: those of a table have the totals of the smaller ones.
+        """The same over `base` in whole numbers; a table has the totals of the smaller ones.
 
         Tables of two attributes always, but for impossible combinations that stand in the way;
         those of three where such whole numbers are found. Of others, up to 20,000 cells, those of
@@ -298,7 +311,7 @@ class ProcessedCounts:
         return whole
 
     def _made_whole(self, attributes: AttributeIndices) -> np.ndarray:
-        values = self.of(attributes)
+        values = self.of(attributes) / self.base
         if not attributes:
             return np.rint(values)
         if len(attributes) == 1:
@@ -324,7 +337,9 @@ class ProcessedCounts:
             last = len(attributes) - 1
             whole = nearest_whole(values, [(last, self.whole(attributes[:-1]))], possible)
         if whole is None:
-            whole = whole_numbers([self.of(attributes[:i]) for i in range(len(attributes) + 1)])
+            whole = whole_numbers(
+                [self.of(attributes[:i]) / self.base for i in range(len(attributes) + 1)]
+            )
         self.disagreeing.add(attributes)
         return whole
 
