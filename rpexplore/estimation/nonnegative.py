@@ -624,7 +624,7 @@ def with_columns(
 
 
 MOST_SEARCHED = 20_000  # cells of a table whose nearest whole numbers are searched for: seconds
-MOST_OF_THREE = 2_000  # the same of a table with more than two totals
+MOST_OF_THREE = 1_000  # the same of a table with more than two totals
 # For a table with more than two totals, which may have no whole numbers at all. A number of steps,
 # and not of seconds: the same table is rounded alike everywhere.
 _MOST_NODES = 50
