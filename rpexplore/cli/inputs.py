@@ -382,6 +382,14 @@ def with_public_values(domain: "Domain", options: Sequence[str]) -> "Domain":
     return domain
 
 
+def with_not_stated(domain: "Domain", names: Sequence[str]) -> "Domain":
+    """The domain in which these attributes, or all (*), have a value for records without any."""
+    from rpexplore.domain.recodes import with_not_stated
+
+    chosen = list(domain.names) if "*" in names else [domain[name].name for name in names]
+    return with_not_stated(domain, chosen)
+
+
 def with_recodes(domain: "Domain", options: Sequence[str]) -> "Domain":
     """The domain with the recodes of options such as municipality=old-new.csv."""
     from rpexplore.domain.recodes import recode_of_file, with_recode

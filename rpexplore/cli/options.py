@@ -406,6 +406,15 @@ PublicValues = Annotated[
         "--public-values",
     ),
 ]
+NotStated = Annotated[
+    list[str] | None,
+    _option(
+        "A",
+        "Give attribute A, or all (*), one more value for records that have none: not stated. "
+        "release counts these by --missing-values '*=not stated'. Repeat it for more.",
+        "--not-stated",
+    ),
+]
 Recode = Annotated[
     list[str] | None,
     _option(

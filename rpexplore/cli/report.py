@@ -31,6 +31,7 @@ def schema(
     groups: options.Groups = None,
     recode: options.Recode = None,
     public_values: options.PublicValues = None,
+    not_stated: options.NotStated = None,
     areas: area_options.Areas = None,
     level_names: area_options.LevelNames = None,
     separator: area_options.Separator = None,
@@ -52,6 +53,7 @@ def schema(
             codebook, areas, level_names, separator, lengths, resource=resource, columns=columns
         )
     domain = inputs.with_public_values(domain, public_values or [])
+    domain = inputs.with_not_stated(domain, not_stated or [])
     domain = inputs.with_recodes(inputs.with_groups(domain, groups or []), recode or [])
     remarks = [] if tree is not None else remarks_on_codebook(codebook, resource)
     if names := describe_attributes_from_records(domain):

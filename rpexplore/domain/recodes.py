@@ -5,15 +5,16 @@ and whoever counts records needs to know nothing of it.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown, shown_few, shown_value
 from rpexplore.common.text import csv_rows
-from rpexplore.domain.attribute import Values
+from rpexplore.domain.attribute import MISSING, Values
 from rpexplore.domain.categories import Categories
+from rpexplore.domain.ordered_values import NOT_STATED
 from rpexplore.errors import DomainError
 
 if TYPE_CHECKING:
@@ -146,3 +147,38 @@ def with_recode(domain: "Domain", name: str, recode: Mapping[str, str]) -> "Doma
         values = recoded(attribute.values, recode)
     changed = replace(attribute, values=values)
     return domain.with_attributes(changed if one is attribute else one for one in domain)
+
+
+def with_not_stated(domain: "Domain", names: Collection[str]) -> "Domain":
+    """The domain in which these attributes have one more value, for records without any.
+
+    Of a list that is the value `NOT_STATED` in the group of missing ones, which records are counted
+    as by `--missing-values` of a release; of numbers and dates the cell of an empty value.
+    """
+    changed = []
+    for attribute in domain:
+        values, groups = attribute.values, attribute.groups
+        if attribute.name not in names or attribute.of:
+            changed.append(attribute)
+        elif isinstance(values, Categories):
+            if NOT_STATED in (*values.values, *values.labels):
+                changed.append(attribute)
+                continue
+            spellings = values.spellings and (*values.spellings, ())
+            labels = (*values.labels, NOT_STATED)
+            more = replace(
+                values, values=(*values.values, NOT_STATED), labels=labels, spellings=spellings
+            )
+            groups = (*(groups or ((),) * values.size), (MISSING,))
+            levels = tuple(
+                replace(level, groups=(*level.groups, NOT_STATED)) for level in attribute.levels
+            )
+            changed.append(replace(attribute, values=more, groups=groups, levels=levels))
+        elif "" in values.missing_codes:
+            changed.append(attribute)
+        else:
+            with_cell = replace(values, missing=(*values.missing, ("", NOT_STATED)))
+            if groups and NOT_STATED not in values.missing_labels:
+                groups = (*groups, (MISSING,))
+            changed.append(replace(attribute, values=with_cell, groups=groups))
+    return domain.with_attributes(changed)

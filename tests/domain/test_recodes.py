@@ -9,7 +9,7 @@ import rpexplore as rp
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.frames import FrameSource
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.recodes import recode_of_file, with_recode
+from rpexplore.domain.recodes import recode_of_file, with_not_stated, with_recode
 from rpexplore.errors import DomainError
 from rpexplore.planning.planner import plan_tables
 from tests.data.engines.servers import in_duckdb
@@ -99,3 +99,24 @@ def test_recodes_come_from_files_of_old_and_new_codes():
     ):
         with pytest.raises(DomainError, match=message):
             recode_of_file(text, "old-new.csv")
+
+
+def test_records_without_a_value_can_have_one_more():
+    plain = Domain(
+        (
+            rp.Attribute("sex", rp.Categories(("F", "M")), groups=(("a",), ())),
+            rp.Attribute("age", rp.Integers(0, 1, missing=(("-9", "refused"),))),
+            rp.Attribute("town", rp.Categories(("x", "not stated"))),
+        )
+    )
+    domain = with_not_stated(plain, ["sex", "age", "town"])
+    assert domain["sex"].stored_values() == ["F", "M", "not stated"]
+    assert domain["sex"].groups == (("a",), (), ("Missing",))
+    assert domain["age"].labels() == ["0", "1", "refused", "not stated"]
+    assert domain["town"] == plain["town"]
+    assert with_not_stated(domain, domain.names) == domain
+    records = pd.DataFrame({"sex": ["F", None, None], "age": [1, None, -9], "town": ["x"] * 3})
+    values = {"*": "not stated"}
+    counts = FrameSource(records, name="r").count(domain, [(0,), (1,)], missing_values=values)
+    assert counts.counts((0,)).tolist() == [1, 0, 2]
+    assert counts.counts((1,)).tolist() == [0, 1, 1, 1]
