@@ -676,8 +676,9 @@ def nearest_whole(
     else:
         found = milp(
             costs,
-            constraints=LinearConstraint(matrix, needs, needs),
-            bounds=Limits(np.zeros(most.size), most),
+            # Stubs of scipy take limits for numbers alone.
+            constraints=LinearConstraint(matrix, needs, needs),  # pyright: ignore[reportArgumentType]
+            bounds=Limits(np.zeros(most.size), most),  # pyright: ignore[reportArgumentType]
             integrality=np.ones(most.size),
             options={"node_limit": _MOST_NODES},
         )

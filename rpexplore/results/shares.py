@@ -80,7 +80,7 @@ def shares_of_marginal(
         counted, base: Rows of each attribute; a single row of the base goes with all that are
             counted.
     """
-    shape = [counted[index].shape[0] for index in noise.attributes]
+    shape = [_n_rows(counted[index]) for index in noise.attributes]
     arrays = (
         _answers(values, noise, counted),
         _answers(values, noise, base),
@@ -92,6 +92,10 @@ def shares_of_marginal(
     # What rounding leaves of a variance that is 0 may be below it.
     variances, base_variances = (np.maximum(moment, 0.0) for moment in moments[:2])
     return share_columns(counts, bases, variances, base_variances, moments[2], cv_limit)
+
+
+def _n_rows(matrix: Any) -> int:  # sparse ones have no types
+    return matrix.shape[0]
 
 
 def _answers(values: np.ndarray, noise: MarginalNoise, queries: Queries) -> np.ndarray:
@@ -141,9 +145,9 @@ def shares(
     noise = marginals[0].noise
     domain = noise.domain
     for name in names:
-        if isinstance(domain[name].values, Amounts):
+        if isinstance(values := domain[name].values, Amounts):
             raise WorkloadError(
-                f"The attribute {name!r} has {domain[name].values.noun}, of which there are sums "
+                f"The attribute {name!r} has {values.noun}, of which there are sums "
                 "and means, and no shares of records; leave it out."
             )
     within, selected = noise.vectors(among), noise.vectors(where)
@@ -197,8 +201,15 @@ def share_of_counts(counts: Any, name: str, base: str, cv_limit: float = CV_LIMI
     one, other = counts.answer(name), counts.answer(base)
     rows = counts.noise_rows[[names.index(name), names.index(base)]]
     covariance = rows @ rows.T
-    numbers = (one.value, other.value, covariance[0, 0], covariance[1, 1], covariance[0, 1])
-    return [float(column) for column in share_columns(*map(np.asarray, numbers), cv_limit)]
+    columns = share_columns(
+        np.asarray(one.value),
+        np.asarray(other.value),
+        covariance[0, 0],
+        covariance[1, 1],
+        covariance[0, 1],
+        cv_limit,
+    )
+    return [float(column) for column in columns]
 
 
 SHARE = replace(

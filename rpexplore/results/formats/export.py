@@ -503,13 +503,16 @@ def units_of(export: Export, table: ExportedTable, rows: pa.Table) -> tuple[np.n
     """
     (value,) = (one for one in Schema.of(rows).columns if one.role == "value")
     domain = export.results.domain
-    known = [] if domain is None else [name for name in table.attributes if name in domain.names]
-    amounts = [name for name in known if isinstance(domain[name].values, Amounts)]
-    is_weighted = any(domain[name].values.are_weights for name in amounts)
+    attributes = () if domain is None else domain.attributes
+    amounts = {
+        one.name: one.values
+        for one in attributes
+        if one.name in table.attributes and isinstance(one.values, Amounts)
+    }
+    is_weighted = any(values.are_weights for values in amounts.values())
     units = [value.unit or (RECORDS if amounts and not is_weighted else NUMBER)]
     places = np.zeros(rows.num_rows, dtype=np.int32)
-    for name in amounts:
-        values = domain[name].values
+    for name, values in amounts.items():
         if values.are_weights:
             continue
         units.append(values.unit or NUMBER)
