@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from pages.components.plan.adaptive import adaptive_view
-from pages.components.plan.forecast import by_size_and_group, forecast
+from pages.components.plan.forecast import by_size_and_group
 from pages.components.plan.headline import headline
 from pages.components.plan.objective import budget_inputs, loss_input
 from pages.components.plan.overview import opened_table, overview
@@ -14,11 +14,12 @@ from pages.components.plan.rule import rule_input
 from pages.components.plan.sections import sections
 from pages.components.plan.targets import required_targets_can_be_met, targets_met
 from pages.components.shared.charts import folded
-from pages.components.shared.expected_counts import cv_limit_input
+from pages.components.shared.expected_counts import cv_limit_input, forecast
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import plan, whole_plan
 from pages.components.shared.texts import explained_title, next_is_last_step
 from rpexplore.analysis import workload_grid
+from rpexplore.analysis.budget_units import describe_guess
 from rpexplore.common.text import needed_number_of
 
 
@@ -54,7 +55,7 @@ with st.container(key="heading"):
     explained_title("Plan")
 with st.container(key="controls"):
     with st.container(gap="xsmall"):
-        budget_inputs(details=True)
+        meaning_of_budget = budget_inputs()
     with st.container(gap="small"):
         loss_input()
     with st.container(gap="small", key="rule"):
@@ -88,6 +89,8 @@ if planned is not None:
     targets_met(planned)
 whole = whole_plan() if has_whole and {*current().kinds} - {"tables"} else None
 if planned is not None or whole is not None:
+    of_budget = planned.alone if whole is None and planned is not None else whole
+    meaning_of_budget.caption(describe_guess(current().budget, of_budget))
     with st.container(key="below"):
         with st.container(gap="small"):
             opened = overview(planned, made, whole)

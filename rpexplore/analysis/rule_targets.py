@@ -299,7 +299,7 @@ def budget_with_objective(
         return None
     cost = float(np.nanmax(optimum.table_variances.largest / targets**2))
     needed = rho_of_unit(cost, budget.max_records_per_person)
-    return sufficient_budget(needed, budget, "The rule")
+    return sufficient_budget(needed, budget, "The rule", optimum.noise(budget))
 
 
 @dataclass(frozen=True)
@@ -355,6 +355,11 @@ def budget_range(
         places = ruled.places(rule)
         targets[places] = np.fmin(targets[places], errors)
     needed = np.full(n_populations, np.inf)
+    noises = (
+        {number: solved.noise(budget) for number in range(n_populations)}
+        if isinstance(solved, Optimum)
+        else {}
+    )
     for number in np.flatnonzero(np.nanmin(targets, axis=0) > 0).tolist():
         on_progress("Finding the range of the smallest budget", number / n_populations)
         tables = replace(ruled.tables, targets=targets[:, number])
@@ -363,11 +368,17 @@ def budget_range(
             needed[number] = rho_of_unit(float(np.nanmax(costs)), budget.max_records_per_person)
         else:
             smallest = minimum_budget(tables, closure=solved, tolerance=_RANGE_TOLERANCE)
-            needed[number] = smallest.for_unit_of(budget).rho
+            smallest = smallest.for_unit_of(budget)
+            needed[number], noises[number] = smallest.rho, smallest.noise
     # Of the draws themselves, as there is nothing between a budget and none.
-    ends = np.quantile(needed, RANGE, method="inverted_cdf").tolist()
+    ends = np.argsort(needed)[np.ceil(np.array(RANGE) * n_populations).astype(int) - 1].tolist()
     return BudgetRange(
-        *(sufficient_budget(rho, budget, "The rule") if rho < np.inf else None for rho in ends)
+        *(
+            sufficient_budget(float(needed[end]), budget, "The rule", noises[end])
+            if needed[end] < np.inf
+            else None
+            for end in ends
+        )
     )
 
 

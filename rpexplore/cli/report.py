@@ -56,6 +56,8 @@ def schema(
     domain = inputs.with_not_stated(domain, not_stated or [])
     domain = inputs.with_recodes(inputs.with_groups(domain, groups or []), recode or [])
     remarks = [] if tree is not None else remarks_on_codebook(codebook, resource)
+    if tree is not None and out is not None:
+        remarks = [f"The areas are not in {out}; name their file to plan, by --areas."]
     if names := describe_attributes_from_records(domain):
         remarks.append(
             f"The values of {names} were found in the records. No privacy mechanism protects them: "

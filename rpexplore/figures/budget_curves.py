@@ -4,15 +4,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
-from rpexplore.common.text import describe_share, plural, rounded
+from rpexplore.common.text import plural, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.axes import go, shortened
-from rpexplore.figures.chart import Chart, Column
-from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.conversions import rho_text
+from rpexplore.privacy.discrete_noise import DiscreteNoise, proven_epsilon
 
 # ---- Curves against the budget: accuracy, and the share of targets met.
 #
@@ -22,6 +22,7 @@ from rpexplore.privacy.conversions import rho_text
 _HEIGHT = 385
 _CHARACTER = 6.5  # pixels, about, of a letter
 _LABEL_ROOM = 0.06  # of the height of the axis, for a line of text
+_POINTS_OF_EPSILON = 15
 _MOST_SHARE = 1.32  # where the axis of shares ends: texts stand above 1
 
 
@@ -42,10 +43,12 @@ def errors_by_budget(
     record_noun: str,
     marks: Sequence[Mark] = (),
     measure: Measure = STANDARD_ERROR,
+    noise: DiscreteNoise | None = None,
 ) -> go.Figure:
     """A measure against the budget on log axes, each curve labelled at its end.
 
-    frame: of `analysis.budget_curves.errors_by_budget`; present: ρ; delta: that of ε, as text
+    frame: of `analysis.budget_curves.errors_by_budget`; present: ρ; delta: that of ε, as text;
+    noise: by which ε is proven, at any scale, as for the frame
     """
     column = measure.column
     low, high = axes.log_range(min(frame[column]), max(frame[column]))
@@ -76,7 +79,7 @@ def errors_by_budget(
         look = axes.style(mark.series).mark(is_open=True)
         figure.add_trace(axes.point(mark.rho, mark.value, look))
         _label_in_a_free_corner(figure, mark, limits, (low, high))
-    _budget_axes(figure, limits, delta)
+    _budget_axes(figure, limits, delta, noise)
     _mark_present(figure, present, _LABEL_ROOM, 1 - 2 * _LABEL_ROOM)
     _label_ends(figure, ends, (low, high))
     figure.update_layout(hovermode="x unified")
@@ -86,11 +89,16 @@ def errors_by_budget(
 
 
 def targets_by_budget(
-    frame: pd.DataFrame, present: float, delta: str, marks: Sequence[Mark] = ()
+    frame: pd.DataFrame,
+    present: float,
+    delta: str,
+    marks: Sequence[Mark] = (),
+    noise: DiscreteNoise | None = None,
 ) -> go.Figure:
     """Share of the targets met against the budget, one step curve for each objective.
 
-    frame: of `analysis.target_curves.met_by_budget`; the marks say whose curve is which.
+    frame: of `analysis.target_curves.met_by_budget`; the marks say whose curve is which; noise: of
+    the first objective, by which the ε of the axis are proven.
     """
     low, high = axes.log_range(min(present, *frame["rho"]), max(present, *frame["rho"]))
     figure = go.Figure()
@@ -126,7 +134,7 @@ def targets_by_budget(
             xshift=8 if is_left else -8,
             yshift=4,
         )
-    _budget_axes(figure, (low, high), delta)
+    _budget_axes(figure, (low, high), delta, noise)
     _mark_present(figure, present, 0, 1 / _MOST_SHARE)
     return axes.with_layout(figure, _HEIGHT, t=60)
 
@@ -179,11 +187,19 @@ def _epsilon_line(frame: pd.DataFrame, y: float, delta: str) -> go.Scatter:
     )
 
 
-def _budget_axes(figure: go.Figure, limits: tuple[float, float], delta: str) -> None:
-    """ρ below, and above the round ε that are the same budgets at this δ."""
+def _budget_axes(
+    figure: go.Figure, limits: tuple[float, float], delta: str, noise: DiscreteNoise | None
+) -> None:
+    """ρ below, and above the round ε that are the same budgets at this δ, by the noise."""
     title = "budget ρ (log scale)<br>← more private · more accurate →"
     figure.update_xaxes(axes.log_axis(*limits, title))
-    epsilons = axes.log_ticks(*(privacy.epsilon_from_rho(rho, delta) for rho in limits))
+    # ε grows with ρ, nearly as a power of it: on log axes lines between a few points are within a
+    # pixel of it.
+    rhos = np.geomspace(*limits, _POINTS_OF_EPSILON)
+    known = [proven_epsilon(rho, delta, noise) for rho in rhos.tolist()]
+    rhos, known = rhos[np.array(known) > 0], [epsilon for epsilon in known if epsilon]
+    epsilons = axes.log_ticks(known[0], known[-1]) if known else []
+    places = np.interp(np.log(epsilons), np.log(known), np.log(rhos)) if known else np.empty(0)
     figure.add_trace(go.Scatter(x=[], y=[], xaxis="x2", hoverinfo="skip"))
     figure.update_layout(
         xaxis2={
@@ -191,9 +207,7 @@ def _budget_axes(figure: go.Figure, limits: tuple[float, float], delta: str) -> 
             "side": "top",
             "type": "log",
             "range": [math.log10(limit) for limit in limits],
-            "tickvals": [
-                float(privacy.rho_from_epsilon_delta(epsilon, delta)) for epsilon in epsilons
-            ],
+            "tickvals": np.exp(places).tolist(),
             "ticktext": [rounded(epsilon, 4) for epsilon in epsilons],
             "title": f"the same budget as ε at δ = {axes.plotly_text(delta)}",
             "showgrid": False,
@@ -245,49 +259,3 @@ def _label_ends(
             xanchor="left",
             yanchor="middle",
         )
-
-
-# ---- The publishable share against the budget: what a larger one would buy.
-
-
-_SHARE_HEIGHT = 260
-
-
-def publishable_share_chart(
-    frame: pd.DataFrame, unit: str, now: tuple[float, float], before: tuple[float, float] | None
-) -> Chart:
-    """Share of publishable cells by budget; the axes stay where they are while the budget moves.
-
-    frame: of `analysis.budget_curves.publishable_by_budget`. unit: that of its budgets, such as
-    "ρ". now, before: budget and share of the plan, and of the one before the last change
-    """
-    budgets = frame["budget"].tolist()
-    low, high = min(budgets), max(budgets)
-    figure = go.Figure(
-        go.Scatter(
-            x=budgets,
-            y=list(frame["share"]),
-            mode="lines",
-            line=axes.style(0).line(),
-            hovertemplate=f"{unit} = %{{x:.4~g}}: %{{y:.1%}}<extra></extra>",
-        )
-    )
-    if before is not None:
-        ring = axes.style(0).mark(is_open=True) | {"color": axes.GREY}
-        figure.add_trace(axes.point(*before, ring, hover="before the last change"))
-    figure.add_trace(axes.point(*now, axes.style(0).mark(12)))
-    figure.update_xaxes(axes.log_axis(low, high, f"privacy budget {unit} (log scale)"))
-    figure.update_yaxes(axes.share_axis("publishable cells", -0.02, 1.04))
-    sentence = (
-        f"At {unit} = {now[0]:.4g}, {describe_share(now[1])} of the cells are publishable; at "
-        f"{unit} = {high:.4g}, {describe_share(float(frame['share'].iloc[-1]))}."
-    )
-    return Chart(
-        axes.with_layout(figure, _SHARE_HEIGHT),
-        subject="Share of publishable cells by privacy budget",
-        sentence=sentence,
-        frame=frame,
-        columns={"budget": Column(f"budget {unit}"), "share": Column("publishable share", "share")},
-        file="publishable_share_by_budget.csv",
-        remark="" if before is None else "Ring: before the last change.",
-    )

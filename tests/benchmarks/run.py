@@ -23,6 +23,7 @@ from tests.benchmarks import (
     convex,
     counting,
     engines,
+    explanations,
     floors,
     forecasts,
     formats,
@@ -34,11 +35,11 @@ from tests.benchmarks import (
     releases,
     sampling,
     second_plan,
+    small_areas,
     smooth,
     suggestions,
     synthetic,
     targets,
-    usefulness,
 )
 from tests.benchmarks.history import History, is_worse
 from tests.benchmarks.measure import REPEATS, Row
@@ -60,7 +61,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *load.CASES,
         *generalised.CASES,
         *targets.CASES,
-        *usefulness.CASES,
+        *explanations.CASES,
         *forecasts.CASES,
         *suggestions.CASES,
         *convex.CASES,
@@ -76,6 +77,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *second_plan.CASES,
         *adaptive.CASES,
         *areas.CASES,
+        *small_areas.CASES,
         *synthetic.CASES,
     )
 }

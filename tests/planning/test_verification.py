@@ -189,6 +189,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize(("tamper", "check"), TAMPERED.values(), ids=TAMPERED)
 def test_tampered_claims_are_found(plan, tamper, check):
     content = content_of(plan.text)
@@ -387,6 +388,7 @@ def test_honest_claims_about_strategies_are_found_right(based):
     assert failed(content_of(based.text)) == set()
 
 
+@pytest.mark.by_day(12)
 @pytest.mark.parametrize(("tamper", "checks"), TAMPERED_ASKED.values(), ids=TAMPERED_ASKED)
 def test_tampered_claims_about_strategies_are_found(based, tamper, checks):
     content = content_of(based.text)

@@ -5,19 +5,20 @@ from typing import Any
 import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers, numbers
-from pages.components.shared.inputs import cells_of_open_scenario, number_field
+from pages.components.shared.inputs import number_field
 from pages.components.shared.session import attempt, current, escaped, kept, show_messages
 from pages.components.shared.solutions import minimum_budget_for_targets, optimum, part_budget
 from pages.components.tradeoffs.frontier import use_budget
 from rpexplore.analysis import binding_targets, budget_curves, targets_met
 from rpexplore.analysis.budget_units import stated_delta
-from rpexplore.analysis.measures import STANDARD_ERROR, Measure
+from rpexplore.analysis.measures import Measure
 from rpexplore.analysis.sufficient_budgets import SufficientBudget
 from rpexplore.common.text import capitalised, number_text
 from rpexplore.figures.budget_curves import Mark, errors_by_budget, targets_by_budget
 from rpexplore.figures.chart import COLUMNS, Chart, Column, in_measure
-from rpexplore.planning.mechanism.variances import TableVariances, cells_differ
+from rpexplore.planning.mechanism.variances import cells_differ
 from rpexplore.planning.planner import Optimum
+from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.table_text import readable_title, table_from_text, texts_of_tables
 
 HERE = "budget curves"
@@ -42,18 +43,19 @@ TABLE_COLUMNS = {
 def budget_view(solution: Optimum, measure: Measure) -> None:
     """Exact curves, and the budget that a wanted accuracy would take."""
     budget, record_noun = part_budget("tables"), current().record_noun
+    noise = solution.noise(budget)
     left, right = st.columns([1, 2], gap="large")
     with left:
         drawn = _chosen_curves(solution, measure)
-        wanted = _wanted_value(drawn, measure)
+        wanted = _wanted_value(drawn, measure, noise)
     if wanted is None:
         rho, value = budget_curves.half_value(drawn[0], budget, measure)
         mark = Mark(rho, value, f"half of it: {budget_curves.times_for_half(measure)} × ρ")
-        frame = budget_curves.errors_by_budget(drawn, budget, measure=measure)
+        frame = budget_curves.errors_by_budget(drawn, budget, measure=measure, noise=noise)
     else:
         series, value, enough = wanted
         mark = Mark(enough.needed, value, f"wanted: {measure.text(value, 6)}", series)
-        frame = budget_curves.errors_by_budget(drawn, budget, [enough.needed], measure)
+        frame = budget_curves.errors_by_budget(drawn, budget, [enough.needed], measure, noise)
     marks = [mark] if mark.rho <= frame["rho"].to_numpy().max() else []
     delta = stated_delta(budget)
 
@@ -67,9 +69,11 @@ def budget_view(solution: Optimum, measure: Measure) -> None:
     with right:
         chart_with_numbers(
             Chart(
-                errors_by_budget(frame, float(budget.rho), delta, record_noun, marks, measure),
+                errors_by_budget(
+                    frame, float(budget.rho), delta, record_noun, marks, measure, noise
+                ),
                 subject=f"{capitalised(measure.noun)} of a cell against the budget",
-                sentence=budget_curves.describe_curves(drawn, budget, record_noun, measure),
+                sentence=budget_curves.describe_curves(drawn, budget, record_noun, measure, noise),
                 frame=frame,
                 columns={
                     "curve": Column("curve", "text"),
@@ -94,12 +98,11 @@ def _chosen_curves(solution: Optimum, measure: Measure) -> list[budget_curves.Cu
     shown = st.selectbox(
         "Curves", list(SHOWN), format_func=SHOWN.__getitem__, key="curves", bind="query-params"
     )
-    variances = kept(budget_curves.variances_in, solution, measure, cells_of_open_scenario())
     if shown == QUANTILES:
-        drawn = budget_curves.quantile_curves(solution, variances)
+        drawn = budget_curves.quantile_curves(solution)
     else:
         is_least = shown == LEAST_ACCURATE
-        drawn = budget_curves.order_curves(solution, variances, least_accurate=is_least)
+        drawn = budget_curves.order_curves(solution, least_accurate=is_least)
     workload, domain = solution.workload, solution.workload.domain
     few = len(workload) <= MOST_OPTIONS
     typed = st.multiselect(
@@ -113,20 +116,18 @@ def _chosen_curves(solution: Optimum, measure: Measure) -> list[budget_curves.Cu
         persist_state="session",
     )
     for text in typed:
-        drawn.extend(attempt(lambda text=text: _curves_of(solution, text, variances)) or [])
+        drawn.extend(attempt(lambda text=text: _curves_of(solution, text)) or [])
     return drawn
 
 
-def _curves_of(
-    solution: Optimum, text: str, variances: TableVariances
-) -> list[budget_curves.Curve]:
+def _curves_of(solution: Optimum, text: str) -> list[budget_curves.Curve]:
     workload = solution.workload
     table = workload.position(table_from_text(workload.domain, text))
-    return budget_curves.table_curves(solution, table, variances)
+    return budget_curves.table_curves(solution, table)
 
 
 def _wanted_value(
-    drawn: list[budget_curves.Curve], measure: Measure
+    drawn: list[budget_curves.Curve], measure: Measure, noise: DiscreteNoise
 ) -> tuple[int, float, SufficientBudget] | None:
     """Which curve is wanted to be how accurate, and the budget it takes; None: none."""
     budget, record_noun = part_budget("tables"), current().record_noun
@@ -134,9 +135,8 @@ def _wanted_value(
     # By name, which means the same curve among others; a browser keeps what it shows.
     names = [curve.name for curve in drawn]
     name = st.selectbox("Of", names, key="wanted for")
-    unit = "in %" if measure.is_share else f"in {escaped(measure.unit(record_noun))}"
-    typed = number_field(
-        f"Wanted {measure.noun} {unit}",
+    wanted = number_field(
+        f"Wanted {measure.noun} in {escaped(measure.unit(record_noun))}",
         _wanted_key(measure),
         least=0.0,
         placeholder="such as 5",
@@ -144,11 +144,12 @@ def _wanted_value(
         "errors of the true one, 95 % of the time.",
         persist_state="session",
     )
-    if typed is None or name not in names:
+    if wanted is None or name not in names:
         return None
     series = names.index(name)
-    wanted = measure.from_typed(typed)
-    enough = attempt(lambda: budget_curves.budget_for_value(drawn[series], wanted, budget, measure))
+    enough = attempt(
+        lambda: budget_curves.budget_for_value(drawn[series], wanted, budget, measure, noise)
+    )
     if enough is None:
         return None
     sentence = budget_curves.describe_wanted_value(
@@ -159,7 +160,7 @@ def _wanted_value(
         f"Use this budget: {enough.short_text}",
         on_click=use_budget,
         args=(HERE, enough.budget),
-        disabled=enough.budget == budget,
+        disabled=enough.is_stated_as(budget),
     )
     show_messages(HERE)
     return series, wanted, enough
@@ -199,7 +200,7 @@ def targets_view(solution: Optimum, measure: Measure) -> None:
         text = f"{targets_met.SHORTFALL}: ρ = {outlook.by_shortfall.rho}"
         marks.append(Mark(outlook.by_shortfall.needed, 1.0, text, 1))
     chart = Chart(
-        targets_by_budget(frame, float(budget.rho), delta, marks),
+        targets_by_budget(frame, float(budget.rho), delta, marks, solution.noise(budget)),
         subject="Share of targets met against the budget",
         sentence=targets_met.describe_outlook(outlook, current().record_noun),
         frame=frame,
@@ -215,7 +216,7 @@ def targets_view(solution: Optimum, measure: Measure) -> None:
     )
     with right:
         chart_with_numbers(chart)
-    _last_to_be_met(solution, STANDARD_ERROR if measure.is_share else measure)
+    _last_to_be_met(solution, measure)
 
 
 def _required_targets() -> None:

@@ -20,6 +20,7 @@ from rpexplore.domain.categories import Categories
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.readings import are_publishable_as_estimated, quality_flags
 from rpexplore.domain.result_schema import Schema
+from rpexplore.domain.survey import Sampling
 from rpexplore.planning.mechanism.reconstruction import sums_of
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.table_cells import MEANS_FOLDER
@@ -132,6 +133,18 @@ class Crosstab:
         are_exact = (errors == 0) & (counts == 0) & (self.kind in ("noisy", "processed"))
         return are_exact | are_publishable_as_estimated(errors, counts, cv_limit)
 
+    def with_sampling(self, sampling: Sampling | None) -> "Crosstab":
+        """The same with CVs, flags and publishable figures by the error of noise and sampling.
+
+        sampling: None changes nothing. Of shares it must be called before.
+        """
+        if sampling is None:
+            return self
+        names = (*self.rows.names, *self.columns.names)
+        errors = sampling.total_errors(self.count_errors, self.counts, names)
+        remarks = " ".join(filter(None, [sampling.text, self.remarks]))
+        return replace(self, count_errors=errors, remarks=remarks)
+
     def doubtful(self, publication: Publication) -> np.ndarray:
         """Which figures are marked or left empty, bool: those that are not publishable.
 
@@ -174,6 +187,8 @@ class Crosstab:
         values, errors, *_ = share_columns(
             self.values, bases, self.errors**2, base_variances, covariances, cv_limit
         )
+        values = np.where(self.publishable(cv_limit)[place], values, np.nan)  # by sampling as well
+        errors = np.where(np.isnan(values), np.nan, errors)
         errors[place] = np.where(np.isnan(values[place]), np.nan, 0.0)
         return replace(self, values=values, errors=errors, unit="%")
 
@@ -586,19 +601,21 @@ def crosstab_of_rows(frame: pd.DataFrame) -> Crosstab:
     return Crosstab(down, across, values, errors, counts, count_errors, kind=kind, unit=unit)
 
 
-def crosstab_of_item(part: PartReader, item: Item, shares: str = "") -> Crosstab:
+def crosstab_of_item(
+    part: PartReader, item: Item, shares: str = "", sampling: Sampling | None = None
+) -> Crosstab:
     """A table of a part as its readers see it: at its usual levels, its last few values across.
 
     shares: what figures are shares of, one of `TOTALS`; "" for counts, as where there are none
     """
     results: Any = part
     if not has_sides(part, item):
-        return crosstab_of_rows(item.frame)
+        return crosstab_of_rows(item.frame).with_sampling(sampling)
     names = list(item.attributes)
     levels = {name: levels_of(results, name)[0] for name in names}
     across = across_of_item(part, item)
     down = [name for name in names if name != across]
-    table = crosstab(results, down, across, levels=levels)
+    table = crosstab(results, down, across, levels=levels).with_sampling(sampling)
     as_shares = table.shares(shares, CV_LIMIT) if shares else table
     return table if np.isnan(as_shares.values).all() else as_shares
 

@@ -28,6 +28,7 @@ from rpexplore.domain.result_schema import (
     NOTE,
     OWN_COUNTS,
     PUBLISHABLE,
+    QUALITY,
     RECORDS,
     RELEASED,
     SMOOTH,
@@ -60,8 +61,8 @@ if TYPE_CHECKING:
 _TAKEN = {
     one.name
     for one in (
-        *RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], NOTE, CV, PUBLISHABLE, STATUS, SHARE,
-        SHARE_ERROR,
+        *RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], NOTE, CV, QUALITY, PUBLISHABLE, STATUS,
+        SHARE, SHARE_ERROR,
     )
 }  # fmt: skip
 
