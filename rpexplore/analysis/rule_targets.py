@@ -256,7 +256,10 @@ class RuleTargets:
             row = int(np.argmax(missed.mean(axis=1)))
             table = int(self.places(rule)[row])
             n_tables = int(np.sum(~at_certainty(~missed, rule.certainty)))
-            is_sampling = bool(at_certainty(counts[row] > 0, rule.certainty))
+            # No table may miss it by itself, and some table in each of many populations.
+            is_sampling = self.survey is not None and bool(
+                at_certainty(counts[row] > 0, rule.certainty)
+            )
             least = float(np.finfo(np.float32).tiny)
             if is_sampling:
                 n_records, factor = self.counts.public.n_records, self._factors[[table]]

@@ -1,6 +1,7 @@
 """Own counts on the Tables page: their editor, and how accurate each becomes."""
 
-import numpy as np
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -179,7 +180,7 @@ def _outcomes_frame(planned: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
     return with_usefulness(kept(of_queries, planned, stated), _answers(stated))
 
 
-def _answers(stated: StatedQueries) -> np.ndarray | None:
+def _answers(stated: StatedQueries) -> Any:
     """What the counts may be, by what is public; None where that is not known."""
     public = attempt(lambda: current().public_tables)
     if public is None:
