@@ -321,6 +321,7 @@ def plan(
     basis: options.Basis = None,
     uniform_reference: options.UniformReference = False,
     columns: options.Columns = None,
+    not_stated: options.NotStated = None,
     areas: area_options.Areas = None,
     level_names: area_options.LevelNames = None,
     separator: area_options.Separator = None,
@@ -404,6 +405,7 @@ def plan(
         tree, domain = plan_inputs.codebook_from_options(
             codebook, areas, level_names, separator, lengths, columns=columns
         )
+        domain = inputs.with_not_stated(domain, not_stated or [])
     records_weighted = weights.Weighting(
         weight_column, max_weight, weight_decimals, unweighted or []
     )
