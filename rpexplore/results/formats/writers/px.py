@@ -15,15 +15,23 @@ from textwrap import wrap
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.domain.result_schema import Schema
+from rpexplore.domain.result_schema import EMPTY_NOTE, IMPOSSIBLE_NOTE, RECORDS, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.cube import Value, cube_of, is_time
-from rpexplore.results.formats.export import Export, ExportedTable, Format, decimals_of
+from rpexplore.results.formats.export import (
+    Column,
+    Export,
+    ExportedTable,
+    Format,
+    decimals_of,
+    label_in,
+)
+from rpexplore.results.formats.languages import ENGLISH
 
 FOLDER = "px"
 MISSING = '".."'  # "is not known", in a cell
 
-_FIGURE = "figure"  # what the last variable is called
+_FIGURE = "figure"  # the code of the last variable
 _SIGNS_PER_LINE = 200  # programs read lines of up to 256
 _MOST_DECIMALS, _MOST_SHOWN = 15, 6
 # How the values of a variable of periods look here, and what PX files write for them.
@@ -54,35 +62,37 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
     variables, order = cube_of(rows, table)
     titles = _different([_title(export, attributes) for attributes, _ in variables])
     figures = [column for column in table.columns if column.is_number]
-    figure_names = [column.title.replace("_", " ") for column in figures]
-    figure = _different([*titles, _FIGURE])[-1]
+    figure_names = [_head(export, column) for column in figures]
+    figure = _different([*titles, export.language.text("figure")])[-1]
     units = {column.name: column.unit for column in Schema.of(rows).columns}
     decimals = min(decimals_of(rows), _MOST_DECIMALS)
     errors = np.asarray(rows[Schema.of(rows).error_and_count[0]], dtype=float)
     smallest = np.min(errors, where=errors > 0, initial=np.inf)
     shown = int(np.clip(1 - np.floor(np.log10(smallest)), 0, min(decimals, _MOST_SHOWN)))
     imprint = export.imprint
+    title_of_table = export.title_of(table)
 
     yield 'CHARSET="ANSI";'
     yield 'AXIS-VERSION="2013";'
     yield 'CODEPAGE="utf-8";'
-    yield 'LANGUAGE="en";'
+    yield f'LANGUAGE="{export.language.code}";'
     yield f'CREATION-DATE="{datetime.fromisoformat(export.created):%Y%m%d %H:%M}";'
     yield f"DECIMALS={decimals};"
     yield f"SHOWDECIMALS={shown};"
     yield _keyword("MATRIX", [table.name[:20]])
     yield _keyword("SUBJECT-CODE", [export.name[:20]])
     yield _keyword("SUBJECT-AREA", [export.title])
-    yield _keyword("DESCRIPTION", [f"{export.title}: {table.title}"])
-    yield _keyword("TITLE", [f"{export.title}: {table.title}"])
-    yield _keyword("CONTENTS", [export.results.figures])
-    yield _keyword("UNITS", [units[figures[0].name] or "number"])
+    yield _keyword("DESCRIPTION", [f"{export.title}: {title_of_table}"])
+    yield _keyword("TITLE", [f"{export.title}: {title_of_table}"])
+    yield _keyword("CONTENTS", [export.figures])
+    yield _keyword("UNITS", [_unit(export, units[figures[0].name])])
     if titles:
         yield _keyword("STUB", titles)
     yield _keyword("HEADING", [figure])
     yield f'CONTVARIABLE="{figure}";'
-    for title, (_, values) in zip(titles, variables, strict=True):
-        labels = _different([label or code for code, label in values])
+    for title, (attributes, values) in zip(titles, variables, strict=True):
+        name = attributes[0] if len(attributes) == 1 else ""
+        labels = _different([export.label(name, label or code) for code, label in values])
         yield _keyword(f'VALUES("{title}")', labels)
     yield _keyword(f'VALUES("{figure}")', figure_names)
     for title, (attributes, values) in zip(titles, variables, strict=True):
@@ -98,14 +108,14 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
         yield _keyword(f'VARIABLECODE("{title}")', ["_".join(names)])
     yield _keyword(f'VARIABLECODE("{figure}")', [_FIGURE])
     for column, name in zip(figures, figure_names, strict=True):
-        yield _keyword(f'UNITS("{name}")', [units[column.name] or "number"])
+        yield _keyword(f'UNITS("{name}")', [_unit(export, units[column.name])])
         if imprint.period:
             yield _keyword(f'REFPERIOD("{name}")', [imprint.period])
-        yield _keyword(f'VALUENOTE("{figure}","{name}")', [column.meaning])
+        yield _keyword(f'VALUENOTE("{figure}","{name}")', [_meaning(export, column, rows)])
     yield _keyword("SOURCE", [imprint.publisher or export.title])
-    of_all, of_cells = _notes(rows, table, variables, order)
+    of_all, of_cells = _notes(export, rows, table, variables, order)
     yield _keyword("NOTEX", [f"{_plain(export.kind)}#{_plain(export.guarantee)}"])
-    said = [export.results.adding_up, table.note, imprint.license, *of_all]
+    said = [export.adding_up, table.note, imprint.license, *of_all]
     if said := [_plain(sentence) for sentence in said if sentence]:
         yield _keyword("NOTE", ["#".join(said)])
     yield from of_cells
@@ -116,8 +126,54 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
     yield ";"
 
 
+# Columns whose meaning has a text of its own in `TEXTS`.
+_MEANINGS = {
+    "estimate": "estimate_meaning",
+    "error": "error_meaning",
+    "model_error": "model_error_meaning",
+    "lower": "interval_meaning",
+    "upper": "interval_meaning",
+    "margin": "margin_meaning",
+    "target": "target_meaning",
+    "share": "share_meaning",
+    "share_error": "share_error_meaning",
+}
+_SAID = {"yes": "yes", "no": "no", IMPOSSIBLE_NOTE: "impossible", EMPTY_NOTE: "empty_area"}
+
+
+def _head(export: Export, column: Column) -> str:
+    if export.language.is_english:
+        return column.title.replace("_", " ")
+    return export.language.text(f"head_{column.role}")
+
+
+def _meaning(export: Export, column: Column, rows: pa.Table) -> str:
+    """What a column of figures is; in English as the release says it."""
+    if export.language.is_english:
+        return column.meaning
+    if column.role == "value":
+        is_processed = Schema.of(rows).is_processed
+        return export.language.text("value_processed" if is_processed else "value_noisy")
+    return export.language.text(_MEANINGS[column.role])
+
+
+def _unit(export: Export, unit: str) -> str:
+    keys = {"": "unit_number", RECORDS: "unit_records"}
+    return export.language.text(keys[unit]) if unit in keys else unit
+
+
+def _said(export: Export, text: str) -> str:
+    """What a column of words says of a cell, in the language of the export."""
+    if export.language.is_english or not text:
+        return text
+    if text in _SAID:
+        return export.language.text(_SAID[text])
+    (label,) = {label_in(export.language, part) for part in export.results.readers}
+    return label  # of processed figures, which are all of one part
+
+
 def _title(export: Export, attributes: Sequence[str]) -> str:
-    return _plain("/".join(export.attribute_titles[attribute] for attribute in attributes))
+    return _plain("/".join(export.head(export.attribute_titles[name]) for name in attributes))
 
 
 def _different(texts: Sequence[str]) -> list[str]:
@@ -145,6 +201,7 @@ def _period(
 
 
 def _notes(
+    export: Export,
     rows: pa.Table,
     table: ExportedTable,
     variables: Sequence[tuple[tuple[str, ...], list[Value]]],
@@ -158,7 +215,8 @@ def _notes(
             continue
         texts = rows[column.name].combine_chunks()
         said, indices = texts.dictionary.to_pylist(), texts.indices.to_numpy()[order]
-        head = column.title.replace("_", " ")
+        said = [_said(export, text) for text in said]
+        head = _head(export, column)
         if np.all(indices == indices[0]):
             of_all += [f"{head}: {said[indices[0]]}"] if said[indices[0]] else []
             continue
@@ -198,7 +256,8 @@ def _plain(text: str) -> str:
 
 FORMAT = Format(
     "PX (PC-Axis)",
-    "`px/` has a file a table, for PxWeb and the portals that read its files",
+    ENGLISH.text("files_px"),
     write_px,
     has_files_of_its_own=True,
+    said_in="files_px",
 )
