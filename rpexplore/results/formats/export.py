@@ -20,6 +20,7 @@ from rpexplore.common.processes import Progress, in_order, no_progress
 from rpexplore.common.text import capitalised, is_text, joined, text_of_path, without_formula
 from rpexplore.domain import result_schema
 from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.area_tree import TOP
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.readings import are_publishable_as_estimated
@@ -386,7 +387,11 @@ class Export:
         if self.language.is_english:
             return item.title
         title = " × ".join(map(self.head, item.attributes)) or self.language.text("total").lower()
-        return title if item.level is None else f"{item.level}: {title}"
+        return title if item.level is None else f"{self.level(item.level)}: {title}"
+
+    def level(self, name: str) -> str:
+        """What a level of areas is called: the list of areas has no word for the one of all."""
+        return self.language.text("all_values") if name == TOP else name
 
     def head(self, attribute: str) -> str:
         """What stands above the values of an attribute."""

@@ -144,7 +144,8 @@ def headed_tables(export: Export, sampling: Sampling | None) -> list[tuple[str, 
             names = [
                 export.head(export.attribute_titles.get(name, name)) for name in item.attributes
             ]
-            details = ", ".join(text for text in (item.level or "", item.note) if text)
+            level = "" if item.level is None else export.level(item.level)
+            details = ", ".join(text for text in (level, item.note) if text)
             details = f" ({details})" if details else ""
             noun = "figures" if item.note or part.kind == "counts" else "records"
             heading = export.language.text(f"{noun}_in_all")

@@ -19,7 +19,7 @@ from tests.results.formats.conftest import IMPRINT
 
 TRANSLATED = [name for name, one in FORMATS.items() if one.said_in]
 # Words of every English sentence, and of no other language here.
-ENGLISH = re.compile(r"\b(?:the|of|and|with|is|are|by|above|counts?|records?|figures)\b")
+ENGLISH = re.compile(r"\b(?:the|of|and|with|is|are|by|above|counts?|records?|figures|or|to)\b")
 
 
 def test_every_language_has_every_text_with_the_same_placeholders():
@@ -86,9 +86,16 @@ def test_nothing_is_left_in_english(german, sources):
         texts += [path.read_text("utf-8") for path in (folder / "px").iterdir()]
         texts.append((folder / "README.md").read_text("utf-8"))
         for text in texts:
-            for own in (*vars(IMPRINT).values(), "Body height", "women, tall"):
+            for own in (*vars(IMPRINT).values(), "Body height", "women, tall", '"all"'):
                 text = text.replace(own, "") if own else text
             assert not (left := ENGLISH.search(text)), text[left.start() - 60 : left.end() + 60]
+
+
+def test_words_that_stand_for_all_are_translated(german):
+    pages = {kind: (german[kind] / "tables.html").read_text("utf-8") for kind in german}
+    assert "Datensätze nach sex und value (insgesamt)" in pages["areas"]  # the level of all areas
+    assert "Werte nach Zählung" in pages["own counts"]
+    assert "all</th>" in pages["own counts"]  # as somebody called a count
 
 
 def test_px_files_say_their_language_and_the_same_figures(german, exports):
