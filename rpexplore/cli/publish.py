@@ -63,8 +63,8 @@ PageLanguage = Annotated[
     Option(
         "--language",
         metavar="[en|de|fr|es]",
-        help="The language of all texts but those of the codebook, for html, crosstabs and px: "
-        "English (else), German, French or Spanish.",
+        help="The language of all texts but those of the codebook, for html, crosstabs, px "
+        "and sdmx: English (else), German, French or Spanish.",
     ),
 ]
 

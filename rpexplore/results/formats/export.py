@@ -27,6 +27,8 @@ from rpexplore.domain.readings import are_publishable_as_estimated
 from rpexplore.domain.result_schema import (
     ADAPTIVE,
     CV,
+    EMPTY_NOTE,
+    IMPOSSIBLE_NOTE,
     NOTE,
     OWN_COUNT,
     OWN_COUNTS,
@@ -173,13 +175,23 @@ def columns_of_table(
 MOST_LISTED = 1000  # texts of a column that a description lists one by one
 
 
-STATUSES: Mapping[str, str] = {
-    "A": "Normal value",
-    "E": "Estimated value",
-    "U": "Low reliability",
-    "O": "Missing value",
+STATUSES = ("A", "E", "U", "O")
+"""What a figure is, by the codes of SDMX for all domains; see `statuses_of`."""
+
+# The keys of what columns of figures are, and of what columns of words say, in other languages.
+_MEANINGS: Mapping[Role, str] = {
+    "estimate": "estimate_meaning",
+    "error": "error_meaning",
+    "model_error": "model_error_meaning",
+    "lower": "interval_meaning",
+    "upper": "interval_meaning",
+    "margin": "margin_meaning",
+    "target": "target_meaning",
+    "share": "share_meaning",
+    "share_error": "share_error_meaning",
+    "note": "note_meaning",
 }
-"""What a figure is, as SDMX says it for all domains; see `statuses_of`."""
+_SAID = {"yes": "yes", "no": "no", IMPOSSIBLE_NOTE: "impossible", EMPTY_NOTE: "empty_area"}
 
 _PERIODS = (  # how SDMX writes periods, and their frequencies
     (r"[0-9]{4}(-A1)?", "A"),
@@ -396,6 +408,35 @@ class Export:
     def head(self, attribute: str) -> str:
         """What stands above the values of an attribute."""
         return self.language.text("own_count") if attribute == OWN_COUNT else attribute
+
+    def head_of(self, column: Column) -> str:
+        """What stands above a column of figures or notes: "standard error"."""
+        if self.language.is_english:
+            return column.title.replace("_", " ")
+        return self.language.text(f"head_{column.role}")
+
+    def meaning_of(self, column: Column, table: ExportedTable) -> str:
+        """What a column of a table is; in English as the release says it."""
+        if self.language.is_english:
+            return column.meaning
+        if column.role == "value":
+            is_processed = any(one.role in ("estimate", "model_error") for one in table.columns)
+            return self.language.text("value_processed" if is_processed else "value_noisy")
+        return self.language.text(_MEANINGS[column.role])
+
+    def unit_of(self, unit: str) -> str:
+        """What a unit is called; "" and `NUMBER` are none."""
+        keys = {"": "unit_number", NUMBER: "unit_number", RECORDS: "unit_records"}
+        return self.language.text(keys[unit]) if unit in keys else unit
+
+    def said(self, text: str) -> str:
+        """What a column of words says of a cell."""
+        if self.language.is_english or not text:
+            return text
+        if text in _SAID:
+            return self.language.text(_SAID[text])
+        (label,) = {label_in(self.language, part) for part in self.results.readers}
+        return label  # of processed figures, which are all of one part
 
     def label(self, attribute: str, text: str) -> str:
         """The label of a value, or of values together, in the language of the export."""

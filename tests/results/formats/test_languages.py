@@ -3,6 +3,7 @@
 import re
 from html import unescape
 from string import Formatter
+from xml.etree import ElementTree
 
 import openpyxl
 import pytest
@@ -84,6 +85,10 @@ def test_nothing_is_left_in_english(german, sources):
         cells = (cell.value for sheet in book for row in sheet.iter_rows() for cell in row)
         texts += [text for text in cells if isinstance(text, str)]
         texts += [path.read_text("utf-8") for path in (folder / "px").iterdir()]
+        structure = ElementTree.parse(folder / "sdmx/structure.xml").getroot()
+        named = [one for one in structure.iter() if one.tag.endswith(("}Name", "}Description"))]
+        assert {one.get("{http://www.w3.org/XML/1998/namespace}lang") for one in named} == {"de"}
+        texts += [one.text or "" for one in named]
         texts.append((folder / "README.md").read_text("utf-8"))
         for text in texts:
             for own in (*vars(IMPRINT).values(), "Body height", "women, tall", '"all"'):

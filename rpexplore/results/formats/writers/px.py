@@ -15,16 +15,14 @@ from textwrap import wrap
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.domain.result_schema import EMPTY_NOTE, IMPOSSIBLE_NOTE, RECORDS, Schema
+from rpexplore.domain.result_schema import Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.cube import Value, cube_of, is_time
 from rpexplore.results.formats.export import (
-    Column,
     Export,
     ExportedTable,
     Format,
     decimals_of,
-    label_in,
 )
 from rpexplore.results.formats.languages import ENGLISH
 
@@ -62,7 +60,7 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
     variables, order = cube_of(rows, table)
     titles = _different([_title(export, attributes) for attributes, _ in variables])
     figures = [column for column in table.columns if column.is_number]
-    figure_names = [_head(export, column) for column in figures]
+    figure_names = [export.head_of(column) for column in figures]
     figure = _different([*titles, export.language.text("figure")])[-1]
     units = {column.name: column.unit for column in Schema.of(rows).columns}
     decimals = min(decimals_of(rows), _MOST_DECIMALS)
@@ -85,7 +83,7 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
     yield _keyword("DESCRIPTION", [f"{export.title}: {title_of_table}"])
     yield _keyword("TITLE", [f"{export.title}: {title_of_table}"])
     yield _keyword("CONTENTS", [export.figures])
-    yield _keyword("UNITS", [_unit(export, units[figures[0].name])])
+    yield _keyword("UNITS", [export.unit_of(units[figures[0].name])])
     if titles:
         yield _keyword("STUB", titles)
     yield _keyword("HEADING", [figure])
@@ -108,10 +106,10 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
         yield _keyword(f'VARIABLECODE("{title}")', ["_".join(names)])
     yield _keyword(f'VARIABLECODE("{figure}")', [_FIGURE])
     for column, name in zip(figures, figure_names, strict=True):
-        yield _keyword(f'UNITS("{name}")', [_unit(export, units[column.name])])
+        yield _keyword(f'UNITS("{name}")', [export.unit_of(units[column.name])])
         if imprint.period:
             yield _keyword(f'REFPERIOD("{name}")', [imprint.period])
-        yield _keyword(f'VALUENOTE("{figure}","{name}")', [_meaning(export, column, rows)])
+        yield _keyword(f'VALUENOTE("{figure}","{name}")', [export.meaning_of(column, table)])
     yield _keyword("SOURCE", [imprint.publisher or export.title])
     of_all, of_cells = _notes(export, rows, table, variables, order)
     yield _keyword("NOTEX", [f"{_plain(export.kind)}#{_plain(export.guarantee)}"])
@@ -124,52 +122,6 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
     texts = [_texts(column, decimals) for column in numbers]
     yield "\n".join(" ".join(line) + " " for line in zip(*texts, strict=True))
     yield ";"
-
-
-# Columns whose meaning has a text of its own in `TEXTS`.
-_MEANINGS = {
-    "estimate": "estimate_meaning",
-    "error": "error_meaning",
-    "model_error": "model_error_meaning",
-    "lower": "interval_meaning",
-    "upper": "interval_meaning",
-    "margin": "margin_meaning",
-    "target": "target_meaning",
-    "share": "share_meaning",
-    "share_error": "share_error_meaning",
-}
-_SAID = {"yes": "yes", "no": "no", IMPOSSIBLE_NOTE: "impossible", EMPTY_NOTE: "empty_area"}
-
-
-def _head(export: Export, column: Column) -> str:
-    if export.language.is_english:
-        return column.title.replace("_", " ")
-    return export.language.text(f"head_{column.role}")
-
-
-def _meaning(export: Export, column: Column, rows: pa.Table) -> str:
-    """What a column of figures is; in English as the release says it."""
-    if export.language.is_english:
-        return column.meaning
-    if column.role == "value":
-        is_processed = Schema.of(rows).is_processed
-        return export.language.text("value_processed" if is_processed else "value_noisy")
-    return export.language.text(_MEANINGS[column.role])
-
-
-def _unit(export: Export, unit: str) -> str:
-    keys = {"": "unit_number", RECORDS: "unit_records"}
-    return export.language.text(keys[unit]) if unit in keys else unit
-
-
-def _said(export: Export, text: str) -> str:
-    """What a column of words says of a cell, in the language of the export."""
-    if export.language.is_english or not text:
-        return text
-    if text in _SAID:
-        return export.language.text(_SAID[text])
-    (label,) = {label_in(export.language, part) for part in export.results.readers}
-    return label  # of processed figures, which are all of one part
 
 
 def _title(export: Export, attributes: Sequence[str]) -> str:
@@ -215,8 +167,8 @@ def _notes(
             continue
         texts = rows[column.name].combine_chunks()
         said, indices = texts.dictionary.to_pylist(), texts.indices.to_numpy()[order]
-        said = [_said(export, text) for text in said]
-        head = _head(export, column)
+        said = [export.said(text) for text in said]
+        head = export.head_of(column)
         if np.all(indices == indices[0]):
             of_all += [f"{head}: {said[indices[0]]}"] if said[indices[0]] else []
             continue
