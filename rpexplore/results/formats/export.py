@@ -374,7 +374,7 @@ class Export:
             "guarantee",
             rho=self.language.number(rho_text(total.rho)),
             unit=unit,
-            epsilons="; ".join(
+            epsilons=text("between").join(
                 self.language.number(epsilon).replace(" at ", f" {text('at')} ")
                 for epsilon in epsilons
             ),

@@ -143,6 +143,7 @@ ENGLISH = Language()
 TEXTS: Mapping[str, tuple[str, str, str, str]] = {
     # words
     "and": ("and", "und", "et", "y"),
+    "between": ("; ", "; ", " ; ", "; "),
     "at": ("at", "bei", "pour", "con"),
     "or": (
         "{first} or {last}",
