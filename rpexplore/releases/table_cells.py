@@ -105,15 +105,25 @@ def rows_of_columns(
     labels: Sequence[Labels], columns: Sequence[np.ndarray], figures: Sequence[Column]
 ) -> pa.Table:
     """One row a cell, of figures that are known already; NaN is an empty cell."""
+    arrays = [pa.array(column.reshape(-1), from_pandas=True) for column in columns]
+    return rows_of_arrays(labels, columns[0].shape, arrays, figures)
+
+
+def rows_of_arrays(
+    labels: Sequence[Labels],
+    shape: Sequence[int],
+    arrays: Sequence[pa.Array],
+    figures: Sequence[Column],
+) -> pa.Table:
+    """One row a cell of a table of this shape, of the columns `figures` as arrays."""
     schema = schema_of_cells([column for named in labels for column, _ in named], figures)
-    codes = _codes(0, columns[0].size, columns[0].shape)
-    arrays = [
+    codes = _codes(0, math.prod(shape), shape)
+    of_labels = [
         pa.DictionaryArray.from_arrays(code, texts)
         for code, named in zip(codes, labels, strict=True)
         for _, texts in named
     ]
-    arrays += [pa.array(column.reshape(-1), from_pandas=True) for column in columns]
-    return pa.table(arrays, schema=schema)
+    return pa.table([*of_labels, *arrays], schema=schema)
 
 
 def schema_of_cells(labels: Sequence[Column], figures: Sequence[Column]) -> pa.Schema:
