@@ -64,7 +64,8 @@ class Publication:
         after = schema.name("model_error" if schema.is_smooth else schema.last_of_interval)
         behind = table.columns.tolist().index(after) + 1
         table.insert(behind, CV.name, np.where(np.isfinite(cv), cv, np.nan))
-        table.insert(behind + 1, PUBLISHABLE.name, np.where(publishable, "yes", "no"))
+        answers = pd.Categorical.from_codes(publishable.astype(np.int8), ["no", "yes"])
+        table.insert(behind + 1, PUBLISHABLE.name, answers)
         columns[behind:behind] = added
         schema = Schema(tuple(columns))
         if self.leave_empty:
