@@ -894,7 +894,8 @@ class StoredResiduals:
             of_first = np.searchsorted(begins, firsts, "right") - 1
             of_last = np.searchsorted(begins, stops - 1, "right")
             groups = np.unique(np.concatenate([*map(np.arange, of_first, of_last)]))
-            with pyarrow.parquet.ParquetFile(path, metadata=footer) as file:
+            with pa.OSFile(str(path)) as raw:
+                file = pyarrow.parquet.ParquetFile(raw, metadata=footer)
                 stored = file.read_row_groups(
                     groups.tolist(), columns=[*_COLUMNS], use_threads=len(groups) > _MANY_GROUPS
                 )
