@@ -100,13 +100,14 @@ def write_packed(
     workload = plan.workload
     schema = _schema(workload, tables, has_notes=bool(plan.domain.impossible))
     rows = partial(_rows, workload, schema, labels_of, figures_of)
+    of_table: Any = [_TABLE.name]
     repeated: Any = [name for name in schema.names if name != _VALUE.name]
     n_cells = 0
     groups = in_order(rows, _groups(workload.exact_cells, tables))
     with (
         closing(groups),
         pyarrow.parquet.ParquetWriter(
-            path, schema, use_dictionary=repeated, write_statistics=[_TABLE.name]
+            path, schema, use_dictionary=repeated, write_statistics=of_table
         ) as writer,
     ):
         for group in groups:
@@ -132,7 +133,7 @@ def _schema(workload: Workload, tables: np.ndarray, *, has_notes: bool) -> pa.Sc
     )
 
 
-def _groups(cells: Sequence[int], tables: np.ndarray) -> Iterator[list[int]]:
+def _groups(cells: np.ndarray, tables: np.ndarray) -> Iterator[list[int]]:
     """The tables of each row group: enough of them, or a large one alone."""
     group: list[int] = []
     n_rows = 0

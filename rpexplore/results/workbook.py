@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,13 +17,6 @@ from rpexplore.domain.result_schema import Column, Role, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.adaptive_release import BOUND, BOUND_MEANING
 from rpexplore.releases.items import Item
-from rpexplore.results.formats.workbook_file import (
-    BOLD,
-    LINK,
-    WRAPPED,
-    SheetCell,
-    WorkbookFile,
-)
 from rpexplore.results.publication import (
     CV_MEANING,
     SMOOTH_CV_MEANING,
@@ -32,6 +25,13 @@ from rpexplore.results.publication import (
     SmoothingGain,
 )
 from rpexplore.results.results import AnyResults, load_any_results
+from rpexplore.results.workbook_file import (
+    BOLD,
+    LINK,
+    WRAPPED,
+    SheetCell,
+    WorkbookFile,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -206,7 +206,7 @@ def _look_of(column: Column) -> str:
     return _PATTERNS.get(column.role, _PATTERN) if column.is_number else ""
 
 
-def _shown(column: "pd.Series[Any]") -> "pd.Series[Any]":
+def _shown(column: "pd.Series") -> "pd.Series":
     """A column with yes and no for true and false."""
     return column.map(_FLAGS) if column.dtype == bool else column
 

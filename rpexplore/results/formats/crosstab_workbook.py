@@ -24,9 +24,9 @@ from rpexplore.results.formats.crosstab_html import (
 )
 from rpexplore.results.formats.export import Export
 from rpexplore.results.formats.readers_page import headed_tables, noise_sentences
-from rpexplore.results.formats.workbook_file import too_long
 from rpexplore.results.publication import Publication
 from rpexplore.results.workbook import SHEET_ROWS, check_size, sheet_name
+from rpexplore.results.workbook_file import too_long
 
 if TYPE_CHECKING:
     from xlsxwriter.format import Format

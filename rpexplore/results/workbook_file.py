@@ -104,7 +104,7 @@ class WorkbookFile:
             file.write(f"</sheetData>{after}</worksheet>".encode())
 
     def write_table(
-        self, number: int, columns: Mapping[str, "pd.Series[Any]"], looks: Sequence[str], width: int
+        self, number: int, columns: Mapping[str, "pd.Series"], looks: Sequence[str], width: int
     ) -> None:
         """Write the sheet at a place in the list: heads, which stay, and a row for each row.
 
@@ -146,7 +146,7 @@ class WorkbookFile:
 
         return fields
 
-    def _coded(self, column: "pd.Series[Any]") -> Any:
+    def _coded(self, column: "pd.Series") -> Any:
         """A column of texts: cells with their numbers among the shared strings."""
         if isinstance(column.dtype, pd.CategoricalDtype):
             codes, texts = column.cat.codes.to_numpy(), column.cat.categories.tolist()
