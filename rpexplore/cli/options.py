@@ -374,6 +374,14 @@ AsJson = Annotated[bool, _flag("--json", "Print one JSON object, for machines.")
 ParquetOnly = Annotated[
     bool, _flag("--parquet-only", "Write no CSV files (tables in areas never have any).")
 ]
+FilePerTable = Annotated[
+    bool,
+    _flag(
+        "--file-per-table",
+        "Give each table files of its own; else more than 100 small tables are in one, "
+        "tables.parquet, without CSV.",
+    ),
+]
 EscapeFormulas = Annotated[bool, _flag("--escape-formulas", _ESCAPE_FORMULAS)]
 Force = Annotated[bool, _flag("--force", "Overwrite the file if it exists.")]
 

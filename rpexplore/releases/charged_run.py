@@ -95,8 +95,10 @@ class ChargedRun:
         self.steps, rule = PlanSteps.of(plan), options.person_rule
         self.pilot_only = options.pilot_only
         check_new(output, drawn=NOTE)
-        self._n_bytes = self.steps.n_bytes(parquet_only=options.parquet_only) + len(plan.text)
-        self._n_bytes += _BYTES_OF_NOTES
+        self._n_bytes = self.steps.n_bytes(
+            parquet_only=options.parquet_only, file_per_table=options.file_per_table
+        )
+        self._n_bytes += len(plan.text) + _BYTES_OF_NOTES
         check_room(self._n_bytes, output)
         self._record_limit = _record_limit(plan, options.limit_rho)
         if rule is not None and rule.most != plan.budget.max_records_per_person:

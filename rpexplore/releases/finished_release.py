@@ -1,7 +1,7 @@
 """A finished release: one folder, with what each part of its plan publishes. Noisy figures only.
 
     plan.json        the plan, canonical, with the files that it names (areas-….parquet, …)
-    tables/, …       tables (`table_release`)
+    tables…          tables (`table_release`)
     areas/           tables in areas (`area_release`)
     counts/          own counts (`query_release`)
     rounds/          adaptive tables (`adaptive_release`)
@@ -152,8 +152,11 @@ class PartRelease(PartReader, Generic[PlanKind]):
 
     @classmethod
     @abstractmethod
-    def files_of(cls, plan: PlanKind) -> TableFiles:
-        """The files in the folder of the part; a release may be without all that are CSV."""
+    def files_of(cls, plan: PlanKind, listed: Collection[str]) -> TableFiles:
+        """The files in the folder of the part; a release may be without all that are CSV.
+
+        listed: those of the manifest, if a part may have its tables in one file or in several
+        """
 
 
 def parts_beside(folder: Path, *kinds: str) -> str:
@@ -396,7 +399,7 @@ class Release(SeveralParts):
         files = {
             in_release(part.kind, path): attributes
             for part in plan.parts
-            for path, attributes in _reader(part.kind).files_of(part).items()
+            for path, attributes in _reader(part.kind).files_of(part, listed).items()
         }
         if listed.issubset({README, *others, *without_csv(files)}):
             files = {path: files[path] for path in without_csv(files)}
