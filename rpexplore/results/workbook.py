@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from rpexplore.common.files import whole_file
 from rpexplore.common.processes import Progress, no_progress
