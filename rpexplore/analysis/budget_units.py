@@ -65,12 +65,18 @@ def with_value(budget: Budget, unit: str, value: str, delta: str = USUAL_DELTA) 
     """
     stated = {unit: value} | ({"delta": delta} if unit == "epsilon" else {})
     stated = {name: with_decimal_point(text).strip() for name, text in stated.items()}
-    return Budget(max_records_per_person=budget.max_records_per_person, **stated)
+    return budget.of_unit(**stated)
 
 
-def with_privacy_unit(budget: Budget, max_records_per_person: int | None) -> Budget:
-    """The same numbers as a promise to another privacy unit."""
-    return Budget(max_records_per_person=max_records_per_person, **dict(budget.stated))
+def with_privacy_unit(
+    budget: Budget, max_records_per_person: int | None, neighbours: str | None = None
+) -> Budget:
+    """The same numbers as a promise to another privacy unit, or about other neighbours."""
+    return Budget(
+        max_records_per_person=max_records_per_person,
+        neighbours=neighbours or budget.neighbours,
+        **dict(budget.stated),
+    )
 
 
 def limit_in_rho(typed: str, unit: str, delta: str) -> Fraction:

@@ -123,11 +123,15 @@ class Plan:
             )
         tables = self.part("tables")
         refuse_unweighted(None if tables is None else tables.workload, kinds)
+        refuse_unreplaced(self.budget, kinds)
         for part in self.parts:
-            if part.budget.max_records_per_person != self.budget.max_records_per_person:
+            if (part.budget.max_records_per_person, part.budget.neighbours) != (
+                self.budget.max_records_per_person, self.budget.neighbours
+            ):  # fmt: skip
                 raise PlanError(
-                    f"The {part.noun} protects {part.budget.unit}, and the whole "
-                    f"{self.budget.unit}; all parts must protect the same."
+                    f"The {part.noun} protects {part.budget.unit} ({part.budget.change}), and the "
+                    f"whole {self.budget.unit} ({self.budget.change}); all parts must protect the "
+                    "same."
                 )
         if sum(part.budget.privacy_cost for part in self.parts) > self.budget.privacy_cost:
             raise PlanError(
@@ -309,7 +313,7 @@ class Plan:
     def privacy_lines(self) -> list[str]:
         """Whom the plan protects and how much, as two lines of its summary."""
         return [
-            f"  Protects   {self.budget.unit}; neighbours add or remove it",
+            f"  Protects   {self.budget.unit}; {self.budget.neighbours_text}",
             f"  Privacy    {rounded(self.rho, 6, 'up')}-zCDP "
             f"(privacy cost {rounded(self.exact_privacy_cost, 6, 'up')}), "
             f"{' and '.join(self.epsilon_texts[:2])}",
@@ -341,8 +345,9 @@ class Plan:
         counted = "" if self.universe is None else f" {self.universe.sentence}"
         return (
             f"A release by this plan is ρ-zCDP with {rho_text(self.rho)} for "
-            f"{self.budget.unit}: adding or removing it changes the distribution of everything "
-            f"that is released by no more than that. {self._gaussian_text} "
+            f"{self.budget.unit}: {self.budget.change} changes the distribution of everything "
+            f"that is released by no more than that.{self.budget.public_text} "
+            f"{self._gaussian_text} "
             f"(ε, δ)-differentially private with {', '.join(self.epsilon_texts)}. "
             f"{drawn}, not only for an ideal. "
             f"{' '.join([*statements, *(part.note for part in self.parts if part.note)])}{counted}"
@@ -653,6 +658,17 @@ def refuse_unweighted(tables: "Workload | None", kinds: Sequence[str]) -> None:
         f"{TITLES[others[0]]} cannot be weighted, and tables of this plan are, by {weights!r}; "
         "make a plan of each."
     )
+
+
+def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
+    """Raise `PlanError` for parts of which it is not known what replacing a record costs."""
+    others = [TITLES[kind].lower() for kind in kinds if kind != "tables"]
+    if budget.replaces and others:
+        raise PlanError(
+            f"Neighbours that replace a record go with plans of tables alone, and not with "
+            f"{joined(others)}; plan for people with 2 records (--records-per-person 2), which "
+            "protects against a replaced record as well, at four times a record's cost."
+        )
 
 
 def refuse_unsplittable(

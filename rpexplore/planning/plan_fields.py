@@ -275,7 +275,13 @@ DEFINITIONS = {
             ),
             minimum=1,
         ),
-    ),
+        neighbours=const(
+            "replace",
+            "Neighbours replace the records of a unit by as many others, and the number of records "
+            "is public; left out where they add or remove the unit.",
+        ),
+    )
+    | {"required": ["stated", "privacy_cost", "max_records_per_person"]},
     "impossible": rows(
         {
             "type": "object",

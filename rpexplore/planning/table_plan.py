@@ -137,7 +137,10 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
             first = pilot_scales(self).floats
             residuals = np.append(residuals, np.arange(len(first)))
             sigma_squared = np.append(rest_scales(self).floats, first)
-        costs = self.closure.full_cost_factor[residuals] / sigma_squared
+        factors = self.closure.largest_cost_factor
+        if self.closure.replacement is not None:  # the total is the same for all neighbours
+            residuals, sigma_squared = residuals[1:], sigma_squared[1:]
+        costs = factors[residuals] / sigma_squared
         return DiscreteNoise.of(
             self.exact_privacy_cost,
             gamma_squared=sigma_squared * self.closure.squared_scales[residuals],

@@ -12,6 +12,10 @@ from rpexplore.privacy import conversions
 from rpexplore.privacy.discrete_noise import gaussian_cost
 
 _UNITS = ("privacy_cost", "rho", "mu", "epsilon", "delta")
+ADD_REMOVE, REPLACE = "add-remove", "replace"
+NEIGHBOURS = (ADD_REMOVE, REPLACE)
+"""How two data sets differ that a release must hardly tell apart: by one unit of privacy more, or
+by what the records of one unit hold, where the number of records is public."""
 _LEAST_COST = Fraction(1, 10**100)  # for a record; noise scales of less leave what floats hold
 
 
@@ -26,6 +30,9 @@ class Budget:
     Decimal or Fraction. The privacy unit is one record, or one person who has at most
     max_records_per_person = m records; a release then runs at privacy cost / m² for records.
 
+    Neighbours differ by the unit being there ("add-remove"), or by what its records hold
+    ("replace"): then the number of records is public, and is released as it is.
+
     Example:
         >>> Budget(rho="0.5", max_records_per_person=2).record_privacy_cost
         Fraction(1, 4)
@@ -34,6 +41,7 @@ class Budget:
     privacy_cost: Fraction
     stated: tuple[tuple[str, Fraction], ...]
     max_records_per_person: int | None
+    neighbours: str
 
     def __init__(
         self,
@@ -44,6 +52,7 @@ class Budget:
         epsilon: Exact | None = None,
         delta: Exact | None = None,
         max_records_per_person: int | None = None,
+        neighbours: str = ADD_REMOVE,
     ) -> None:
         values = (privacy_cost, rho, mu, epsilon, delta)
         given: dict[str, Any] = dict(zip(_UNITS, values, strict=True))
@@ -75,6 +84,12 @@ class Budget:
         object.__setattr__(self, "privacy_cost", _cost(given))
         object.__setattr__(self, "stated", tuple(stated.items()))
         object.__setattr__(self, "max_records_per_person", records)
+        if neighbours not in NEIGHBOURS:
+            raise BudgetError(
+                f"Neighbours must be {' or '.join(NEIGHBOURS)}, got {shown(str(neighbours))}: data "
+                "sets with one record more, or with one record replaced."
+            )
+        object.__setattr__(self, "neighbours", neighbours)
         if self.record_privacy_cost < _LEAST_COST:
             amount = " and ".join(f"{name} = {shown(given[name])}" for name in stated)
             raise BudgetError(
@@ -117,7 +132,7 @@ class Budget:
     def with_cost(self, privacy_cost: Fraction) -> "Budget":
         """The same (ε, δ) at the privacy cost at which some noise proves them."""
         stated: dict[str, Any] = dict(self.stated)
-        budget = Budget(max_records_per_person=self.max_records_per_person, **stated)
+        budget = self.of_unit(**stated)
         if privacy_cost != budget.privacy_cost:
             if self.stated_epsilon is None:
                 raise BudgetError(
@@ -126,6 +141,41 @@ class Budget:
                 )
             object.__setattr__(budget, "privacy_cost", privacy_cost)
         return budget
+
+    def of_unit(self, **stated: Any) -> "Budget":
+        """Another amount, stated as for `Budget`, for the same privacy unit and neighbours."""
+        return Budget(
+            max_records_per_person=self.max_records_per_person,
+            neighbours=self.neighbours,
+            **stated,
+        )
+
+    @property
+    def replaces(self) -> bool:
+        """Whether neighbours replace records, so that their number is public."""
+        return self.neighbours == REPLACE
+
+    @property
+    def change(self) -> str:
+        """What of the unit is protected: what follows "for one record:" in a sentence."""
+        return change_of(self.neighbours, self.max_records_per_person)
+
+    @property
+    def neighbours_text(self) -> str:
+        """What neighbours do, in a few words: "neighbours add or remove it"."""
+        if not self.replaces:
+            return "neighbours add or remove it"
+        return f"neighbours differ by {self.change}; the number of records is public"
+
+    @property
+    def public_text(self) -> str:
+        """What is released as it is, as a sentence behind a blank; "" for nothing."""
+        if not self.replaces:
+            return ""
+        return (
+            " The number of records is public and released as it is: whether somebody is among "
+            "them is not protected, only what their records hold."
+        )
 
     @property
     def records_factor(self) -> int:
@@ -166,18 +216,31 @@ class Budget:
             "stated": {name: exact_text(value) for name, value in self.stated},
             "privacy_cost": exact_text(self.privacy_cost),
             "max_records_per_person": self.max_records_per_person,
+            **({"neighbours": self.neighbours} if self.replaces else {}),
         }
 
     @classmethod
     def from_json(cls, content: Any) -> "Budget":
         """The budget of a plan file; raises `BudgetError` if it is not what `to_json` writes."""
         with refusing(BudgetError, "The budget cannot be used"):
-            check_keys(content, ("stated", "privacy_cost", "max_records_per_person"), "it")
+            known = ("stated", "privacy_cost", "max_records_per_person")
+            if isinstance(content, dict) and "neighbours" in content:
+                known = (*known, "neighbours")
+                if content["neighbours"] != REPLACE:
+                    raise BudgetError(
+                        f"its neighbours must be {REPLACE}, or be left out where they add or "
+                        "remove the unit."
+                    )
+            check_keys(content, known, "it")
             stated, written = content["stated"], text_of(content, "privacy_cost")
             if not set(stated) <= set(_UNITS):
                 raise BudgetError(f"what is stated must be among {', '.join(_UNITS)}.")
             exact = {name: text_of(stated, name) for name in stated}
-            budget = cls(**exact, max_records_per_person=content["max_records_per_person"])
+            budget = cls(
+                **exact,
+                max_records_per_person=content["max_records_per_person"],
+                neighbours=content.get("neighbours", ADD_REMOVE),
+            )
         cost, full = exact_fraction(written, "privacy_cost"), budget.privacy_cost
         least = most = full
         if "epsilon" in stated:
@@ -194,6 +257,15 @@ class Budget:
             )
         object.__setattr__(budget, "privacy_cost", cost)
         return budget
+
+
+def change_of(neighbours: str, max_records_per_person: int | None) -> str:
+    """What neighbours do to the unit of privacy, to begin a clause: "adding or removing it"."""
+    if neighbours != REPLACE:
+        return "adding or removing it"
+    return "replacing it by any other" if max_records_per_person is None else (
+        "replacing any of their records by others"
+    )  # fmt: skip
 
 
 def _cost(given: dict[str, Any]) -> Fraction:

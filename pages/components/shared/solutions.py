@@ -277,9 +277,8 @@ def _scaled(budget: Budget, of_part: Budget) -> Budget:
     whole = current().budget
     if of_part == whole:
         return budget
-    return Budget(
-        privacy_cost=budget.privacy_cost * (whole.privacy_cost / of_part.privacy_cost),
-        max_records_per_person=budget.max_records_per_person,
+    return budget.of_unit(
+        privacy_cost=budget.privacy_cost * (whole.privacy_cost / of_part.privacy_cost)
     )
 
 
