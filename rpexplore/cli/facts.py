@@ -32,6 +32,7 @@ from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, worst_first
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.privacy.budget import REPLACE
 from rpexplore.privacy.conversions import USUAL_DELTAS, rho_text
 from rpexplore.releases.ledger.account import Account
 from rpexplore.scenarios.bases import basis_choices_of
@@ -123,6 +124,7 @@ def plan_facts(plan: Plan | PartPlan) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "sha256": plan.sha256,
         "unit": plan.budget.unit,
+        **({"neighbours": plan.budget.neighbours} if plan.budget.replaces else {}),
         **({} if universe is None else {"universe": universe.text}),
         "rho": exact_text(plan.rho),
         "privacy_cost": exact_text(plan.exact_privacy_cost),
@@ -403,10 +405,11 @@ def announcement(plan: Plan, ledger: str, account: Account, limit_rho: str | Non
     """What a run of the plan will be charged, and what a ledger has of the data before."""
     factor, limit = plan.budget.records_factor, account.limit_record_rho
     limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
+    replaced = f"; {plan.budget.neighbours_text}" if plan.budget.replaces else ""
     return "\n".join(
         [
             f"Plan      SHA-256 {plan.sha256}",
-            f"Protects  {plan.budget.unit}; each ρ below is for that",
+            f"Protects  {plan.budget.unit}{replaced}; each ρ below is for that",
             *([] if plan.universe is None else [f"Universe  {plan.universe.text}"]),
             f"Cost      {rho_text(plan.rho)} for this run, charged when it starts",
             f"Ledger    {one_line(ledger)}",
@@ -467,6 +470,8 @@ def account_text(account: Account, ledger: str) -> str:
         text += f"\nNeeds   approvals of the plan by {plural(demand.n, 'person')} of: {listed}"
     if not runs:
         return text
+    if any(run.neighbours == REPLACE for run in runs):
+        text = text.replace(" for one record\n", " for one record, replaced\n", 1)
     columns = {
         "run": [str(number) for number in range(1, len(runs) + 1)],
         "started": [f"{run.started[:19]}+00:00" for run in runs],

@@ -33,6 +33,7 @@ def budget_from_options(
     parameters: Mapping[str, str | None],
     delta: str | None,
     records_per_person: int | None,
+    neighbours: str | None = None,
     *,
     find_smallest: bool,
 ) -> "Budget":
@@ -41,7 +42,7 @@ def budget_from_options(
     find_smallest: whether --minimum-budget finds it; then one in the unit in which that is stated:
     ε with a δ, else ρ.
     """
-    from rpexplore.privacy.budget import Budget
+    from rpexplore.privacy.budget import ADD_REMOVE, Budget
 
     given = {name: text for name, text in parameters.items() if text is not None}
     options = ["--" + name.replace("_", "-") for name in given]
@@ -58,7 +59,9 @@ def budget_from_options(
             "--privacy-cost C, or have it found with --minimum-budget; got "
             f"{' and '.join(options) or 'none of them'}."
         )
-    return Budget(**given, max_records_per_person=records_per_person)
+    return Budget(
+        **given, max_records_per_person=records_per_person, neighbours=neighbours or ADD_REMOVE
+    )
 
 
 def tables_of_sums(

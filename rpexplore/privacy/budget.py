@@ -161,6 +161,11 @@ class Budget:
         return change_of(self.neighbours, self.max_records_per_person)
 
     @property
+    def full_unit(self) -> str:
+        """The privacy unit in a list, with the neighbours where these are not the usual ones."""
+        return f"{self.unit}, replaced" if self.replaces else self.unit
+
+    @property
     def neighbours_text(self) -> str:
         """What neighbours do, in a few words: "neighbours add or remove it"."""
         if not self.replaces:
@@ -174,7 +179,7 @@ class Budget:
             return ""
         return (
             " The number of records is public and released as it is: whether somebody is among "
-            "them is not protected, only what their records hold."
+            "those that are counted is not protected, only what their records hold."
         )
 
     @property

@@ -38,7 +38,13 @@ from rpexplore.releases.atomic_folder import (
     not_written_but_drawn,
     unfinished_folder,
 )
-from rpexplore.releases.ledger.account import Account, LedgerEntry, check_limit, ledger_ids
+from rpexplore.releases.ledger.account import (
+    Account,
+    LedgerEntry,
+    check_limit,
+    check_neighbours,
+    ledger_ids,
+)
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.overlaps import (
     in_place_of,
@@ -127,6 +133,7 @@ class ChargedRun:
             refuse_unnoted(ledger, source)
             if self._record_limit is not None and account.limit_record_rho is None:
                 ledger.store.check_bookable(sets_limit=True)
+            check_neighbours(account, plan)
             check_limit(account, plan, self._record_limit)
             check_approvals(account.approval_demands, plan.sha256, options.approvals)
         else:

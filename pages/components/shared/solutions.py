@@ -60,12 +60,13 @@ class WorkloadTasks:
 
         def solve(on_progress: Progress) -> Optimum:
             def solve_for(within: Budget | None) -> Optimum:
+                closure = self._shared_closure(on_progress)
                 return planner.optimum(
                     self.workload,
                     loss=loss,
                     budget=within,
                     uniform_reference=uniform,
-                    closure=self._shared_closure(on_progress),
+                    closure=planner.with_neighbours(closure, self.workload, budget),
                     on_progress=on_progress,
                 )
 
@@ -74,7 +75,7 @@ class WorkloadTasks:
                     return solve_for(None)
                 return solution_keeping(for_budget, solve_for)
 
-        return self._begun((loss, uniform), for_budget, solve)
+        return self._begun((loss, uniform, budget.neighbours), for_budget, solve)
 
     def minimum_budget(self, required_only: bool, uniform_reference: bool) -> Task[MinimumBudget]:
         """The task that finds the smallest budget for targets."""
