@@ -109,7 +109,8 @@ class DearestReplacement:
     """What replacing a record costs at most, and the dearest replacement that was found.
 
     bound    no replacement costs more: float, above by more than its rounding
-    counts   the difference with the largest cost by the groups' bound; () where none was tried
+    counts   how many attributes of each group the dearest differs in, by the bound of the groups,
+             or of the one found where these are too many to be tried
     changed  attribute indices of the dearest difference that was found
     found    what it costs
     """
@@ -145,6 +146,8 @@ def dearest_replacement(
         pairs = zip(groups, counts, strict=True)
         start = [attribute for group, count in pairs for attribute in group[:count]]
     changed, least = _descended(closure, amounts, start)
+    if not counts:
+        counts = tuple(sum(index in changed for index in group) for group in groups)
     return DearestReplacement(bound, counts, changed, 2 * (total - least))
 
 

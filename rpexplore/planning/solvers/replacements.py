@@ -24,6 +24,7 @@ from rpexplore.planning.solvers.largest_variance import minimise_over_cells
 from rpexplore.planning.solvers.solution import Solution
 
 _ROUNDS = 60
+_GROUPINGS = 3  # as often as groups of attributes are chosen
 _ROOM = 1e-11  # of the budget, where noise is not scaled: for its rounding
 _PRECISE = 1e-8  # of the prices for given weights, relative
 # Of a residual's cost for records, what it costs at least in the search: the total costs nothing,
@@ -49,26 +50,30 @@ def minimise_replacing(
     """
     closure = closure.replacing(Replacement.of_all(closure))
     best: tuple[float, Closure, Solution] | None = None
-    allowed = privacy_cost
-    for step in range(_ROUNDS):
+    allowed, n_groupings = privacy_cost, 0
+    for _ in range(_ROUNDS):
         solution = solve(_with_least_costs(closure), allowed)
         sigma_squared = solution.sigma_squared
         assert closure.replacement is not None
         groups = closure.replacement.groups
         dearest = dearest_replacement(closure, groups, sigma_squared)
-        if step == 0 or dearest.gap > tolerance:
+        if n_groupings < _GROUPINGS and (not n_groupings or dearest.gap > tolerance):
+            n_groupings += 1
             groups = chosen_groups(closure, sigma_squared)
         if groups != closure.replacement.groups:  # the search begins again with them
             closure = closure.replacing(Replacement.of_groups(closure, groups))
             dearest = dearest_replacement(closure, groups, sigma_squared)
-            best = best if step == 0 else None
+            best = None
         over = dearest.bound / privacy_cost
         if best is None or over < best[0]:
             best = over, closure, solution
         if over <= (1 + tolerance if scales else 1 - _ROOM):
             break
-        known = closure.replacement.has(dearest.counts) if dearest.counts else True
-        if over <= 1 + tolerance or (known and len(closure.replacement.counts) == 1):
+        known = closure.replacement.has(dearest.counts)
+        is_settled = dearest.found <= privacy_cost * (1 + tolerance) or (
+            known and len(closure.replacement.counts) == 1
+        )
+        if is_settled:
             if scales:
                 break
             allowed *= (1 - 2 * _ROOM) / over  # what the bound is above the cost, or rounding
