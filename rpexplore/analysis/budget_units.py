@@ -72,9 +72,12 @@ def with_privacy_unit(
     budget: Budget, max_records_per_person: int | None, neighbours: str | None = None
 ) -> Budget:
     """The same numbers as a promise to another privacy unit, or about other neighbours."""
+    neighbours = neighbours or budget.neighbours
+    in_panel = max_records_per_person is not None and neighbours == budget.neighbours
     return Budget(
         max_records_per_person=max_records_per_person,
-        neighbours=neighbours or budget.neighbours,
+        neighbours=neighbours,
+        period=budget.period if in_panel else None,
         **dict(budget.stated),
     )
 

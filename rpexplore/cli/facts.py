@@ -125,6 +125,7 @@ def plan_facts(plan: Plan | PartPlan) -> dict[str, Any]:
         "sha256": plan.sha256,
         "unit": plan.budget.unit,
         **({"neighbours": plan.budget.neighbours} if plan.budget.replaces else {}),
+        **({} if plan.budget.period is None else {"period": plan.budget.period}),
         **({} if universe is None else {"universe": universe.text}),
         "rho": exact_text(plan.rho),
         "privacy_cost": exact_text(plan.exact_privacy_cost),

@@ -34,6 +34,7 @@ def budget_from_options(
     delta: str | None,
     records_per_person: int | None,
     neighbours: str | None = None,
+    panel: tuple[str | None, int | None] = (None, None),
     *,
     find_smallest: bool,
 ) -> "Budget":
@@ -59,8 +60,17 @@ def budget_from_options(
             "--privacy-cost C, or have it found with --minimum-budget; got "
             f"{' and '.join(options) or 'none of them'}."
         )
+    period, most = panel
+    if (period is None) != (most is None) or (most is not None and records_per_person is not None):
+        raise BudgetError(
+            "--period and --max-periods go together, in the place of --records-per-person: at most "
+            "one record of a person in each period, and so many periods."
+        )
     return Budget(
-        **given, max_records_per_person=records_per_person, neighbours=neighbours or ADD_REMOVE
+        **given,
+        max_records_per_person=records_per_person or most,
+        neighbours=neighbours or ADD_REMOVE,
+        period=period,
     )
 
 

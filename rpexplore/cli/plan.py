@@ -353,6 +353,8 @@ def plan(
     share: options.Share = None,
     records_per_person: options.RecordsPerPerson = None,
     neighbours: options.TheNeighbours = None,
+    period: options.Period = None,
+    max_periods: options.MaxPeriods = None,
     tolerance: area_options.Tolerance = None,
     pilot: options.Pilot = None,
     where: options.Universe = None,
@@ -400,6 +402,7 @@ def plan(
         delta,
         records_per_person,
         None if neighbours is None else neighbours.value,
+        (period, max_periods),
         find_smallest=minimum_budget is not None,
     )
     with progress("Reading the codebook"):

@@ -512,7 +512,12 @@ def optimum_at_smallest_budget(
     options = {"uniform_reference": uniform_reference, "on_progress": on_progress}
     neighbours = reference_budget.neighbours
     minimum = minimum_budget(
-        workload, required_only=required_only, neighbours=neighbours, **options
+        workload,
+        required_only=required_only,
+        max_records_per_person=reference_budget.max_records_per_person,
+        neighbours=neighbours,
+        period=reference_budget.period,
+        **options,
     )
     explanation = budget_explanation(minimum, reference_budget, required_only=required_only)
     budget = explanation.advised.budget

@@ -70,10 +70,10 @@ def with_pilot(plan: Plan | PartPlan, share: Exact = DEFAULT_SHARE) -> Plan:
             "tables, or leave the pilot out."
         )
     refuse_unsuitable_for_pilot(tables.workload)
-    if tables.budget.replaces:
+    if tables.closure.has_own_costs:
         raise PlanError(
-            "A pilot goes with neighbours that add or remove a record; leave it out where they "
-            "replace one."
+            "A pilot goes with neighbours that add or remove a record, and records of any periods; "
+            "leave it out."
         )
     first = slice(n_pilot_residuals(tables.closure))
     costs = tables.closure.privacy_cost_factor[first] / tables.sigma_squared.floats[first]

@@ -125,9 +125,11 @@ class Plan:
         refuse_unweighted(None if tables is None else tables.workload, kinds)
         refuse_unreplaced(self.budget, kinds)
         for part in self.parts:
-            if (part.budget.max_records_per_person, part.budget.neighbours) != (
-                self.budget.max_records_per_person, self.budget.neighbours
-            ):  # fmt: skip
+            unit, whole = (
+                (one.max_records_per_person, one.neighbours, one.period)
+                for one in (part.budget, self.budget)
+            )
+            if unit != whole:
                 raise PlanError(
                     f"The {part.noun} protects {part.budget.unit} ({part.budget.change}), and the "
                     f"whole {self.budget.unit} ({self.budget.change}); all parts must protect the "
@@ -255,6 +257,8 @@ class Plan:
     @property
     def record_rho(self) -> Fraction:
         """ρ for one record, what the ledger books: ρ of the unit over m²."""
+        if self.budget.period is not None:
+            return self.part("tables").record_rho
         return self.rho / self.budget.records_factor
 
     @property
@@ -663,6 +667,12 @@ def refuse_unweighted(tables: "Workload | None", kinds: Sequence[str]) -> None:
 def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
     """Raise `PlanError` for parts of which it is not known what replacing a record costs."""
     others = [TITLES[kind].lower() for kind in kinds if kind != "tables"]
+    if budget.period is not None and others:
+        raise PlanError(
+            f"A panel by {budget.period!r} goes with plans of tables alone, and not with "
+            f"{joined(others)}; plan for people with any records (--records-per-person "
+            f"{budget.max_records_per_person})."
+        )
     if budget.replaces and others:
         raise PlanError(
             f"Neighbours that replace a record go with plans of tables alone, and not with "

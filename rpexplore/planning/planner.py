@@ -16,6 +16,7 @@ from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.panel import Panel
 from rpexplore.planning.mechanism.replacement import FREE_NOISE, Replacement
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
@@ -23,6 +24,7 @@ from rpexplore.planning.optimal_strategies import with_best_strategies
 from rpexplore.planning.part_plan import Certificate, keeping
 from rpexplore.planning.solvers.caps import FeasiblePoint, find_feasible
 from rpexplore.planning.solvers.kinds_of_records import find_feasible_with_kinds
+from rpexplore.planning.solvers.panels import minimise_in_panel
 from rpexplore.planning.solvers.replacements import minimise_replacing
 from rpexplore.planning.solvers.solution import (
     TOLERANCE,
@@ -69,6 +71,7 @@ class Optimum:
     closure: Closure
     solution: Solution
     budget: Budget | None = None
+    _for_others: "Optimum | None" = None  # the last that was asked for
 
     @cached_property
     def table_variances(self) -> TableVariances:
@@ -101,17 +104,14 @@ class Optimum:
 
         Raises `PlanError` where they replace a record, and what that costs is not known.
         """
-        if (self.closure.replacement is not None) == budget.replaces:
+        if suits(self.closure, self.workload, budget):
             return self
-        if self.budget is None:
-            return self._for_other_neighbours
-        return optimum(self.workload, loss=self.loss, budget=budget, closure=self.closure)
-
-    @cached_property
-    def _for_other_neighbours(self) -> "Optimum":
-        neighbours = REPLACE if self.closure.replacement is None else ADD_REMOVE
-        budget = Budget(rho=1, neighbours=neighbours)
-        return optimum(self.workload, loss=self.loss, budget=budget, closure=self.closure)
+        found = self._for_others
+        if found is None or not suits(found.closure, self.workload, budget):
+            found = optimum(self.workload, loss=self.loss, budget=budget, closure=self.closure)
+            if self.budget is None:  # else it is for one budget
+                object.__setattr__(self, "_for_others", found)
+        return found
 
     def at(self, budget: Budget, rules: tuple[Rule, ...] = ()) -> TablePlan:
         """The plan with the smallest loss within the budget, exact and with its certificate.
@@ -120,7 +120,7 @@ class Optimum:
 
         Raises `PlanError` for a budget that cannot be computed with, or is not the one solved for.
         """
-        if (self.closure.replacement is not None) != budget.replaces:
+        if not suits(self.closure, self.workload, budget):
             return self.for_neighbours(budget).at(budget, rules)
         cost, limit, solved_at = record_cost(budget), self.solution.limit, self.budget
         if solved_at and solved_at.record_privacy_cost != budget.record_privacy_cost:
@@ -324,9 +324,13 @@ def with_neighbours(closure: Closure, workload: Workload, budget: Budget) -> Clo
 
     Raises `PlanError` where they replace a record, and what that costs is not known.
     """
+    if suits(closure, workload, budget):
+        return closure
+    if closure.has_own_costs:
+        closure = closure.replacing(None).in_panel(None)
+    if budget.period is not None:
+        return closure.in_panel(_panel_of(closure, workload, budget))
     if not budget.replaces:
-        return closure if closure.replacement is None else closure.replacing(None)
-    if closure.replacement is not None:
         return closure
     if not workload.is_marginals or workload.has_levels:
         raise PlanError(
@@ -340,6 +344,35 @@ def with_neighbours(closure: Closure, workload: Workload, budget: Budget) -> Clo
             "is asked for; ask for a table with an attribute of several values."
         )
     return closure.replacing(Replacement.of_all(closure))
+
+
+def suits(closure: Closure, workload: Workload, budget: Budget) -> bool:
+    """Whether costs of a closure are those of the neighbours of a budget."""
+    own, panel = None, closure.panel
+    if panel is not None:
+        own = (workload.domain.names[panel.period], panel.most)
+    wanted = None if budget.period is None else (budget.period, budget.max_records_per_person)
+    return (closure.replacement is not None) == budget.replaces and own == wanted
+
+
+def _panel_of(closure: Closure, workload: Workload, budget: Budget) -> Panel:
+    """The panel of a budget; raises `PlanError` where the cost of a person in it is not known."""
+    assert budget.period is not None
+    period, most = workload.domain.position(budget.period), budget.max_records_per_person or 1
+    if not workload.is_marginals or workload.has_levels:
+        raise PlanError(
+            f"A panel by {budget.period!r} goes with tables of single values; leave out levels, "
+            "amounts and aggregations, or plan for people with any records "
+            f"(--records-per-person {most})."
+        )
+    n = int(closure.sizes[period])
+    if not np.any(closure.members == period) or most > n:
+        raise PlanError(
+            f"A person can have records in {most} of the periods {budget.period!r}, which must be "
+            "an attribute of some table with at least so many values, and more than one; got "
+            f"{n} values{'' if np.any(workload.members == period) else ', and no table with it'}."
+        )
+    return Panel.of(closure, period, most)
 
 
 def refuse_weights(table_weights: np.ndarray, workload: Workload) -> None:
@@ -430,9 +463,12 @@ class MinimumBudget:
     def budget(self) -> Budget:
         """The smallest budget that is enough, in ρ, rounded up to five digits."""
         rho = typed_above(rho_with_allowance(self.rho))
-        neighbours = ADD_REMOVE if self.closure.replacement is None else REPLACE
+        closure, names = self.closure, self.workload.domain.names
         return Budget(
-            rho=rho, max_records_per_person=self.max_records_per_person, neighbours=neighbours
+            rho=rho,
+            max_records_per_person=self.max_records_per_person,
+            neighbours=ADD_REMOVE if closure.replacement is None else REPLACE,
+            period=None if closure.panel is None else names[closure.panel.period],
         )
 
     @property
@@ -476,7 +512,7 @@ class MinimumBudget:
 
     def for_unit_of(self, budget: Budget) -> "MinimumBudget":
         """The same for the privacy unit and the neighbours of a budget."""
-        if (self.closure.replacement is not None) == budget.replaces:
+        if suits(self.closure, self.workload, budget):
             return replace(self, max_records_per_person=budget.max_records_per_person)
         of_tables = np.isin(np.arange(len(self.workload)), self.tables)
         return _minimum_budget(self.workload, of_tables, self.closure, budget, TOLERANCE)
@@ -488,6 +524,7 @@ def minimum_budget(
     required_only: bool = False,
     max_records_per_person: int | None = None,
     neighbours: str | None = None,
+    period: str | None = None,
     closure: Closure | None = None,
     uniform_reference: bool = False,
     tolerance: float = TOLERANCE,
@@ -498,7 +535,7 @@ def minimum_budget(
     Args:
         required_only: Whether only required targets have to be met.
         max_records_per_person: Most records of a person, who then is the privacy unit.
-        neighbours: As of `Budget`; by default those of the closure, or "add-remove".
+        neighbours, period: As of `Budget`; by default those of the closure, or "add-remove".
         closure: Of the workload, with strategies where it needs them; by default with those that
             suit these targets.
         uniform_reference: Whether reference distributions are uniform, as in `optimum`.
@@ -545,7 +582,13 @@ def minimum_budget(
         )
     if neighbours is None:
         neighbours = ADD_REMOVE if closure.replacement is None else REPLACE
-    unit = Budget(rho=1, max_records_per_person=max_records_per_person, neighbours=neighbours)
+    if period is None and closure.panel is not None:
+        period, max_records_per_person = (
+            workload.domain.names[closure.panel.period], closure.panel.most
+        )  # fmt: skip
+    unit = Budget(
+        rho=1, max_records_per_person=max_records_per_person, neighbours=neighbours, period=period
+    )
     return _minimum_budget(workload, capped, closure, unit, tolerance, on_progress)
 
 
@@ -562,8 +605,8 @@ def _minimum_budget(
     closure = with_neighbours(closure, workload, unit)
     with one_thread():
         cells = CellVariances(workload, closure)
-        if closure.replacement is not None:
-            closure, point = _feasible_replacing(workload, closure, caps, tolerance, on_progress)
+        if closure.has_own_costs:
+            closure, point = _feasible_at_prices(workload, closure, caps, tolerance, on_progress)
         elif closure.classes is None:
             point = find_feasible(cells, caps, 1.0, tolerance, on_progress=on_progress)
         else:
@@ -573,20 +616,21 @@ def _minimum_budget(
     )
 
 
-def _feasible_replacing(
+def _feasible_at_prices(
     workload: Workload,
     closure: Closure,
     caps: np.ndarray,
     tolerance: float,
     on_progress: Progress,
 ) -> tuple[Closure, FeasiblePoint]:
-    """`find_feasible` at privacy cost 1 where neighbours replace a record, and the closure."""
+    """`find_feasible` at privacy cost 1 for neighbours with costs of their own, and the closure."""
 
     def solve(priced: Closure, cost: float) -> Solution:
         cells = CellVariances(workload, priced)
         return find_feasible(cells, caps, cost, tolerance, on_progress=on_progress).solution
 
-    closure, solution = minimise_replacing(closure, 1.0, solve, tolerance, scales=True)
+    minimise = minimise_replacing if closure.panel is None else minimise_in_panel
+    closure, solution = minimise(closure, 1.0, solve, tolerance, scales=True)
     of_residuals = closure.residual_weights(solution.shadow_prices / caps)
     bound = dual_bound(closure.privacy_cost_factor, of_residuals, 1.0)
     bound *= 1 - rounding_allowance(len(workload))

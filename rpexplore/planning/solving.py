@@ -40,6 +40,7 @@ from rpexplore.planning.solvers.kinds_of_records import (
     minimise_with_kinds,
 )
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance, minimise_p_norm
+from rpexplore.planning.solvers.panels import minimise_in_panel
 from rpexplore.planning.solvers.record_prices import with_best_prices
 from rpexplore.planning.solvers.replacements import minimise_replacing
 from rpexplore.planning.solvers.solution import (
@@ -118,8 +119,8 @@ def solve(problem: Problem) -> tuple[Closure, Solution]:
     """
     solver = LOSSES[type(problem.loss)]
     with one_thread():
-        if problem.closure.replacement is not None:
-            return _solved_replacing(problem)
+        if problem.closure.has_own_costs:
+            return _solved_at_prices(problem)
         if problem.closure.classes is None:
             return problem.closure, _with_needless(problem, solver(problem))
         if isinstance(problem.loss, CustomLoss):
@@ -139,13 +140,14 @@ def solve(problem: Problem) -> tuple[Closure, Solution]:
         return closure, _with_needless(replace(problem, closure=closure), solution)
 
 
-def _solved_replacing(problem: Problem) -> tuple[Closure, Solution]:
-    """The best noise where neighbours replace a record, with the bound that its prices prove."""
+def _solved_at_prices(problem: Problem) -> tuple[Closure, Solution]:
+    """The best noise for neighbours with costs of their own, with the bound of their prices."""
     solver = LOSSES[type(problem.loss)]
     if isinstance(problem.loss, SumWithBoundedMax):
         limit = problem.loss.limit(smallest_largest_variance(problem))
         solver = partial(_within_limit, limit=limit)
-    closure, solution = minimise_replacing(
+    minimise = minimise_replacing if problem.closure.panel is None else minimise_in_panel
+    closure, solution = minimise(
         problem.closure,
         problem.privacy_cost,
         lambda closure, cost: solver(replace(problem, closure=closure, privacy_cost=cost)),
@@ -157,12 +159,12 @@ def _solved_replacing(problem: Problem) -> tuple[Closure, Solution]:
 
 
 def smallest_largest_variance(problem: Problem) -> float:
-    """The smallest possible largest weighted variance where neighbours replace a record.
+    """The smallest possible largest weighted variance for neighbours with costs of their own.
 
     Well within the tolerance of limits, so that it is found again.
     """
     within = min(problem.tolerance, LIMIT_TOLERANCE / 100)
-    closure, solution = _solved_replacing(replace(problem, loss=MaxVariance(), tolerance=within))
+    closure, solution = _solved_at_prices(replace(problem, loss=MaxVariance(), tolerance=within))
     cells = CellVariances(problem.workload, closure)
     largest = cells.least_accurate(solution.sigma_squared).variances
     return float(np.max(problem.workload.weights * largest))

@@ -14,6 +14,7 @@ from rpexplore.common.text import plural, rounded
 from rpexplore.domain.domain import AttributeIndices, AttributeSet
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.losses import Loss
+from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import (
     MarginalNoise,
@@ -128,6 +129,13 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
 
     # ---- what it guarantees
 
+    @property
+    def record_rho(self) -> Fraction:
+        if self.closure.panel is None:
+            return super().record_rho
+        # In a panel a person costs less than m² times a record.
+        return privacy_cost_upper_bound(self.closure.in_panel(None), self.sigma_squared) / 2
+
     @cached_property
     def noise(self) -> DiscreteNoise:
         from rpexplore.planning.pilot import pilot_scales, rest_scales  # which know this class
@@ -176,10 +184,14 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
                 "the plan; this file cannot prove it."
             )
         as_here = "that measure the attributes as this one does"
+        if self.closure.panel is not None:
+            as_here = "that are charged as this one is"
         return self.certificate.sentence(as_here if self.restriction else "")
 
     @property
     def restriction(self) -> str:
+        if self.closure.panel is not None:
+            return "tables of people who are charged as here"
         return "tables with their attributes measured as here" if self.closure.strategies else ""
 
     @property

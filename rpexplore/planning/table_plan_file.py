@@ -27,12 +27,13 @@ from rpexplore.common.json_fields import (
     positive_exact,
     text_of,
 )
-from rpexplore.common.numbers import Decimals, distinct_rows, exact_text
+from rpexplore.common.numbers import Decimals, distinct_rows, exact_text, shown
 from rpexplore.common.processes import collection_paused
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.panel import Panel, partners_of
 from rpexplore.planning.mechanism.replacement import Replacement
 from rpexplore.planning.mechanism.variances import TableVariances
 from rpexplore.planning.part_plan import Certificate, certificate_from_json
@@ -211,6 +212,14 @@ FIELDS = record(
         ),
         minItems=1,
     ),
+    period_prices=rows(
+        of_type("number", minimum=0, maximum=1),
+        (
+            "In a panel, and only there: of each residual that is measured by period as well, in "
+            "their order, the price of what it costs beyond that, against 0."
+        ),
+        minItems=1,
+    ),
     pilot=exact(
         "Of a plan with a pilot: the share of the precision (1 over sigma squared) of every "
         "residual of at most one attribute that is measured before the rest."
@@ -251,7 +260,7 @@ FIELDS = record(
 )
 _OF_LEVELS = ("block_strategies", "record_prices")
 _OF_REPLACING = ("replaced_groups", "differences")
-_IF_ANY = (*_OF_REPLACING, "pilot", "pilot_of", "rules")
+_IF_ANY = (*_OF_REPLACING, "period_prices", "pilot", "pilot_of", "rules")
 FIELDS["required"] = [key for key in FIELDS["required"] if key not in (*_OF_LEVELS, *_IF_ANY)]
 
 # ---- Tables in a plan file: each table and each residual on a line of its own.
@@ -309,6 +318,10 @@ def text_of_plan(plan: "TablePlan") -> str:
         sections["differences"] = [
             dumps({"counts": counts, "price": price}) for counts, price in pairs
         ]
+    panel = plan.closure.panel
+    if panel is not None:
+        paired = partners_of(plan.closure, panel.period) >= 0
+        sections["period_prices"] = list(map(dumps, panel.shares[paired].tolist()))
     if plan.rules:
         sections["rules"] = [_rule_line(rule, workload) for rule in plan.rules]
     return object_text(head, sections)
@@ -404,6 +417,12 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
             f"{' and '.join(_OF_REPLACING)} must be there where neighbours replace a record, and "
             "nowhere else."
         )
+    if ("period_prices" in content) != (budget.period is not None):
+        raise PlanError("period_prices must be there in a panel, and nowhere else.")
+    if budget.period is not None:
+        if not workload.is_marginals or has_levels or "pilot" in content:
+            raise PlanError("a panel must be of tables of single values, without a pilot.")
+        closure = closure.in_panel(_panel(content, closure, budget, domain))
     if budget.replaces:
         if not workload.is_marginals or has_levels or "pilot" in content:
             raise PlanError(
@@ -463,6 +482,26 @@ def _is_of_columns(content: dict[str, Any], n_columns: int) -> bool:
     listed = (row[0] for row in list_of(content, "tables") if isinstance(row, list) and row)
     numbers = (number for own in listed if isinstance(own, list) for number in own)
     return not any(type(number) is int and number >= n_columns for number in numbers)
+
+
+def _panel(content: dict[str, Any], closure: Closure, budget: Budget, domain: Domain) -> Panel:
+    """The panel of a budget, with the prices that are stated."""
+    assert budget.period is not None
+    if budget.period not in domain.names:
+        raise PlanError(f"the period {shown(budget.period)} must be one of the attributes.")
+    period, most = domain.names.index(budget.period), budget.max_records_per_person or 1
+    panel, paired = Panel.of(closure, period, most), partners_of(closure, period) >= 0
+    prices = not_negative(list_of(content, "period_prices"), "price")
+    if len(prices) != np.count_nonzero(paired) or np.any(prices > 1) or not np.any(paired):
+        raise PlanError(
+            f"there must be {np.count_nonzero(paired):,} period_prices, at most 1 and one for each "
+            f"residual that is measured by period as well, got {len(prices):,}."
+        )
+    if most > closure.sizes[period]:
+        raise PlanError("a person cannot have records in more periods than there are.")
+    shares = np.array(panel.shares)
+    shares[paired] = prices
+    return Panel(period, most, shares)
 
 
 def _replacement(content: dict[str, Any], closure: Closure) -> Replacement:

@@ -295,7 +295,7 @@ def _wrong_limit(plan: TablePlan, loss: SumWithBoundedMax) -> str:
     cells, weights = CellVariances(plan.workload, plan.closure), plan.workload.weights
     cost, limit = float(plan.budget.record_privacy_cost), plan.certificate.limit or 0.0
     with one_thread():
-        if plan.closure.replacement is not None:
+        if plan.closure.has_own_costs:
             problem = Problem(plan.workload, plan.closure, loss, cost, LIMIT_TOLERANCE)
             smallest = smallest_largest_variance(problem)
             return _beside_limit(loss, limit, smallest / (1 + LIMIT_TOLERANCE), smallest)

@@ -33,6 +33,9 @@ class Budget:
     Neighbours differ by the unit being there ("add-remove"), or by what its records hold
     ("replace"): then the number of records is public, and is released as it is.
 
+    period: the name of the attribute, such as a quarter, of which a person has at most one record
+    for each value; then m is the number of periods, and costs less than m² times a record.
+
     Example:
         >>> Budget(rho="0.5", max_records_per_person=2).record_privacy_cost
         Fraction(1, 4)
@@ -42,6 +45,7 @@ class Budget:
     stated: tuple[tuple[str, Fraction], ...]
     max_records_per_person: int | None
     neighbours: str
+    period: str | None
 
     def __init__(
         self,
@@ -53,6 +57,7 @@ class Budget:
         delta: Exact | None = None,
         max_records_per_person: int | None = None,
         neighbours: str = ADD_REMOVE,
+        period: str | None = None,
     ) -> None:
         values = (privacy_cost, rho, mu, epsilon, delta)
         given: dict[str, Any] = dict(zip(_UNITS, values, strict=True))
@@ -90,6 +95,13 @@ class Budget:
                 "sets with one record more, or with one record replaced."
             )
         object.__setattr__(self, "neighbours", neighbours)
+        if period is not None and (records is None or self.replaces):
+            raise BudgetError(
+                f"The period {shown(str(period))} goes with the number of periods that a person "
+                "can have records in (--max-periods, max_records_per_person in Python), and with "
+                "neighbours that add or remove the person."
+            )
+        object.__setattr__(self, "period", period)
         if self.record_privacy_cost < _LEAST_COST:
             amount = " and ".join(f"{name} = {shown(given[name])}" for name in stated)
             raise BudgetError(
@@ -147,6 +159,7 @@ class Budget:
         return Budget(
             max_records_per_person=self.max_records_per_person,
             neighbours=self.neighbours,
+            period=self.period,
             **stated,
         )
 
@@ -197,6 +210,11 @@ class Budget:
         """The privacy unit, for a sentence."""
         if self.max_records_per_person is None:
             return "one record"
+        if self.period is not None:
+            return (
+                f"one person with at most one record in each {self.period!r} and records in at "
+                f"most {self.max_records_per_person}"
+            )
         return f"one person with at most {plural(self.max_records_per_person, 'record')}"
 
     def epsilon_text(self, rho: Fraction, mode: str = "up") -> str:
@@ -222,6 +240,7 @@ class Budget:
             "privacy_cost": exact_text(self.privacy_cost),
             "max_records_per_person": self.max_records_per_person,
             **({"neighbours": self.neighbours} if self.replaces else {}),
+            **({} if self.period is None else {"period": self.period}),
         }
 
     @classmethod
@@ -236,6 +255,9 @@ class Budget:
                         f"its neighbours must be {REPLACE}, or be left out where they add or "
                         "remove the unit."
                     )
+            if isinstance(content, dict) and "period" in content:
+                known = (*known, "period")
+                text_of(content, "period")
             check_keys(content, known, "it")
             stated, written = content["stated"], text_of(content, "privacy_cost")
             if not set(stated) <= set(_UNITS):
@@ -245,6 +267,7 @@ class Budget:
                 **exact,
                 max_records_per_person=content["max_records_per_person"],
                 neighbours=content.get("neighbours", ADD_REMOVE),
+                period=content.get("period"),
             )
         cost, full = exact_fraction(written, "privacy_cost"), budget.privacy_cost
         least = most = full

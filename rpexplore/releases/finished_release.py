@@ -89,6 +89,8 @@ COUNT_IMPOSSIBLE = "count_impossible"
 """The key of a manifest that says that records with impossible combinations were counted."""
 NEIGHBOURS = "neighbours"
 """The key of a manifest that says that neighbours replace records; there if they do."""
+PERIOD = "period"
+"""The key of a manifest for the attribute of which a person has one record for each value."""
 UNIVERSE = "universe"
 """The key of a manifest for which records were counted; there if not all were."""
 _STATED = (*_TEXTS, "unknown_values", "plan_sha256", "rho", "max_records_per_person")
@@ -364,7 +366,7 @@ class Release(SeveralParts):
         folder = Path(folder)
         _refuse_version_1(folder)
         # Only releases of which it is true say that they were approved, or what they counted.
-        optional = {APPROVALS, MISSING_VALUES, COUNT_IMPOSSIBLE, UNIVERSE, NEIGHBOURS}
+        optional = {APPROVALS, MISSING_VALUES, COUNT_IMPOSSIBLE, UNIVERSE, NEIGHBOURS, PERIOD}
         stated = (*_STATED, *(optional & read_manifest(folder).keys()))
         manifest = checked_folder(folder, FORMAT, _NOUN, stated)
         listed = {entry["path"] for entry in manifest["files"]}
@@ -380,7 +382,7 @@ class Release(SeveralParts):
                     facts[option] = dict(manifest[option])
             if not facts.get(MISSING_VALUES, True):  # then nothing is said of them
                 raise KeyError(MISSING_VALUES)
-            for key in (UNIVERSE, NEIGHBOURS):
+            for key in (UNIVERSE, NEIGHBOURS, PERIOD):
                 if (key in manifest) != (key in facts):
                     raise KeyError(key)
             if COUNT_IMPOSSIBLE in manifest:
@@ -476,6 +478,7 @@ def _facts_of(plan: Plan) -> dict[str, Any]:
         "rho": exact_text(plan.rho),
         "max_records_per_person": plan.budget.max_records_per_person,
         **({} if plan.universe is None else {UNIVERSE: plan.universe.text}),
+        **({} if plan.budget.period is None else {PERIOD: plan.budget.period}),
         **({NEIGHBOURS: plan.budget.neighbours} if plan.budget.replaces else {}),
     }
 

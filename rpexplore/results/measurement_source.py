@@ -44,6 +44,7 @@ class MeasurementSource:
                   whether records with impossible combinations were counted as they are
     universe      which records were counted, as a condition; "" for all
     neighbours    that the ρ is for, as in a `Budget`
+    period        of a panel; "" where records of a person can be any
 
     Raises `BudgetError` for a ρ or a number of records that is not positive.
     """
@@ -60,12 +61,14 @@ class MeasurementSource:
     count_impossible: bool = False
     universe: str = ""
     neighbours: str = ADD_REMOVE
+    period: str = ""
 
     def __post_init__(self) -> None:
         Budget(
             rho=1 if self.rho is None else self.rho,
             max_records_per_person=self.max_records_per_person,
             neighbours=self.neighbours,
+            period=self.period or None,
         )
 
     @classmethod
@@ -85,12 +88,13 @@ class MeasurementSource:
             count_impossible=manifest.get("count_impossible", False),
             universe=manifest.get("universe", ""),
             neighbours=manifest.get("neighbours", ADD_REMOVE),
+            period=manifest.get("period", ""),
         )
 
     @property
     def unit(self) -> str:
         """The privacy unit, for a sentence."""
-        return _unit_cost(self.max_records_per_person).unit
+        return _unit_cost(self.max_records_per_person, self.period).unit
 
     @property
     def is_release(self) -> bool:
@@ -112,6 +116,7 @@ class MeasurementSource:
             **({"count_impossible": True} if self.count_impossible else {}),
             **({"universe": self.universe} if self.universe else {}),
             **({"neighbours": self.neighbours} if self.neighbours != ADD_REMOVE else {}),
+            **({"period": self.period} if self.period else {}),
         }
 
     @classmethod
@@ -132,6 +137,7 @@ class MeasurementSource:
             count_impossible="count_impossible" in content,
             universe=text_of(content, "universe") if "universe" in content else "",
             neighbours=text_of(content, "neighbours") if "neighbours" in content else ADD_REMOVE,
+            period=text_of(content, "period") if "period" in content else "",
         )
 
 
@@ -173,7 +179,7 @@ def spent(sources: Sequence[MeasurementSource]) -> Spent:
     known = [source for source in sources if source.rho is not None]
     limits = [source.max_records_per_person for source in known if source.max_records_per_person]
     most = max(limits, default=None)
-    common = _unit_cost(most)
+    common = _unit_cost(most, sources[0].period)  # one for all, see `refuse_unlike`
     rhos = []
     for source in sources:
         factor = _unit_cost(source.max_records_per_person).records_factor
@@ -261,6 +267,15 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
     one person been bounded in the same way: else a ρ for one unit says nothing about another, too.
     """
     for source in sources[1:]:
+        panels = [
+            (one.period, one.max_records_per_person if one.period else None)
+            for one in (sources[0], source)
+        ]
+        if panels[0] != panels[1]:
+            raise ReleaseError(
+                f"{sources[0].name!r} protects {sources[0].unit}, and {source.name!r} "
+                f"{source.unit}; combine releases of panels only with those of the same panel."
+            )
         if source.neighbours != sources[0].neighbours:
             raise ReleaseError(
                 f"The ρ of {sources[0].name!r} is for neighbours of the kind "
@@ -304,6 +319,6 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
                 )
 
 
-def _unit_cost(max_records_per_person: int | None) -> Budget:
+def _unit_cost(max_records_per_person: int | None, period: str = "") -> Budget:
     """A ρ of 1 for a privacy unit: budgets know what it is called, and what a record costs."""
-    return Budget(rho=1, max_records_per_person=max_records_per_person)
+    return Budget(rho=1, max_records_per_person=max_records_per_person, period=period or None)

@@ -12,6 +12,7 @@ import numpy as np
 from rpexplore.common.numbers import Decimals, distinct_rows
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.levels import COST_STEPS
+from rpexplore.planning.mechanism.panel import has_period, partners_of
 from rpexplore.planning.mechanism.replacement import dearest_replacement
 
 _GUARD_DIGITS = 30
@@ -27,6 +28,8 @@ def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fract
     """
     if closure.replacement is not None:
         return replacement_cost(closure, sigma_squared)[0]
+    if closure.panel is not None:
+        return panel_cost(closure, sigma_squared)
     costs = [Fraction(n - 1, n) for n in closure.sizes.tolist()]
     for attribute, strategy in closure.strategies.items():
         costs[attribute] = strategy.cost_factor
@@ -67,6 +70,36 @@ def replacement_cost(closure: Closure, sigma_squared: Decimals) -> tuple[Fractio
     dearest = dearest_replacement(closure, closure.replacement.groups, sigma_squared.floats)
     found = cost_of_difference(closure, dearest.changed, sigma_squared)
     return max(Fraction(dearest.bound), found), found
+
+
+def panel_cost(closure: Closure, sigma_squared: Decimals) -> Fraction:
+    """What a person costs at most, over m², who has one record a period: rounded up as others."""
+    panel = closure.panel
+    assert panel is not None
+    n, m, every = int(closure.sizes[panel.period]), panel.most, np.arange(len(closure))
+    sizes = closure.sizes.tolist()
+    above = closure.exact_product([k - 1 for k in sizes], every)
+    below = closure.exact_product(sizes, every)
+    inside = np.flatnonzero(has_period(closure, panel.period))
+    above[inside] = above[inside] // (n - 1) * n  # the period has no part in p
+    partners = partners_of(closure, panel.period)
+    paired = np.flatnonzero(partners >= 0)
+    by_period = partners[paired]
+    # t ≥ t_q/n: p (t + (1/m − 1/n) t_q), else p t_q/m. Where rounding decides, both are the same.
+    own, others = sigma_squared.floats[paired], sigma_squared.floats[by_period]
+    is_above = n * others >= own
+    above[by_period] = above[by_period] * np.where(is_above, n - m, n).astype(object)
+    below[by_period] = below[by_period] * (n * m)
+    above[paired[~is_above]] = 0
+    below = below * sigma_squared.digits.astype(object)
+    terms, digits = _rounded_up(
+        above,
+        below,
+        sigma_squared.exponents,
+        float(np.min(closure.full_cost_factor / sigma_squared.floats)) / (n * m),
+    )
+    # Floats may take the smaller side where both are within 2^-50 of each other.
+    return Fraction(int(np.sum(terms)), 10**digits) * (1 + Fraction(1, 2**48))
 
 
 def cost_of_difference(

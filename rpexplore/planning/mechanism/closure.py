@@ -24,6 +24,7 @@ from rpexplore.common.numbers import read_only
 from rpexplore.domain.amounts import Amounts
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.levels import Block, LevelTree, level_trees
+from rpexplore.planning.mechanism.panel import Panel, dearest_person, largest_factors
 from rpexplore.planning.mechanism.replacement import (
     Replacement,
     dearest_replacement,
@@ -64,6 +65,7 @@ class Closure:
     replacement
                where neighbours replace a record: how records may differ, with prices at which
                `privacy_cost_factor` is p; None where they add or remove one
+    panel      where a person has one record a period at most: the period, with prices likewise
     """
 
     members: np.ndarray
@@ -80,6 +82,7 @@ class Closure:
     classes: sparse.csr_array | None = None
     prices: np.ndarray | None = None
     replacement: Replacement | None = None
+    panel: Panel | None = None
 
     @classmethod
     def of(cls, workload: Workload, *, levels_apart: bool = False) -> "Closure":
@@ -255,6 +258,16 @@ class Closure:
             costs = replacement.prices @ replacement.cost_factors(self)
         return replace(self, replacement=replacement, privacy_cost_factor=costs)
 
+    def in_panel(self, panel: Panel | None) -> "Closure":
+        """This closure where a person has at most one record a period, or (None) any records."""
+        costs = self.full_cost_factor if panel is None else panel.cost_factors(self)
+        return replace(self, panel=panel, privacy_cost_factor=costs)
+
+    @property
+    def has_own_costs(self) -> bool:
+        """Whether costs are other than those of an added or removed record."""
+        return self.replacement is not None or self.panel is not None
+
     @property
     def n_kinds(self) -> int:
         """How many kinds of records there are with costs of their own; 0 where all are alike."""
@@ -272,6 +285,8 @@ class Closure:
     @property
     def largest_cost_factor(self) -> np.ndarray:
         """What each residual costs at σ² = 1 the neighbours that it costs most: [n_residuals]."""
+        if self.panel is not None:
+            return largest_factors(self, self.panel)
         if self.replacement is None:
             return self.full_cost_factor
         return self.full_cost_factor * largest_shares(self)
@@ -303,6 +318,8 @@ class Closure:
         """Privacy cost of the kind of record that costs most, or of the dearest replacement."""
         if self.replacement is not None:
             return dearest_replacement(self, self.replacement.groups, sigma_squared).bound
+        if self.panel is not None:
+            return dearest_person(self, self.panel, sigma_squared)
         if self.classes is None:
             return float(np.sum(self.privacy_cost_factor / sigma_squared))
         return float(np.max(self.classes @ (self.full_cost_factor / sigma_squared)))
