@@ -82,6 +82,15 @@ def with_privacy_unit(
     )
 
 
+def in_panel(budget: Budget, period: str | None) -> Budget:
+    """The same numbers for people with one record a period, or (None) with any records."""
+    return Budget(
+        max_records_per_person=budget.max_records_per_person,
+        period=period,
+        **dict(budget.stated),
+    )
+
+
 def limit_in_rho(typed: str, unit: str, delta: str) -> Fraction:
     """A typed budget limit, "rho" or "epsilon" at this δ, as ρ: exact, or rounded down.
 

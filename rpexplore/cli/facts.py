@@ -406,6 +406,7 @@ def announcement(plan: Plan, ledger: str, account: Account, limit_rho: str | Non
     """What a run of the plan will be charged, and what a ledger has of the data before."""
     factor, limit = plan.budget.records_factor, account.limit_record_rho
     limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
+    sums = "" if plan.budget.period is None else " (for people with any records)"
     replaced = f"; {plan.budget.neighbours_text}" if plan.budget.replaces else ""
     return "\n".join(
         [
@@ -414,7 +415,7 @@ def announcement(plan: Plan, ledger: str, account: Account, limit_rho: str | Non
             *([] if plan.universe is None else [f"Universe  {plan.universe.text}"]),
             f"Cost      {rho_text(plan.rho)} for this run, charged when it starts",
             f"Ledger    {one_line(ledger)}",
-            f"Spent     {rho_text(account.spent_record_rho * factor)} on this data so far",
+            f"Spent     {rho_text(account.spent_record_rho * factor)} on this data so far{sums}",
             f"Limit     {limit_text if limit_rho is None else f'ρ = {limit_rho}, as given'}",
         ]
     )

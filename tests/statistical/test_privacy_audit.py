@@ -27,7 +27,14 @@ CONFIDENCE = 0.999
 
 
 def plan_for(neighbours: str, most: int | None) -> TablePlan:
-    budget = rp.Budget(rho="0.4", neighbours=neighbours, max_records_per_person=most)
+    """A plan; "panel": for people with at most one record for each value of the attribute a."""
+    in_panel = neighbours == "panel"
+    budget = rp.Budget(
+        rho="0.4",
+        neighbours="add-remove" if in_panel else neighbours,
+        max_records_per_person=most,
+        period="a" if in_panel else None,
+    )
     return rp.plan(WORKLOAD, loss=rp.SumOfVariances(), budget=budget).part("tables")
 
 
@@ -36,6 +43,9 @@ def neighbours_of(plan: TablePlan) -> tuple[np.ndarray, np.ndarray]:
     counts = np.random.default_rng(1).integers(5, 30, DOMAIN.sizes)
     other = counts.copy()
     m = plan.budget.max_records_per_person or 1
+    if plan.budget.period is not None:  # the same record in m periods
+        counts[:m, 0, 0] += 1
+        return counts, other
     counts[0, 0, 0] += m
     if plan.budget.replaces:
         replacement = plan.closure.replacement
@@ -92,7 +102,7 @@ def refuted(at_first: np.ndarray, at_second: np.ndarray, epsilon: float, delta: 
     return bool(np.any(least > np.exp(epsilon) * most + delta))
 
 
-KINDS = [("add-remove", None), ("add-remove", 3), ("replace", None), ("replace", 2)]
+KINDS = [("add-remove", None), ("add-remove", 3), ("replace", None), ("replace", 2), ("panel", 3)]
 
 
 def audit(neighbours: str, most: int | None, runs: int, *, refutes: float) -> None:
@@ -112,7 +122,7 @@ def audit(neighbours: str, most: int | None, runs: int, *, refutes: float) -> No
     assert any(refuted(at_first, at_second, refutes * epsilon, delta) for epsilon, delta in claims)
 
 
-@pytest.mark.parametrize(("neighbours", "most"), [KINDS[0], KINDS[2]])
+@pytest.mark.parametrize(("neighbours", "most"), [KINDS[0], KINDS[2], KINDS[4]])
 def test_twenty_thousand_runs_refute_no_promise(neighbours, most):
     audit(neighbours, most, 20_000, refutes=0.6)
 

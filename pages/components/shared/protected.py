@@ -42,6 +42,7 @@ def protected_inputs(here: str) -> None:
             min_value=1,
             **bound("records per person", records, lambda limit: take(limit, budget.neighbours)),
         )
+        _panel_input(here, budget)
     st.radio(
         "What of them is protected",
         list(KINDS),
@@ -49,6 +50,26 @@ def protected_inputs(here: str) -> None:
         horizontal=True,
         help=meaning("Neighbours"),
         **bound("neighbours", budget.neighbours, lambda kind: take(records, kind)),
+    )
+
+
+def _panel_input(here: str, budget: Budget) -> None:
+    """The period of a panel, where a person has at most one record in each."""
+    names = [name for name in current().domain.names if current().domain[name].size > 1]
+    if budget.replaces or not names:
+        return
+
+    def take(period: str | None) -> None:
+        change(
+            here, lambda: current().replaced(budget=budget_units.in_panel(current().budget, period))
+        )
+
+    st.selectbox(
+        "At most one record in each (panel)",
+        [None, *names],
+        format_func=lambda name: name or "No: records can be any",
+        help=meaning("Panel"),
+        **bound("period", budget.period if budget.period in names else None, take),
     )
 
 
