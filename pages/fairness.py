@@ -4,13 +4,16 @@ Views are in `components/fairness`; their charts in `rpexplore.figures` (`accura
 `trade_offs`, `cells`).
 """
 
+from functools import partial
+
 import streamlit as st
 
 from pages.components.fairness import accuracy
 from pages.components.fairness.accuracy import accuracies, choose_plan, headline, seen_as_chosen
-from pages.components.fairness.cells import CELLS_VIEW, cells_view, relative_errors_view
+from pages.components.fairness.cells import CELLS_VIEW, cells_view, good_cells_view
 from pages.components.shared.inputs import tabs
 from pages.components.shared.session import current
+from pages.components.shared.solutions import plan
 from pages.components.shared.texts import explained_title, next_page
 
 explained_title("Fairness")
@@ -27,8 +30,9 @@ if compared:
         "Tables": lambda: accuracy.all_tables(chosen),
         "Attributes": lambda: accuracy.tables_by_attribute(chosen),
         "Binding targets": lambda: accuracy.binding_tables(chosen),
-        "Relative errors": lambda: relative_errors_view(compared, chosen),
     }
+    if (planned := plan()) is not None:
+        views["Good cells"] = partial(good_cells_view, planned, compared, chosen)
     if chosen.cells_differ:
         views[CELLS_VIEW] = lambda: cells_view(chosen)
     tabs("fairness", views)

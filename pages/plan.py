@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from pages.components.plan.adaptive import adaptive_view
-from pages.components.plan.forecast import by_size_and_group, forecast
+from pages.components.plan.forecast import by_size_and_group
 from pages.components.plan.headline import headline
 from pages.components.plan.objective import budget_inputs, loss_input
 from pages.components.plan.overview import opened_table, overview
@@ -14,7 +14,7 @@ from pages.components.plan.rule import rule_input
 from pages.components.plan.sections import sections
 from pages.components.plan.targets import required_targets_can_be_met, targets_met
 from pages.components.shared.charts import folded
-from pages.components.shared.expected_counts import cv_limit_input
+from pages.components.shared.expected_counts import cv_limit_input, forecast
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import plan, whole_plan
 from pages.components.shared.texts import explained_title, next_is_last_step

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.components.shared.inputs import cells_of_open_scenario, measure_input
+from pages.components.shared.inputs import measure_input
 from pages.components.shared.solutions import optimum, plan
 from pages.components.shared.texts import explained_title, next_page
 from pages.components.tradeoffs.budget_curves import budget_view, targets_view
@@ -33,7 +33,7 @@ else:
             "other budgets keeps the proportions of the current plan; the plan that is made for "
             "one can only be better."
         )
-    measure = measure_input([cells_of_open_scenario()])
+    measure = measure_input()
     # Only the open one is drawn, and which one that is stands in the address.
     for tab, (question, draw) in zip(
         st.tabs(list(VIEWS), key="tradeoffs", bind="query-params"), VIEWS.values(), strict=True

@@ -5,7 +5,6 @@ from rpexplore.analysis.baselines import compare as compare
 from rpexplore.analysis.forecast import Forecast as Forecast
 from rpexplore.analysis.most_people import MostPeople as MostPeople
 from rpexplore.analysis.rule_targets import RuleTargets as RuleTargets
-from rpexplore.analysis.usefulness import publishable as publishable
 from rpexplore.data.engines.source import DatabaseSource as DatabaseSource
 from rpexplore.data.source import PersonRule as PersonRule
 from rpexplore.domain.amounts import Amounts as Amounts

@@ -82,9 +82,50 @@ def pytest_collection_modifyitems(
         if hasattr(test, "hypothesis") and test not in scaled:
             scaled.add(test)
             scale_examples(test)
+    thin_out(items)
     yield  # what is not chosen goes
     if n_workers := getattr(config, "workerinput", {}).get("workercount", 0):
         items[:] = with_slow_first(items, n_workers)
+
+
+def thin_out(items: list[pytest.Item]) -> None:
+    """Leave most cases of a test that is marked `by_day` to the nights."""
+    grids: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("by_day") and not item.get_closest_marker("nightly"):
+            grids.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in grids.values():
+        marker = cases[0].get_closest_marker("by_day")
+        (n_cases,) = marker.args or (0,)
+        if n_cases:
+            chosen = {round(k * (len(cases) - 1) / (n_cases - 1)) for k in range(n_cases)}
+        else:
+            chosen = with_every_value(cases)
+        for index, case in enumerate(cases):
+            if index not in chosen:
+                case.add_marker("nightly")
+
+
+def with_every_value(cases: list[pytest.Item]) -> set[int]:
+    """Which cases of a grid to take, so that every value of each of its parameters is in one."""
+    values = [values_of(case) for case in cases]
+    missing, chosen = set().union(*values), set()
+    while missing:
+        best = max(range(len(cases)), key=lambda index: len(values[index] & missing))
+        chosen.add(best)
+        missing -= values[best]
+    return chosen
+
+
+def values_of(case: pytest.Item) -> set[tuple[int, ...]]:
+    """The values of a case, those of one `parametrize` together: by what objects they are."""
+    left = dict(case.callspec.params)
+    values = set()
+    for marker in case.iter_markers("parametrize"):
+        names = marker.args[0]
+        names = names.replace(" ", "").split(",") if isinstance(names, str) else names
+        values.add(tuple(id(left.pop(name)) for name in names))
+    return values | {(id(value),) for value in left.values()}  # of fixtures
 
 
 def with_slow_first(items: list[pytest.Item], n_workers: int) -> list[pytest.Item]:

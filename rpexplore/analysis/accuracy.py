@@ -63,15 +63,6 @@ class Headline:
             return "a cell of the table"
         return "a cell of the least accurate table"
 
-    @property
-    def errors_text(self) -> str:
-        """ "σ = 27.5 in the median table, σ = 31.7 in age × sex"."""
-        largest = f"σ = {rounded(self.largest_error, 3)}"
-        if self.median_text == self.largest_text:
-            return largest
-        median = f"σ = {rounded(self.median_error, 3)} in the median table"
-        return f"{median}, {largest} in {self.least_accurate_table}"
-
 
 def headline(plan: TablePlan) -> Headline:
     """The accuracy of a plan in a few numbers."""
@@ -147,14 +138,6 @@ def describe_medians(medians: Mapping[str, float], record_noun: str, measure: Me
     low = measure.stated(medians[most], record_noun, zeros=True)
     high = measure.text(medians[least], zeros=True)
     return f"Median {measure.nouns} range from {low} for {most} to {high} for {least}."
-
-
-def margins_by_order(plan: TablePlan) -> pd.DataFrame:
-    """One row a number of attributes: name ("total", "2-way"), tables, margin_95 (median)."""
-    frame = by_order(plan)
-    names = ["total" if order == 0 else f"{order}-way" for order in frame["order"].tolist()]
-    margins = frame["median"] * Z_95
-    return pd.DataFrame({"name": names, "tables": frame["tables"], "margin_95": margins})
 
 
 def describe_boxes(frame: pd.DataFrame, *, cells_differ: bool = False) -> str:

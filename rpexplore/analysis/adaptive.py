@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.usefulness import Usefulness
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.text import plural
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.losses.losses import SumOfVariances
@@ -77,14 +77,14 @@ def smooth_alternative(plan: AdaptivePlan) -> TablePlan:
     return fixed_plan(weights.weighted(plan.workload), loss=SumOfVariances(), budget=budget)
 
 
-def when_to_choose(unbiased: Usefulness | None) -> list[str]:
+def when_to_choose(unbiased: Forecast | None) -> list[str]:
     """When an adaptive plan is worth choosing, in sentences.
 
-    unbiased: what of `unbiased_alternative` is publishable; None where counts are not known
+    unbiased: of `unbiased_alternative`; None where counts are not known
     """
     beside = (
         "Consider it only where too few cells of unbiased tables are accurate enough to publish; "
-        "expected counts tell how many that are."
+        "expected counts tell how many people are in these."
         if unbiased is None
         else f"Unbiased tables at the same budget: {unbiased.describe()} Consider an adaptive plan "
         "only where that is too little."

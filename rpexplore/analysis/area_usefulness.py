@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.usefulness import below_1
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import describe_count, describe_share, plural
 from rpexplore.domain.area_tree import AreaRange, AreaTree
@@ -95,7 +94,7 @@ class AreaUsefulness:
     def share_text(self) -> str:
         """ "64 %"; "100 %" only where all cells are publishable."""
         is_whole = self.n_publishable == self.n_cells
-        return describe_share(self.share if is_whole else below_1(self.share))
+        return describe_share(self.share if is_whole else min(self.share, 1 - 1e-15))
 
     @property
     def expected_text(self) -> str:

@@ -14,7 +14,6 @@ from rpexplore.analysis.sufficient_budgets import (
     sufficient_budget,
 )
 from rpexplore.analysis.targets_met import describe_now, wanted_targets
-from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.analysis.what_if import describe_spread, is_noticeable
 from rpexplore.common.text import describe_share, plural, rounded
 from rpexplore.planning.losses.constrained import SumWithinTargets
@@ -175,14 +174,10 @@ def objective_without_required(loss: Loss, workload: Workload) -> Loss | None:
 class CostToOthers:
     """The cost of a plan's required targets for the other tables, beside none being required.
 
-    per_cent      float64[n]: by how much the standard errors of these tables are larger
-    publishable   how many of their cells are; None without expected counts
-    without       how many would be if no target were required
+    per_cent  float64[n]: by how much the standard errors of these tables are larger
     """
 
     per_cent: np.ndarray
-    publishable: int | None = None
-    without: int | None = None
 
     @property
     def text(self) -> str:
@@ -194,43 +189,21 @@ class CostToOthers:
         spread = describe_spread(self.per_cent)
         return (
             f"Compared with no target being required, the margins of error of {others} are "
-            f"{spread}{self._cells}."
+            f"{spread}."
         )
 
-    @property
-    def _cells(self) -> str:
-        if self.publishable is None or self.without is None:
-            return ""
-        lost = self.without - self.publishable
-        if lost < 0:
-            return f"; {plural(-lost, 'more publishable cell')}"
-        if lost == 0:
-            return "; no publishable cell is lost"
-        verb = "is" if lost == 1 else "are"
-        return f"; {lost:,} of {plural(self.without, 'publishable cell')} {verb} lost"
 
-
-def cost_to_others(
-    plan: TablePlan, without: Optimum, useful: Usefulness | None = None
-) -> CostToOthers:
+def cost_to_others(plan: TablePlan, without: Optimum) -> CostToOthers:
     """The cost of a plan's required targets for the other tables, of which there are some.
 
     Args:
         plan: With an objective that meets required targets first.
         without: Of the same tables, for the `objective_without_required`.
-        useful: Of the plan, with expected counts.
     """
     others = ~plan.workload.required
     errors = without.standard_errors(plan.budget)[others]
     per_cent = 100 * (plan.standard_errors[others] / errors - 1)
-    if useful is None:
-        return CostToOthers(per_cent)
-    held, sizes = others & useful.cells.held, plan.workload.cells
-    free = Usefulness.of_optimum(without, plan.budget, useful.cells, useful.cv_limit)
-    publishable, freely = (
-        round(float(np.sum(each.shares[held] * sizes[held]))) for each in (useful, free)
-    )
-    return CostToOthers(per_cent, publishable, freely)
+    return CostToOthers(per_cent)
 
 
 def describe_taken(

@@ -1,40 +1,31 @@
 """Accuracy against the budget: exact curves, from one solution (docs/mathematics.md §6.2).
 
-With a budget k times as large every standard error and coefficient of variation is divided by √k,
-and every variance by k: on log axes all curves are parallel lines. They tell which budget goes with
-which accuracy.
+With a budget k times as large every standard error is divided by √k, and every variance by k: on
+log axes all curves are parallel lines. They tell which budget goes with which accuracy.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.budget_units import (
-    slider_stops,
     stated_delta,
-    stated_unit,
-    text_in_unit,
     typed_text,
-    with_value,
 )
-from rpexplore.analysis.expected_cells import ExpectedCells, in_measure
-from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure, group_name, order_groups
+from rpexplore.analysis.measures import STANDARD_ERROR, Measure, group_name, order_groups
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
-from rpexplore.analysis.usefulness import Usefulness, accuracy_at_cost_1
 from rpexplore.common.text import rounded
-from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.variances import (
     CELLS,
     TableVariances,
     cells_differ,
     is_negligible_difference,
 )
-from rpexplore.planning.planner import Optimum, record_cost
+from rpexplore.planning.planner import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
@@ -54,8 +45,7 @@ class Curve:
     """The accuracy of some tables against the budget.
 
     name      "median table", "age × sex"
-    variance  at privacy cost 1 of one record, as `Optimum.mean_variances` has it; or the square of
-              a coefficient of variation
+    variance  at privacy cost 1 of one record, as `Optimum.mean_variances` has it
     table     the table whose it is; "" where it is no single one's
     """
 
@@ -68,32 +58,23 @@ class Curve:
         return math.sqrt(self.variance * budget.records_factor / (2 * rho)) ** measure.power
 
 
-def variances_in(
-    optimum: Optimum, measure: Measure, cells: ExpectedCells | None = None
-) -> TableVariances:
-    """The quantity behind curves in a measure: variances, or squared coefficients of variation.
-
-    NaN for tables without a value. cells: of the optimum's workload, where the measure needs them
-    """
-    if not measure.is_share:
-        return optimum.table_variances.in_units(optimum.workload.units)
-    squares = in_measure(accuracy_at_cost_1(optimum), measure, cells).values ** 2
-    return TableVariances(squares, squares, squares)
+def _variances(optimum: Optimum) -> TableVariances:
+    return optimum.table_variances.in_units(optimum.workload.units)
 
 
-def quantile_curves(optimum: Optimum, variances: TableVariances | None = None) -> list[Curve]:
+def quantile_curves(optimum: Optimum) -> list[Curve]:
     """The least accurate table, the median, the most accurate one; one curve if they are the same.
 
     Where the cells of tables differ: the least accurate cell, the median of the tables' mean
-    variances, and the most accurate cell. variances: of `variances_in`; without them the optimum's
+    variances, and the most accurate cell.
     """
-    variances = variances or variances_in(optimum, STANDARD_ERROR)
+    variances = _variances(optimum)
     comparable = optimum.workload.comparable
     least = int(np.nanargmax(np.where(comparable, variances.largest, np.nan)))
     most = int(np.nanargmin(np.where(comparable, variances.smallest, np.nan)))
     high, low = float(variances.largest[least]), float(variances.smallest[most])
     if len(variances.mean) == 1:
-        return table_curves(optimum, 0, variances)
+        return table_curves(optimum, 0)
     if is_negligible_difference(math.sqrt(low), math.sqrt(high)):
         return [Curve("every table", high)]
     noun = "cell" if cells_differ(variances) else "table"
@@ -104,17 +85,12 @@ def quantile_curves(optimum: Optimum, variances: TableVariances | None = None) -
     ]
 
 
-def order_curves(
-    optimum: Optimum, variances: TableVariances | None = None, *, least_accurate: bool
-) -> list[Curve]:
-    """The least accurate cell or the median table of each number of attributes.
-
-    variances: of `variances_in`; without them the optimum's
-    """
+def order_curves(optimum: Optimum, *, least_accurate: bool) -> list[Curve]:
+    """The least accurate cell or the median table of each number of attributes."""
     groups, curves = order_groups(optimum.workload), []
-    all_variances = variances or variances_in(optimum, STANDARD_ERROR)
+    all_variances = _variances(optimum)
     of_tables = all_variances.largest if least_accurate else all_variances.mean
-    having = ~np.isnan(of_tables) & optimum.workload.comparable
+    having = optimum.workload.comparable
     for group in np.unique(groups[having]).tolist():
         tables = np.flatnonzero((groups == group) & having)
         shown, name = of_tables[tables], group_name(group, optimum.workload)
@@ -127,24 +103,10 @@ def order_curves(
     return curves
 
 
-def table_curves(
-    optimum: Optimum, table: int, variances: TableVariances | None = None
-) -> list[Curve]:
-    """One table's; two where its cells differ, their root mean square and the least accurate.
-
-    variances: of `variances_in`; without them the optimum's. Raises `WorkloadError` for a table
-    that has none there.
-    """
-    name, variances = (
-        title_of(optimum.workload, table),
-        variances or variances_in(optimum, STANDARD_ERROR),
-    )
+def table_curves(optimum: Optimum, table: int) -> list[Curve]:
+    """One table's; two where its cells differ, their root mean square and the least accurate."""
+    name, variances = title_of(optimum.workload, table), _variances(optimum)
     mean, largest = float(variances.mean[table]), float(variances.largest[table])
-    if math.isnan(mean):
-        raise WorkloadError(
-            f"Table {name} has no coefficient of variation: its median cell has no expected count. "
-            "Choose another table, or the standard error."
-        )
     if is_negligible_difference(math.sqrt(mean), math.sqrt(largest)):
         return [Curve(name, mean, name)]
     return [
@@ -242,33 +204,3 @@ def times_for_half(measure: Measure) -> int:
 
 def _current(curve: Curve, budget: Budget, measure: Measure) -> str:
     return measure.text(curve.value(float(budget.rho), budget, measure))
-
-
-def publishable_by_budget(optimum: Optimum, now: Usefulness) -> pd.DataFrame:
-    """The publishable share at each stop of the slider in the unit that the budget is stated in.
-
-    Columns: budget (in that unit, ascending), share. optimum: what `now` is of, with an objective
-    whose best noise at one budget is that of another, scaled.
-    """
-    share = _share_curve(now.cells, accuracy_at_cost_1(optimum))
-    unit, delta = stated_unit(now.budget), stated_delta(now.budget)
-    stops = slider_stops(unit, text_in_unit(now.budget, unit, delta))
-    costs = [record_cost(with_value(now.budget, unit, stop, delta)) for stop in stops]
-    return pd.DataFrame(
-        {
-            "budget": [float(Fraction(stop)) for stop in stops],
-            "share": [share(now.cv_limit * cost**0.5) for cost in costs],
-        }
-    )
-
-
-# Where the slider goes, most of its stops are those of before.
-@lru_cache(maxsize=2)
-def _share_curve(cells: ExpectedCells, accuracy: Accuracy) -> Callable[[float], float]:
-    return lru_cache(maxsize=200)(cells.share_curve(accuracy))
-
-
-def publishable_at(useful: Usefulness, like: Budget) -> tuple[float, float]:
-    """(budget, publishable share), the budget in the unit that another one is stated in."""
-    text = text_in_unit(useful.budget, stated_unit(like), stated_delta(like))
-    return float(Fraction(text.replace(",", ""))), useful.share

@@ -169,7 +169,6 @@ def _are_alike(of: Moments) -> bool:
 # shown: a browser never gets more than about `MOST` × `MOST` numbers.
 
 
-_CELLS_OF_A_SCREEN = 60
 MOST = 100  # blocks along an axis of two
 MOST_ALONG_A_LINE = 1000
 
@@ -397,12 +396,6 @@ def tables_with_cells(workload: Workload) -> dict[int, str]:
 def least_even_table(accuracy: Accuracy) -> int:
     """The table whose least accurate cell is the farthest from its most accurate one."""
     return int(np.argmax(accuracy.variances.largest / accuracy.variances.smallest))
-
-
-def table_to_see(workload: Workload) -> int:
-    """The table to show first: of those that fit a screen, one of most cells."""
-    fits = np.where(workload.cells <= _CELLS_OF_A_SCREEN, workload.cells, -workload.cells)
-    return int(np.argmax(fits))
 
 
 def _labels(label: Callable[[int], str], blocks: Blocks) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpexplore.analysis.expected_cells import split_by_accuracy
 from rpexplore.analysis.populations import MOST_CELLS, CountsOfTables, Populations, parts_of
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.domain.domain import AttributeIndices
@@ -50,7 +49,7 @@ class DrawnCounts:
         cls, workload: Workload, public: PublicTables, on_progress: Progress = no_progress
     ) -> "DrawnCounts":
         """Populations, and the counts of the workload's tables in them."""
-        uneven, left_out = split_by_accuracy(workload, MOST_UNEVEN)
+        uneven, left_out = _split_by_accuracy(workload, MOST_UNEVEN)
         # The cells of counts at several levels differ little: many are taken at the root mean
         # square of their errors. Other bases ask for other things than these counts.
         identity = np.array([*(basis.is_identity for _, basis in workload.attribute_bases), True])
@@ -130,3 +129,26 @@ def _rows_of(workload: Workload, place: int, counts: np.ndarray) -> np.ndarray:
         attribute = workload.domain.attributes[index]
         counts = query_matrix(workload.basis_of(place, index), attribute).of(counts, axis)
     return np.abs(counts).reshape(1, len(counts), -1).astype(np.float32)
+
+
+def _split_by_accuracy(workload: Workload, most: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(tables whose cells differ in accuracy and are gone through, those that are too many).
+
+    Cells differ in tables with an attribute that has another basis than single values somewhere,
+    or is in tables at several levels. most: cells of all that are gone through
+    """
+    columns = workload.domain.columns
+    levels = np.bincount(columns[list(workload.used)], minlength=len(columns))
+    measured = [
+        any(not basis.is_identity for basis in bases) or levels[columns[index]] > 1
+        for index, bases in enumerate(workload.bases)
+    ]
+    measured.append(False)  # for the −1 of the padding
+    is_measured = np.any(np.array(measured)[workload.members], axis=1)
+    tables = np.flatnonzero(is_measured & ~workload.has_amounts)
+    work = np.maximum(workload.cells, workload.counted_cells)[tables]
+    smallest = np.argsort(work, kind="stable")
+    few = np.cumsum(work[smallest]) <= most
+    through, left = (np.sort(tables[smallest[which]]).tolist() for which in (few, ~few))
+    # What is summed is not known beforehand.
+    return tuple(through), tuple(sorted([*left, *np.flatnonzero(workload.has_amounts).tolist()]))

@@ -152,11 +152,9 @@ def describe_unevenness(accuracy: Accuracy, record_noun: str) -> str:
     if len(accuracy.having) == 1:
         return f"There is one table, {least}: the {measure.noun} of a cell is {median}."
     if is_even(accuracy):
-        relative = "; small counts still have the larger relative errors"
-        relative = "" if measure.is_share else relative
         return (
             f"All {len(accuracy.having):,} tables are equally accurate: the {measure.noun} of a "
-            f"cell is {median}{relative}."
+            f"cell is {median}; small counts still have the larger relative errors."
         )
     return (
         f"The least accurate table is {least}: its {measure.noun} of "

@@ -5,7 +5,6 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.common.text import describe_share
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.examples import EXAMPLES, Example
@@ -48,7 +47,7 @@ def first_look(epsilon: float) -> FirstLook:
     )
     plan = scenario.replaced(budget=budget).table_plan()
     table = plan.workload.position(_TABLE)
-    counts = ExpectedCells.of(_example().expected, plan.workload).answers(table)
+    counts = _example().expected.counts_of([plan.domain[name] for name in _TABLE])
     with np.errstate(divide="ignore"):
         cv = plan.standard_errors[table] / counts
     is_good = cv <= LIMIT

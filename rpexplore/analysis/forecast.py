@@ -101,6 +101,7 @@ class Forecast:
             the plan, if it has any.
         survey: The design of the survey that the records are of, if its own sampling error counts
             beside the noise: limit and rule are then of the total error.
+        accuracy: Standard errors of another plan for the same tables, in place of the plan's.
 
     Raises:
         WorkloadError: If public tables do not fit the codebook or each other's totals, or nothing
@@ -125,6 +126,7 @@ class Forecast:
     drawn: DrawnCounts | None = None
     require: Sequence[Rule | str] | None = None
     survey: SurveyDesign | None = None
+    accuracy: Accuracy | None = None
 
     def __post_init__(self) -> None:
         part = self.plan.part("tables") if isinstance(self.plan, Plan) else self.plan
@@ -170,6 +172,10 @@ class Forecast:
         if not self.rules:
             return f"at least {describe_share(self.share)} of their people in good cells"
         return "; ".join(rule.text for rule in self.rules)
+
+    def under(self, accuracy: Accuracy) -> "Forecast":
+        """The same counts under another plan for the same tables."""
+        return replace(self, accuracy=accuracy, drawn=self._drawn)
 
     # ---- the figures
 
@@ -479,9 +485,37 @@ class Forecast:
         ]
         lines += [f"  {self.survey_text}"] if self.survey is not None else []
         lines += [f"  {sentence}" for sentence in self.public_tables.contradictions]
-        if of < len(self._held):
-            lines.append(f"  {plural(len(self._held) - of, 'table')} left out: {LEFT_OUT}.")
+        lines += [f"  {self.left_out_text}"] if of < len(self._held) else []
         return "\n".join(lines)
+
+    @property
+    def n_tables(self) -> int:
+        """How many tables are forecast."""
+        return int(np.sum(self._held))
+
+    @property
+    def left_out_text(self) -> str:
+        """Which tables are not forecast; "" if all are."""
+        n_left = len(self._held) - self.n_tables
+        return f"{plural(n_left, 'table')} left out: {LEFT_OUT}." if n_left else ""
+
+    @property
+    def rests_on(self) -> str:
+        """What is public, in a sentence."""
+        return f"It rests on {self.public_tables.text}."
+
+    def describe(self) -> str:
+        """The headline in a sentence."""
+        n_meeting = self.meeting.text(lambda value: f"{value:,.0f}")
+        return (
+            f"{self.people.text(describe_share)} of people are in good cells, with a coefficient "
+            f"of variation of at most {100 * self.limit:g} %; {n_meeting} of "
+            f"{plural(int(np.sum(self.judged)), 'table')} {self._meet_text}."
+        )
+
+    @property
+    def _meet_text(self) -> str:
+        return "meet their rule" if self.rules else f"have {self.criterion}"
 
     def __repr__(self) -> str:
         return f"<Forecast: people in good cells {self.people.text(describe_share)}>"
@@ -490,7 +524,7 @@ class Forecast:
 
     @cached_property
     def _accuracy(self) -> Accuracy:
-        return Accuracy.of_plan("", self.tables_of_plan)
+        return self.accuracy or Accuracy.of_plan("", self.tables_of_plan)
 
     @cached_property
     def _drawn(self) -> DrawnCounts:
@@ -588,6 +622,18 @@ def public_tables_of(
     return PublicTables(domain, tuple(tables), expected)
 
 
+def forecast_by(
+    plan: Plan | TablePlan,
+    expected: ExpectedCounts,
+    limit: float = CV_LIMIT,
+    survey: SurveyDesign | None = None,
+) -> Forecast:
+    """The forecast where a number of records, or one public table, is all that is known."""
+    if not expected.attributes:
+        return Forecast(plan, expected=expected.total, limit=limit, survey=survey)
+    return Forecast(plan, [expected], limit=limit, survey=survey)
+
+
 def public_frame(public: PublicTables) -> pd.DataFrame:
     """One row a public table, oldest first: name, date, source, by, cells, records.
 
@@ -638,3 +684,17 @@ def range_columns(frame: pd.DataFrame, title: str, last: str) -> pd.DataFrame:
     else:
         columns[last] = ranges(last, lambda value: rounded(round(value), 6))
     return pd.DataFrame(columns)
+
+
+def under_each_plan(names: Sequence[str], forecasts: Sequence[Forecast]) -> pd.DataFrame:
+    """The same tables under several plans, for reading: plan, people, cells and tables, as text."""
+    return pd.DataFrame(
+        {
+            "plan": list(names),
+            "people in good cells": [made.people.text(describe_share) for made in forecasts],
+            "good cells": [made.cells.text(describe_share) for made in forecasts],
+            "tables that meet the rule": [
+                made.meeting.text(lambda value: f"{value:,.0f}") for made in forecasts
+            ],
+        }
+    )

@@ -19,19 +19,18 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.workload.table_text import title_of
 from rpexplore.workload.workload import Workload
 
-# ---- Measures of accuracy: the standard error, the coefficient of variation and the variance.
+# ---- Measures of accuracy: the standard error and the variance.
 
 
 @dataclass(frozen=True)
 class Measure:
     """A measure of the accuracy of a cell, larger where that is less accurate.
 
-    title     of a choice
-    noun      in a sentence; nouns: several of them
-    symbol    in a heading
-    column    of a frame
-    power     of the standard error that it goes with
-    is_share  whether it is a share of a count, written in per cent, and not a number of records
+    title   of a choice
+    noun    in a sentence; nouns: several of them
+    symbol  in a heading
+    column  of a frame
+    power   of the standard error that it goes with
     """
 
     title: str
@@ -40,56 +39,33 @@ class Measure:
     symbol: str
     column: str
     power: int = 1
-    is_share: bool = False
 
     def text(self, value: float, digits: int = 3, *, zeros: bool = False) -> str:
-        """A value without its unit, but for the sign of per cent: "12.3", "4.1 %"."""
-        if self.is_share:
-            return f"{rounded(100 * value, digits, zeros=zeros)} %"
+        """A value without its unit: "12.3"."""
         return rounded(value, digits, zeros=zeros)
 
     def unit(self, record_noun: str) -> str:
-        """ "people", "people²"; "" of shares."""
-        if self.is_share:
-            return ""
+        """ "people", "people²"."""
         return record_noun if self.power == 1 else f"{record_noun}²"
 
     def stated(
         self, value: float, record_noun: str, digits: int = 3, *, zeros: bool = False
     ) -> str:
-        """A value with its unit: "12.3 people", "4.1 %", "151 people²"."""
-        return f"{self.text(value, digits, zeros=zeros)} {self.unit(record_noun)}".rstrip()
-
-    def from_typed(self, number: float) -> float:
-        """The value that is typed as this number: shares are typed in per cent."""
-        return number / 100 if self.is_share else number
+        """A value with its unit: "12.3 people", "151 people²"."""
+        return f"{self.text(value, digits, zeros=zeros)} {self.unit(record_noun)}"
 
     def to_type(self, value: float) -> float:
         """The number to type for a value, of four digits, rounded up."""
-        number = 100 * value if self.is_share else value
-        return float(rounded(number, 4, "up").replace(",", ""))
+        return float(rounded(value, 4, "up").replace(",", ""))
 
     def label(self, record_noun: str, remark: str = "") -> str:
         """Of an axis: "standard error of a cell (people, log scale)"."""
         remarks = ", ".join(filter(None, [self.unit(record_noun), remark]))
-        return f"{self.noun} of a cell" + (f" ({remarks})" if remarks else "")
-
-    @property
-    def hover(self) -> str:
-        """How Plotly writes a value."""
-        return ".3~p" if self.is_share else ",.3~g"
+        return f"{self.noun} of a cell ({remarks})"
 
 
 STANDARD_ERROR = Measure(
     "Standard error", "standard error", "standard errors", "σ", "standard_error"
-)
-COEFFICIENT_OF_VARIATION = Measure(
-    "CV",
-    "coefficient of variation",
-    "coefficients of variation",
-    "CV",
-    "coefficient_of_variation",
-    is_share=True,
 )
 VARIANCE = Measure("Variance", "variance", "variances", "σ²", "variance", power=2)
 
@@ -137,8 +113,6 @@ class Accuracy:
     shadow_prices  float64[n_tables], sum 1: the share of the loss that each table has
     cell           whose standard error is looked at, of `table_variances.CELLS`
     measure        what is looked at of it
-    coefficients   float64[n_tables]: the coefficient of variation of the median cell of each
-                   table, not finite where it has none; looked at in that measure only
     """
 
     name: str
@@ -148,7 +122,6 @@ class Accuracy:
     shadow_prices: np.ndarray
     cell: str = "mean"
     measure: Measure = STANDARD_ERROR
-    coefficients: np.ndarray | None = None
 
     @classmethod
     def of_plan(cls, name: str, plan: TablePlan) -> "Accuracy":
@@ -181,11 +154,8 @@ class Accuracy:
 
         Tables with amounts have none beside tables of counts: they are of other units.
         """
-        if self.measure != COEFFICIENT_OF_VARIATION:
-            values = self.standard_errors**self.measure.power
-            return np.where(self.workload.comparable, values, np.nan)
-        assert self.coefficients is not None
-        return np.where(np.isfinite(self.coefficients), self.coefficients, np.nan)
+        values = self.standard_errors**self.measure.power
+        return np.where(self.workload.comparable, values, np.nan)
 
     @cached_property
     def having(self) -> np.ndarray:
@@ -201,6 +171,10 @@ class Accuracy:
         """Standard error of every cell of a table, one axis an attribute."""
         return self.cells.standard_errors_of(table, self.sigma_squared)
 
+    def in_measure(self, measure: Measure) -> "Accuracy":
+        """The same tables in another measure."""
+        return replace(self, measure=measure)
+
     def at_cell(self, cell: str) -> "Accuracy":
         """The same tables seen at another cell of each: one of `table_variances.CELLS`."""
         return replace(self, cell=cell)
@@ -213,8 +187,6 @@ class Accuracy:
     @property
     def cell_title(self) -> str:
         """Which cell of a table is looked at; "" where all cells are alike."""
-        if self.measure == COEFFICIENT_OF_VARIATION:
-            return "its median cell"
         return CELLS[self.cell] if self.cells_differ else ""
 
     @property
@@ -223,15 +195,10 @@ class Accuracy:
         if not self.cell_title:
             return ""
         text = f"Of each table, {self.cell_title} is shown."
-        n_amounts = int(np.count_nonzero(~self.workload.comparable))
-        missing = len(self.workload) - len(self.having) - n_amounts
-        for count, which in (
-            (missing, "whose median cell has no expected count"),
-            (n_amounts, f"of {self.workload.sums_noun_of(~self.workload.comparable)}"),
-        ):
-            if count:
-                are = "is" if count == 1 else "are"
-                text += f" {plural(count, 'table')} {which} {are} left out."
+        if count := int(np.count_nonzero(~self.workload.comparable)):
+            of = self.workload.sums_noun_of(~self.workload.comparable)
+            are = "is" if count == 1 else "are"
+            text += f" {plural(count, 'table')} of {of} {are} left out."
         return text
 
 

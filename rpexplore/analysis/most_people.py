@@ -28,8 +28,6 @@ from rpexplore.planning.losses.losses import SumOfVariances
 from rpexplore.planning.planner import Optimum, optimum, optimum_with_strategies_of
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
-from rpexplore.scenarios.scenario import Scenario
-from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.workload.rules import CERTAINTIES, MEDIAN, SURELY
 from rpexplore.workload.workload import Workload
 
@@ -190,16 +188,6 @@ class MostPeople:
         most = max(value for value, *_ in tried) - _LEAST_GAIN
         _, workload, overall = next(one for one in tried if one[0] >= most)
         return workload, Range.of(tried[0][2]), Range.of(overall)
-
-
-def with_most_people(scenario: Scenario, found: MostPeople) -> Scenario:
-    """A scenario whose tables have the weights that were found, for the average error."""
-    tables, asked = found.workload, {one.attributes: one for one in scenario.request.settings}
-    settings = [
-        replace(asked.get(table, TableSetting(table)), weight=weight)
-        for table, weight in zip(tables.tables, tables.weights.tolist(), strict=True)
-    ]
-    return scenario.with_settings(settings).replaced(loss=SumOfVariances())
 
 
 def _typed(weights: np.ndarray) -> np.ndarray:

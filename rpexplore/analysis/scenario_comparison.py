@@ -14,7 +14,7 @@ from rpexplore.analysis.budget_units import DELTAS, stated_delta, stated_text
 from rpexplore.analysis.shared_tables import Contender
 from rpexplore.analysis.shared_tables import outcomes as shared_tables_outcomes
 from rpexplore.analysis.targets_met import target_counts
-from rpexplore.common.text import describe_count, describe_share, joined, plural, rounded
+from rpexplore.common.text import describe_count, joined, plural, rounded
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.part_plan import Z_95
 from rpexplore.planning.table_plan import TablePlan
@@ -272,10 +272,10 @@ def _margin(outcome: AreaOutcome, level: str, name: str, noun: str) -> str:
 
 
 def describe_before_and_after(before: Contender, after: Contender) -> str:
-    """Median margin, least accurate table and publishable share of the tables that both have.
+    """Median margin and least accurate table of the tables that both have.
 
     "In the 575 tables, the margin of error of an unbiased cell (95 %) goes from ±38 to ±52 people
-    in the median table, and from ±62 for age × sex to ±79 for sex in the least accurate one; …".
+    in the median table, and from ±62 for age × sex to ±79 for sex in the least accurate one.".
     """
     first, second = shared_tables_outcomes([before, after]).to_dict("records")
     noun, count = before.scenario.record_noun, int(first["shared"])
@@ -292,8 +292,4 @@ def describe_before_and_after(before: Contender, after: Contender) -> str:
             f"In the {plural(count, 'table')}, {text} in the median table, and from {worst} to "
             f"{later} in the least accurate one"
         )
-    if not np.isnan(first["share"]):
-        share, later = (describe_share(row["share"]) for row in (first, second))
-        change = f"stays at {share}" if share == later else f"goes from {share} to {later}"
-        text += f"; the share of publishable cells {change}"
     return f"{text}."

@@ -9,7 +9,8 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import describe_order
 from rpexplore.analysis.budget_units import stated_delta, stated_text, stated_unit
-from rpexplore.analysis.expected_cells import ExpectedCells, in_measure
+from rpexplore.analysis.forecast import Forecast, Range
+from rpexplore.analysis.good_tables import people_by_table
 from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure
 from rpexplore.analysis.targets_met import targets_frame
 from rpexplore.common.text import describe_share, joined, plural, rounded
@@ -29,24 +30,25 @@ _BEHIND = 2**31 - 1  # more than there are attributes
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A scenario with its plan; cells: what is expected of its tables, None if nothing is."""
+    """A scenario with its plan; forecast: of its tables, None where nothing is expected of them."""
 
     scenario: Scenario
     plan: TablePlan
-    cells: ExpectedCells | None = None
+    forecast: Forecast | None = None
 
     @cached_property
     def accuracy(self) -> Accuracy:
         return Accuracy.of_plan(self.scenario.name, self.plan)
 
-    @cached_property
-    def shares(self) -> np.ndarray | None:
-        """Share of each table's cells that are publishable; NaN where that is not known."""
-        return self.cells and self.cells.shares(self.accuracy, self.scenario.cv_limit)
+    def people_in(self, tables: np.ndarray) -> Range | None:
+        """Share of people in good cells, mean over these tables; None where it is not known."""
+        return self.forecast and self.forecast.people_in(tables)
 
-    def seen_in(self, measure: Measure) -> Accuracy:
-        """Its accuracy in a measure."""
-        return in_measure(self.accuracy, measure, self.cells)
+    def people_text(self, tables: np.ndarray) -> list[str]:
+        """The same of each of these tables, with its range; "" where it is not known."""
+        if self.forecast is None:
+            return [""] * len(tables)
+        return people_by_table(self.forecast, tables)["people"].tolist()
 
 
 def shared_rows(contenders: Sequence[Contender]) -> list[np.ndarray]:
@@ -80,7 +82,8 @@ def _tables(contenders: Sequence[Contender]) -> list[np.ndarray]:
 def outcomes(contenders: Sequence[Contender]) -> pd.DataFrame:
     """What each gives for the tables that all have; without rows where there are none.
 
-    Columns: scenario, budget, share (of the cells that are publishable, NaN where not known),
+    Columns: scenario, budget, people_low, people_median, people_high (share in good cells, NaN
+    where not known),
     median_margin and largest_margin (95 %, of the median table and of the least accurate cell),
     least_accurate (the table that has it), targets, missed, shared (how many tables all have), own
     (how many no other has).
@@ -98,7 +101,7 @@ def outcomes(contenders: Sequence[Contender]) -> pd.DataFrame:
             {
                 "scenario": contender.scenario.name,
                 "budget": describe(contender.scenario.budget),
-                "share": _share(contender, tables),
+                **_people(contender, tables),
                 "median_margin": Z_95 * float(np.median(plan.standard_errors[tables])),
                 "largest_margin": Z_95 * float(largest.max()),
                 "least_accurate": title_of(workload, tables[np.argmax(largest)]),
@@ -124,8 +127,8 @@ def own_tables(contenders: Sequence[Contender]) -> list[np.ndarray]:
 
 
 def list_own_tables(contenders: Sequence[Contender]) -> pd.DataFrame:
-    """The tables that only one has: scenario, table, order, cells, margin_95, publishable share
-    (column share, where it is known)."""
+    """The tables that only one has: scenario, table, order, cells, margin_95, people (in good
+    cells with its range, as text, where it is known)."""
     parts = []
     for contender, tables in zip(contenders, own_tables(contenders), strict=True):
         workload = contender.plan.workload
@@ -136,8 +139,8 @@ def list_own_tables(contenders: Sequence[Contender]) -> pd.DataFrame:
             "cells": workload.cells[tables],
             "margin_95": Z_95 * contender.plan.standard_errors[tables],
         }
-        if contender.shares is not None:
-            columns["share"] = contender.shares[tables]
+        if contender.forecast is not None:
+            columns["people"] = contender.people_text(tables)
         parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)
 
@@ -169,12 +172,12 @@ def table_differences(
 
     Columns: table, order, left, right (in the measure), change (right over left, minus 1). Where
     the cells of a table differ these are root mean squares, and left_largest and right_largest are
-    of the least accurate cells. left_share and right_share are publishable shares, where known;
+    of the least accurate cells. left_people and right_people are those in good cells, where known;
     left_target and right_target say what became of targets ("short by 12"), where there are any.
     Tables without a value in the measure are left out.
     """
     lefts, rights = shared_rows([left, right])
-    before, after = left.seen_in(measure), right.seen_in(measure)
+    before, after = (each.accuracy.in_measure(measure) for each in (left, right))
     ratio = after.values[rights] / before.values[lefts]
     order = np.argsort(-np.abs(np.log(ratio)), kind="stable")
     order = order[~np.isnan(ratio[order])]
@@ -186,14 +189,14 @@ def table_differences(
         "right": after.values[rights],
     }
     plans = (left.plan, right.plan)
-    if not measure.is_share and any(cells_differ(plan.table_variances) for plan in plans):
+    if any(cells_differ(plan.table_variances) for plan in plans):
         for side, plan, tables in zip(("left", "right"), plans, (lefts, rights), strict=True):
             errors = plan.largest_standard_errors[tables]
             columns[f"{side}_largest"] = errors**measure.power
     columns["change"] = ratio[order] - 1
     for side, contender, tables in (("left", left, lefts), ("right", right, rights)):
-        if contender.shares is not None:
-            columns[f"{side}_share"] = contender.shares[tables]
+        if contender.forecast is not None:
+            columns[f"{side}_people"] = contender.people_text(tables)
         plan, request = contender.plan, contender.scenario.request
         if not np.all(np.isnan(plan.workload.targets[tables])):
             reached = targets_frame(plan.workload, tables, plan, request)["outcome"]
@@ -229,32 +232,30 @@ def _in_rho(budget: Budget) -> str:
     return rho_text(budget.rho, 4, "nearest")
 
 
-def _share(contender: Contender, tables: np.ndarray) -> float:
-    """The publishable share of the cells of these tables; NaN where it is not known."""
-    if contender.shares is None:
-        return np.nan
-    shares, cells = contender.shares[tables], contender.plan.workload.cells[tables]
-    held = ~np.isnan(shares)
-    return float(np.sum(shares[held] * cells[held]) / np.sum(cells[held])) if held.any() else np.nan
+def _people(contender: Contender, tables: np.ndarray) -> dict[str, float]:
+    people = contender.people_in(tables) or Range(np.nan, np.nan, np.nan)
+    return {f"people_{end}": value for end, value in people._asdict().items()}
 
 
 def _describe_shares(frame: pd.DataFrame, contenders: Sequence[Contender]) -> str:
-    """Under which scenario most is publishable; "" where that is not known of two."""
-    known = frame.dropna(subset="share").sort_values("share", ascending=False, kind="stable")
+    """Under which scenario most people are in good cells; "" where that is not known of two."""
+    by = "people_median"
+    known = frame.dropna(subset=by).sort_values(by, ascending=False, kind="stable")
     if len(known) < 2:
         return ""
-    texts = [describe_share(share) for share in known["share"].tolist()]
+    ends = zip(*(known[f"people_{end}"].tolist() for end in Range._fields), strict=True)
+    texts = [Range(*row).text(describe_share) for row in ends]
     names = [f"“{name}”" for name in known["scenario"]]
     if len(set(texts)) == 1:
-        text = f"In all of them {texts[0]} of the cells are publishable."
+        text = f"In all of them {texts[0]} of people are in good cells."
     else:
         best = [name for name, text in zip(names, texts, strict=True) if text == texts[0]]
         others = [
             f"{text} in {name}" for name, text in zip(names, texts, strict=True) if text != texts[0]
         ]
         text = (
-            f"{joined(best)} {'makes' if len(best) == 1 else 'make'} the most cells publishable: "
-            f"{texts[0]}, against {joined(others)}."
+            f"Most people are in good cells under {joined(best)}: {texts[0]}, against "
+            f"{joined(others)}."
         )
     limits = {contender.scenario.cv_limit for contender in contenders}
     return f"{text} Each has its own limit of the CV." if len(limits) > 1 else text

@@ -4,11 +4,8 @@ Variances fall as 1/budget (docs/mathematics.md §6.2), so each answer is one di
 rounded up to numbers a person can type, and the plan made with such a number keeps the promise.
 """
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 
@@ -19,10 +16,8 @@ from rpexplore.analysis.budget_units import (
     typed_text,
     with_value,
 )
-from rpexplore.analysis.expected_cells import ExpectedCells
-from rpexplore.analysis.usefulness import accuracy_at_cost_1
 from rpexplore.common.text import rounded
-from rpexplore.errors import BudgetError, PlanError, WorkloadError
+from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.planning.counts_planner import QueryOptimum
 from rpexplore.planning.losses.losses import MaxVariance
 from rpexplore.planning.planner import Optimum, rho_of_unit, rho_with_allowance, typed_above
@@ -36,9 +31,6 @@ TARGET_LOSS = MaxVariance(relative_to="target")
 ROOM_FOR_OTHERS = 0.1
 _MOST_RHO = 1e90  # what lies beyond is no budget, whatever the privacy unit
 _LEAST_EPSILON = 1e-90  # of a budget that is stated in ε
-SHARES = (0.5, 0.8, 0.95)  # of publishable cells, for which budgets are stated
-_ROUNDING = 1e-12  # of a share of cells
-_PRECISION = 1e-6  # of a coefficient of variation, relative: less than budgets are rounded by
 
 
 @dataclass(frozen=True)
@@ -130,71 +122,6 @@ def smallest_query_budget(optimum: QueryOptimum, reference_budget: Budget) -> Su
     what = f"The target {queries.targets[most]:g} of the own count {queries.names[most]!r}"
     needed = rho_of_unit(optimum.cost, reference_budget.max_records_per_person)
     return sufficient_budget(needed, reference_budget, what)
-
-
-def budgets_for_shares(
-    optimum: Optimum,
-    reference_budget: Budget,
-    cells: ExpectedCells,
-    cv_limit: float,
-    shares: Sequence[float] = SHARES,
-) -> dict[float, SufficientBudget | None]:
-    """The smallest budgets at which these shares of all cells are publishable, rounded up.
-
-    All standard errors fall as the budget rises, so from such a budget on a share stays reached.
-
-    Args:
-        optimum: With an objective whose best noise at one budget is that of another, scaled.
-        reference_budget: The current budget, for the privacy unit, the unit it is stated in, and
-            the comparison.
-        cells: Of the workload of the optimum.
-        cv_limit: The largest coefficient of variation of a publishable cell.
-        shares: Above 0 and at most 1, ascending.
-
-    Returns:
-        A budget for each share; None where none reaches it: too many cells are expected empty.
-
-    Raises:
-        PlanError: For an objective whose best noise depends on the budget. A larger budget may
-            then go to some tables at the expense of others, so that a share can fall.
-    """
-    if optimum.budget is not None:
-        raise PlanError(
-            f"With the objective {optimum.loss.title} a larger budget can make some tables less "
-            "accurate, so no budget is the smallest from which on a share of the cells is "
-            "publishable; choose another objective to see such budgets."
-        )
-    budgets: dict[float, SufficientBudget | None] = {}
-    for share, coefficient in _coefficients_at_cost_1(optimum, cells, tuple(shares)).items():
-        cost = (coefficient / cv_limit) ** 2
-        needed = rho_of_unit(cost, reference_budget.max_records_per_person)
-        is_possible = needed < _MOST_RHO
-        budgets[share] = sufficient_budget(needed, reference_budget) if is_possible else None
-    return budgets
-
-
-@lru_cache(maxsize=6)
-def _coefficients_at_cost_1(
-    optimum: Optimum, cells: ExpectedCells, shares: tuple[float, ...]
-) -> dict[float, float]:
-    """The coefficient of variation that these shares of all cells have at privacy cost 1.
-
-    The least one, at most `_PRECISION` above it; infinite where too many cells are expected empty.
-    """
-    curve = cells.share_curve(accuracy_at_cost_1(optimum))
-    low, most = (math.log(coefficient) for coefficient in curve.range)
-    coefficients = {}
-    for share in shares:
-        high, wanted, narrowed = most, share * (1 - _ROUNDING), curve
-        while high - low > _PRECISION:
-            narrowed = narrowed.between(math.exp(low), math.exp(high))
-            for _ in range(3):
-                middle = (low + high) / 2
-                is_enough = narrowed(math.exp(middle)) >= wanted
-                low, high = (low, middle) if is_enough else (middle, high)
-        is_reached = curve(math.exp(high)) >= wanted
-        coefficients[share] = math.exp(high) if is_reached else math.inf
-    return coefficients
 
 
 def sufficient_budget(needed: float, budget: Budget, what: str = "That") -> SufficientBudget:

@@ -57,18 +57,15 @@ def workload_grid(
     plan: TablePlan | None,
     containing: Sequence[str] = (),
     most: int | None = None,
-    medians: np.ndarray | None = None,
     like: Target | None = None,
 ) -> tuple[pd.DataFrame, int]:
     """The first `most` tables that have all of these attributes, and how many there are in all.
 
-    Columns, indexed by the table's index in the workload: table, cells, median_count (expected, of
-    a cell), weight, target (as typed, missing where there is none), required (bool), outcome ("met:
-    ±38", "short by 12", "short by 12, out of reach", or "") and error (of a cell, missing without a
-    plan). Out of reach: with the whole budget for itself, the table would still miss its target.
+    Columns, indexed by the table's index in the workload: table, cells, weight, target (as typed,
+    missing where there is none), required (bool), outcome ("met: ±38", "short by 12", "short by 12,
+    out of reach", or "") and error (of a cell, missing without a plan). Out of reach: with the
+    whole budget for itself, the table would still miss its target.
 
-    medians: float64[n_tables], the median expected count of each table's cells; without them there
-    is no median_count.
     like: a target in whose unit errors are; without it they are standard errors
     """
     workload = scenario.workload
@@ -83,7 +80,6 @@ def workload_grid(
         {
             "table": titles(workload, shown),
             "cells": workload.cells[shown],
-            **({} if medians is None else {"median_count": np.round(medians[shown], 1)}),
             "weight": workload.weights[shown],
             "target": pd.array([text or None for text in targets["wanted"]], dtype="string"),
             "required": workload.required[shown],

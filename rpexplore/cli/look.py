@@ -98,13 +98,14 @@ def show(
     if as_json:
         first_rows = row_facts(rows if tables is None else rows.head(tables))
         facts = {**plan_facts(loaded), **usefulness_facts(useful)}
-        facts |= {} if loaded.forecast is None else {"forecast": loaded.forecast.to_json()}
+        if loaded.forecast is not None and wanted is None:
+            facts["forecast"] = loaded.forecast.to_json()
         facts |= {} if outcome is None else {"outcome": outcome.to_json()}
         key = {"own counts": "queries"}.get(items, items)  # the name that programs know
         say_json({**facts, key: first_rows, "csv": csv and str(csv)})
         return
     shown = plan_text(loaded, tables) if areas is None else planned_sum_table(rows, tables)
-    kept = _forecast_text(loaded, outcome)
+    kept = "" if wanted is not None and outcome is None else _forecast_text(loaded, outcome)
     say("\n\n".join(filter(None, (shown, usefulness_text(useful), kept))))
     if csv is not None:
         say(f"All {len(rows):,} {items} are in {csv}.")

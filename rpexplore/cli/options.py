@@ -296,8 +296,8 @@ _EXPECTED = (
     "Public counts instead of a total: a CSV file with some attributes as columns, and count."
 )
 _CV_LIMIT = (
-    "With expected counts: the largest coefficient of variation of a publishable cell (else 0.2, "
-    "which is 20 %)."
+    "With expected counts: the largest coefficient of variation of a cell that is good enough to "
+    "publish (else 0.2, which is 20 %)."
 )
 _WORKBOOK_CV_LIMIT = "The largest coefficient of variation of a publishable cell: 0.2 is 20 %."
 _A_CODEBOOK = (
@@ -452,7 +452,7 @@ MaxPeriods = Annotated[int | None, _option("M", _MAX_PERIODS)]
 RecordsPerPerson = Annotated[int | None, _option("M", _PERSON)]
 ExpectedCount = Annotated[
     RecordCount | None,
-    _option("N", "How many records are expected in all: shows the publishable share of cells."),
+    _option("N", "How many records are expected in all: forecasts how good the tables will be."),
 ]
 ExpectedFile = Annotated[Path | None, _option("FILE", _EXPECTED, "--expected")]
 CvLimit = Annotated[float | None, _option("X", _CV_LIMIT)]

@@ -546,7 +546,7 @@ def plan(
         refuse_existing(out, force)
         made.save(out)
     warning, note = _warning(made, wanted), records_weighted.note(domain, asked)
-    # Rules are judged by a forecast, beside which evenly spread counts would only mislead.
+    # Rules are judged by a forecast, which is shown with them.
     useful = usefulness_of(made, None if ruled or weighed else wanted, design=design)
     choice = _when_to_choose(useful) if adaptive else None
     facts = {

@@ -1,10 +1,8 @@
-"""Expected counts on the command line, and the publishable shares that follow from them."""
+"""Expected counts on the command line, and what plans are worth by them."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from rpexplore.cli.console import text_table
 from rpexplore.cli.facts import row_facts
@@ -21,11 +19,9 @@ from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from rpexplore.analysis.area_usefulness import AreaUsefulness
+    from rpexplore.analysis.forecast import Forecast
     from rpexplore.analysis.queries import CountUsefulness
-    from rpexplore.analysis.usefulness import Usefulness
     from rpexplore.domain.domain import Domain
     from rpexplore.planning.part_plan import PartPlan
     from rpexplore.planning.plan import Plan
@@ -102,10 +98,11 @@ def usefulness_of(
     totals: dict[int, float] | None = None,
     design: SurveyDesign | None = None,
 ) -> dict[str, Any]:
-    """What of each part of a plan is publishable, by kind; None without expected counts.
+    """What each part of a plan is worth, by kind; None without expected counts.
 
-    Of adaptive tables, of which that is not known: of unbiased tables at the same budget. design:
-    of a survey, whose sampling error counts beside the noise in tables
+    Of tables a forecast; of adaptive tables, of which none can be made, that of unbiased tables at
+    the same budget; of others what is publishable. design: of a survey, whose sampling error
+    counts beside the noise in tables
     """
     if wanted is None:
         return {part.kind: None for part in plan.parts}
@@ -120,13 +117,13 @@ def usefulness_of(
 def usefulness_facts(useful: dict[str, Any]) -> dict[str, Any]:
     """What `usefulness_of` a plan found, in plain values, under a name that says of what.
 
-    Of several parts by kind.
+    Of areas and own counts together by kind.
     """
     facts = {kind: found and _FACTS[kind](found) for kind, found in useful.items()}
-    if len(facts) > 1:
-        return {"publishable": facts}
-    ((kind, found),) = facts.items()
-    return {"publishable_if_unbiased" if kind == "rounds" else "publishable": found}
+    named = {name: facts.pop(kind) for kind, name in _FORECASTS.items() if kind in facts}
+    if len(facts) == 1:
+        return {**named, "publishable": next(iter(facts.values()))}
+    return {**named, **({"publishable": facts} if facts else {})}
 
 
 def usefulness_text(useful: dict[str, Any]) -> str:
@@ -153,10 +150,10 @@ def texts_of_parts(texts: dict[str, str]) -> str:
 
 def _of_tables(
     part: Any, expected: ExpectedCounts, limit: float, _: Any, design: SurveyDesign | None
-) -> "Usefulness":
-    from rpexplore.analysis.usefulness import publishable
+) -> "Forecast":
+    from rpexplore.analysis.forecast import forecast_by
 
-    return publishable(part, expected, cv_limit=limit, survey=design)
+    return forecast_by(part, expected, limit, design)
 
 
 def _of_areas(
@@ -178,25 +175,14 @@ def _of_counts(part: Any, expected: ExpectedCounts, limit: float, *_: Any) -> "C
 
 def _of_rounds(
     part: Any, expected: ExpectedCounts, limit: float, _: Any, design: SurveyDesign | None
-) -> "Usefulness":
+) -> "Forecast":
     from rpexplore.analysis.adaptive import unbiased_alternative
 
     return _of_tables(unbiased_alternative(part), expected, limit, _, design)
 
 
-def _facts_of_tables(useful: "Usefulness") -> dict[str, Any]:
-    return {
-        "expected_counts": useful.cells.expected.text,
-        "cv_limit": useful.cv_limit,
-        "share": None if np.isnan(useful.share) else useful.share,
-        "cell_count": int(useful.n_cells),
-        "tables_in_full": useful.whole,
-        "tables_in_part": useful.partly,
-        "tables_not": useful.none,
-        "by_attributes": row_facts(useful.by_order()),
-        "by_level": row_facts(useful.by_level()),
-        **({} if useful.cells.survey is None else {"survey": useful.cells.survey.to_json()}),
-    }
+def _facts_of_tables(made: "Forecast") -> dict[str, Any]:
+    return made.to_json()
 
 
 def _facts_of_areas(useful: "AreaUsefulness") -> dict[str, Any]:
@@ -220,20 +206,13 @@ def _facts_of_counts(useful: "CountUsefulness") -> dict[str, Any]:
     }
 
 
-def _text_of_tables(useful: "Usefulness") -> str:
-    """The publishable share by number of attributes, by level of a hierarchy, and in all."""
-    if not useful.cells.held.any():
-        return useful.cells.left_out_text
-    by_order, by_level = useful.by_order(), useful.by_level()
-    levels = (by_level["attribute"] + ", " + by_level["level"]).tolist()
-    parts = [
-        f"Expected counts: {useful.cells.expected.text}.",
-        _table("tables by attributes", by_order["attributes"].tolist(), by_order),
-        *([_table("cells by level", levels, by_level)] if levels else []),
-        useful.describe(),
-        useful.cells.left_out_text,
-    ]
-    return "\n\n".join(filter(None, parts))
+def _text_of_tables(made: "Forecast") -> str:
+    """The forecast in all, and by number of attributes."""
+    from rpexplore.analysis.forecast import range_columns
+
+    columns = range_columns(made.by_order(), "attributes", "meeting")
+    table = text_table({str(name): column.tolist() for name, column in columns.items()})
+    return f"{made}\n{table}"
 
 
 def _text_of_areas(useful: "AreaUsefulness") -> str:
@@ -255,7 +234,7 @@ def _text_of_counts(useful: "CountUsefulness") -> str:
     return f"Expected counts: {useful.expected_text}.\n\n{useful.describe()}"
 
 
-def _text_of_rounds(useful: "Usefulness | None") -> str:
+def _text_of_rounds(useful: "Forecast | None") -> str:
     from rpexplore.analysis.adaptive import when_to_choose
 
     return "\n".join(when_to_choose(useful))
@@ -264,6 +243,7 @@ def _text_of_rounds(useful: "Usefulness | None") -> str:
 _USEFULNESS: dict[str, Callable[..., Any]] = {
     "tables": _of_tables, "areas": _of_areas, "counts": _of_counts, "rounds": _of_rounds,
 }  # fmt: skip
+_FORECASTS = {"tables": "forecast", "rounds": "forecast_if_unbiased"}
 _FACTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "tables": _facts_of_tables, "areas": _facts_of_areas, "counts": _facts_of_counts,
     "rounds": _facts_of_tables,
@@ -272,17 +252,3 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "tables": _text_of_tables, "areas": _text_of_areas, "counts": _text_of_counts,
     "rounds": _text_of_rounds,
 }  # fmt: skip
-
-
-def _table(heading: str, names: list[str], rows: "pd.DataFrame") -> str:
-    return text_table(
-        {
-            heading: names,
-            "tables": [f"{count:,}" for count in rows["tables"]],
-            **({"in full": [f"{count:,}" for count in rows["whole"]]} if "whole" in rows else {}),
-            "cells": [f"{count:,.0f}" for count in rows["cells"]],
-            "median count": [rounded(count, 3) for count in rows["median_count"]],
-            "margin of error": [rounded(margin, 4, zeros=True) for margin in rows["margin_95"]],
-            "publishable": [describe_share(share) for share in rows["share"]],
-        }
-    )

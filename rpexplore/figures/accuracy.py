@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis import accuracy, distributions, expected_cells, fairness
+from rpexplore.analysis import accuracy, distributions, fairness
 from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure
 from rpexplore.common.text import capitalised, plural, rounded
 from rpexplore.figures import axes
@@ -226,22 +226,6 @@ def distribution_by_plan_chart(accuracies: Sequence[Accuracy], record_noun: str)
     )
 
 
-def publishable_cells_chart(curves: pd.DataFrame, frame: pd.DataFrame, coefficient: float) -> Chart:
-    """How many cells are publishable, by number of attributes.
-
-    curves, frame: of `analysis.relative_errors.curves` and `.by_order`. coefficient: the largest
-    coefficient of variation of a publishable cell.
-    """
-    return Chart(
-        shares_of_cells(curves, coefficient),
-        subject="Share of publishable cells against the wanted coefficient of variation",
-        sentence=expected_cells.describe_by_order(frame, coefficient),
-        frame=frame,
-        columns=columns_of(frame),
-        file="publishable_cells_by_order.csv",
-    )
-
-
 def shares_of_tables(
     frame: pd.DataFrame, record_noun: str, measure: Measure = STANDARD_ERROR
 ) -> go.Figure:
@@ -252,32 +236,13 @@ def shares_of_tables(
     figure = go.Figure()
     for trace in _traces(frame, measure.column, "hv"):
         trace.hovertemplate = (
-            f"%{{y:.0%}} of the tables have a {measure.noun}<br>of at most %{{x:{measure.hover}}}"
+            f"%{{y:.0%}} of the tables have a {measure.noun}<br>of at most %{{x:,.3~g}}"
             f"<extra>{axes.plotly_text(str(trace.name))}</extra>"
         )
         figure.add_trace(trace)
     limits = axes.log_range(min(frame[measure.column]), max(frame[measure.column]))
     figure.update_xaxes(axes.error_axis(*limits, record_noun, measure))
     return _with_share_axis(figure, "share of tables")
-
-
-def shares_of_cells(frame: pd.DataFrame, coefficient: float) -> go.Figure:
-    """Share of publishable cells against the wanted coefficient of variation, which is marked.
-
-    frame: of `analysis.relative_errors.curves`
-    """
-    figure = go.Figure()
-    for trace in _traces(frame, "coefficient", "linear"):
-        trace.hovertemplate = (
-            "%{y:.1%} of the cells at a coefficient<br>of variation of %{x:.3~p}"
-            f"<extra>{axes.plotly_text(str(trace.name))}</extra>"
-        )
-        figure.add_trace(trace)
-    low, high = min(frame["coefficient"]), max(frame["coefficient"])
-    axis = axes.log_axis(low, high, "wanted coefficient of variation (log scale)")
-    figure.update_xaxes(axis, ticktext=[f"{rounded(100 * tick, 3)} %" for tick in axis["tickvals"]])
-    axes.marked_line(figure, min(max(coefficient, low), high), f"wanted: {100 * coefficient:g} %")
-    return _with_share_axis(figure, "share of publishable cells")
 
 
 def _traces(frame: pd.DataFrame, across: str, shape: str) -> list[go.Scatter]:

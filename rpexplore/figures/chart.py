@@ -106,8 +106,7 @@ def columns_of(frame: pd.DataFrame, measure: Measure = STANDARD_ERROR) -> dict[s
 
 def in_measure(column: Column, measure: Measure) -> Column:
     """A column of standard errors as one of another measure."""
-    kind: Kind = "share" if measure.is_share else column.kind
-    return replace(column, heading=column.heading.replace("σ", measure.symbol), kind=kind)
+    return replace(column, heading=column.heading.replace("σ", measure.symbol))
 
 
 def column_format(column: ArrayLike, digits: int = 3) -> str | None:

@@ -108,7 +108,7 @@ def _traces(part: pd.DataFrame, whole: pd.DataFrame, measure: Measure) -> list[d
                 "y": _as_short(rows[measure.column]),
                 "text": texts,
                 "hovertemplate": f"{head}<br>cells: {about}%{{x:,.0f}}<br>{measure.noun}: {about}"
-                f"%{{y:{measure.hover}}}<extra></extra>",
+                "%{y:,.3~g}<extra></extra>",
                 "mode": "markers",
                 "marker": marker,
                 "name": name,
@@ -147,8 +147,6 @@ def _figure(
     low, high = axes.log_range(min(frame[measure.column]), max(frame[measure.column]))
     across = _axis(cells_low, cells_high, 4 if panels > 1 else 9, whole=True)
     upwards, name = _axis(low, high, 8), measure.label(axes.plotly_text(record_noun), "log scale")
-    if measure.is_share:
-        upwards["ticktext"] = [measure.text(tick, 4) for tick in upwards["tickvals"]]
     layout: dict = {"annotations": []}
     for panel, title in enumerate(titles):
         (row, column), number = divmod(panel, columns), _number(panel)

@@ -8,15 +8,14 @@ from rpexplore.analysis.adaptive import (
     unbiased_alternative,
     when_to_choose,
 )
-from rpexplore.analysis.usefulness import Usefulness, publishable
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.text import capitalised, csv_of_frame, describe_count, describe_share, plural
-from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.readings import READINGS, SMOOTH_COVERAGE
 from rpexplore.domain.smooth_rehearsal import WITHOUT_SIGNS, SmoothRehearsal
-from rpexplore.errors import WorkloadError
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.reports.first_pages import what_is_released
+from rpexplore.reports.forecast import forecast_of
 from rpexplore.reports.kinds import Given, PartReport
 from rpexplore.reports.section import Attachment, Facts, Numbers, Section
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -35,24 +34,11 @@ _STEP_COLUMNS = {
 }
 
 
-def unbiased_usefulness(
-    plan: AdaptivePlan, expected: ExpectedCounts | None, cv_limit: float
-) -> Usefulness | None:
-    """What unbiased tables at the same budget would be worth; None where that is not known."""
-    if expected is None:
-        return None
-    try:
-        return publishable(unbiased_alternative(plan), expected, cv_limit=cv_limit)
-    except WorkloadError:  # the counts do not fit the tables
-        return None
-
-
 def rounds_report(plan: AdaptivePlan, given: Given) -> PartReport:
     """When to choose such a plan, what is measured when, and the tables."""
-    unbiased = unbiased_usefulness(plan, given.expected, given.cv_limit)
-    known = (
-        "Not known without expected counts that fit." if unbiased is None else unbiased.describe()
-    )
+    unbiased = forecast_of(unbiased_alternative(plan), given)
+    made = unbiased if isinstance(unbiased, Forecast) else None
+    known = unbiased.describe() if isinstance(unbiased, Forecast) else unbiased
     steps = Numbers(
         measured_when(plan),
         _STEP_COLUMNS,
@@ -63,10 +49,10 @@ def rounds_report(plan: AdaptivePlan, given: Given) -> PartReport:
         front=[
             what_is_released(plan, given.record_noun),
             ("Accuracy", NOTHING_PROMISED),
-            ("Publishable, if it were an unbiased plan of this budget", known),
+            ("Forecast, if it were an unbiased plan of this budget", known),
         ],
         sections=[
-            Section("When to choose it", when_to_choose(unbiased)),
+            Section("When to choose it", when_to_choose(made)),
             Section("What is measured, and when", describe_measured(plan), (steps,)),
             _tables(plan),
         ],

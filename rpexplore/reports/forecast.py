@@ -1,8 +1,9 @@
-"""What a report tells of public tables, of the forecast that a plan keeps, and of its outcome."""
+"""What a report tells of public tables, of the forecast of a plan, and of its outcome."""
 
 import pandas as pd
 
-from rpexplore.analysis.forecast import public_frame
+from rpexplore.analysis.drawn_counts import LEFT_OUT
+from rpexplore.analysis.forecast import Forecast, Range, forecast_by, public_frame, range_columns
 from rpexplore.analysis.outcome import (
     Outcome,
     describe_forecast,
@@ -11,10 +12,62 @@ from rpexplore.analysis.outcome import (
 )
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.public_tables import PublicTables
+from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.stated_forecast import StatedForecast
+from rpexplore.planning.table_plan import TablePlan
+from rpexplore.reports.kinds import FrontRow, Given
 from rpexplore.reports.section import Numbers, Section
 
 _MOST_TABLES = 20
+
+
+def forecast_of(plan: TablePlan, given: Given) -> Forecast | str:
+    """The forecast of tables by what is public; or why there is none, in a sentence."""
+    try:
+        if given.public is not None:
+            tables, number = given.public.tables, given.public.expected
+            made = Forecast(plan, tables, number, given.cv_limit, survey=given.design)
+        elif given.expected is not None:
+            made = forecast_by(plan, given.expected, given.cv_limit, given.design)
+        else:
+            return "Not known without expected counts."
+    except WorkloadError as error:
+        return f"Not known, as what is public does not fit the tables: {error}"
+    return made if made.n_tables else f"Not known: left out are {LEFT_OUT}."
+
+
+def forecast_row(made: Forecast | str, kept: StatedForecast | None) -> FrontRow:
+    """The headline on the first page; by the forecast that the plan keeps, where there is one."""
+    if kept is not None:
+        people = Range(*kept.all.people).text(describe_share)
+        return f"Forecast: {people} of people in good cells", describe_forecast(kept)
+    if isinstance(made, str):
+        return "Forecast", made
+    people = made.people.text(describe_share)
+    return f"Forecast: {people} of people in good cells", f"{made.describe()} {made.rests_on}"
+
+
+def forecast_section(made: Forecast) -> Section:
+    """How good tables will be: by number of attributes, and the worst ones."""
+    worst = made.tables().head(_MOST_TABLES)
+    return Section(
+        "Forecast",
+        (
+            made.describe(),
+            f"{made.rests_on} No record was looked at for it, and the plan does not depend on it. "
+            "What is not public was drawn again and again: each figure is a median, with the range "
+            "that 90 % of the draws are in.",
+            *filter(None, [made.survey_text, made.left_out_text]),
+        ),
+        (
+            Numbers(range_columns(made.by_order(), "attributes", "meeting")),
+            Numbers(
+                range_columns(worst, "table", "meets"),
+                title="Tables with the fewest people in good cells",
+            ),
+        ),
+    )
 
 
 def forecast_sections(plan: Plan, outcome: Outcome | None) -> list[Section]:

@@ -11,12 +11,14 @@ from rpexplore.analysis.queries import query_headline
 from rpexplore.common.text import joined
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts
+from rpexplore.domain.public_tables import PublicTables
 from rpexplore.domain.smooth_rehearsal import SmoothRehearsal
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.mechanism.variances import cells_differ
+from rpexplore.planning.stated_forecast import StatedForecast
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.reports.section import Section
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -294,7 +296,10 @@ FrontRow = tuple[str, ...]  # a term of the first page, and what there is to say
 
 @dataclass(frozen=True)
 class Given:
-    """What a report is given beside the plan; fields as of `report`."""
+    """What a report is given beside the plan; fields as of `report`.
+
+    kept: the forecast that the plan keeps
+    """
 
     record_noun: str = "records"
     expected: ExpectedCounts | None = None
@@ -303,6 +308,8 @@ class Given:
     rehearsal: SmoothRehearsal | None = None
     area_totals: Mapping[int, float] | None = None
     design: SurveyDesign | None = None
+    public: PublicTables | None = None
+    kept: StatedForecast | None = None
 
 
 @dataclass(frozen=True)

@@ -131,8 +131,8 @@ def report(
         survey: What the records are: "Household survey".
         note: A remark of its author.
         record_noun: What one record stands for, in the plural.
-        expected: Public counts to judge relative errors by.
-        cv_limit: The largest coefficient of variation of a publishable cell.
+        expected: Public counts from which tables are forecast, and other counts judged.
+        cv_limit: The largest coefficient of variation of a good cell.
         request: The request of the scenario, which has the targets as they were typed.
         rehearsal: How near smooth tables of this plan came, from `rehearse_smooth_tables`.
         area_totals: Publicly known totals of areas, as of `publishable_in_areas`.
@@ -140,7 +140,7 @@ def report(
         approvals: Of this plan, to be named in the report.
         design: The design of the survey, if its sampling error counts beside the noise.
         outcome: What came out of a release by this plan, beside the forecast that the plan keeps.
-        public: Public tables that figures about counts rest on, to be named in the report.
+        public: Public tables that forecasts rest on, in place of `expected`; the report names them.
 
     Raises:
         PlanError: If the plan does not hold what it claims: there is nothing to report; or if the
@@ -163,7 +163,10 @@ def report(
         )
     notes = BoardNotes.load(board) if isinstance(board, (str, Path)) else board or BoardNotes()
     words = PlanWords.of(plan)
-    given = Given(record_noun, expected, cv_limit, request, rehearsal, area_totals, design)
+    kept = Plan.of(plan).forecast
+    given = Given(
+        record_noun, expected, cv_limit, request, rehearsal, area_totals, design, public, kept
+    )
     parts = [(part, SECTIONS[part.part.kind](part.part, given)) for part in words.parts]
     domain = plan.domain
     first, *others = with_comments(

@@ -29,8 +29,6 @@ from rpexplore.workload.survey_text import effect_texts
 # ---- A Python script that makes a plan again outside the app, checks it, and can run the release.
 
 
-FILENAME = "plan.py"
-
 # How each kind of part is made again: a new kind needs a line here.
 _AGAIN: dict[str, Callable[[Any, Scenario, Plan], Reproduction]] = {
     "tables": lambda part, scenario, plan: tables_again(part, scenario),

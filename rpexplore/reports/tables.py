@@ -7,21 +7,18 @@ import pandas as pd
 
 from rpexplore.analysis import accuracy as standard_errors
 from rpexplore.analysis import binding_targets, fairness, measures, targets_met
-from rpexplore.analysis import expected_cells as relative
 from rpexplore.analysis.accuracy import csv_of_accuracy, headline, readable
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.measures import SCHEMES, Accuracy, scheme_of, unweighted
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.analysis.targets_met import target_counts
-from rpexplore.analysis.usefulness import publishable
 from rpexplore.common.text import plural, rounded
-from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.figures.accuracy import (
     accuracy_by_attribute_chart,
     accuracy_by_order_chart,
     distribution_by_order_chart,
     distribution_by_plan_chart,
-    publishable_cells_chart,
 )
 from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.fairness import fairness_chart
@@ -34,6 +31,7 @@ from rpexplore.planning.table_plan import TablePlan
 from rpexplore.reports.adaptive import readings
 from rpexplore.reports.evidence import aggregations, baselines_section
 from rpexplore.reports.first_pages import what_is_released
+from rpexplore.reports.forecast import forecast_of, forecast_row, forecast_section
 from rpexplore.reports.kinds import FrontRow, Given, PartReport
 from rpexplore.reports.section import Attachment, Numbers, Points, Section, template_blocks
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -46,7 +44,8 @@ from rpexplore.workload.targets import MET_FACTOR
 
 def tables_report(plan: TablePlan, given: Given) -> PartReport:
     """What there is to tell of tables."""
-    noun, expected = given.record_noun, given.expected
+    noun = given.record_noun
+    made = "" if given.kept is not None else forecast_of(plan, given)
     sections = [
         *aggregations(plan.workload, plan.closure.strategies),
         tables_section(plan),
@@ -55,17 +54,17 @@ def tables_report(plan: TablePlan, given: Given) -> PartReport:
     ]
     if plan.loss.is_available and not plan.closure.has_own_costs:
         sections.append(baselines_section(plan))
-    if expected is not None:
-        sections.append(relative_errors_section(plan, expected, given.cv_limit))
+    if isinstance(made, Forecast):
+        sections.append(forecast_section(made))
     sections += [targets(plan, given.request), readings(given.request, given.rehearsal, noun)]
-    return PartReport(_front(plan, given), sections)
+    return PartReport(_front(plan, given, forecast_row(made, given.kept)), sections)
 
 
-def _front(plan: TablePlan, given: Given) -> list[FrontRow]:
+def _front(plan: TablePlan, given: Given, forecast: FrontRow) -> list[FrontRow]:
     top, counts, noun = headline(plan), target_counts(plan), given.record_noun
     rows: list[FrontRow] = [
         what_is_released(plan, noun),
-        _publishable(plan, given),
+        forecast,
         (
             "Margin of error",
             f"±{rounded(top.median_margin, 3)} {noun} for {top.median_text}, and "
@@ -75,20 +74,6 @@ def _front(plan: TablePlan, given: Given) -> list[FrontRow]:
         ),
     ]
     return [*rows, ("Targets", counts.text)] if counts.targets else rows
-
-
-def _publishable(plan: TablePlan, given: Given) -> FrontRow:
-    """The share of the cells that are publishable, with what is said of it."""
-    if given.expected is None:
-        return "Publishable", "Not known without expected counts."
-    try:
-        useful = publishable(plan, given.expected, cv_limit=given.cv_limit, survey=given.design)
-    except WorkloadError:
-        return "Publishable", "Not known, as the expected counts do not fit the tables."
-    if not useful.cells.held.any():
-        return "Publishable", useful.cells.left_out_text
-    text = f"{useful.describe()} Expected counts: {given.expected.text}."
-    return f"Publishable: {useful.share_text}", text
 
 
 # ---- What a report tells about the tables: their number, sizes, and absolute and relative errors.
@@ -187,31 +172,6 @@ def _list_of_tables(plan: TablePlan) -> Attachment:
         "tables.csv",
         f"The list of all {count:,} tables is too long for this document. It is tables.csv in the "
         "bundle that the app exports, and “rpexplore show plan.json --csv tables.csv” writes it.",
-    )
-
-
-def relative_errors_section(plan: TablePlan, expected: ExpectedCounts, cv_limit: float) -> Section:
-    """Standard errors against expected counts (RP+ Remark 2): which cells are worth publishing."""
-    own = Accuracy.of_plan("This plan", plan)
-    title = "Relative errors"
-    try:
-        cells = relative.ExpectedCells.of(expected, plan.workload)
-    except WorkloadError as error:
-        return Section(title, (f"The expected counts do not fit the plan: {error}",))
-    if not cells.held.any():
-        return Section(title, (cells.left_out_text,))
-    frame = relative.by_order(own, cells, cv_limit)
-    return Section(
-        title,
-        (
-            f"Expected counts: {expected.text}. They were typed in or loaded as public, and no "
-            "record was looked at for them; the plan does not depend on them.",
-            "The coefficient of variation of a cell is its standard error, of the privacy noise "
-            "alone, divided by its expected count. A cell is publishable with one of at most "
-            f"{100 * cv_limit:g} %.",
-            *([cells.left_out_text] if cells.left_out else []),
-        ),
-        (publishable_cells_chart(relative.curves(own, cells), frame, cv_limit),),
     )
 
 

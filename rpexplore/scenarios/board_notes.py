@@ -23,6 +23,7 @@ SECTIONS = (
     "Accuracy",
     "Fairness",
     "Baselines",
+    "Forecast",
     "Relative errors",
     "Targets",
     "Readings of the release",

@@ -6,8 +6,9 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis import scenario_comparison, shared_tables
 from rpexplore.analysis import scenario_comparison as comparison
-from rpexplore.analysis.expected_cells import ExpectedCells
-from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION, VARIANCE
+from rpexplore.analysis.drawn_counts import DrawnCounts
+from rpexplore.analysis.measures import VARIANCE
+from rpexplore.analysis.published_lines import forecast_of_scenario
 from rpexplore.analysis.shared_tables import Contender
 from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
@@ -23,9 +24,10 @@ PLAIN = Scenario(DOMAIN, WorkloadRequest(order=2), name="plain", record_noun="pe
 
 
 def contender(scenario, plan=None):
-    """A scenario with its plan and what is expected of its tables."""
-    expected, plan = scenario.expected, plan or scenario.table_plan()
-    return Contender(scenario, plan, expected and ExpectedCells.of(expected, plan.workload))
+    """A scenario with its plan and the forecast of its tables."""
+    plan, public = plan or scenario.table_plan(), scenario.public_tables
+    drawn = public and DrawnCounts.of(plan.workload, public)
+    return Contender(scenario, plan, drawn and forecast_of_scenario(plan, drawn, scenario))
 
 
 def differing(result):
@@ -184,18 +186,14 @@ KNOWN = PLAIN.replaced(expected=ExpectedCounts.of_total(1000))
 
 
 def test_outcomes_are_those_of_the_shared_tables():
-    """1,000 people over 10, 2, 5, 20, 50 and 10 cells: 100, 500, 200, 50, 20 and 100 in each."""
     ones = KNOWN.replaced(name="ones", request=WorkloadRequest(order=1), loss=rp.MaxVariance())
     both = [contender(KNOWN.with_settings([TableSetting(("age",), target=1)])), contender(ones)]
     frame = shared_tables.outcomes(both).set_index("scenario")
     for name, one in zip(("plain", "ones"), both, strict=True):
         errors = one.plan.standard_errors[:4]  # the total, age, sex and region in both
-        wanted = sum(
-            cells
-            for cells, error in zip((1, 10, 2, 5), errors, strict=True)
-            if error / (1000 / cells) <= 0.2
-        )
-        assert frame.loc[name, "share"] == pytest.approx(wanted / 18)
+        people = one.forecast.tables(np.arange(4))["people_median"]
+        assert frame.loc[name, "people_median"] == pytest.approx(people.mean(), abs=0.05)
+        assert frame.loc[name, "people_low"] < people.mean() < frame.loc[name, "people_high"]
         assert frame.loc[name, "median_margin"] == pytest.approx(1.959964 * np.median(errors))
         assert frame.loc[name, "largest_margin"] == pytest.approx(1.959964 * errors.max())
     assert frame[["targets", "missed", "own"]].to_numpy().tolist() == [[1, 1, 3], [0, 0, 0]]
@@ -213,7 +211,7 @@ def test_outcomes_are_those_of_the_shared_tables():
 def test_who_is_better_where_in_words():
     small, large = KNOWN.replaced(budget=rp.Budget(rho="0.0002")), KNOWN.replaced(name="large")
     first, second = shared_tables.describe_outcomes([contender(small), contender(large)])
-    assert first.startswith("“large” makes the most cells publishable: ")
+    assert first.startswith("Most people are in good cells under “large”: ")
     assert first.endswith(" in “plain”.")
     assert second == "“large” is the most accurate at every number of attributes (median)."
     cells = PLAIN.replaced(name="cells", loss=rp.SumOfVariances("cells"))
@@ -240,11 +238,7 @@ def test_differences_in_other_measures_with_shares_and_targets():
     assert frame.loc["age", "left"] == pytest.approx(left.plan.largest_variance(("age",)))
     assert frame.loc["age", "left_target"].startswith("short by ")
     assert "right_target" not in frame
-    assert frame.loc["(total)", "left_share"] == 1
-    frame = shared_tables.table_differences(left, right, COEFFICIENT_OF_VARIATION)
-    error = left.plan.standard_errors[left.plan.workload.position(("age", "sex"))]
-    shown = frame.set_index("table").loc["age × sex", "left"]
-    assert shown == pytest.approx(error / 50)
+    assert frame.loc["(total)", "left_people"] == "100 %"
 
 
 def test_areas_stand_side_by_side():

@@ -23,6 +23,7 @@ from tests.benchmarks import (
     convex,
     counting,
     engines,
+    explanations,
     floors,
     forecasts,
     formats,
@@ -38,7 +39,6 @@ from tests.benchmarks import (
     suggestions,
     synthetic,
     targets,
-    usefulness,
 )
 from tests.benchmarks.history import History, is_worse
 from tests.benchmarks.measure import REPEATS, Row
@@ -60,7 +60,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *load.CASES,
         *generalised.CASES,
         *targets.CASES,
-        *usefulness.CASES,
+        *explanations.CASES,
         *forecasts.CASES,
         *suggestions.CASES,
         *convex.CASES,

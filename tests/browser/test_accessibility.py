@@ -20,6 +20,8 @@ from tests.pages.conftest import FIRST_PAGE, TITLES
 
 PAGES = {"" if page == FIRST_PAGE else page: title for page, title in TITLES.items()}
 PAGES |= {f"workload?part={part}": TITLES["workload"] for part in ("weights", "areas", "counts")}
+# These have what pages are made of: the others, by night, put the same parts together.
+BY_DAY = ("", "workload", "plan", "release")
 SERIOUS = ("serious", "critical")
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 # All pages have their colours from one style: by day these are looked at in the dark, too.
@@ -70,7 +72,11 @@ def _is_list_of_pages(page: Page, rule: str, target: list[str]) -> bool:
     return page.locator(target[-1]).first.evaluate(inside)
 
 
-@pytest.fixture(scope="module", params=PAGES)
+def by_night(name: str, by_day: tuple[str, ...]):
+    return name if name in by_day else pytest.param(name, marks=pytest.mark.nightly)
+
+
+@pytest.fixture(scope="module", params=[by_night(page, BY_DAY) for page in PAGES])
 def opened(request, visitor, server) -> Page:
     path, _, view = request.param.partition("?")
     visitor.goto(f"{server}/{path}{SAMPLE}&{view}")
@@ -109,6 +115,7 @@ def test_no_serious_finding_at_any_width(resized):
     assert not findings(resized)
 
 
+@pytest.mark.nightly
 def test_no_serious_finding_on_a_planned_list_of_queries(visitor, server):
     visitor.goto(f"{server}/queries{SAMPLE}")
     lines = visitor.get_by_label("One count a line, as name: condition ± margin")
@@ -148,12 +155,22 @@ def released(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["release", pytest.param("processed", marks=pytest.mark.nightly)])
-def test_no_serious_finding_on_any_view_of_results(visitor, server, released, name):
+VIEWS = ("Crosstab", "List", "Bars", "Heat map")
+
+
+@pytest.mark.parametrize(
+    ("name", "views"),
+    [
+        ("release", ("Crosstab", "Heat map")),
+        pytest.param("release", VIEWS, marks=pytest.mark.nightly),
+        pytest.param("processed", VIEWS, marks=pytest.mark.nightly),
+    ],
+)
+def test_no_serious_finding_on_views_of_results(visitor, server, released, name, views):
     visitor.goto(f"{server}/results{SAMPLE}")
     name_path(visitor, released / name)
     expect(visitor.locator(".crosstab")).to_be_visible()
-    for view in ("Crosstab", "List", "Bars", "Heat map"):
+    for view in views:
         visitor.get_by_text(view, exact=True).click()
         expect(visitor.locator(".js-plotly-plot")).to_have_count(int(view in ("Bars", "Heat map")))
         drawn(visitor)

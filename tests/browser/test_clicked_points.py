@@ -26,6 +26,7 @@ def click_point(page: Page, trace: int, point: int) -> None:
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
 
+@pytest.mark.nightly
 def test_a_budget_is_taken_from_its_curve(tradeoffs):
     wanted = tradeoffs.get_by_role("textbox", name="Wanted standard error in ")
     expect(wanted).to_have_value("")

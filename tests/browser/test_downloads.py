@@ -19,6 +19,7 @@ def taken(page, label, path):
     return path
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", ["/scenarios"], indirect=True)
 def test_the_project_and_the_bundle_can_be_taken(page, server, tmp_path):
     project = taken(page, "Save project.json", tmp_path / "project.json")

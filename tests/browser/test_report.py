@@ -71,7 +71,7 @@ def test_charts_have_the_colours_of_the_page(opened):
     ("report", "scheme"),
     [
         ("hostile", "light"),
-        ("hostile", "dark"),
+        nightly("hostile", "dark"),
         nightly("groups", "light"),
         nightly("groups", "dark"),
     ],

@@ -35,6 +35,7 @@ def test_what_one_browser_saves_another_one_finds(browser, page, server):
         expect(budget(page)).to_have_value("0.654")
 
 
+@pytest.mark.nightly
 def test_a_project_outlives_the_server_and_a_forgotten_address(context, tmp_path):
     # As when the browser is refreshed after a restart: any page may be asked for first.
     with running_app(tmp_path) as address, visit(context, address, "/plan") as page:

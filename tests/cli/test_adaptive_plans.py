@@ -20,11 +20,11 @@ def test_a_plan_says_when_to_choose_it_and_what_unbiased_tables_would_be_worth(r
     assert plan.sha256 == expected.sha256
     assert all(part in text for part in (str(plan), plan.sha256, TRIED, "Adaptive, biased"))
     fixed = plan_tables(plan.workload, loss=rp.SumOfVariances(), budget=plan.budget)
-    useful = rp.publishable(fixed, rp.ExpectedCounts.of_total(900))
+    useful = rp.Forecast(fixed, expected=900)
     assert f"Unbiased tables at the same budget: {useful.describe()}" in text
     for facts in (run.json(*MADE, *COUNT, "--force"), run.json("show", "p.json", *COUNT)):
         assert "publishable" not in facts
-        assert facts["publishable_if_unbiased"]["share"] == useful.share
+        assert facts["forecast_if_unbiased"]["people"] == useful.people._asdict()
         assert facts["candidate_count"] == 3
         assert facts["first_plan"]["sha256"] == plan.first.sha256
     assert "biased" in run.done("show", "p.json")

@@ -26,24 +26,23 @@ def zipped(*contents: bytes) -> bytes:
     return file.getvalue()
 
 
-MANY_ROWS = parquet(pa.array(["N"] * 2 * MOST))
-LONG_TEXTS = parquet(pa.array(["N" * 10_000] * 1_000))  # each row has the one text of the file
-MANY_COLUMNS = parquet(*[pa.array([1] * 20_000)] * 60)
+def long_texts() -> bytes:
+    return parquet(pa.array(["N" * 10_000] * 1_000))  # each row has the one text of the file
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        zipped(b" " * 2 * MOST),
-        zipped(*[b" " * 300_000] * 4),
-        MANY_ROWS,
-        LONG_TEXTS,
-        MANY_COLUMNS,
-        zipped(LONG_TEXTS),
-    ],
-    ids=["zip", "files", "rows", "texts", "columns", "texts in a zip"],
-)
-def test_a_small_file_that_holds_much(content):
+SMALL = {
+    "zip": lambda: zipped(b" " * 2 * MOST),
+    "files": lambda: zipped(*[b" " * 300_000] * 4),
+    "rows": lambda: parquet(pa.array(["N"] * 2 * MOST)),
+    "texts": long_texts,
+    "columns": lambda: parquet(*[pa.array([1] * 20_000)] * 60),
+    "texts in a zip": lambda: zipped(long_texts()),
+}
+
+
+@pytest.mark.parametrize("made", SMALL.values(), ids=SMALL)
+def test_a_small_file_that_holds_much(made):
+    content = made()
     assert len(content) < 100_000
     assert unpacked_size(content, MOST) > MOST
 

@@ -1,16 +1,12 @@
 """Curves of shares, tested through their data."""
 
-import math
-
 import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import expected_cells as relative
 from rpexplore.analysis.distributions import curves as distribution_functions
 from rpexplore.analysis.distributions import errors_by_order, errors_by_plan
 from rpexplore.analysis.measures import SCHEMES
-from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.figures import accuracy as curves
 from tests.analysis.schemes import of_schemes
 from tests.published import figures as published
@@ -39,21 +35,6 @@ def test_series_differ_in_dash_as_well_as_colour(cps):
     figure = curves.shares_of_tables(distribution_functions(errors_by_order(cps[0])), "people")
     assert len({trace.line.dash for trace in figure.data}) == 4
     assert len({trace.line.color for trace in figure.data}) == 4
-
-
-@pytest.mark.parametrize("coefficient", [0.2, 1e-6, 10])
-def test_the_wanted_coefficient_is_marked(cps, coefficient):
-    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(1e6), cps[0].workload)
-    frame = relative.curves(cps[0], cells)
-    figure = curves.shares_of_cells(frame, coefficient)
-    (line,), (note,) = figure.layout.shapes, figure.layout.annotations
-    shown = min(max(coefficient, 0.01), 2)
-    assert line.x0 == line.x1 == pytest.approx(shown)
-    assert note.x == pytest.approx(math.log10(shown))
-    assert note.text == f"wanted: {100 * coefficient:g} %"
-    assert list(figure.data[1].x) == relative.CURVE.tolist()
-    low, high = figure.layout.xaxis.range
-    assert (10**low, 10**high) == pytest.approx((0.01, 2))
 
 
 def test_the_numbers_by_order_end_with_all_tables(cps):

@@ -7,7 +7,6 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import distributions as analysis
-from rpexplore.analysis.expected_cells import in_measure
 from rpexplore.analysis.measures import SCHEMES, STANDARD_ERROR, VARIANCE
 from rpexplore.figures import fairness as figures
 from tests.analysis.schemes import accuracy_of, of_schemes
@@ -63,7 +62,7 @@ def test_orders_differ_in_colour_and_marker_alike_in_all_panels(adult):
     ],
 )
 def test_axes_are_shared_and_say_the_measure(adult, measure, title):
-    adult = [in_measure(accuracy, measure, None) for accuracy in adult]
+    adult = [accuracy.in_measure(measure) for accuracy in adult]
     figure = figures.by_plan(analysis.points(adult), "people", measure=measure)
     layout = figure.layout
     for axis in (layout.xaxis, layout.xaxis2, layout.xaxis3, layout.xaxis4):

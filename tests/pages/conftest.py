@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
-from pages.components.shared import autosave
+from pages.components.shared import autosave, background
 from pages.components.shared.charts import NUMBERS
 from pages.components.shared.session import kept_name
 from rpexplore.analysis import populations
@@ -240,6 +240,7 @@ def app(tmp_path, monkeypatch) -> Callable[..., App]:
     )
     monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(offered, "_SECONDS", PATIENCE)  # however busy the machine is
+    monkeypatch.setattr(background, "PATIENCE", PATIENCE)
     # Each session on the sample draws populations for its forecast: 48 of them took a second.
     monkeypatch.setattr(populations, "N_POPULATIONS", 4)
 

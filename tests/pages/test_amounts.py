@@ -11,7 +11,7 @@ INCOME = {"name": "income", "type": "number", "bounds": [0, 200000], "unit": "EU
 SEXES = {"name": "sex", "constraints": {"enum": ["F", "M"]}}
 
 
-def test_an_amount_is_chosen_for_a_table_and_planned_on_every_page(app):
+def test_an_amount_is_chosen_for_a_table_and_planned(app):
     domain = rp.Domain.from_schema({"fields": [INCOME, SEXES]})
     listed = WorkloadRequest("listed", listed=(("sex",),))
     session = app("workload", Scenario(domain, listed))
@@ -21,9 +21,6 @@ def test_an_amount_is_chosen_for_a_table_and_planned_on_every_page(app):
     assert session.planned.workload.has_amounts.tolist() == [False, True]
     titles = session.planned.accuracy()["item"].tolist()
     assert titles == ["sex", "sum of income in EUR by sex"]
-    for page in session.pages():
-        assert not session.exception, page
-        assert not session.error, (page, session.error)
 
 
 def test_sums_and_means_of_a_release_are_shown(app, tmp_path):

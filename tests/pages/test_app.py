@@ -52,6 +52,18 @@ def test_every_page_draws_extreme_codebooks(app, sizes, order):
         assert "nan" not in [word for text in session.texts("caption") for word in text.split()]
 
 
+def test_every_page_draws_levels_amounts_and_weights(app):
+    ages = {"name": "age", "constraints": {"minimum": 0, "maximum": 29}, "levels": {"five": 5}}
+    income = {"name": "income", "type": "number", "bounds": [0, 200000], "unit": "EUR"}
+    sexes = {"name": "sex", "constraints": {"enum": ["F", "M"]}}
+    weight = {"name": "w", "type": "number", "bounds": [0, 40], "weights": True}
+    tables = (("sex",), ("age@five", "sex"), ("age", "income"), ("sex", "w"))
+    domain = Domain.from_schema({"fields": [ages, income, sexes, weight]})
+    session = app(scenario=Scenario(domain, WorkloadRequest("listed", listed=tables)))
+    for page in session.pages():
+        assert not session.error, (page, session.error)
+
+
 def test_every_page_says_why_there_is_no_plan(app):
     domain = Domain.from_sizes({f"a{i}": 10**6 for i in range(26)})
     request = WorkloadRequest("listed", listed=(domain.names,))

@@ -95,6 +95,7 @@ def towns(app):
     return session
 
 
+@pytest.mark.nightly
 def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path, monkeypatch):
     session = app("codebook")
     session.text_input(key="survey").set_value("Mine").run()
@@ -229,6 +230,7 @@ def test_areas_are_a_part_of_the_scenario(towns, app):
     assert lost.scenario.areas.n_tables == 7 * 2
 
 
+@pytest.mark.nightly
 def test_targets_are_asked_for_where_the_objective_needs_them(towns):
     show(towns, "Plan")
     towns.radio(key="area objective").set_value("max relative to target").run()

@@ -257,6 +257,7 @@ def test_groups_are_typed_and_survive_edits(app):
 # ---- the release
 
 
+@pytest.mark.nightly
 def test_a_release_with_cumulative_counts_a_hierarchy_and_ranges(app, records, tmp_path):
     session = app("release")
     scenario = session.scenario.with_request(only=("age", "region", "income", "sex"))

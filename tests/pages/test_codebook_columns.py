@@ -133,6 +133,7 @@ def test_a_reading_cancelled_after_its_last_note_changes_nothing(app, small, dat
     assert "columns task" not in session.session_state
 
 
+@pytest.mark.nightly
 def test_values_come_to_the_codebook_they_were_looked_for_in(app, small, data, slow):
     session = begin_reading(app("codebook", small), data, ["sex", "word"], "Add these")
     task = session.session_state["columns task"][0]

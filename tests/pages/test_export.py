@@ -64,6 +64,7 @@ def test_one_click_takes_everything(made, small):
     assert not session.code  # until the commands are to be shown
 
 
+@pytest.mark.nightly
 def test_a_rehearsal_of_this_session_is_in_the_report(made, small):
     expected = ExpectedCounts.of_total(900)
     scenario = small.replaced(expected=expected)
@@ -100,6 +101,7 @@ def in_thread(monkeypatch):
     monkeypatch.setattr(export, "in_other_process", lambda make, **_: make())
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("in_thread")
 def test_many_tables_are_reported_on_outside_the_script(made, monkeypatch):
     monkeypatch.setattr(export, "MANY", 5)

@@ -6,8 +6,10 @@ import rpexplore as rp
 from pages.components.fairness.accuracy import OWN
 from pages.components.fairness.cells import CELLS_VIEW
 from rpexplore.analysis.measures import SCHEMES
+from rpexplore.common.text import describe_share
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
+from rpexplore.domain.public_tables import PublicTable
 from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from tests.pages.conftest import VIEWS, plain
@@ -102,13 +104,10 @@ def test_own_targets_make_an_own_plan(app, small):
 def test_the_measure_is_chosen_once_for_all_pages(app, small):
     session = app("fairness", small)
     measure = session.segmented_control(key="accuracy")
-    assert measure.options == ["Standard error", "Variance"]  # no counts are expected
-    session.scenario = small.replaced(expected=ExpectedCounts.of_total(5000))
-    session.run().segmented_control(key="accuracy").set_value("CV").run()
-    errors = errors_of(small, small.loss)
-    # Of 5,000 people 100 are expected in each cell of age × region, the fewest.
-    worst = errors[small.workload.position(("age", "region"))] / 100
-    assert session.metrics()["Least accurate table"] == f"CV = {100 * worst:.3g} %"
+    assert measure.options == ["Standard error", "Variance"]
+    measure.set_value("Variance").run()
+    worst = errors_of(small, small.loss).max() ** 2
+    assert session.metrics()["Least accurate table"] == f"σ² = {worst:.3g}"
     for name in VIEWS["fairness"]:
         assert not session.show("fairness", name).error
     titles = {}
@@ -123,13 +122,8 @@ def test_the_measure_is_chosen_once_for_all_pages(app, small):
         layout = chart(session)["layout"]
         axes = [layout[axis].get("title", {}).get("text", "") for axis in layout if "axis" in axis]
         titles[view] = " ".join(filter(None, axes))
-    assert "coefficient of variation of a cell (log scale)" in titles["By size"]
-    assert "coefficient of variation of a cell (log scale)" in titles["Smaller errors"]
-    assert "standard error of a cell (people, log scale)" in titles["What if"]
-    assert "Shown as standard errors" in plain(session.texts("caption"))
-    session.segmented_control(key="accuracy").set_value("Variance").run()
-    title = chart(session)["layout"]["xaxis"]["title"]["text"]
-    assert title == "variance of a cell (people², log scale)"
+    for view, title in titles.items():
+        assert "variance of a cell (people², log scale)" in title, view
 
 
 # ---- views
@@ -138,28 +132,23 @@ def test_the_measure_is_chosen_once_for_all_pages(app, small):
 # ---- expected counts
 
 
-def test_publishable_cells_of_one_table(app, small):
+def test_people_in_good_cells_under_each_plan(app, small):
     expected = expected_counts_from_csv(small.domain, MARGIN, "margin.csv")
-    session = app("fairness", small.replaced(expected=expected)).show("fairness", "Relative errors")
+    known = small.replaced(public=(PublicTable(expected),))
+    session = app("fairness", known).show("fairness", "Good cells")
     session.text_input(key="wanted coefficient").set_value("3").run()
     assert session.scenario.cv_limit == 0.03
-    session.multiselect(key="table to list").set_value(["region"]).run()
-    listed = session.dataframe[-1].value
-    assert listed["region"].tolist() == ["0", "1", "2", "3", "4"]
-    assert listed["expected"].tolist() == [0, 200, 400, 600, 800]
-    error = errors_of(small, small.loss)[small.workload.position(("region",))]
-    wanted = [
-        "yes" if count > 0 and error / count <= 0.03 else "no" for count in range(0, 801, 200)
-    ]
-    assert listed["accurate"].tolist() == wanted
-    assert 0 < wanted.count("yes") < 5
-    session.multiselect(key="table to list").set_value(["age", "sex", "region"]).run()
-    assert "is not in the workload" in plain(session.texts("info"))
+    made = rp.Forecast(small.table_plan(), [expected], limit=0.03)
+    under, by_order, tables = (frame.value for frame in session.dataframe[-3:])
+    assert under["plan"].tolist() == list(SCHEMES)
+    own = under.set_index("plan").loc["Equal weight per table"]
+    assert own["people in good cells"] == made.people.text(describe_share)
+    assert by_order["attributes"].tolist() == made.by_order()["attributes"].tolist()
+    assert tables["people_median"].tolist() == (100 * made.tables()["people_median"]).tolist()
     elsewhere = ExpectedCounts(("height",), (("low", "high"),), (1.0, 2.0))
-    session.scenario = small.replaced(expected=elsewhere)
+    session.scenario = small.replaced(public=(PublicTable(elsewhere),), expected=elsewhere)
     session.run()
     assert "the codebook has no attribute 'height' any more" in plain(session.texts("error"))
-    assert not session.get("plotly_chart")
 
 
 # ---- very many tables, and what changes

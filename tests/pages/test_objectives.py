@@ -44,9 +44,10 @@ def test_every_objective_gives_a_plan_with_the_options_that_were_chosen(app, wit
     assert session.planned.largest_standard_errors.max() > near
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "loss",
-    [rp.SumWithinTargets(), pytest.param(rp.PNorm(3.0), marks=pytest.mark.nightly)],
+    [rp.SumWithinTargets(), rp.PNorm(3.0)],
     ids=lambda loss: loss.kind,
 )
 def test_every_page_is_drawn(app, with_required, loss):

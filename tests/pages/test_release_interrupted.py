@@ -44,6 +44,7 @@ def test_a_second_click_does_not_run_again(app, records, tmp_path):
     assert len(Ledger.beside(records).account(records).entries) == 1
 
 
+@pytest.mark.nightly
 def test_a_reloaded_page_knows_of_the_run(app, records, stopped, tmp_path):
     first = confirmed_run(set_up(app("release"), records, tmp_path / "out"))
     reloaded = app("release")  # of which the records are not known yet
@@ -93,6 +94,7 @@ def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_pa
     assert not run_button(session).disabled
 
 
+@pytest.mark.nightly
 def test_of_two_stopped_runs_into_one_folder_only_the_one_that_was_drawn_is_finished(
     app, records, tmp_path, monkeypatch
 ):

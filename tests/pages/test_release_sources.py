@@ -173,6 +173,7 @@ def test_too_many_records_of_a_person_are_refused(of_persons, records, tmp_path)
 # --- the ledger, and runs that were stopped
 
 
+@pytest.mark.nightly
 def test_the_ledger_is_shown_with_other_records_in_it(app, records, tmp_path):
     other = records.with_name("other.csv")
     other.write_text(records.read_text())

@@ -93,7 +93,7 @@ def test_scenarios_are_judged_over_the_tables_they_share(three, small):
     three.test.session_state["project"] = Project((known, aimed, larger), 0)
     three.run()
     said = plain(three.texts("markdown"))
-    assert "“larger” makes the most cells publishable" in said
+    assert "Most people are in good cells under “larger”" in said
     assert "“larger” is the most accurate at every number of attributes" in said
     assert "“aimed” misses 1 of 1; “larger” meets the one." in said
     (rows,) = [html.proto.body for html in three.get("html") if "rows bars" in html.proto.body]
@@ -106,10 +106,10 @@ def test_scenarios_are_judged_over_the_tables_they_share(three, small):
     three.show("compared_by", "Tables of one alone")
     assert three.dataframe[-1].value["table"].tolist() == ["age × sex × region"]
     three.show("compared_by", "Table by table")
-    three.segmented_control(key="accuracy").set_value("CV").run()
+    three.segmented_control(key="accuracy").set_value("Variance").run()
     three.selectbox(key="compared to").set_value("larger").run()
     frame = three.dataframe[-1].value
-    assert {"left_share", "right_share", "right_target"} <= set(frame.columns)
+    assert {"left_people", "right_people", "right_target"} <= set(frame.columns)
 
 
 def test_what_differs_is_marked(three):

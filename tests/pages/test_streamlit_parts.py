@@ -168,6 +168,7 @@ def test_a_planning_server_goes_on_where_it_is_only_slower(told, monkeypatch):
     assert logged == [{"part": NO_DELAY}]
 
 
+@pytest.mark.nightly
 def test_whoever_starts_it_is_told_in_one_line(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
         "from importlib import metadata\n"

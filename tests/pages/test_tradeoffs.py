@@ -235,6 +235,7 @@ def test_what_if_tables_are_left_out(tradeoffs, small):
 # ---- very many tables
 
 
+@pytest.mark.nightly
 def test_many_tables_do_not_travel_and_are_typed(tradeoffs, many):
     session = tradeoffs(many.with_group(GroupSetting((), target=500.0)))
     for view in VIEWS["tradeoffs"]:

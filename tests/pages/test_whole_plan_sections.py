@@ -4,6 +4,7 @@ import json
 import time
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
@@ -21,6 +22,8 @@ from rpexplore.workload.query_definitions import StatedQueries
 from tests.pages.conftest import finish, open_dialog, plain, set_up
 from tests.pages.test_areas import CODEBOOK, TOWNS
 from tests.support.processor_time import PATIENCE
+
+nightly = partial(pytest.param, marks=pytest.mark.nightly)
 
 PEOPLE = [("N|1", "F")] * 40 + [("N|2", "M")] * 30 + [("S|1", "F")] * 20
 BOOK = AreaCodebook.from_files(json.dumps(CODEBOOK).encode(), "register.json", {"towns.csv": TOWNS})
@@ -56,7 +59,7 @@ def released(session, folder) -> Release:
     return Release.load(output)
 
 
-@pytest.mark.parametrize("asked", [WITH_AREAS, ALL], ids=lambda asked: asked.name)
+@pytest.mark.parametrize("asked", [nightly(WITH_AREAS), ALL], ids=lambda asked: asked.name)
 def test_areas_beside_others_are_planned_released_and_read(app, tmp_path, asked):
     whole = asked.plan()
     session = app("plan", asked)
@@ -75,7 +78,7 @@ def test_areas_beside_others_are_planned_released_and_read(app, tmp_path, asked)
 
 
 DIFFERENT = [
-    WITH_AREAS.replaced(name="Towns apart", areas=replace(AREAS, loss=MaxVariance())),
+    nightly(WITH_AREAS.replaced(name="Towns apart", areas=replace(AREAS, loss=MaxVariance()))),
     ALL.replaced(name="Largest of tables", loss=MaxVariance()),
 ]
 
@@ -107,7 +110,7 @@ def test_sections_of_different_objectives_ask_for_their_shares(app, asked):
 ALONE = [
     Scenario(SEX, name="Areas alone", areas=AREAS, asks_for_tables=False),
     Scenario(rp.Domain.from_sizes({}), name="Counts alone", query_list=COUNTS),
-    Scenario(SEX, name="Counts, no tables", query_list=COUNTS, asks_for_tables=False),
+    nightly(Scenario(SEX, name="Counts, no tables", query_list=COUNTS, asks_for_tables=False)),
 ]
 
 

@@ -37,6 +37,7 @@ def test_a_run_is_on_disk_before_the_first_noise(planned, data, output, monkeypa
     assert [run.state for run in runs(data)] == ["finished"]
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
 @pytest.mark.parametrize(
     "where",

@@ -74,6 +74,7 @@ FILES = [
 ]
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize(
     "change",
     [

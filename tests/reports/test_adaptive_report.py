@@ -24,7 +24,7 @@ PLAN = adaptive_plan(
 def test_a_report_promises_privacy_alone_and_says_when_to_choose_such_a_plan():
     expected = rp.ExpectedCounts.of_total(5000)
     fixed = plan_tables(PLAN.workload, loss=rp.SumOfVariances(), budget=PLAN.budget)
-    unbiased = rp.publishable(fixed, expected)
+    unbiased = rp.Forecast(fixed, expected=5000)
     made = report(PLAN, expected=expected)
     page = " ".join(re.sub("<[^>]+>", " ", html(made)).split())
     assert made.subtitle.startswith("A plan to release 1 table, adaptively, over 3 attributes")
@@ -44,7 +44,7 @@ def test_a_report_promises_privacy_alone_and_says_when_to_choose_such_a_plan():
 def test_a_report_without_expected_counts_or_with_others_says_that_little_is_known():
     assert "expected counts tell" in html(report(PLAN))
     others = rp.ExpectedCounts(("height",), (("1", "2"),), (5.0, 5.0))
-    assert "Not known without expected counts" in html(report(PLAN, expected=others))
+    assert "Not known, as what is public does not fit" in html(report(PLAN, expected=others))
 
 
 def test_a_plan_that_costs_more_than_it_says_has_no_report():

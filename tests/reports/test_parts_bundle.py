@@ -61,6 +61,7 @@ def together(rounds: rp.Rounds | None = None) -> rp.Plan:
     return rp.plan(asked)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("plan", "files"),
     [

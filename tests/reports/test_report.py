@@ -351,25 +351,24 @@ def test_very_many_tables_fit_into_one_report(n_attributes, n_tables):
     assert not [attrs for attrs, _ in page.all("a") if attrs.get("download") == "tables.csv"]
 
 
-def test_public_counts_give_relative_errors():
+def test_public_counts_give_a_forecast():
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
     plan = plan_tables(
         rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
     )
-    total = 20 * 5 * float(plan.standard_errors[-1])  # 20 cells, each of 5 standard errors
-    made = report(plan, expected=ExpectedCounts.of_total(total * 1.001))
-    (section,) = [each for each in made.sections if each.heading == "Relative errors"]
-    assert "none of 0." in section.parts[0].caption
-    made = report(plan, expected=ExpectedCounts.of_total(total * 0.999))
-    (section,) = [each for each in made.sections if each.heading == "Relative errors"]
-    assert "all cells of 3 of 4 tables, some of 0, none of 1" in section.parts[0].caption
-    assert made.front[0].parts[0].rows[1][0] == "Publishable: 39 %"  # 1 + 10 + 2 of 33 cells
-    made = report(plan, expected=ExpectedCounts.of_total(total * 0.999), cv_limit=0.201)
-    (section,) = [each for each in made.sections if each.heading == "Relative errors"]
-    assert "one of at most 20.1 %." in " ".join(section.sentences)
-    assert "all cells of 4 of 4 tables" in section.parts[0].caption
-    assert "Relative errors" not in [each.heading for each in report(plan).sections]
-    assert "Relative errors" in html(made)
+    made = report(plan, expected=ExpectedCounts.of_total(500))
+    forecast = rp.Forecast(plan, expected=500)
+    (section,) = [each for each in made.sections if each.heading == "Forecast"]
+    assert section.sentences[0] == forecast.describe()
+    head, says = made.front[0].parts[0].rows[1]
+    assert head.startswith("Forecast: ")
+    assert says.startswith(forecast.describe())
+    strict = report(plan, expected=ExpectedCounts.of_total(500), cv_limit=0.05)
+    assert rp.Forecast(plan, expected=500, limit=0.05).describe() in html(strict)
+    assert "Forecast" not in [each.heading for each in report(plan).sections]
+    kept = report(forecast.in_plan())
+    assert [each.heading for each in kept.sections].count("Forecast") == 1
+    assert kept.front[0].parts[0].rows[1][0] == head
 
 
 def test_public_counts_that_no_longer_fit_are_named():
@@ -378,5 +377,4 @@ def test_public_counts_that_no_longer_fit_are_named():
         rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
     )
     made = report(plan, expected=ExpectedCounts(("no",), (("1",),), (5.0,)))
-    (section,) = [each for each in made.sections if each.heading == "Relative errors"]
-    assert "no attribute 'no'" in section.sentences[0]
+    assert "no attribute 'no'" in made.front[0].parts[0].rows[1][1]

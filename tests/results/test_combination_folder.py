@@ -253,6 +253,7 @@ def foreign(folder: Path, manifest) -> Path:
 FILES = ("tables/0000_age.csv", "estimates.json", "contributions.parquet", "README.md")
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("how", DAMAGES)
 def test_a_changed_file_is_found(name, how, copy):

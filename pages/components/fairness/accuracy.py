@@ -12,13 +12,11 @@ from pages.components.shared.charts import (
     metrics,
     numbers,
 )
-from pages.components.shared.inputs import cells_of_open_scenario, measure_input
+from pages.components.shared.inputs import measure_input
 from pages.components.shared.session import attempt, current, escaped, kept
 from pages.components.shared.solutions import NO_PLAN, optimum, part_budget
 from rpexplore.analysis import binding_targets, distributions, fairness
-from rpexplore.analysis.expected_cells import in_measure
 from rpexplore.analysis.measures import (
-    COEFFICIENT_OF_VARIATION,
     SCHEMES,
     Accuracy,
     scheme_of,
@@ -238,12 +236,10 @@ def choose_plan(compared: list[Accuracy]) -> Accuracy:
 
 def seen_as_chosen(compared: list[Accuracy], chosen: Accuracy) -> tuple[list[Accuracy], Accuracy]:
     """All plans in the measure, and at the cell of each table, that the curator chooses."""
-    cells = cells_of_open_scenario()
-    measure = measure_input([cells])
-    there = compared
-    if measure != COEFFICIENT_OF_VARIATION and any(plan.cells_differ for plan in compared):
-        there = _at_chosen_cell(compared)
-    there = [kept(in_measure, plan, measure, cells, slot=plan.name) for plan in there]
+    measure = measure_input()
+    cells_differ = any(plan.cells_differ for plan in compared)
+    there = _at_chosen_cell(compared) if cells_differ else compared
+    there = [kept(plan.in_measure, measure, slot=plan.name) for plan in there]
     return there, there[compared.index(chosen)]
 
 

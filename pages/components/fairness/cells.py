@@ -1,22 +1,21 @@
-"""The cells of one table on the Fairness page, and which cells are publishable."""
+"""The cells of one table on the Fairness page, and how many people are in good cells."""
 
 from dataclasses import replace
 
 import streamlit as st
 
-from pages.components.shared.charts import chart_with_numbers, listing, numbers
-from pages.components.shared.expected_counts import cv_limit_input, expected_cells
-from pages.components.shared.inputs import table_input, without_counts
+from pages.components.shared.charts import chart_with_numbers, numbers
+from pages.components.shared.expected_counts import cv_limit_input, forecast
+from pages.components.shared.inputs import table_input
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import cell_accuracy
-from rpexplore.analysis import expected_cells as relative_errors
-from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.analysis.forecast import range_columns, under_each_plan
+from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.measures import Accuracy
 from rpexplore.common.text import capitalised
-from rpexplore.errors import RpexploreError
-from rpexplore.figures.accuracy import publishable_cells_chart
 from rpexplore.figures.cells import cells_of_table
-from rpexplore.figures.chart import Chart, Column, columns_of
+from rpexplore.figures.chart import COLUMNS, Chart, Column, columns_of
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.scenarios.bases import describe_table
 from rpexplore.workload.table_text import QueryMatrix
 
@@ -26,7 +25,6 @@ from rpexplore.workload.table_text import QueryMatrix
 CELLS_VIEW = "Cells of a table"
 MOST_OPTIONS = 1000  # queries to choose from
 LEAST_ACCURATE = "the least accurate"
-NO_CV = "the coefficients of variation of single cells are listed under “Relative errors”."
 
 
 def cells_view(chosen: Accuracy) -> None:
@@ -42,7 +40,7 @@ def cells_view(chosen: Accuracy) -> None:
         fixed = _fixed(matrices, axes)
     found = kept(cell_accuracy.accuracy_of_cells, chosen, table, axes, fixed)
     with right:
-        accuracy = replace(found, measure=without_counts(chosen.measure, NO_CV))
+        accuracy = replace(found, measure=chosen.measure)
     record_noun = current().record_noun
     description = capitalised(describe_table(chosen.workload, table, record_noun))
     frame = accuracy.frame
@@ -99,81 +97,44 @@ def _fixed(matrices: list[QueryMatrix], axes: tuple[int, ...]) -> dict[int, int]
     return fixed
 
 
-# ---- Relative errors on the Fairness page: which cells are publishable, under which plan.
+# ---- Good cells on the Fairness page: how many people are in them, under which plan.
 
 
-def relative_errors_view(compared: list[Accuracy], chosen: Accuracy) -> None:
-    """Standard errors against expected counts, and which cells are accurate enough to publish."""
-    st.markdown(
-        f"An error of ±30 {escaped(current().record_noun)} is much in a cell of 100 and little in "
-        "one of 10,000. The **coefficient of variation** (CV) of a cell is its standard error "
-        "divided by its expected count; many offices publish a cell only up to a certain CV."
-    )
-    cells = expected_cells(current().workload)
-    if cells is None:
+FORECAST_COLUMNS = {
+    "table": COLUMNS["table"],
+    "cells": COLUMNS["cells"],
+    "standard_error": COLUMNS["standard_error"],
+    "people_median": Column("people in good cells", "share"),
+    "people_low": Column("at least", "share"),
+    "people_high": Column("at most", "share"),
+    "cells_median": Column("good cells", "share"),
+    "meets": Column("meets the rule", "text"),
+}
+
+
+def good_cells_view(planned: TablePlan, compared: list[Accuracy], chosen: Accuracy) -> None:
+    """People in good cells by a forecast: under each plan, and table by table under the chosen."""
+    st.markdown(meaning("Good cell"))
+    if current().expected is None:
         st.info(
-            "Expected counts say what an error is worth: type or load them beside the codebook."
+            "How many people are in good cells depends on how many records there are; say it, or "
+            "add public tables, on the Data page."
         )
-        st.page_link("pages/codebook.py", label="To the expected counts")
-        return
-    if cells.left_out:
-        st.info(escaped(cells.left_out_text))
-    if not cells.held.any():
+        st.page_link("pages/codebook.py", label="To what is public")
         return
     cv_limit_input()
-    coefficient = current().cv_limit
-    _publishable_cells(compared, chosen, cells, coefficient)
-    _cells_of_table(chosen, cells, coefficient)
-
-
-def _publishable_cells(
-    compared: list[Accuracy], chosen: Accuracy, cells: ExpectedCells, coefficient: float
-) -> None:
-    """How many cells are accurate enough: by order, by plan and by table."""
-    st.subheader("Publishable cells")
-    left, right = st.columns([3, 2])
-    with left:
-        chart = publishable_cells_chart(
-            kept(relative_errors.curves, chosen, cells),
-            relative_errors.by_order(chosen, cells, coefficient),
-            coefficient,
-        )
-        more = f"Under “{escaped(chosen.name)}”; the error is that of the privacy noise alone."
-        chart_with_numbers(chart, more)
-    with right:
-        st.markdown("**Under each plan**")
-        shares = relative_errors.by_plan(compared, cells, coefficient).filter(
-            ["plan", "share", "whole"]
-        )
-        listing(shares, columns_of(shares), "Publishable cells by plan")
-    st.subheader("Table by table, the most publishable first")
-    frame = kept(relative_errors.of_tables, chosen, cells, coefficient)
-    numbers(
-        frame, columns_of(frame), "publishable_cells_by_table.csv", "Publishable cells by table"
-    )
-
-
-def _cells_of_table(chosen: Accuracy, cells: ExpectedCells, coefficient: float) -> None:
-    """The cells of one table, each publishable or not."""
-    st.subheader("The cells of one table")
-    names = st.multiselect(
-        "The attributes of the table", current().domain.names, key="table to list"
-    )
-    if not names and chosen.workload.orders[0] > 0:
-        st.caption("Choose a table by its attributes.")
+    made = forecast(planned)
+    if made is None:
         return
-    try:
-        table = chosen.workload.position(names)
-        frame = relative_errors.of_cells(chosen, cells, table, coefficient)
-    except RpexploreError as error:
-        st.info(escaped(str(error)))
-        return
-    st.caption(escaped(relative_errors.describe_cells(frame, coefficient)))
-    attributes = frame.columns.difference(relative_errors.OF_CELLS, sort=False)
-    columns = {name: Column(name, "name") for name in attributes}
-    numbers(
-        frame,
-        columns | columns_of(frame.filter(relative_errors.OF_CELLS)),
-        "publishable_cells.csv",
-        "The cells of the table, with their expected counts",
-    )
+    under = [kept(made.under, plan, slot=plan.name) for plan in compared]
+    st.subheader("Under each plan")
+    frame = kept(under_each_plan, [plan.name for plan in compared], under)
+    st.dataframe(frame, hide_index=True, alt="People in good cells under each plan")
+    st.caption(escaped(made.rests_on))
+    shown = under[compared.index(chosen)]
+    st.subheader("By number of attributes")
+    by_order = range_columns(kept(shown.by_order), "attributes", "meeting")
+    st.dataframe(by_order, hide_index=True, alt="Forecast by number of attributes")
+    heading = "Table by table, the fewest people in good cells first"
+    st.subheader(heading)
+    numbers(kept(shown.tables), FORECAST_COLUMNS, "forecast_by_table.csv", heading)

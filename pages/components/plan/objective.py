@@ -215,13 +215,6 @@ def budget_inputs(*, details: bool = False) -> None:
         st.info(note)
 
 
-def budget_meaning() -> None:
-    """What the budget promises, what it is in other units, and which ones were published."""
-    budget = current().budget
-    st.caption(budget_units.describe_guess(budget))
-    folded("Budget in context", "budget context", lambda: _budget_context(budget))
-
-
 def _budget_context(budget: Budget) -> None:
     """In other units, and beside published releases."""
     st.markdown("**In other units**")

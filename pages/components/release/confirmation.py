@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
@@ -10,13 +9,14 @@ from pages.components.release.form import ReleaseForm, given_approvals, held_app
 from pages.components.release.release_task import ReleaseInputs
 from pages.components.shared.session import current, escaped, kept, say, show_messages
 from rpexplore.analysis.adaptive import NOTHING_PROMISED
-from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.analysis.drawn_counts import DrawnCounts
+from rpexplore.analysis.published_lines import forecast_of_scenario
 from rpexplore.analysis.targets_met import target_counts
-from rpexplore.analysis.usefulness import Usefulness
 from rpexplore.common.text import joined, plural
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.approvals import missing_text, most_demanded, refuse_wrong
 from rpexplore.releases.ledger.account import Account
 from rpexplore.scenarios.scenario import Scenario
@@ -26,6 +26,7 @@ from rpexplore.scenarios.scenario import Scenario
 
 HERE = "confirmation"
 ASKED, TYPED = "confirmation asked", "confirmed name"
+_MOST_FORECAST = 1000  # tables, while a dialog opens
 
 
 def ask(plan: Plan) -> None:
@@ -115,7 +116,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
 
 
 def usefulness_facts(plan: Plan, scenario: Scenario) -> dict[str, str]:
-    """How many targets are missed and, of tables, how much is publishable, by label.
+    """How many targets are missed and, of tables, their forecast, by label.
 
     Of adaptive tables, that nothing is promised.
     """
@@ -127,20 +128,21 @@ def usefulness_facts(plan: Plan, scenario: Scenario) -> dict[str, str]:
         missed = f"{n_missed:,} of {n_targets:,} missed"
         facts["Targets"] = missed if n_targets else "none set"
     if (tables := plan.part("tables")) is not None:
-        facts["Publishable share"] = _publishable_share(tables, scenario)
+        facts["Forecast"] = _forecast(tables, scenario)
     return facts
 
 
-def _publishable_share(plan: Any, scenario: Scenario) -> str:
-    if scenario.expected is None:
-        return "not known without expected counts"
+def _forecast(plan: TablePlan, scenario: Scenario) -> str:
     try:
-        design = scenario.design and scenario.design.among(plan.workload.tables)
-        limit = scenario.cv_limit
-        cells = kept(ExpectedCells.of, scenario.expected, plan.workload, design, limit)
+        public = scenario.public_tables
+        if public is None:
+            return "none without expected counts"
+        if len(plan.workload) > _MOST_FORECAST:
+            return "on the Plan page"
+        drawn = kept(DrawnCounts.of, plan.workload, public)
+        return forecast_of_scenario(plan, drawn, scenario).describe()
     except RpexploreError:
-        return "not known, as the expected counts do not fit the tables"
-    return Usefulness.of_plan(plan, cells, scenario.cv_limit).describe()
+        return "none, as the expected counts do not fit the tables"
 
 
 # ---- The approvals of the plan to be run: whose files were given, and what is still missing.

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.components.areas.study import area_outcome
 from pages.components.shared.autosave import new_project, project_of_upload
 from pages.components.shared.charts import chart_with_numbers, numbers
-from pages.components.shared.expected_counts import judged_cells
+from pages.components.shared.expected_counts import forecast
 from pages.components.shared.files import download, upload
 from pages.components.shared.inputs import measure_input, tabs
 from pages.components.shared.serving import plans_only, where_kept
@@ -23,7 +23,6 @@ from pages.components.shared.session import (
 )
 from pages.components.shared.solutions import plan
 from rpexplore.analysis import scenario_comparison, shared_tables
-from rpexplore.analysis.measures import Measure
 from rpexplore.analysis.scenario_comparison import area_inputs, area_outcomes
 from rpexplore.analysis.shared_tables import Contender
 from rpexplore.common.text import joined, plural
@@ -74,8 +73,7 @@ def comparison() -> None:
 
 
 def _contender(scenario: Scenario, planned: TablePlan) -> Contender:
-    cells = judged_cells(planned.workload, scenario)
-    return kept(Contender, scenario, planned, cells, slot=scenario.name)
+    return kept(Contender, scenario, planned, forecast(planned, scenario), slot=scenario.name)
 
 
 def _shared(contenders: list[Contender]) -> None:
@@ -123,15 +121,12 @@ def _chosen() -> list[Scenario]:
     return [scenario for scenario in project().scenarios if scenario.name in chosen]
 
 
-def _measure(contenders: list[Contender]) -> Measure:
-    return measure_input([contender.cells for contender in contenders])
-
-
 def _curves(contenders: list[Contender]) -> None:
     """The distribution of the accuracy of every scenario, in one chart."""
-    measure = _measure(contenders)
+    measure = measure_input()
     accuracies = [
-        kept(contender.seen_in, measure, slot=contender.scenario.name) for contender in contenders
+        kept(contender.accuracy.in_measure, measure, slot=contender.scenario.name)
+        for contender in contenders
     ]
     record_noun = scenario_comparison.common_noun([contender.scenario for contender in contenders])
     chart = kept(distribution_by_plan_chart, accuracies, record_noun)
@@ -147,7 +142,7 @@ def _curves(contenders: list[Contender]) -> None:
 
 def _tables(contenders: list[Contender]) -> None:
     """The accuracy of single tables in two of the scenarios."""
-    measure = _measure(contenders)
+    measure = measure_input()
     names = [contender.scenario.name for contender in contenders]
     left, right = st.columns(2)
     one = left.selectbox("From", names, key=_valid_key("compared from", names))
@@ -162,10 +157,10 @@ def _tables(contenders: list[Contender]) -> None:
     headings = {
         "": "root mean square of cells σ" if differ else f"{measure.noun} σ",
         "_largest": "least accurate cell σ",
-        "_share": "publishable",
+        "_people": "people in good cells",
         "_target": "target",
     }
-    kinds: dict[str, Kind] = {"_share": "share", "_target": "text"}
+    kinds: dict[str, Kind] = {"_people": "text", "_target": "text"}
     columns = {"table": COLUMNS["table"], "order": COLUMNS["order"]}
     for end, heading in headings.items():
         for side, name in (("left", one), ("right", two)):
@@ -185,8 +180,8 @@ def _own_tables(contenders: list[Contender]) -> None:
     if frame.empty:
         st.info("Every table is in several of these scenarios.")
         return
-    columns = columns_of(frame) | {"share": Column("publishable", "share")}
-    columns = {name: column for name, column in columns.items() if name in frame}
+    people = {"people": Column("people in good cells", "text")} if "people" in frame else {}
+    columns = columns_of(frame.drop(columns="people", errors="ignore")) | people
     numbers(frame, columns, "own_tables.csv", "Tables that only one scenario has")
 
 

@@ -1,7 +1,6 @@
-"""Expected counts, the limit of publishable cells, and the adaptive plan that needs them."""
+"""Expected counts, the forecast from them, and the adaptive plan that needs them."""
 
 from collections.abc import Callable
-from typing import Any
 
 import streamlit as st
 
@@ -16,11 +15,12 @@ from pages.components.shared.session import (
     kept,
     show_messages,
 )
-from pages.components.shared.solutions import NO_PLAN, optimum, part_budget
+from pages.components.shared.solutions import NO_PLAN, part_budget
 from rpexplore.analysis.adaptive import tables_of
-from rpexplore.analysis.expected_cells import ExpectedCells
+from rpexplore.analysis.drawn_counts import DrawnCounts
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.glossary import meaning
-from rpexplore.analysis.usefulness import Usefulness
+from rpexplore.analysis.published_lines import forecast_of_scenario
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import count_of, needed_number_of, number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
@@ -31,52 +31,34 @@ from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.survey_text import design_from_texts, effect_texts
 from rpexplore.workload.workload import Workload
 
-# ---- Expected counts, which say what an accuracy is worth, and the limit of publishable cells.
+# ---- Expected counts, which say what an accuracy is worth, the limit of good cells, the forecast.
 
 
 HERE = "expected"
 
 
-def expected_cells(
-    workload: Workload,
-    scenario: Scenario | None = None,
-    show: Callable[[str], Any] = st.error,
-) -> ExpectedCells | None:
-    """The expected counts of all cells of these tables.
+def forecast(planned: TablePlan, scenario: Scenario | None = None) -> Forecast | None:
+    """The forecast of a plan's tables; None without expected counts, and while it is made.
 
-    None without expected counts, and where they do not fit, which `show` is told. scenario: whose
-    counts; else those of the open one
+    scenario: whose plan it is; else that of the open one
     """
     scenario = current() if scenario is None else scenario
-    expected = scenario.expected
-    return expected and attempt(
-        lambda: kept(ExpectedCells.of, expected, workload, slot=scenario.name), show=show
-    )
-
-
-def judged_cells(workload: Workload, scenario: Scenario | None = None) -> ExpectedCells | None:
-    """The same cells, judged by the scenario's limit: of the total error where it has a design."""
-    scenario = current() if scenario is None else scenario
-    if scenario.design is None:
-        return expected_cells(workload, scenario)
-    expected, design = scenario.expected, scenario.design.among(workload.tables)
-    return expected and attempt(
-        lambda: kept(
-            ExpectedCells.of, expected, workload, design, scenario.cv_limit, slot=scenario.name
-        )
-    )
-
-
-def usefulness_of(planned: TablePlan) -> Usefulness | None:
-    """What the plan of the open scenario publishes; None without expected counts that fit."""
-    cells, solution = judged_cells(planned.workload), optimum()
-    if cells is None or solution is None or not cells.held.any():
+    public = attempt(lambda: scenario.public_tables)
+    if public is None:
         return None
-    return kept(Usefulness.of_optimum, solution, planned.budget, cells, current().cv_limit)
+    by = (planned.workload, scenario.public, scenario.expected)
+    # Not by its name: what was drawn serves every scenario with the same tables.
+    drawn = worked_out(DrawnCounts.of, planned.workload, public, by=by, slot=_slot(scenario))
+    slot = scenario.name
+    return drawn and kept(forecast_of_scenario, planned, drawn, scenario, slot=slot)
+
+
+def _slot(scenario: Scenario) -> str:
+    return "" if scenario.name == current().name else scenario.name
 
 
 def cv_limit_input() -> None:
-    """The largest coefficient of variation of a publishable cell."""
+    """The largest coefficient of variation of a good cell."""
 
     def take(typed: str) -> None:
         change(HERE, lambda: current().replaced(cv_limit=limit(typed)))

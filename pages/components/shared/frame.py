@@ -281,10 +281,6 @@ button[data-selected="true"] p,
     background: light-dark(#dfe7f1, #2c3743);
 }
 .bar b { position: absolute; inset: 0 auto 0 0; border-radius: 0.3rem; background: #3c76c3; }
-.bar u {
-    position: absolute; top: -0.25rem; bottom: -0.25rem; width: 2px;
-    background: light-dark(#4a5664, #cfd8e2);
-}
 .bar span { width: 4rem; text-align: right; }
 @media (max-width: 640px) {
     /* Options may stand on several lines: each with its left edge, behind the chosen one too. */

@@ -1,16 +1,14 @@
 """Inputs that pages share: grids, numbers, choices of tables and of a measure, required targets."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.expected_counts import expected_cells
 from pages.components.shared.session import attempt, change_fields, current, kept, say
 from rpexplore.analysis.cell_accuracy import tables_with_cells
-from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.glossary import meaning
-from rpexplore.analysis.measures import COEFFICIENT_OF_VARIATION, STANDARD_ERROR, VARIANCE, Measure
+from rpexplore.analysis.measures import STANDARD_ERROR, VARIANCE, Measure
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.text import number_of, number_text
 from rpexplore.planning.losses.constrained import SumWithinTargets
@@ -133,20 +131,12 @@ def attributes_filter(workload: Workload, key: str, **options: Any) -> list[str]
 # ---- The measure in which the pages that look further tell the accuracy.
 
 
-TERMS = ("Standard error", "Coefficient of variation", "Variance", "Margin of error")
+TERMS = ("Standard error", "Variance", "Margin of error")
 
 
-def cells_of_open_scenario() -> ExpectedCells | None:
-    """What is expected of the open scenario's tables; None without, or where it does not fit."""
-    return expected_cells(current().workload, show=lambda _: None)
-
-
-def measure_input(expected: Iterable[ExpectedCells | None]) -> Measure:
-    """The choice, which holds on all pages; the CV where all these tables have expected counts."""
-    offered = [STANDARD_ERROR, COEFFICIENT_OF_VARIATION, VARIANCE]
-    if not all(cells is not None and cells.has_coefficients for cells in expected):
-        offered.remove(COEFFICIENT_OF_VARIATION)
-    by_title = {measure.title: measure for measure in offered}
+def measure_input() -> Measure:
+    """The choice, which holds on all pages."""
+    by_title = {measure.title: measure for measure in (STANDARD_ERROR, VARIANCE)}
     title = st.segmented_control(
         "Accuracy as",
         list(by_title),
@@ -157,14 +147,6 @@ def measure_input(expected: Iterable[ExpectedCells | None]) -> Measure:
         help=" ".join(meaning(term) for term in TERMS),
     )
     return by_title.get(title or "", STANDARD_ERROR)
-
-
-def without_counts(measure: Measure, because: str) -> Measure:
-    """The measure for what has no CV; the page then says why it shows another one."""
-    if measure != COEFFICIENT_OF_VARIATION:
-        return measure
-    st.caption(f"Shown as standard errors: {because}")
-    return STANDARD_ERROR
 
 
 # ---- The way out where a required target is missed by an objective that does not see to it.

@@ -5,18 +5,18 @@ from typing import Any
 import streamlit as st
 
 from pages.components.shared.charts import chart_with_numbers, numbers
-from pages.components.shared.inputs import cells_of_open_scenario, number_field
+from pages.components.shared.inputs import number_field
 from pages.components.shared.session import attempt, current, escaped, kept, show_messages
 from pages.components.shared.solutions import minimum_budget_for_targets, optimum, part_budget
 from pages.components.tradeoffs.frontier import use_budget
 from rpexplore.analysis import binding_targets, budget_curves, targets_met
 from rpexplore.analysis.budget_units import stated_delta
-from rpexplore.analysis.measures import STANDARD_ERROR, Measure
+from rpexplore.analysis.measures import Measure
 from rpexplore.analysis.sufficient_budgets import SufficientBudget
 from rpexplore.common.text import capitalised, number_text
 from rpexplore.figures.budget_curves import Mark, errors_by_budget, targets_by_budget
 from rpexplore.figures.chart import COLUMNS, Chart, Column, in_measure
-from rpexplore.planning.mechanism.variances import TableVariances, cells_differ
+from rpexplore.planning.mechanism.variances import cells_differ
 from rpexplore.planning.planner import Optimum
 from rpexplore.workload.table_text import readable_title, table_from_text, texts_of_tables
 
@@ -94,12 +94,11 @@ def _chosen_curves(solution: Optimum, measure: Measure) -> list[budget_curves.Cu
     shown = st.selectbox(
         "Curves", list(SHOWN), format_func=SHOWN.__getitem__, key="curves", bind="query-params"
     )
-    variances = kept(budget_curves.variances_in, solution, measure, cells_of_open_scenario())
     if shown == QUANTILES:
-        drawn = budget_curves.quantile_curves(solution, variances)
+        drawn = budget_curves.quantile_curves(solution)
     else:
         is_least = shown == LEAST_ACCURATE
-        drawn = budget_curves.order_curves(solution, variances, least_accurate=is_least)
+        drawn = budget_curves.order_curves(solution, least_accurate=is_least)
     workload, domain = solution.workload, solution.workload.domain
     few = len(workload) <= MOST_OPTIONS
     typed = st.multiselect(
@@ -113,16 +112,14 @@ def _chosen_curves(solution: Optimum, measure: Measure) -> list[budget_curves.Cu
         persist_state="session",
     )
     for text in typed:
-        drawn.extend(attempt(lambda text=text: _curves_of(solution, text, variances)) or [])
+        drawn.extend(attempt(lambda text=text: _curves_of(solution, text)) or [])
     return drawn
 
 
-def _curves_of(
-    solution: Optimum, text: str, variances: TableVariances
-) -> list[budget_curves.Curve]:
+def _curves_of(solution: Optimum, text: str) -> list[budget_curves.Curve]:
     workload = solution.workload
     table = workload.position(table_from_text(workload.domain, text))
-    return budget_curves.table_curves(solution, table, variances)
+    return budget_curves.table_curves(solution, table)
 
 
 def _wanted_value(
@@ -134,9 +131,8 @@ def _wanted_value(
     # By name, which means the same curve among others; a browser keeps what it shows.
     names = [curve.name for curve in drawn]
     name = st.selectbox("Of", names, key="wanted for")
-    unit = "in %" if measure.is_share else f"in {escaped(measure.unit(record_noun))}"
-    typed = number_field(
-        f"Wanted {measure.noun} {unit}",
+    wanted = number_field(
+        f"Wanted {measure.noun} in {escaped(measure.unit(record_noun))}",
         _wanted_key(measure),
         least=0.0,
         placeholder="such as 5",
@@ -144,10 +140,9 @@ def _wanted_value(
         "errors of the true one, 95 % of the time.",
         persist_state="session",
     )
-    if typed is None or name not in names:
+    if wanted is None or name not in names:
         return None
     series = names.index(name)
-    wanted = measure.from_typed(typed)
     enough = attempt(lambda: budget_curves.budget_for_value(drawn[series], wanted, budget, measure))
     if enough is None:
         return None
@@ -215,7 +210,7 @@ def targets_view(solution: Optimum, measure: Measure) -> None:
     )
     with right:
         chart_with_numbers(chart)
-    _last_to_be_met(solution, STANDARD_ERROR if measure.is_share else measure)
+    _last_to_be_met(solution, measure)
 
 
 def _required_targets() -> None:

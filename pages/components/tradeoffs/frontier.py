@@ -7,7 +7,6 @@ import streamlit as st
 
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers
-from pages.components.shared.inputs import without_counts
 from pages.components.shared.session import (
     bound,
     change,
@@ -46,7 +45,6 @@ from rpexplore.scenarios.scenario import NOTE_LENGTH, Scenario
 
 HERE = "frontier"
 POINT = "point of frontier"
-NO_CV = "the objectives weigh these, whatever the counts."
 COLUMNS = {
     "average": Column("average σ", digits=4),
     "largest": Column("worst case", digits=4),
@@ -76,7 +74,6 @@ def frontier_view(solution: Optimum, measure: Measure) -> None:
         bind="query-params",
     )
     with right:
-        measure = without_counts(measure, NO_CV)
         curve = _frontier(solution, SumOfVariances(weighting or "equal"))
         if curve is not None:
             _show(curve, solution, measure)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, numbers
-from pages.components.shared.inputs import number_field, without_counts
+from pages.components.shared.inputs import number_field
 from pages.components.shared.session import (
     attempt,
     change,
@@ -35,7 +35,6 @@ from rpexplore.scenarios.workload_changes import (
 from rpexplore.workload.workload import Workload
 
 HERE = "what if"
-NO_CV = "coefficients of variation change by the same per cent."
 ACTIONS = {LEAVE_OUT: "are left out", BOOST: "get another weight", ADD: "are added"}
 ANY = "any number"
 MOST_DRAWN = 10  # single tables
@@ -102,7 +101,7 @@ def what_if_view(solution: Optimum, measure: Measure) -> None:
     if changes is None:
         return
     with right:
-        changes = changes.in_measure(without_counts(measure, NO_CV))
+        changes = changes.in_measure(measure)
     budget = part_budget("tables")
     sentence = what_if.describe_changes(changes, budget, scenario.record_noun)
     with right:

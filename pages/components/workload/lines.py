@@ -5,9 +5,9 @@ from functools import partial
 
 import streamlit as st
 
-from pages.components.plan.forecast import forecast
 from pages.components.queries.list import choosable, replace_list
 from pages.components.queries.preset_dialog import preset_button
+from pages.components.shared.expected_counts import forecast
 from pages.components.shared.session import (
     change,
     change_fields,

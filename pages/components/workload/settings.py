@@ -6,7 +6,6 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.expected_counts import expected_cells
 from pages.components.shared.files import download
 from pages.components.shared.inputs import (
     apply_cells,
@@ -19,7 +18,6 @@ from pages.components.shared.session import (
     change,
     current,
     escaped,
-    kept,
     say,
     show_messages,
 )
@@ -100,11 +98,7 @@ def settings(planned: TablePlan | None) -> None:
 def grid_of_tables(planned: TablePlan | None, containing: list[str]) -> None:
     """The editable grid of the tables with these attributes, and all tables as CSV."""
     workload, like = current().workload, workload_grid.like_targets(current())
-    cells = expected_cells(workload)
-    medians = None if cells is None else kept(cells.medians)
-    grid, n_tables = workload_grid.workload_grid(
-        current(), planned, containing, MOST_ROWS, medians, like
-    )
+    grid, n_tables = workload_grid.workload_grid(current(), planned, containing, MOST_ROWS, like)
     if n_tables > len(grid):
         st.info(
             f"These are the first {len(grid):,} of {n_tables:,} tables. Choose attributes to see "
@@ -122,13 +116,6 @@ def grid_of_tables(planned: TablePlan | None, containing: list[str]) -> None:
         column_config={
             "table": st.column_config.TextColumn("Table", disabled=True, width="medium"),
             "cells": st.column_config.NumberColumn("Cells", disabled=True, format="localized"),
-            "median_count": st.column_config.NumberColumn(
-                "Median expected count",
-                disabled=True,
-                format="localized",
-                help=f"Half of the cells are expected to hold at most so much. "
-                f"{meaning('Expected counts')}",
-            ),
             "weight": st.column_config.TextColumn("Weight", help=meaning("Weight")),
             "target": st.column_config.TextColumn(
                 "Target", help=f"{meaning('Target')} Type {TARGETS}."

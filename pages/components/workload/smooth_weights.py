@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.background import worked_out
-from pages.components.shared.expected_counts import expected_cells, expected_total_input
+from pages.components.shared.expected_counts import expected_total_input
 from pages.components.shared.files import finished_at, path_choice, released_folders
 from pages.components.shared.inputs import removable
 from pages.components.shared.serving import plans_only
@@ -131,13 +131,11 @@ def _effect(planned: TablePlan | None, proposed: Scenario) -> TablePlan | None:
     after = plan(proposed)
     if planned is None or after is None:
         return after
-    before = Contender(current(), planned, expected_cells(planned.workload))
-    cells = expected_cells(after.workload, proposed)
     sentence = kept(
         describe_before_and_after,
-        before,
-        Contender(proposed, after, cells),
-        by=(planned, after, current().expected, current().cv_limit, current().record_noun),
+        Contender(current(), planned),
+        Contender(proposed, after),
+        by=(planned, after, current().record_noun),
     )
     st.markdown(escaped(sentence))
     return after

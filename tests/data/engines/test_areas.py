@@ -42,7 +42,14 @@ TABLES = [(0, 1, 4), (0, 3), (2,)]
 SETS = [(0, 4), (1, 3), (1, 4), (2,)]  # no table has both attributes
 
 
-@pytest.fixture(params=["duckdb", "postgresql", "postgresql, streamed", "sqlite", "adbc", "spark"])
+ENGINES = ["duckdb", "postgresql", "postgresql, streamed", "sqlite", "adbc"]
+# By day Spark counts, refuses, breaks ties and releases: each of its jobs takes a second.
+spark_by_night = pytest.mark.parametrize(
+    "stored", [*ENGINES, pytest.param("spark", marks=pytest.mark.nightly)], indirect=True
+)
+
+
+@pytest.fixture(params=[*ENGINES, "spark"])
 def stored(request, tmp_path):
     """Stores a table in an engine: called with the table, it gives the source."""
     if request.param == "duckdb":
@@ -100,6 +107,7 @@ def check(source: rp.DatabaseSource, records: pa.Table, tables, **options) -> No
         np.testing.assert_array_equal(counts.counts(table), same.counts(table))
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("tables", [TABLES, SETS, pytest.param([(2,)], marks=pytest.mark.nightly)])
 def test_counts_are_those_of_the_same_records_in_memory(tables, stored):
     records = people(300)
@@ -108,6 +116,7 @@ def test_counts_are_those_of_the_same_records_in_memory(tables, stored):
     check(source, records, tables, person_rule=rp.PersonRule("who", most=300))
 
 
+@spark_by_night
 def test_whole_numbers_are_codes_of_areas_too(stored):
     towns = rp.AreaTree.from_columns({"region": [*"NNS"], "town": ["1", "2", "3"]})
     records = pa.table({"town": [1, 3, 3], "sex": [0, 1, 1]})
@@ -117,6 +126,7 @@ def test_whole_numbers_are_codes_of_areas_too(stored):
     assert counts.tolist() == [[0, 0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 2, 0]]
 
 
+@spark_by_night
 def test_all_records_lie_in_a_tree_that_has_but_its_top(stored):
     country = rp.AreaTree.from_columns({"country": ["A"]})
     cuts = AreaCuts(country, (AreaCut(AreaRange.within(country, 0, 0, 1, 0)),))
@@ -214,6 +224,7 @@ def watch_tasks(monkeypatch, tmp_path, draw) -> None:
     monkeypatch.setattr(area_release, "tasks_from", watched)
 
 
+@spark_by_night
 def test_a_release_in_passes_measures_what_one_of_the_same_records_in_memory_does(
     stored, tmp_path, monkeypatch
 ):
@@ -275,6 +286,7 @@ def test_a_task_that_is_killed_and_tried_again_publishes_one_noise(what, tmp_pat
     assert done.returncode == 0, done.stderr
 
 
+@spark_by_night
 def test_impossible_records_and_those_in_empty_areas_are_refused_in_every_engine(stored, tmp_path):
     """The combination is of attributes that no table has together: it is counted for the check."""
     domain = rp.Domain(DOMAIN.attributes, ({"sex": "1", "age": "2"},))

@@ -201,6 +201,7 @@ def test_rules_for_persons_in_spark(spark, tmp_path):
                 source.count(DOMAIN, TABLES, person_rule=rule)
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     ("ids", "expected"),
     [

@@ -184,6 +184,7 @@ def test_a_bound_above_a_loss_that_is_reached_is_not_believed(monkeypatch):
         minimise_conic(Closure.of(workload), workload, LOSSES[3], COST)
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("cost", [1e-4, 1e-2, 1, 1e2, 1e4])
 @pytest.mark.parametrize("seed", range(4))
 def test_squared_excess_at_any_budget(seed, cost):

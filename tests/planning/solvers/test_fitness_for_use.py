@@ -59,6 +59,7 @@ def dense_variances(matrix, queries):
     return np.einsum("ij,jk,ik->i", queries, np.linalg.pinv(matrix.T @ matrix), queries)
 
 
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize("seed", range(24))
 def test_equals_the_semidefinite_optimum(seed):
     queries, targets = random_queries(seed)
@@ -69,6 +70,7 @@ def test_equals_the_semidefinite_optimum(seed):
     assert fitness.lower_bound <= optimum * (1 + 2e-5)
 
 
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize("seed", range(24))
 def test_variances_and_cost_follow_from_the_matrix(seed):
     queries, targets = random_queries(seed)

@@ -15,6 +15,7 @@ from tests.support.oracles import convex_optimum, noise_of_cost, random_workload
 from tests.support.strategies import domains, workloads
 
 
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize("relative_to", ["weight", "target"])
 @pytest.mark.parametrize("seed", range(12))
 def test_equals_convex_optimum_and_certificate_is_honest(seed, relative_to):
@@ -106,6 +107,7 @@ def convex_optimum_of_mix(workload, fixed, weights, privacy_cost):
     return problem.value / scale
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("share", [0.003, 0.1, 0.5, 0.97])
 @pytest.mark.parametrize("seed", range(6))
 def test_with_fixed_weights_it_equals_the_convex_optimum(seed, share):
