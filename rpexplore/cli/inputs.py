@@ -68,7 +68,7 @@ def budget_from_options(
         )
     return Budget(
         **given,
-        max_records_per_person=records_per_person or most,
+        max_records_per_person=most if records_per_person is None else records_per_person,
         neighbours=neighbours or ADD_REMOVE,
         period=period,
     )
