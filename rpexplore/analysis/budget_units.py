@@ -1,6 +1,7 @@
 """One budget in every unit people state it in."""
 
 from fractions import Fraction
+from typing import Any
 
 import pandas as pd
 
@@ -84,11 +85,9 @@ def with_privacy_unit(
 
 def in_panel(budget: Budget, period: str | None) -> Budget:
     """The same numbers for people with one record a period, or (None) with any records."""
-    return Budget(
-        max_records_per_person=budget.max_records_per_person,
-        period=period,
-        **dict(budget.stated),
-    )
+    stated: dict[str, Any] = dict(budget.stated)
+    most = budget.max_records_per_person
+    return Budget(max_records_per_person=most, period=period, **stated)
 
 
 def limit_in_rho(typed: str, unit: str, delta: str) -> Fraction:

@@ -286,7 +286,7 @@ def _descended(
     inverse = np.append(-1 / (closure.sizes - np.where(closure.sizes > 1, 1.0, 2.0)), 1.0)
     y = np.ones(len(inverse))
     y[list(start)] = inverse[list(start)]
-    members, used = closure.members, np.array(_used(closure), dtype=np.int64)
+    members, used, value = closure.members, np.array(_used(closure), dtype=np.int64), 0.0
     for _ in range(_FLIPS):
         terms = amounts * np.prod(y[members], axis=1)
         value = float(np.sum(terms))

@@ -62,6 +62,7 @@ def minimise_replacing(
             groups = chosen_groups(closure, sigma_squared)
         if groups != closure.replacement.groups:  # the search begins again with them
             closure = closure.replacing(Replacement.of_groups(closure, groups))
+            assert closure.replacement is not None
             dearest = dearest_replacement(closure, groups, sigma_squared)
             best = None
         over = dearest.bound / privacy_cost
@@ -69,16 +70,16 @@ def minimise_replacing(
             best = over, closure, solution
         if over <= (1 + tolerance if scales else 1 - _ROOM):
             break
-        known = closure.replacement.has(dearest.counts)
+        replacement = closure.replacement
+        known = replacement.has(dearest.counts)
         is_settled = dearest.found <= privacy_cost * (1 + tolerance) or (
-            known and len(closure.replacement.counts) == 1
+            known and len(replacement.counts) == 1
         )
         if is_settled:
             if scales:
                 break
             allowed *= (1 - 2 * _ROOM) / over  # what the bound is above the cost, or rounding
             continue
-        replacement = closure.replacement
         if not known:
             replacement = replacement.with_counts(dearest.counts)
         weights = _with_least_costs(closure).privacy_cost_factor / sigma_squared**2
