@@ -131,9 +131,8 @@ class Plan:
             )
             if unit != whole:
                 raise PlanError(
-                    f"The {part.noun} protects {part.budget.unit} ({part.budget.change}), and the "
-                    f"whole {self.budget.unit} ({self.budget.change}); all parts must protect the "
-                    "same."
+                    f"The {part.noun} protects {part.budget.full_unit}, and the whole "
+                    f"{self.budget.full_unit}; all parts must protect the same."
                 )
         if sum(part.budget.privacy_cost for part in self.parts) > self.budget.privacy_cost:
             raise PlanError(
