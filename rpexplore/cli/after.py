@@ -218,6 +218,7 @@ def postprocess(
     round_: options.Round = False,
     gap: options.Gap = None,
     in_areas: area_options.InAreas = False,
+    best_guesses: area_options.BestGuesses = False,
     known_totals: area_options.KnownTotals = None,
     escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
@@ -227,8 +228,9 @@ def postprocess(
     The result is biased, and labelled so in every file; the unbiased answers stand beside, with
     their intervals. Its README.md says which of them to publish for which use. Costs no privacy.
 
-    Of tables in areas: --nonnegative --round, counts that also add up over areas; where tables
-    without areas are released as well, these are processed, and areas with --in-areas.
+    Of tables in areas: --nonnegative --round, counts that also add up over areas, or
+    --best-guesses, such counts by a model of how areas differ from what they lie in, with errors;
+    where tables without areas are released as well, these are processed, and areas with --in-areas.
     """
     from rpexplore.analysis.released_cells import (
         describe_farthest,
@@ -251,12 +253,18 @@ def postprocess(
         )
     check_new(out)
     parts = parts_in(release)
-    if in_areas or known_totals is not None or ("areas" in parts and "tables" not in parts):
+    of_areas = in_areas or best_guesses or known_totals is not None
+    if of_areas or ("areas" in parts and "tables" not in parts):
         write_whole_counts(
             release,
             out,
             known_totals,
-            option="--in-areas" if in_areas else "--known-totals",
+            option="--best-guesses"
+            if best_guesses
+            else "--in-areas"
+            if in_areas
+            else "--known-totals",
+            best_guesses=best_guesses,
             nonnegative=nonnegative,
             rounded=round_,
             others={"--smooth": smooth, "--gap": gap, "--escape-formulas": escape_formulas},
@@ -298,7 +306,10 @@ def postprocess(
     warning = None if escape_formulas else formulas_warning(source.domain)
     aside = parts_beside(release, "tables")
     if "areas" in parts:
-        aside += " --nonnegative --round --in-areas makes whole counts of these."
+        aside += (
+            " --nonnegative --round --in-areas makes whole counts of these, --best-guesses best "
+            "guesses."
+        )
     facts |= {"folder": str(out), "table_count": count, "left_aside": aside, "warning": warning}
     say_result(as_json, facts, "\n\n".join(filter(None, [text, aside, warning])))
 
@@ -317,16 +328,16 @@ def workbook(
     intervals, coefficients of variation (CV) and which cells are publishable. Costs no privacy.
     """
     from rpexplore.common.text import plural
-    from rpexplore.results.publication import Publication
+    from rpexplore.results.publication import Publication, sampling_of
     from rpexplore.results.results import load_any_results
     from rpexplore.results.workbook import write_workbook
 
     if out.suffix.lower() != ".xlsx":
         raise RpexploreError(f"A workbook must end in .xlsx, got {out.name!r}.")
-    publication = Publication(cv_limit, leave_empty)
     refuse_existing(out, force)
     with progress("Reading the tables") as on_progress:
         results = load_any_results(release)
+        publication = Publication(cv_limit, leave_empty, sampling_of(results))
         sheets = write_workbook(results, out, publication=publication, on_progress=on_progress)
     count = len({sheet.position for sheet in sheets})
     facts = {"workbook": str(out), "table_count": count, "sheets": [sheet.name for sheet in sheets]}
@@ -542,12 +553,13 @@ def write_whole_counts(
     totals: Path | None,
     *,
     option: str,
+    best_guesses: bool,
     nonnegative: bool,
     rounded: bool,
     others: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Write whole counts of a release of areas, the one processing that there is for it.
+    """Write whole counts, or best guesses, of a release of areas: what there is for it.
 
     option: that asks for it. others: further options -> what they were given as, all of which are
     refused
@@ -555,26 +567,27 @@ def write_whole_counts(
     from rpexplore.common.text import capitalised, plural
     from rpexplore.domain.named_areas import totals_of_areas
     from rpexplore.releases.finished_release import parts_beside
-    from rpexplore.results.estimates.area_counts import whole_area_counts
+    from rpexplore.results.estimates.area_counts import area_guesses, whole_area_counts
 
     for other, value in others.items():
         if value not in (None, False):
             raise RpexploreError(
                 f"{other} does not go with whole counts of tables in areas, which "
-                "--nonnegative --round makes; leave it out"
+                "--nonnegative --round and --best-guesses make; leave it out"
                 f"{' or leave --known-totals out' if totals is not None else ''}."
             )
-    if not (nonnegative and rounded):
+    if not (best_guesses or (nonnegative and rounded)):
         raise RpexploreError(
             "Of a release of tables in areas counts are made that are whole and never negative at "
-            "once; give --nonnegative --round."
+            "once; give --best-guesses, or --nonnegative --round."
         )
     with progress("Reading the release") as on_progress:
         release = load_areas(folder, option)
         known: dict[AreaName, int] = {}
         if totals is not None:
             known |= totals_of_areas(release.tree, totals)
-        counts = whole_area_counts(release, out, totals=known, on_progress=on_progress)
+        make = area_guesses if best_guesses else whole_area_counts
+        counts = make(release, out, totals=known, on_progress=on_progress)
     manifest = counts.manifest
     tables = {tuple(entry["attributes"]) for entry in manifest["files"] if "attributes" in entry}
     text = f"{capitalised(manifest['label'])}."

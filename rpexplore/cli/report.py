@@ -50,6 +50,8 @@ def schema(
         )
     domain = inputs.with_groups(domain, groups or [])
     remarks = [] if tree is not None else remarks_on_codebook(codebook, resource)
+    if tree is not None and out is not None:
+        remarks = [f"The areas are not in {out}; name their file to plan, by --areas."]
     of_areas, text_of_areas = plan_inputs.levels_shown(tree)
     if out is not None:
         write_new(out, domain.text(out.name), force)

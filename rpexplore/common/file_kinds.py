@@ -377,12 +377,14 @@ def _variable(
 
 
 _ROWS_AT_ONCE = 64  # each may hold a long text again, which the file has but once
+_MOST_FILES = 1_000  # in a zip file, each of which takes time to open; projects have a few
 
 
 def unpacked_size(content: bytes, most: int) -> int:
     """The bytes of a file's content once unpacked; where that is more than `most`, any such number.
 
-    Of zip files, Parquet files, and these in those; a damaged file is left to its reader.
+    Of zip files, Parquet files, and these in those; a damaged file is left to its reader. A zip
+    file of very many files is taken for too large, however small they are.
 
     >>> unpacked_size(b"age,sex", most=100)
     7
@@ -391,6 +393,8 @@ def unpacked_size(content: bytes, most: int) -> int:
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 entries = archive.infolist()
+                if len(entries) > _MOST_FILES:
+                    return most + 1
                 size = sum(entry.file_size for entry in entries)
                 for entry in entries:
                     if size > most:

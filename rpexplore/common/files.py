@@ -235,8 +235,13 @@ def utf8_text(
         raise error(f"{source} is not UTF-8 text; save it as UTF-8.") from None
 
 
-UTF16 = (b"\xff\xfe", b"\xfe\xff")
-"""The byte order marks of text in UTF-16, as spreadsheets save it."""
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_UTF32 = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+
+
+def is_utf16(head: bytes) -> bool:
+    """Whether text begins with a byte order mark of UTF-16, as spreadsheets save it."""
+    return head.startswith(_UTF16) and not head.startswith(_UTF32)
 
 
 def as_utf8(content: bytes) -> bytes:
@@ -244,7 +249,7 @@ def as_utf8(content: bytes) -> bytes:
 
     They may be the beginning of a text: part of a character at the end is left out.
     """
-    if not content.startswith(UTF16):
+    if not is_utf16(content):
         return content
     try:
         return codecs.getincrementaldecoder("utf-16")().decode(content).encode()
@@ -256,6 +261,7 @@ def as_utf8(content: bytes) -> bytes:
 
 
 _BEGINNINGS = {
+    **dict.fromkeys(_UTF32, "text in UTF-32"),
     b"PK\x03\x04": "a spreadsheet or another ZIP file",
     b"\xd0\xcf\x11\xe0": "an old spreadsheet or document",
     b"\x1f\x8b": "compressed by gzip",

@@ -356,9 +356,16 @@ def at_width(numbers: Any, width: str) -> np.ndarray:
 def compared_edges(name: str, values: Bins, width: str) -> np.ndarray:
     """The edges of an attribute's bins at the precision of a column, float64[k].
 
-    Raises `DataError` if the column cannot tell two of them.
+    Between two neighbouring floats of 64 bits lies the lower one alone, and the same holds at the
+    width of the column. Raises `DataError` if the column cannot tell two edges.
     """
-    edges = at_width(values.edges, width)
+    exact = np.asarray(values.edges, dtype=np.float64)
+    edges = at_width(exact, width)
+    is_alone = np.flatnonzero(np.nextafter(exact[:-1], np.inf) == exact[1:])
+    with np.errstate(over="ignore", under="ignore"):
+        alone = edges[is_alone].astype(width)
+        following = np.nextafter(alone, np.array(np.inf, width)).astype(np.float64)
+    edges[is_alone + 1] = np.where(np.isfinite(following), following, exact[is_alone + 1])
     for index in np.flatnonzero(np.diff(edges) <= 0):
         raise DataError(
             f"The edges {values.edges[index]} and {values.edges[index + 1]} of attribute {name!r} "

@@ -14,7 +14,7 @@ import numpy as np
 from rpexplore.common.files import MOST_BYTES, file_bytes
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import data_size, joined
-from rpexplore.domain.area_levels import RowName, names_of_levels, text_column
+from rpexplore.domain.area_levels import RowName, names_of_levels, refuse_deep, text_column
 from rpexplore.domain.area_tree import MAX_AREAS, AreaTree
 from rpexplore.errors import DomainError
 
@@ -187,6 +187,8 @@ def _beginnings_to(codes: "pa.Array", separator: str) -> "list[pa.Array]":
 
     if not separator:
         raise DomainError("The separator of whole codes must be one sign or more.")
+    n_separators = pc.max(pc.count_substring(codes, separator)).as_py() or 0
+    refuse_deep(n_separators + 1)  # before all beginnings are made, of which each is a code again
     pieces = pc.split_pattern(codes, separator)
     counts = pc.list_value_length(pieces).to_numpy()
     first, flat = np.cumsum(counts) - counts, pieces.flatten()
@@ -208,6 +210,7 @@ def _beginnings_of(codes: "pa.Array", lengths: list[int], row_name: RowName) -> 
 
     if any(type(length) is not int or length < 1 for length in lengths):
         raise DomainError(f"The lengths of parts of codes must be whole numbers, got {lengths!r}.")
+    refuse_deep(len(lengths))
     ends = list(accumulate(lengths))
     n_signs = pc.utf8_length(codes).to_numpy()
     wrong = ~np.isin(n_signs, ends)

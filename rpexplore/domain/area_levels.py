@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_DEPTH = 100  # of levels
+_TOO_DEEP = f"Areas can lie on {MAX_DEPTH} levels at most; leave out some of them."
 _MOST_OF_CIRCLE = 6  # areas that an error lists
 
 RowName = Callable[[int], str]
@@ -182,7 +183,13 @@ def _paths_upwards(parent: np.ndarray, codes: "pa.Array") -> np.ndarray:
         raise DomainError(
             f"{first} lies within itself: {beginning}{' > '.join(downwards)}; mend its parent."
         )
-    raise DomainError(f"Areas can lie on {MAX_DEPTH} levels at most; leave out some of them.")
+    raise DomainError(_TOO_DEEP)
+
+
+def refuse_deep(n_levels: int) -> None:
+    """Raise `DomainError` for more levels than areas can lie on."""
+    if n_levels > MAX_DEPTH:
+        raise DomainError(_TOO_DEEP)
 
 
 def _refuse_repeated(codes: "pa.Array", row_name: RowName) -> None:

@@ -22,6 +22,7 @@ from rpexplore.domain.area_levels import (
     columns_of_parents,
     levels_of_columns,
     names_of_levels,
+    refuse_deep,
     text_column,
 )
 from rpexplore.errors import DomainError
@@ -117,6 +118,7 @@ class AreaTree:
 
         if not columns:
             raise DomainError("A tree of areas needs a column for at least one level, got none.")
+        refuse_deep(len(columns))
         codes = {
             level: text_column(f"codes of the level {level!r}", column)
             for level, column in columns.items()

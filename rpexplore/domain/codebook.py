@@ -43,6 +43,7 @@ from rpexplore.errors import DomainError
 # the value lies in: "South > East". A row whose value is empty is refused.
 
 
+_MOST_MISSING = 1_000  # values for the whole table; programs know a few
 WHOLE = ("integer", "year")  # types whose minimum and maximum say all values
 DATES = ("date", "datetime", "yearmonth")  # the same for days
 CONSTRAINTS_OF_VALUES = (
@@ -67,6 +68,11 @@ def attributes_from_schema(schema: Any, *, may_be_empty: bool = False) -> list[A
     check_number(len(fields))
     with refusing(DomainError, "The schema"):
         of_all = missing_values(schema)
+        if len(of_all) > _MOST_MISSING:  # each is looked for in each field
+            raise DomainError(
+                f'"missingValues" of the whole table can be {_MOST_MISSING:,} at most, got '
+                f"{len(of_all):,}; state them in the fields that have them."
+            )
     attributes, n_grouped = [], 0
     for number, field in enumerate(fields, start=1):
         attributes.append(_attribute_from_field(field, number, of_all))

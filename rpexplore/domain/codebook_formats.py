@@ -250,6 +250,9 @@ ROOT = "codeBook"
 _SYSTEM_MISSING = ("sysmiss", "system missing", ".")
 _MOST_RANGES = 100  # of missing values of a variable; each is compared with all its categories
 _MOST_IN_RANGE = 100  # numbers that are listed one by one
+_MOST_DEEP = (
+    20  # groups of categories within each other, on average; each category is in all of them
+)
 _KINDS = {"numeric": "numbers", "character": "text"}
 
 
@@ -389,6 +392,9 @@ def _variable(said: _Said) -> Variable:
     if len(ranges) > _MOST_RANGES:
         problem = f"has more than {_MOST_RANGES} ranges of missing values"
     groups = _categories_of_groups(said)
+    if groups is None:
+        groups = {group: {} for group in said.groups}
+        problem = f"has groups of categories that lie more than {_MOST_DEEP} deep in each other"
     in_missing = {
         category for name, (_, is_missing, _) in said.groups.items() if is_missing
         for category in groups[name]
@@ -418,15 +424,22 @@ def _variable(said: _Said) -> Variable:
     return Variable(said.name, said.label, kind, values, missing, *more)
 
 
-def _categories_of_groups(said: _Said) -> dict[str, dict[str, None]]:
-    """By ID of a group, the IDs of all categories in it and in the groups within it, in order."""
+def _categories_of_groups(said: _Said) -> dict[str, dict[str, None]] | None:
+    """By ID of a group, the IDs of all categories in it and in the groups within it, in order.
+
+    None if there are more of them, one with another, than groups of some depth can have.
+    """
     categories = {identifier for _, _, _, identifier in said.categories}
     within: dict[str, dict[str, None]] = {}
+    left = _MOST_DEEP * (len(categories) + sum(len(group[2]) for group in said.groups.values()))
     for group in said.groups:
         members: dict[str, None] = {}
         waiting, seen = [group], {group}  # a group may be said to be in itself
         while waiting:
             for one in said.groups[waiting.pop()][2]:
+                left -= 1
+                if left < 0:
+                    return None
                 if one in categories:
                     members[one] = None
                 elif one in said.groups and one not in seen:

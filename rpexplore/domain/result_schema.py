@@ -31,11 +31,12 @@ Role: TypeAlias = Literal[
     "margin",  # half the interval's length
     "cv",
     "target",  # the standard error that was asked for
+    "quality",  # a letter
     "publishable", "flag",  # yes or no
     "note",  # what was done to the value
 ]  # fmt: skip
 
-TEXTS = frozenset({"code", "label", "publishable", "flag", "note"})
+TEXTS = frozenset({"code", "label", "quality", "publishable", "flag", "note"})
 NUMBERS = frozenset(get_args(Role)) - TEXTS
 # Columns in which the same number hardly ever stands twice.
 DISTINCT = frozenset({"value", "estimate", "model_error", "lower", "upper"})
@@ -100,6 +101,11 @@ MODEL_ERROR_MEANING = (
     "The root mean squared error of the smooth count if the model holds; not guaranteed. The "
     "smooth count ± 1.96 times it, no lower than 0, is a model-based 95 % interval. Empty where "
     f"a table has ranges, groups or other sums. {SMOOTH_COVERAGE}"
+)
+AREA_ERROR_MEANING = (
+    "The root mean squared error of the best guess if the model holds: areas differ from what they "
+    "lie in as areas of their level do. Not guaranteed. The best guess ± 1.96 times it, no lower "
+    "than 0, is a model-based 95 % interval."
 )
 ADAPTIVE_ERROR_MEANING = (
     "The root mean squared error of the estimate if the model holds; not guaranteed."
@@ -173,6 +179,10 @@ PROCESSED = (PROCESSED_VALUE, UNBIASED_VALUE, *RELEASED[1:], VALUE_IS)
 SMOOTH = (PROCESSED_VALUE, MODEL_ERROR, *PROCESSED[1:])
 """Those of a smooth table."""
 
+AREA_MODEL_ERROR = Column("model_error", "model_error", AREA_ERROR_MEANING, _RECORDS)
+AREA_GUESSES = (PROCESSED_VALUE, AREA_MODEL_ERROR, *PROCESSED[1:])
+"""Those of a table of best guesses for areas."""
+
 ADAPTIVE = (
     Column("value", "value", "The estimated count: the best guess of a model. Biased.", _RECORDS),
     Column("model_error", "model_error", ADAPTIVE_ERROR_MEANING, _RECORDS),
@@ -197,6 +207,17 @@ PUBLISHABLE = Column(
     "publishable", "publishable", "Whether the count is above 0 and its CV within the limit."
 )
 CV = Column("cv", "cv", "The coefficient of variation: the error over the size of the count.")
+TOTAL_CV = replace(
+    CV,
+    meaning="The coefficient of variation: the error of noise and sampling together, over the size "
+    "of the count.",
+)
+QUALITY = Column(
+    "quality",
+    "quality",
+    "The quality of the count by its CV: A to 5 %, B to 10 %, C to 20 %, D to 33 %, E above, or "
+    "not above 0.",
+)
 
 
 @dataclass(frozen=True)

@@ -55,16 +55,21 @@ class StatedSchema:
             "value.",
         )
 
-    def missing_of(self, name: str) -> tuple[tuple[str, str], ...]:
-        """The values of a field that stand for no answer, as the field itself says, and labels."""
-        field = next(one for one in self.schema["fields"] if has_name(one) and one["name"] == name)
-        return tuple(missing_values(field).items())
-
     @property
     def without_values(self) -> dict[str, str]:
         """{name: type} of the fields that do not say which values they can have."""
-        lacking = filter(_lacks_values, self.schema["fields"])
-        return {one["name"]: str(one.get("type", "any")) for one in lacking}
+        return {one["name"]: str(one.get("type", "any")) for one in self._lacking}
+
+    @property
+    def missing(self) -> dict[str, dict[str, str]]:
+        """{name: {value: label}} of these fields: what stands for no answer, as they say."""
+        return {one["name"]: missing_values(one) for one in self._lacking}
+
+    @property
+    def _lacking(self) -> list[dict[str, Any]]:
+        lacking = [field for field in self.schema["fields"] if _lacks_values(field)]
+        check_number(len(lacking))
+        return lacking
 
 
 def schema_in_json(text: str, source: str, resource: str | None = None) -> StatedSchema:

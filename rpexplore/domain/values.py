@@ -1,6 +1,7 @@
 """Values that a text names, and combinations of values that no record has."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -61,8 +62,22 @@ def coefficients(attribute: Attribute, selection: Selection) -> list[float]:
         )
     if isinstance(attribute.values, Amounts):
         return _coefficients_of_amounts(attribute, attribute.values, listed)
-    selected = {index for text in listed for index in selected_values(attribute, str(text))}
-    return [float(index in selected) for index in range(attribute.size)]
+    return selection_mask(attribute, listed).astype(float).tolist()
+
+
+def selection_mask(attribute: Attribute, listed: Sequence[str | int]) -> np.ndarray:
+    """Whether each value is selected, bool[size]; raises as `selected_values`.
+
+    A range is set as a whole, whatever the number of its values.
+    """
+    is_selected = np.zeros(attribute.size, dtype=bool)
+    for text in listed:
+        for indices in _named_values(attribute, str(text)):
+            if isinstance(indices, range):
+                is_selected[indices.start : indices.stop] = True
+            else:
+                is_selected[np.asarray(indices, dtype=np.intp)] = True
+    return is_selected
 
 
 def _coefficients_of_amounts(
@@ -97,11 +112,16 @@ def selected_values(attribute: Attribute, text: str) -> tuple[int, ...]:
 
     Raises `DomainError` for a text that names none.
     """
+    return tuple(sorted(set().union(*_named_values(attribute, text))))
+
+
+def _named_values(attribute: Attribute, text: str) -> list[Sequence[int]]:
+    """The values that a text names, or that each of its parts between commas names."""
     text = normalize("NFC", text)
     indices = _indices(attribute, text.strip())
     if indices is not None:
-        return tuple(sorted(set(indices)))
-    selected: set[int] = set()
+        return [indices]
+    named: list[Sequence[int]] = []
     for part in text.split(","):
         indices = _indices(attribute, part.strip())
         if indices is None:
@@ -114,8 +134,8 @@ def selected_values(attribute: Attribute, text: str) -> tuple[int, ...]:
                 f"or a range such as {labels[0]}{RANGE}{labels[last]}{ends}, got {text!r}; its "
                 f"values are {shown_few(labels)}."
             )
-        selected.update(indices)
-    return tuple(sorted(selected))
+        named.append(indices)
+    return named
 
 
 @lru_cache(maxsize=64)
@@ -129,9 +149,8 @@ def values_by_name(attribute: Attribute) -> Mapping[str, Sequence[int]]:
     for index, path in enumerate(attribute.groups):
         for depth in range(1, len(path) + 1):
             by_path.setdefault(path[:depth], []).append(index)
-    group_names = [path[-1] for path in by_path]
-    names = {path[-1]: indices for path, indices in by_path.items()}
-    names = {name: indices for name, indices in names.items() if group_names.count(name) == 1}
+    n_named = Counter(path[-1] for path in by_path)
+    names = {path[-1]: by_path[path] for path in by_path if n_named[path[-1]] == 1}
     names |= {LEVELS.join(path): indices for path, indices in by_path.items()}
     return names | {name: [index] for name, index in index_by_value(attribute).items()}
 
@@ -207,6 +226,8 @@ def _starts_and_ends(attribute: Attribute) -> tuple[Mapping[float, int], Mapping
 
 
 _LISTED = 3  # combinations in a sentence
+_MOST_COMBINATIONS = 20_000
+_MOST_MARKED = 50_000_000  # values of all attributes that combinations name, a byte each
 
 
 @dataclass(frozen=True)
@@ -243,12 +264,25 @@ def stated_combinations(domain: "Domain", stated: Any) -> tuple[ImpossibleCombin
             'What is "impossible" must be a list of combinations such as {"age": "0..14", '
             f'"marital_status": "Married"}}, got {shown_value(stated)}.'
         )
-    combinations = []
+    if len(stated) > _MOST_COMBINATIONS:
+        raise DomainError(
+            f"A codebook can state at most {_MOST_COMBINATIONS:,} impossible combinations, got "
+            f"{len(stated):,}; join some by ranges and groups."
+        )
+    combinations: list[ImpossibleCombination] = []
+    n_marked = 0
     for number, combination in enumerate(stated, start=1):
         with refusing(DomainError, f"Impossible combination {number:,} of the codebook"):
             if isinstance(combination, ImpossibleCombination):
                 combination = dict(combination.selections)
             combinations.append(_combination(domain, combination))
+        n_marked += sum(domain[name].size for name in combinations[-1].names)
+        if n_marked > _MOST_MARKED:
+            raise DomainError(
+                "The impossible combinations name attributes of too many values, "
+                f"{_MOST_MARKED:,} in all at most; state fewer combinations, joined by ranges and "
+                "groups, or group the values of the attributes."
+            )
     return tuple(dict.fromkeys(combinations))
 
 
@@ -277,9 +311,11 @@ def _text(domain: "Domain", name: str, selection: Selection) -> str:
             f"{shown_value(selection)}."
         )
     text = ",".join(str(one).strip() for one in listed)
-    selected = coefficients(attribute, listed)
+    if not listed:
+        coefficients(attribute, listed)  # which says what to do
+    selected = selection_mask(attribute, listed)
     with suppress(DomainError):
-        if coefficients(attribute, text) == selected:
+        if np.array_equal(selection_mask(attribute, [text]), selected):
             return text
     raise DomainError(
         f"the values {shown(text)!r} of {name!r} have commas of their own; state a combination for "
@@ -394,8 +430,8 @@ class StructuralZeros:
         """Those of a codebook."""
         conditions = [
             {
-                domain.position(name): np.array(selected, dtype=bool)
-                for name, selected in product_query(domain, dict(one.selections)).items()
+                domain.position(name): selection_mask(domain[name], [text])
+                for name, text in one.selections
             }
             for one in domain.impossible
         ]
@@ -442,16 +478,14 @@ class StructuralZeros:
         return table / table.sum()
 
     def possible_record(self) -> np.ndarray | None:
-        """Some record that is possible, int16[d], found by search; None if it would take too long.
+        """Some record that is possible, int64[d], found by search; None if it would take too long.
 
         Raises `DomainError` if there is none.
         """
         named = sorted(self.kinds)
-        record = np.zeros(len(self.sizes), dtype=np.int16)
+        record = np.zeros(len(self.sizes), dtype=np.int64)
         # Values that no condition tells apart are alike: one of each kind is enough.
-        first = {
-            index: np.unique(kinds, return_index=True)[1] for index, kinds in self.kinds.items()
-        }
+        first = self._first_of_kinds
         # Of each attribute the conditions that name it, which of its values are in each, and
         # whether it is the last one that they name, by which they are decided.
         naming: dict[int, list[int]] = {index: [] for index in named}
@@ -524,8 +558,18 @@ class StructuralZeros:
         kinds = {}
         for index in named:
             members = [condition[index] for condition in self.conditions if index in condition]
-            _, kinds[index] = np.unique(np.stack(members, axis=1), axis=0, return_inverse=True)
-        return {index: values.reshape(-1) for index, values in kinds.items()}
+            # Rows of bits as bytes, which are compared at once and sort like the bits.
+            rows = np.packbits(np.stack(members, axis=1), axis=1)
+            whole_rows = np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").reshape(-1)
+            _, kinds[index] = np.unique(whole_rows, return_inverse=True)
+        return kinds
+
+    @cached_property
+    def _first_of_kinds(self) -> dict[int, np.ndarray]:
+        """Of each named attribute the first value of each kind, int64[kinds]."""
+        return {
+            index: np.unique(kinds, return_index=True)[1] for index, kinds in self.kinds.items()
+        }
 
     def _n_kinds(self, attributes: Collection[int]) -> list[int]:
         return [int(self.kinds[index].max()) + 1 for index in attributes]
@@ -543,8 +587,7 @@ class StructuralZeros:
                 continue
             met = np.ones((1,) * len(named), dtype=bool)
             for axis, index in enumerate(named):
-                _, first = np.unique(self.kinds[index], return_index=True)
-                members = condition[index][first]
+                members = condition[index][self._first_of_kinds[index]]
                 met = met & members.reshape([-1, *(1,) * (len(named) - axis - 1)])
             factors[named] = factors.get(named, 1.0) * ~met
         return list(factors.items())

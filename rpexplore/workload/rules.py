@@ -25,7 +25,7 @@ MEDIAN, SURELY = "median", "surely"
 CERTAINTIES = (MEDIAN, SURELY)
 EXAMPLE = "CV<=20% for 90% of people in each table"
 
-_MOST_SIGNS = 10_000  # of a text
+_MOST_SIGNS = 10_000  # of all rules together
 _PERCENT = r"([0-9]+(?:[.,][0-9]+)?)\s*(?:%|per ?cent)"
 _FORM = re.compile(
     rf"\s*CV\s*(?:<=|≤|<|of at most)?\s*{_PERCENT}\s*for\s*(?:at least\s*)?{_PERCENT}"
@@ -200,6 +200,10 @@ def parse_rule(domain: Domain, text: str, certainty: str = MEDIAN) -> Rule:
 
 def rules_from_text(domain: Domain, text: str) -> tuple[Rule, ...]:
     """The rules of a text, separated by semicolons outside quotation marks; () for none."""
+    if len(text) > _MOST_SIGNS:  # each semicolon is looked at with all that is behind it
+        raise WorkloadError(
+            f"Rules can have {_MOST_SIGNS:,} characters, got {len(text):,}; state fewer."
+        )
     return tuple(parse_rule(domain, one) for one in _SEMICOLON.split(text) if one.strip())
 
 

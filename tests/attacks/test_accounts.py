@@ -473,6 +473,18 @@ def test_what_a_function_reads_is_said_to_be_apart(postgres):
         assert not function or f"reads the function {function}, which" in remarks
 
 
+def test_what_a_view_reads_of_the_server_itself_is_said_to_be_apart(postgres):
+    """Its statistics hold values of all tables, and its large objects may be anything."""
+    views = {
+        "pg_stats": "SELECT length(most_common_vals::text) AS a FROM pg_stats",
+        "pg_largeobject": "SELECT length(data) AS a FROM pg_largeobject",
+    }
+    postgres.run(*(f"CREATE OR REPLACE VIEW of_{own} AS {text}" for own, text in views.items()))
+    for own in views:
+        (*_, remark) = DatabaseSource(postgres.connection, f"of_{own}").remarks()
+        assert f"reads the server's own pg_catalog.{own}, which cannot be followed" in remark
+
+
 def test_no_file_that_a_view_of_duckdb_reads_is_passed_over(tmp_path):
     """However many names are spelled beside it, and hidden ones among those with wildcards."""
     connection = in_duckdb(pa.table({"a": [0]}), tmp_path / "survey.duckdb").connection

@@ -157,3 +157,47 @@ def test_the_separator_of_the_header_tells_whether_there_are_records(tmp_path):
 def test_what_is_no_encoding_of_texts_is_refused(encoding, tmp_path):
     with pytest.raises(DataError, match="There is no encoding"):
         FileSource(tmp_path / "records.csv", encoding)
+
+
+def test_money_is_no_number_of_cents(postgres):
+    """Drivers hand over cents, as which 1.00 would be a hundred."""
+    pytest.importorskip("adbc_driver_postgresql")
+    postgres.run("DROP TABLE IF EXISTS paid", "CREATE TABLE paid (c money)")
+    postgres.run("INSERT INTO paid VALUES ('1.00')")
+    domain = Domain((Attribute("c", Integers(0, 200)),))
+    for scheme in ("", "adbc+"):
+        connection = Connection("SERVER", f"{scheme}{postgres.url}")
+        with pytest.raises(DataError, match="'c' holds a value that is not in the codebook"):
+            DatabaseSource(connection, "paid", stream=True).count(domain, [(0,)])
+
+
+def test_a_type_that_names_things_of_the_server_is_refused_by_name(postgres):
+    postgres.run("DROP TABLE IF EXISTS things", "CREATE TABLE things (a int, c regclass)")
+    with pytest.raises(DataError, match="'things' has a column of a kind that cannot be read"):
+        DatabaseSource(postgres.connection, "things").count(Domain.from_sizes({"a": 2}), [(0,)])
+
+
+@pytest.mark.parametrize(
+    ("condition", "n"),
+    [
+        ("c = 0.7", 1),
+        ("c != 0.7", 4),
+        ("c <= 16", 3),
+        ("c > 16", 1),
+        ("0.7 < c <= 16.000002", 2),
+        ("c in (0.7, 16)", 2),
+        ("c < 1e300 & c != 1e-300", 4),
+    ],
+)
+def test_universes_of_short_floats(condition, n, tmp_path, postgres):
+    """A number of 32 bits is the number that it was stored for; statistics packages write such."""
+    records = pa.table({"c": pa.array([0.7, 16, 16.000002, -1, None], pa.float32()), "a": [0] * 5})
+    pq.write_table(records, tmp_path / "records.parquet")
+    domain = Domain.from_sizes({"a": 2})
+    for source in (
+        FileSource(tmp_path / "records.parquet"),
+        in_duckdb(records, tmp_path / "records.duckdb"),
+        postgres.source(records, "short"),
+    ):
+        universe = universe_of(condition, domain)
+        assert source.count(domain, [(0,)], universe=universe).n_records == n

@@ -160,7 +160,7 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
     refused = released.refused("answer", "whole", "sex", "--areas", "lists.csv")
     assert "biased and have no exact errors; name the release" in refused
     common = ("postprocess", "out", "--out", "more")
-    assert "give --nonnegative --round" in released.refused(*common, "--round")
+    assert "give --best-guesses, or --nonnegative --round" in released.refused(*common, "--round")
     assert "--smooth does not go with" in released.refused(*common, "--smooth")
     for content, message in (
         ("state,total\nall,1.5\n", "Line 2 of bad.csv has the total '1.5'"),
@@ -175,11 +175,29 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
     assert "more" not in released.files()
 
 
+def test_best_guesses_and_records_of_areas_are_made(released):
+    facts = released.json("postprocess", "out", "--best-guesses", "--out", "guesses")
+    assert facts["table_count"] == 6
+    guesses = AreaCounts.load("guesses")
+    assert "model_error" in guesses.table("state", "sex")
+    for source in ("guesses", "out"):
+        made = released.json("synthesize", source, "--out", f"{source} records")
+        assert made["rows"] == guesses.table("state")["value"].sum()
+    rows = ("synthesize", "guesses", "--rows", "5", "--out", "more")
+    assert "--rows does not go with records of areas" in released.refused(*rows)
+    released.done("postprocess", "out", "--nonnegative", "--round", "--out", "whole")
+    refused = released.refused("synthesize", "whole", "--out", "more")
+    assert "run `rpexplore postprocess RELEASE --best-guesses` first" in refused
+    assert "more" not in released.files()
+
+
 def test_areas_that_are_stated_to_be_empty_are_0_everywhere(run):
     Path("areas.csv").write_text("state,town,empty\nN,1,\nN,2,yes\nS,1,no\nS,2,\n", "utf-8")
     Path("people.csv").write_text("state,town,sex\nN,1,F\nS,1,M\nS,2,F\n", "utf-8")
     says = "1 area (1 on town) is stated to be empty"
-    assert says in run.done("schema", "codebook.csv", "--areas", "areas.csv", "--out", "c.json")
+    written = run.done("schema", "codebook.csv", "--areas", "areas.csv", "--out", "c.json")
+    assert says in written
+    assert "The areas are not in c.json; name their file to plan, by --areas." in written
     run.done(
         "plan", "codebook.csv", "--areas", "areas.csv", "--table", "town,sex", "--table", "town",
         "--rho", "1", "--out", "plan.json",

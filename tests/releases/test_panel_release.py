@@ -69,3 +69,12 @@ def test_panels_are_combined_with_their_like_only():
     with pytest.raises(ReleaseError, match="only with those of the same panel"):
         refuse_unlike(sources)
     assert MeasurementSource.from_json(sources[0].to_json()) == sources[0]
+
+
+def test_the_ledger_states_what_a_record_of_a_panel_costs_by_rho_alone(plan, tmp_path):
+    # The noise of a panel is known for a person: over m² it would claim too much for a record.
+    data = records(tmp_path)
+    rp.release(plan, data, tmp_path / "out", person_rule=RULE)
+    (entry,) = Ledger.beside(data).account(data).entries
+    assert entry.claim is None
+    assert entry.record_rho * 4 > plan.rho

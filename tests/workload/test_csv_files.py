@@ -180,6 +180,7 @@ def test_encodings_are_utf_8_and_by_its_byte_order_mark_utf_16():
     for content, problem in (
         (text.encode("latin-1"), "is not UTF-8 text"),
         (text.encode("utf-16-le") + b"\x00\xd8", "is no text"),
+        (text.encode("utf-32"), "is text in UTF-32"),
     ):
         with pytest.raises(WorkloadError, match=f"{problem}; save it as "):
             stated_from_csv(DOMAIN, content, "q.csv", TWENTY)

@@ -24,10 +24,10 @@ SELECT coalesce(json_agg(attname), '[]')::text FROM pg_attribute
 JOIN pg_type ON pg_type.oid = atttypid JOIN pg_class ON pg_class.oid = attrelid
 JOIN pg_namespace ON pg_namespace.oid = relnamespace
 WHERE nspname = $1::text AND relname = $2::text AND attnum > 0 AND NOT attisdropped
-    AND (typtype = 'e' OR typname IN ('citext', 'bpchar'))
+    AND (typtype = 'e' OR typname IN ('citext', 'bpchar', 'money'))
 """
-"""The names of columns of enumerations, of texts without upper and lower case (citext) and of those
-that are filled up with blanks (char(n)), which are read as texts."""
+"""The names of columns of enumerations, of texts without upper and lower case (citext), of those
+that are filled up with blanks (char(n)), and of money, which comes in cents: read as texts."""
 # A policy would leave rows out without a word; where one applies the server then refuses.
 _ALL_ROWS = "SET LOCAL row_security = off"
 
@@ -105,6 +105,13 @@ WITH RECURSIVE relations(id, is_read) AS (
         WHEN lanname = 'internal' OR pg_proc.oid < 16384 THEN prosrc ~ '{_READERS}'
         WHEN lanname = 'c' THEN provolatile <> 'i'
         ELSE true END
+), own AS (
+    SELECT DISTINCT nspname || '.' || relname AS name
+    FROM pg_rewrite CROSS JOIN LATERAL regexp_matches(
+        ev_action::text, ':relid ([0-9]+)', 'g') AS read(written)
+    JOIN pg_class ON pg_class.oid = written[1]::oid
+    JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE ev_class IN (SELECT id FROM found WHERE id >= 16384) AND pg_class.oid < 16384
 )
 SELECT json_build_object(
     'database', (SELECT oid::text FROM pg_database WHERE datname = current_database()),
@@ -117,7 +124,8 @@ SELECT json_build_object(
             json_agg(json_build_array(inner_id::text, outer_id::text)
                 ORDER BY inner_id, outer_id), '[]')
         FROM around WHERE outer_id NOT IN (SELECT id FROM found)),
-    'functions', (SELECT coalesce(json_agg(name ORDER BY name), '[]') FROM functions))::text
+    'functions', (SELECT coalesce(json_agg(name ORDER BY name), '[]') FROM functions),
+    'own', (SELECT coalesce(json_agg(name ORDER BY name), '[]') FROM own))::text
 """
 
 
@@ -128,12 +136,15 @@ class Catalogue:
     relations  of each, the named one first: number, schema.name, kind (as in pg_class), and what
                changes with its records, or None if it is not read as it is now
     functions  that views call, and that may read anything
+    own        tables and views of the server itself that views read, such as pg_stats, which has
+               values of all tables
     """
 
     database: str
     relations: list[tuple[str, str, str, str | None]]
     around: list[tuple[str, str]]
     functions: list[str]
+    own: list[str]
 
     def provenance(self, address: str) -> Provenance:
         """The origin of the table in a database of this address."""
@@ -149,6 +160,7 @@ class Catalogue:
             unseen=(
                 *(f"the foreign table {name}" for name in foreign),
                 *(f"the function {name}" for name in self.functions),
+                *(f"the server's own {name}" for name in self.own),
             ),
             state=tuple(state for *_, state in self.relations if state is not None),
         )
@@ -174,7 +186,7 @@ def catalogue_of(ask: Ask, schema: str, table: str) -> Catalogue:
         (number, relation, kind, state) for number, relation, kind, state in content["relations"]
     ]
     around = [(inner, outer) for inner, outer in content["around"]]
-    return Catalogue(content["database"], relations, around, content["functions"])
+    return Catalogue(content["database"], relations, around, content["functions"], content["own"])
 
 
 def address_of(ask: Ask, connection: Connection) -> str:

@@ -100,7 +100,13 @@ class PostgresSession(SQLSession):
 
         with engine_errors(self.connection, name):
             schema, table = self._located(name)
-            found = self.backend.table(table, database=schema or None)
+            try:
+                found = self.backend.table(table, database=schema or None)
+            except AttributeError:  # by Ibis, of a type that it takes for a name
+                raise DataError(
+                    f"The table {name!r} has a column of a kind that cannot be read (regclass, "
+                    "regtype or the like); count a view without it."
+                ) from None
             texts = json.loads(_asked(self.backend.con, TEXTS, schema, table))
         # Ibis knows such types by names without a schema, which the server's own path rules out.
         types = {

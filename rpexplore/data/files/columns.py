@@ -53,7 +53,8 @@ MOST_LETTERS = 100  # of one value; longer ones are free text
 YES_OR_NO, WHOLE, NUMBERS, TEXT, CATEGORIES, DATES = (
     "yes or no", "whole numbers", "numbers", "text", "categories", "dates",
 )  # fmt: skip
-_NUMBER = re.compile(r"[\W\d_]*\d[\W\d_]*")  # also a date or a telephone number: no letter in it
+# Also a date or a telephone number: a digit, and no letter. Each sign is looked at twice at most.
+_NUMBER = re.compile(r"(?=\D*+\d)[\W\d_]*+")
 
 
 @dataclass(frozen=True)
@@ -425,17 +426,12 @@ def _from_schema(stated: StatedSchema, filename: str) -> CodebookFile | ColumnsF
             '"resources", and sizes are written {"age": 32}; export one of these.'
         )
     if not stated.with_values["fields"]:
-        types = stated.without_values
-        return ColumnsFile(
-            f"{stated.kind} without values",
-            header_of(
-                filename,
-                [
-                    Column(name, _DECLARED.get(types[name], ""), missing=stated.missing_of(name))
-                    for name in types
-                ],
-            ),
-        )
+        missing = stated.missing
+        columns = [
+            Column(name, _DECLARED.get(declared, ""), missing=tuple(missing[name].items()))
+            for name, declared in stated.without_values.items()
+        ]
+        return ColumnsFile(f"{stated.kind} without values", header_of(filename, columns))
     domain = Domain.from_schema(stated.with_values)
     return CodebookFile(stated.kind, domain, stated.without_values, stated.remarks)
 

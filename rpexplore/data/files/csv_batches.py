@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import os
+import threading
 import zipfile
 import zlib
 from collections.abc import Collection, Generator, Iterator
@@ -22,7 +23,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from rpexplore.common.file_kinds import DAMAGED
-from rpexplore.common.files import HEAD, UTF16, kind_beside_text
+from rpexplore.common.files import HEAD, is_utf16, kind_beside_text
 from rpexplore.errors import DataError
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -30,6 +31,7 @@ UTF8 = "utf-8-sig"
 TEXT_ENDINGS = (".csv", ".tsv", ".tab")
 _ROWS_AT_ONCE = 1 << 16  # of a file that pyarrow does not read
 _TEXT = pa.dictionary(pa.int32(), pa.string())
+_limit, _n_readers, _limit_before = threading.Lock(), 0, 0  # of `_any_length`
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def csv_form(
     """
     with opened(path, content) as file:
         head = file.read(HEAD)
-    encoding = "utf-16" if head.startswith(UTF16) else encoding or UTF8
+    encoding = "utf-16" if is_utf16(head) else encoding or UTF8
     if not encoding.startswith("utf-16") and (kind := kind_beside_text(head)):
         raise DataError(
             f"The records {name!r} are {kind}, and no CSV; save them as CSV in UTF-8, or as "
@@ -228,11 +230,19 @@ def _open_quote(name: str, error: csv.Error) -> DataError:
 @contextmanager
 def _any_length() -> Iterator[None]:
     """A block in which Python's csv module takes values of any length."""
-    limit = csv.field_size_limit(2**31 - 1)
+    # The limit is one for all threads: the last one out sets it back.
+    global _n_readers, _limit_before
+    with _limit:
+        if not _n_readers:
+            _limit_before = csv.field_size_limit(2**31 - 1)
+        _n_readers += 1
     try:
         yield
     finally:
-        csv.field_size_limit(limit)
+        with _limit:
+            _n_readers -= 1
+            if not _n_readers:
+                csv.field_size_limit(_limit_before)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.readings import are_publishable_as_estimated, quality_flags
 from rpexplore.domain.result_schema import Schema
+from rpexplore.domain.survey import Sampling
 from rpexplore.planning.mechanism.reconstruction import sums_of
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.table_cells import MEANS_FOLDER
@@ -125,6 +126,18 @@ class Crosstab:
         errors, counts = self.count_errors, self.counts
         are_exact = (errors == 0) & (counts == 0) & (self.kind in ("noisy", "processed"))
         return are_exact | are_publishable_as_estimated(errors, counts, cv_limit)
+
+    def with_sampling(self, sampling: Sampling | None) -> "Crosstab":
+        """The same with CVs, flags and publishable figures by the error of noise and sampling.
+
+        sampling: None changes nothing. Of shares it must be called before.
+        """
+        if sampling is None:
+            return self
+        names = (*self.rows.names, *self.columns.names)
+        errors = sampling.total_errors(self.count_errors, self.counts, names)
+        remarks = " ".join(filter(None, [sampling.text, self.remarks]))
+        return replace(self, count_errors=errors, remarks=remarks)
 
     def doubtful(self, publication: Publication) -> np.ndarray:
         """Which figures are marked or left empty, bool: those that are not publishable.

@@ -25,6 +25,7 @@ from rpexplore.domain.result_schema import (
     NOTE,
     OWN_COUNTS,
     PUBLISHABLE,
+    QUALITY,
     RELEASED,
     SMOOTH,
     Role,
@@ -46,7 +47,8 @@ from rpexplore.results.results import AnyResults, load_any_results
 
 
 _TAKEN = {
-    one.name for one in (*RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], NOTE, CV, PUBLISHABLE)
+    one.name
+    for one in (*RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], NOTE, CV, QUALITY, PUBLISHABLE)
 }
 
 

@@ -174,7 +174,7 @@ class Impossible(StructuralZeros):
         return mask
 
     def possible_record(self) -> np.ndarray:
-        """Some record that is possible, int16[d], found by search.
+        """Some record that is possible, int64[d], found by search.
 
         Raises `ReleaseError` if there is none, or none is found in time.
         """

@@ -1,5 +1,6 @@
 """Text files of records as spreadsheets, archives and offices write them: counts of each form."""
 
+import csv
 import zipfile
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from rpexplore import Bins, Categories, Integers
 from rpexplore.data.files.columns import ColumnsFile, read_header, recognise_path
+from rpexplore.data.files.csv_batches import _any_length
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError
 from tests.data.files.written_records import domain_of, written
@@ -28,6 +30,26 @@ def rows_of(separator: str, *, commas: bool) -> str:
         lines = [[*row[:2], row[2].replace(".", ","), row[3]] for row in lines]
     quoted = [[f'"{value.replace(chr(34), chr(34) * 2)}"' for value in row] for row in lines]
     return "\r\n".join(separator.join(row) for row in quoted) + "\r\n"
+
+
+def test_text_in_utf_32_is_refused_by_name(tmp_path):
+    for encoding in ("utf-32", "utf-32-be"):
+        content = "\ufeff" * (encoding != "utf-32") + rows_of(",", commas=False)
+        path = written(tmp_path, content.encode(encoding))
+        with pytest.raises(DataError, match="are text in UTF-32, and no CSV"):
+            FileSource(path).count(DOMAIN, [(0,)])
+
+
+def test_values_stay_of_any_length_while_another_reader_ends():
+    """Two pages may read at once, and Python has one limit for all of its readers."""
+    before = csv.field_size_limit()
+    one, other = _any_length(), _any_length()
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert csv.field_size_limit() > before
+    other.__exit__(None, None, None)
+    assert csv.field_size_limit() == before
 
 
 def counted(path, encoding=None):

@@ -1,0 +1,105 @@
+"""Codebooks that are small and would take for ever: read in seconds, or refused in one sentence.
+
+A planning server reads one upload at a time, so that whoever has a slow one makes all others wait.
+"""
+
+import json
+import time
+
+import pytest
+
+from rpexplore import Attribute, Categories, Domain
+from rpexplore.data.files.columns import recognise
+from rpexplore.domain.area_file import tree_of_file
+from rpexplore.domain.values import values_by_name
+from rpexplore.errors import RpexploreError
+from rpexplore.workload.rules import rules_from_text
+
+WHOLE = {"type": "integer", "constraints": {"minimum": 0, "maximum": 99_999}}
+IMPOSSIBLE = [{"a": f"{i}..{i + 40_000}", "b": str(i)} for i in range(100)]
+
+
+def schema(**properties) -> bytes:
+    return json.dumps(properties).encode()
+
+
+CODEBOOKS = {
+    "fields without values.json": schema(fields=[{"name": f"a{i}"} for i in range(20_000)]),
+    "impossible.json": schema(
+        fields=[{"name": "a", **WHOLE}, {"name": "b", **WHOLE}], impossible=IMPOSSIBLE
+    ),
+    "name of digits.csv": b"1" * 60_000 + b"a,b\n1,2\n",
+}
+REFUSED = {
+    "missing.json": (
+        schema(missingValues=[str(-i) for i in range(9_000)], fields=[{"name": "a", **WHOLE}]),
+        "1,000 at most",
+    ),
+    "many.json": (
+        schema(fields=[{"name": "a", **WHOLE}], impossible=[{"a": "0"}] * 20_001),
+        "at most 20,000 impossible combinations",
+    ),
+    "large.json": (
+        schema(fields=[{"name": "a", **WHOLE}], impossible=[{"a": str(i)} for i in range(501)]),
+        "of too many values, 50,000,000 in all at most",
+    ),
+}
+PATIENCE = 4  # seconds of the processor, of which each took more, and most more than 20
+
+
+@pytest.fixture(autouse=True)
+def _in_time():
+    began = time.process_time()
+    yield
+    assert time.process_time() - began < PATIENCE
+
+
+@pytest.mark.parametrize("name", CODEBOOKS)
+def test_is_read_in_time(name):
+    recognise(CODEBOOKS[name], name)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_is_refused_in_time(name):
+    content, said = REFUSED[name]
+    with pytest.raises(RpexploreError, match=said):
+        recognise(content, name)
+
+
+def test_groups_that_lie_deep_in_each_other_are_left_out_in_time():
+    groups = b"".join(
+        b'<catgryGrp ID="g%d" catGrp="g%d"><labl>g</labl></catgryGrp>' % (i, i + 1)
+        for i in range(9_000)
+    )
+    values = b"".join(b"<catgry><catValu>%d</catValu></catgry>" % i for i in (1, 2))
+    head = b'<codeBook xmlns="ddi:codebook:2_5"><dataDscr><var name="v">'
+    content = head + groups + values + b"</var></dataDscr></codeBook>"
+    (remark,) = recognise(content, "groups.xml").remarks
+    assert "more than 20 deep in each other" in remark
+
+
+def test_names_of_very_many_groups_are_found_in_time():
+    values = tuple(map(str, range(30_000)))
+    groups = tuple((f"g{value}",) for value in values)
+    attribute = Attribute("a", Categories(values), groups=groups)
+    assert list(values_by_name(attribute)["g29999"]) == [29_999]
+
+
+def test_rules_of_semicolons_are_refused_in_time():
+    with pytest.raises(RpexploreError, match="10,000 characters"):
+        rules_from_text(Domain.from_sizes({"a": 2}), ";" * 200_000)
+
+
+@pytest.mark.parametrize(
+    ("content", "how"),
+    [
+        ("code\n" + f"{'1|' * 900}0\n" * 2_000, {"separator": "|"}),
+        ("code\n" + f"{'1' * 900}\n" * 2_000, {"lengths": [1] * 900}),
+        (",".join(f"l{i}" for i in range(900)) + ("\n" + ",".join("1" * 900)) * 99, {}),
+    ],
+    ids=["separator", "lengths", "columns"],
+)
+def test_areas_of_very_many_levels_are_refused_before_they_are_made(content, how):
+    """A file of 3 MB took 0.8 GB of memory: the beginnings of each code, level by level."""
+    with pytest.raises(RpexploreError, match="100 levels at most"):
+        tree_of_file(content.encode(), "areas.csv", **how)
