@@ -136,6 +136,8 @@ def test_what_is_no_panel_is_refused():
     sums = rp.Workload.of(domain, [("quarter", "age")]).with_bases({"age": rp.Prefix()})
     with pytest.raises(PlanError, match="goes with tables of single values"):
         rp.plan(sums, loss=rp.SumOfVariances(), budget=budget_of(2))
-    women = rp.QueryList(rp.Domain.from_sizes({"sex": 2}), [[0, 1]], ("women",), [5])
+    women = rp.QueryList(
+        rp.Domain.from_sizes({"sex": 2}), np.array([[0, 1]]), ("women",), np.array([5])
+    )
     with pytest.raises(PlanError, match="plans of tables alone"):
         rp.plan(women, budget=budget_of(2))
