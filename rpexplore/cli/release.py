@@ -189,6 +189,11 @@ def release(
     facts = {"unit": loaded.budget.unit, "charged_rho": exact_text(charged), "warning": warning}
     say_privately(done.taken)
     finding = f"Charged {rho_text(charged)}; spent on this data so far: {spent}"
+    if loaded.budget.period is not None:
+        finding = (
+            f"Charged {rho_text(loaded.rho)} in the panel; for people with any records the ledger "
+            f"counts {rho_text(charged)}, and so far on this data: {spent}"
+        )
     if pilot_only:
         finding += (
             "\nThis is the pilot alone. See what it tells of all tables:\n"
