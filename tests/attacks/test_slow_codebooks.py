@@ -9,7 +9,7 @@ import time
 import pytest
 
 from rpexplore import Attribute, Categories, Domain
-from rpexplore.data.files.columns import recognise
+from rpexplore.data.files.columns import CodebookFile, recognise
 from rpexplore.domain.area_file import tree_of_file
 from rpexplore.domain.values import values_by_name
 from rpexplore.errors import RpexploreError
@@ -76,7 +76,9 @@ def test_groups_that_lie_deep_in_each_other_are_left_out_in_time():
     values = b"".join(b"<catgry><catValu>%d</catValu></catgry>" % i for i in (1, 2))
     head = b'<codeBook xmlns="ddi:codebook:2_5"><dataDscr><var name="v">'
     content = head + groups + values + b"</var></dataDscr></codeBook>"
-    (remark,) = recognise(content, "groups.xml").remarks
+    file = recognise(content, "groups.xml")
+    assert isinstance(file, CodebookFile)
+    (remark,) = file.remarks
     assert "more than 20 deep in each other" in remark
 
 
