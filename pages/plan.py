@@ -19,6 +19,7 @@ from pages.components.shared.session import change, current, escaped, say, show_
 from pages.components.shared.solutions import plan, whole_plan
 from pages.components.shared.texts import explained_title, next_is_last_step
 from rpexplore.analysis import workload_grid
+from rpexplore.analysis.budget_units import describe_guess
 from rpexplore.common.text import needed_number_of
 
 
@@ -54,7 +55,7 @@ with st.container(key="heading"):
     explained_title("Plan")
 with st.container(key="controls"):
     with st.container(gap="xsmall"):
-        budget_inputs(details=True)
+        meaning_of_budget = budget_inputs()
     with st.container(gap="small"):
         loss_input()
     with st.container(gap="small", key="rule"):
@@ -88,6 +89,8 @@ if planned is not None:
     targets_met(planned)
 whole = whole_plan() if has_whole and {*current().kinds} - {"tables"} else None
 if planned is not None or whole is not None:
+    of_budget = planned.alone if whole is None and planned is not None else whole
+    meaning_of_budget.caption(describe_guess(current().budget, of_budget))
     with st.container(key="below"):
         with st.container(gap="small"):
             opened = overview(planned, made, whole)

@@ -47,12 +47,15 @@ from rpexplore.releases.release import resume as resume
 from rpexplore.reports.report import report as report
 from rpexplore.results.area_results import sums_of_areas as sums_of_areas
 from rpexplore.results.combination import combine as combine
+from rpexplore.results.estimates.area_counts import area_guesses as area_guesses
 from rpexplore.results.estimates.area_counts import whole_area_counts as whole_area_counts
 from rpexplore.results.formats.export import Imprint as Imprint
 from rpexplore.results.formats.publishing import publish as publish
 from rpexplore.results.pilot_tables import pilot_tables as pilot_tables
 from rpexplore.results.processed_folder import postprocess as postprocess
 from rpexplore.results.results import load_results as load_results
+from rpexplore.results.shares import shares as shares
+from rpexplore.results.synthetic.area_records import synthesize_areas as synthesize_areas
 from rpexplore.results.synthetic.records import SyntheticRecords as SyntheticRecords
 from rpexplore.results.synthetic.records_folder import synthesize as synthesize
 from rpexplore.workload.bases import CustomBasis as CustomBasis

@@ -117,15 +117,15 @@ def with_every_value(cases: list[pytest.Item]) -> set[int]:
     return chosen
 
 
-def values_of(case: pytest.Item) -> set[tuple[int, ...]]:
+def values_of(case: pytest.Item) -> set[tuple[str | int, ...]]:
     """The values of a case, those of one `parametrize` together: by what objects they are."""
     left = dict(case.callspec.params)
     values = set()
     for marker in case.iter_markers("parametrize"):
         names = marker.args[0]
         names = names.replace(" ", "").split(",") if isinstance(names, str) else names
-        values.add(tuple(id(left.pop(name)) for name in names))
-    return values | {(id(value),) for value in left.values()}  # of fixtures
+        values.add((*names, *(id(left.pop(name)) for name in names)))
+    return values | {(name, id(value)) for name, value in left.items()}  # of fixtures
 
 
 def with_slow_first(items: list[pytest.Item], n_workers: int) -> list[pytest.Item]:

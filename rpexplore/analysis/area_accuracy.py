@@ -412,7 +412,8 @@ def sufficient_budget(plan: AreaPlan) -> Budget:
     square of its target. No budget is enough that is smaller by more than the plan's gap. It is in
     the unit of the plan's budget.
     """
-    return budget_for_rho(float(plan.budget.rho) * plan.loss_value, plan.budget).budget
+    needed = float(plan.budget.rho) * plan.loss_value
+    return budget_for_rho(needed, plan.budget, noise=plan.noise).budget
 
 
 def budget_within_reach(

@@ -2,18 +2,21 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.area_accuracy import AreaErrors
+from rpexplore.analysis.released_cells import ReleasedCells
 from rpexplore.common.numbers import shown
 from rpexplore.common.text import joined, plural
 from rpexplore.domain.area_tree import AreaTree, area_title
+from rpexplore.domain.readings import coefficients_of_variation, quality_flags
+from rpexplore.domain.survey import Sampling
 from rpexplore.errors import DomainError
 
 if TYPE_CHECKING:
@@ -30,7 +33,11 @@ _MOST_NAMED = 4  # areas without a shape
 _POLYGONS = ("Polygon", "MultiPolygon")
 
 
-Ring = list[tuple[float, float]]  # points (x, y), the first one again at the end
+_MOST_COMPARED = 40_000_000  # sides times corners
+_NEAR = 2e-3  # of a corner to a side that it lies on, as a share of the side's length
+
+Point = tuple[float, float]
+Ring = list[Point]  # points (x, y), the first one again at the end
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +71,60 @@ class AreaMap:
                 "standard_error": errors.errors[self.areas],
             }
         )
+
+    def outcome(
+        self,
+        cells: ReleasedCells,
+        numbers: np.ndarray,
+        cv_limit: float,
+        sampling: Sampling | None = None,
+    ) -> pd.DataFrame:
+        """One row a shape for whose area a figure was released; the index says which shape.
+
+        Columns: area, code, value, standard_error, cv (∞ of counts that are not above 0), flag (of
+        quality), publishable ("yes" or "no").
+
+        cells: of one axis, the areas; numbers: those of these areas, int64; sampling: whose error
+            counts beside the noise in CV, flag and what is publishable, if it does
+        """
+        order = np.argsort(numbers, kind="stable")
+        places = np.minimum(np.searchsorted(numbers[order], self.areas), len(order) - 1)
+        shapes = np.flatnonzero(numbers[order[places]] == self.areas)
+        rows, areas = order[places[shapes]], self.areas[shapes].tolist()
+        errors, _ = cells.errors_and_counts(None)
+        total_errors, counts = cells.errors_and_counts(sampling)
+        cvs = np.where(counts > 0, coefficients_of_variation(total_errors, counts), np.inf)
+        return pd.DataFrame(
+            {
+                "area": [area_title(self.tree, area) for area in areas],
+                "code": [" > ".join(self.tree.path(area)) for area in areas],
+                "value": cells.value[rows],
+                "standard_error": errors[rows],
+                "cv": cvs[rows],
+                "flag": quality_flags(cvs)[rows],
+                "publishable": np.where(cells.publishable(cv_limit, sampling), "yes", "no")[rows],
+            },
+            index=pd.Index(shapes),
+        )
+
+    def borders(self, shapes: Sequence[int]) -> list[Ring]:
+        """Where areas of the level above end, among some of the shapes: lines of two points.
+
+        That is each side of a shape that no other one of the same area above has as well. Sides are
+        the same if both ends are; corners of neighbours divide a side, unless there are too many.
+        """
+        rings = [(int(self.areas[shape]), ring) for shape in shapes for ring in self.rings[shape]]
+        corners = np.unique(np.array([point for _, ring in rings for point in ring]), axis=0)
+        n_sides = sum(len(ring) - 1 for _, ring in rings)
+        owners: dict[tuple[Point, Point], list[int]] = {}
+        for area, ring in rings:
+            if n_sides * len(corners) <= _MOST_COMPARED:
+                ring = _divided(ring, corners)
+            for here, there in pairwise(ring):
+                side = (here, there) if here < there else (there, here)
+                owners.setdefault(side, []).append(int(self.tree.parents[area]))
+        inner = {side for side, above in owners.items() if len(above) == 2 and len({*above}) == 1}
+        return [list(side) for side in owners if side not in inner]
 
     def describe(self) -> str:
         """How many shapes and areas were matched."""
@@ -126,6 +187,24 @@ def read_map(content: bytes, filename: str, tree: AreaTree) -> AreaMap:
     known = np.flatnonzero(areas >= 0)
     rings = [_rings(features[row]["geometry"]) for row in known.tolist()]
     return AreaMap(tree, level, by, areas[known], rings, _stretch(rings), len(features))
+
+
+def _divided(ring: Ring, corners: np.ndarray) -> Ring:
+    """A ring with the corners of other shapes that lie on its sides; corners: float64[n, 2]."""
+    points: Ring = []
+    for here, there in pairwise(ring):
+        points.append(here)
+        start, along = np.array(here), np.subtract(there, here)
+        squared = float(along @ along)
+        if squared == 0:
+            continue
+        beside = corners - start
+        places = beside @ along / squared
+        away = np.abs(beside[:, 0] * along[1] - beside[:, 1] * along[0]) / squared
+        on_it = (places > _NEAR) & (places < 1 - _NEAR) & (away < _NEAR)
+        between = corners[on_it][np.argsort(places[on_it])]
+        points += [(float(x), float(y)) for x, y in between]
+    return [*points, ring[-1]]
 
 
 # ---- matching

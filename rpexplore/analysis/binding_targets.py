@@ -82,9 +82,10 @@ def budget_explanation(
     """
     needed = minimum.for_unit_of(budget).rho
     what = "Meeting all required targets" if required_only else "Meeting all targets"
-    enough = advised = sufficient_budget(needed, budget, what)
+    noise = minimum.for_unit_of(budget).noise
+    enough = advised = sufficient_budget(needed, budget, what, noise)
     if not minimum.covers_all_tables:
-        advised = sufficient_budget(needed * (1 + ROOM_FOR_OTHERS), budget, what)
+        advised = sufficient_budget(needed * (1 + ROOM_FOR_OTHERS), budget, what, noise)
     is_within = needed <= float(budget.rho) * _ENOUGH
     return BudgetExplanation(minimum, required_only, enough, advised, is_within)
 

@@ -26,9 +26,9 @@ from rpexplore.planning.mechanism.variances import (
     is_negligible_difference,
 )
 from rpexplore.planning.planner import Optimum
-from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
+from rpexplore.privacy.discrete_noise import DiscreteNoise, proven_epsilon
 from rpexplore.workload.table_text import title_of
 
 # The round budgets of each decade: ten steps, about equally far apart.
@@ -120,10 +120,12 @@ def errors_by_budget(
     budget: Budget,
     also: Iterable[float] = (),
     measure: Measure = STANDARD_ERROR,
+    noise: DiscreteNoise | None = None,
 ) -> pd.DataFrame:
     """The curves at round budgets around the current one, which is among them.
 
-    also: further ρ to reach and to have among them. Columns: series (number of the curve), curve,
+    also: further ρ to reach and to have among them; noise: of the optimum, by which an ε is the
+    smallest that is proven. Columns: series (number of the curve), curve,
     table, rho (of the privacy unit), epsilon (at the stated δ, rounded up), and the measure.
     """
     current, delta = float(budget.rho), stated_delta(budget)
@@ -133,7 +135,7 @@ def errors_by_budget(
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (float(step * Fraction(10) ** exponent) for exponent in exponents for step in _STEPS)
     rhos = sorted({*[rho for rho in steps if low <= rho <= high], low, current, high, *also})
-    epsilons = [privacy.epsilon_from_rho(rho, delta) for rho in rhos]
+    epsilons = [proven_epsilon(rho, delta, noise) for rho in rhos]
     rows = [
         (series, curve.name, curve.table, rho, epsilon, curve.value(rho, budget, measure))
         for series, curve in enumerate(curves)
@@ -144,16 +146,23 @@ def errors_by_budget(
 
 
 def describe_curves(
-    curves: Sequence[Curve], budget: Budget, record_noun: str, measure: Measure = STANDARD_ERROR
+    curves: Sequence[Curve],
+    budget: Budget,
+    record_noun: str,
+    measure: Measure = STANDARD_ERROR,
+    noise: DiscreteNoise | None = None,
 ) -> str:
-    """The values of the curves at the current budget, and the cost of halving them."""
+    """The values of the curves at the current budget, and the cost of halving them.
+
+    noise: of the optimum
+    """
     now = "; ".join(
         f"{curve.name} {_current(curve, budget, measure)}" for curve in curves[:_MOST_NAMED]
     )
     half = times_for_half(measure) * budget.rho
     exact = typed_text(half)
     rho = exact if len(exact) <= 10 else rounded(half, 4)
-    epsilon = f" ({budget.epsilon_text(half)})" if half < _MOST_RHO else ""
+    epsilon = f" ({budget.epsilon_text(half, noise=noise)})" if half < _MOST_RHO else ""
     unit = measure.unit(record_noun)
     times = {4: "four times", 2: "twice"}[times_for_half(measure)]
     return (
@@ -164,13 +173,18 @@ def describe_curves(
 
 
 def budget_for_value(
-    curve: Curve, wanted: float, budget: Budget, measure: Measure = STANDARD_ERROR
+    curve: Curve,
+    wanted: float,
+    budget: Budget,
+    measure: Measure = STANDARD_ERROR,
+    noise: DiscreteNoise | None = None,
 ) -> SufficientBudget:
-    """The smallest budget at which a curve is as accurate as wanted.
+    """The smallest budget at which a curve is as accurate as wanted. noise: of the optimum
 
     Raises `BudgetError` for a wanted value that is not positive, or out of reach.
     """
-    return budget_for_error(curve.variance, max(wanted, 0.0) ** (1 / measure.power), budget)
+    error = max(wanted, 0.0) ** (1 / measure.power)
+    return budget_for_error(curve.variance, error, budget, noise)
 
 
 def describe_wanted_value(

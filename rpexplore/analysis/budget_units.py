@@ -8,8 +8,11 @@ from rpexplore.common.numbers import exact_text
 from rpexplore.common.text import rounded, with_decimal_point
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import BudgetError
+from rpexplore.planning.part_plan import PartPlan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.discrete_noise import gaussian_epsilon
 
 UNITS = ("rho", "epsilon", "mu")
 DELTAS = privacy.USUAL_DELTAS[:2]  # beside each headline
@@ -48,7 +51,8 @@ def text_in_unit(budget: Budget, unit: str, delta: str = USUAL_DELTA) -> str:
         return exact if len(exact) <= 10 else _rounded_down(budget.rho)
     if unit == "mu":
         return _rounded_down(privacy.mu_from_privacy_cost(budget.privacy_cost))
-    return _rounded_down(privacy.epsilon_from_rho(budget.rho, delta))
+    # That of continuous noise: at this ε no noise can have more ρ.
+    return _rounded_down(gaussian_epsilon(budget.privacy_cost, delta))
 
 
 def stated_text(budget: Budget) -> str:
@@ -146,27 +150,43 @@ def slider_stops(unit: str, value: str) -> list[str]:
     return [value if stop == current else typed_text(stop) for stop in sorted(stops | {current})]
 
 
-def describe_guess(budget: Budget) -> str:
-    """The budget, and how often a guess who is in the data is right, in short (Markdown)."""
-    rho = privacy.rho_text(budget.rho, 4)
-    if budget.stated_epsilon is not None:
+def describe_guess(budget: Budget, plan: Plan | PartPlan | None = None) -> str:
+    """The budget, and how often a guess who is in the data is right, in short (Markdown).
+
+    plan: of the budget, where it is known: its noise may prove more than its ρ does
+    """
+    rho, epsilon = privacy.rho_text(budget.rho, 4), budget.epsilon_text(budget.rho)
+    if plan is not None:
+        rho, epsilon = privacy.rho_text(plan.rho, 4), plan.epsilon_text
+    elif budget.stated_epsilon is not None:
         # What the plan costs is known when its noise is.
         rho = f"{rho} to {rounded(budget.largest.rho, 4, 'up')}, as the noise of the plan allows"
-    right = rounded(100 * privacy.max_correct_guesses(budget.largest.rho), 2, "up")
     return (
-        f"{budget.epsilon_text(budget.rho)}, {rho}, for {budget.unit}. Guesses who is in the data: "
-        f"at most **{right} %** right (50 % without)."
+        f"{epsilon}, {rho}, for {budget.unit}. Guesses who is in the data: "
+        f"at most **{_right(budget, plan)} %** right (50 % without)."
     )
 
 
-def right_guesses(budget: Budget) -> str:
-    """How often an attacker who guesses who is in the data is right, in a sentence."""
-    right = rounded(100 * privacy.max_correct_guesses(budget.largest.rho), 2, "up")
+def right_guesses(budget: Budget, plan: Plan | PartPlan | None = None) -> str:
+    """How often an attacker who guesses who is in the data is right, in a sentence.
+
+    plan: as of `describe_guess`
+    """
     whom = "a record" if budget.max_records_per_person is None else "a person"
     return (
         f"Somebody who guesses whether {whom} is in the data, where half are, is right at most "
-        f"{right} % of the time (50 % without the release)."
+        f"{_right(budget, plan)} % of the time (50 % without the release)."
     )
+
+
+def _right(budget: Budget, plan: Plan | PartPlan | None) -> str:
+    """The share of guesses that are right, in per cent, rounded up: half, and half of δ(0)."""
+    if plan is None or plan.noise is None:
+        rho = budget.largest.rho if plan is None else plan.rho
+        share = privacy.max_correct_guesses(rho)
+    else:
+        share = (1 + plan.noise.delta(0)) / 2
+    return rounded(100 * share, 2, "up")
 
 
 def equivalents(budget: Budget) -> pd.DataFrame:

@@ -634,6 +634,17 @@ def forecast_by(
     return Forecast(plan, [expected], limit=limit, survey=survey)
 
 
+def public_tables_by(domain: Domain, expected: ExpectedCounts) -> PublicTables:
+    """What is public where a number of records, or one public table, is all that is known.
+
+    Of a table the attributes that the domain has.
+    """
+    expected = expected.among(domain.names)
+    if not expected.attributes:
+        return PublicTables(domain, (), expected.total)
+    return PublicTables(domain, (PublicTable(expected),))
+
+
 def public_frame(public: PublicTables) -> pd.DataFrame:
     """One row a public table, oldest first: name, date, source, by, cells, records.
 

@@ -134,6 +134,17 @@ class Population:
         shares = product.sum(axis=0).reshape([int(self.domain.sizes[i]) for i in order])
         return np.transpose(shares, [order.index(index) for index in attributes])
 
+    def public_shares(self, attributes: AttributeIndices) -> np.ndarray | None:
+        """The shares of a table that public tables say, float64[n_cells]; None if it is drawn."""
+        parts = self.by_part(attributes)
+        if not parts:
+            return np.ones(1)
+        if len(parts) > 1:
+            return None
+        ((part, own),) = parts.items()
+        cells, n_cells = self.cells(part, own)
+        return self.parts[part][0].holds((n_cells,), cells)
+
     def _of_part(self, part: int, attributes: AttributeIndices) -> np.ndarray:
         """In each class the shares of the cells of a table within a part: float64[k, n_cells]."""
         cells, n_cells = self.cells(part, attributes)
@@ -381,14 +392,9 @@ def _fill_cells(
 ) -> None:
     """The counts of all cells of tables of one size; those that are public as they are."""
     for place, table in enumerate(tables):
-        known = None
-        parts = population.by_part(table)
-        if len(parts) == 1:
-            ((part, own),) = parts.items()
-            cells, n_cells = population.cells(part, own)
-            known = population.parts[part][0].holds((n_cells,), cells)
-        if known is not None or not table:
-            into[place] = public.n_records * (1.0 if known is None else known)
+        known = population.public_shares(table)
+        if known is not None:
+            into[place] = public.n_records * known
             continue
         expected = public.n_records * population.shares(table).ravel()
         into[place] = _counts(expected, noise)

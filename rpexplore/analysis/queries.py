@@ -11,11 +11,14 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import Headline
+from rpexplore.analysis.forecast import Range
+from rpexplore.analysis.populations import Populations
 from rpexplore.analysis.targets_met import describe_now, describe_outcome, describe_targets_met
 from rpexplore.common.processes import Progress, no_progress, one_thread
-from rpexplore.common.text import describe_share, joined, rounded
-from rpexplore.domain.domain import Domain
-from rpexplore.domain.expected_counts import ExpectedCounts, checked_cv_limit
+from rpexplore.common.seeded_numbers import SeededNumbers
+from rpexplore.common.text import describe_share, joined, plural, rounded
+from rpexplore.domain.expected_counts import checked_cv_limit
+from rpexplore.domain.public_tables import PublicTables
 from rpexplore.domain.readings import coefficients_of_variation
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_planner import QueryOptimum
@@ -28,7 +31,7 @@ from rpexplore.workload.query_list import MAX_CELLS, QueryList
 from rpexplore.workload.targets import MET_FACTOR
 
 _MOST_CONDITIONS = 1000  # that are made for queries given by coefficients; each takes a moment
-_MOST_EXPECTED = 10_000_000  # cells of which atoms are summed
+_MOST_EXPECTED = 500_000  # cells that are counted in each population: 100 MB
 _CELLS_AT_ONCE = 1_024  # that are compared with what is measured
 _KNOWN = 1e-7  # what the answers leave open of a cell's count, relative: less is rounding
 
@@ -108,99 +111,102 @@ def query_headline(plan: QueryPlan) -> Headline:
     )
 
 
-def expected_answers(
-    queries: QueryList, expected: ExpectedCounts | None, codebook: Domain | None = None
-) -> np.ndarray | None:
-    """The expected count of each query, float64[n_queries].
+def drawn_answers(queries: QueryList, public: PublicTables) -> np.ndarray | None:
+    """What each query counts in each population, float64[n_populations, n_queries].
 
-    None without expected counts, for too many cells, where their values or the order of their
-    attributes are not those of the queries, and for attributes that are not those of a codebook.
+    None for too many cells, and where attributes are not those that the public tables know.
     """
-    domain = queries.domain
-    if expected is None or not (
-        codebook is None or all(one in codebook.attributes for one in domain.attributes)
-    ):
+    domain, known = queries.domain, public.domain.with_levels
+    fits = all(name in known and known[name] == domain[name] for name in domain.names)
+    if not fits or domain.n_cells > _MOST_EXPECTED:
         return None
-    shared = [name for name in expected.attributes if name in domain]
-    listed = dict(zip(expected.attributes, expected.values, strict=True))
-    if domain.in_order(shared) != tuple(shared) or any(
-        list(listed[name]) != list(domain[name].stored_values(len(listed[name]) + 1))
-        for name in shared
-    ):
-        return None
-    if queries.atoms is None:
-        return queries.coefficients @ expected.counts_of(domain.attributes).ravel()
-    if domain.n_cells > _MOST_EXPECTED:
-        return None
-    of_atoms = np.bincount(
-        queries.atoms.of_cells(),
-        expected.counts_of(domain.attributes).ravel(),
-        minlength=queries.n_cells,
-    )
-    return queries.coefficients @ of_atoms
+    table = tuple(known.position(name) for name in domain.names)
+    cells = None if queries.atoms is None else queries.atoms.of_cells()
+    matrix, n_records, answers = queries.coefficients, public.n_records, []
+    for number, population in enumerate(Populations.of(public, [table]).drawn()):
+        certain = population.public_shares(table)
+        shares = population.shares(table).ravel() if certain is None else certain
+        if cells is not None:
+            shares = np.bincount(cells, shares, queries.n_cells)
+        means = matrix @ shares
+        spreads = np.sqrt(np.maximum(matrix**2 @ shares - means**2, 0) / n_records)
+        if certain is None:
+            means = means + spreads * SeededNumbers(b"answers %d" % number).normals(len(means))
+        answers.append(n_records * means)
+    return np.array(answers)
 
 
 @dataclass(frozen=True)
 class CountUsefulness:
-    """How many queries of a plan are accurate enough to publish, by expected counts."""
+    """How many queries of a plan are accurate enough to publish, by what is public.
 
-    publishable: int
+    publishable: of the queries, over populations
+    """
+
+    publishable: Range
     queries: int
     cv_limit: float
-    expected_text: str
+    rests_on: str
 
     @classmethod
-    def of(
-        cls, plan: QueryPlan, expected: ExpectedCounts, cv_limit: float
-    ) -> "CountUsefulness | str":
+    def of(cls, plan: QueryPlan, public: PublicTables, cv_limit: float) -> "CountUsefulness | str":
         """Of a plan; or why it is not known, in a sentence."""
-        answers = expected_answers(plan.queries, expected)
+        answers = drawn_answers(plan.queries, public)
         if answers is None:
             return "Not known, as the expected counts do not fit the own counts."
+        return cls.of_answers(plan, answers, public, cv_limit)
+
+    @classmethod
+    def of_answers(
+        cls, plan: QueryPlan, answers: np.ndarray, public: PublicTables, cv_limit: float
+    ) -> "CountUsefulness":
+        """The same by what `drawn_answers` has."""
         ratios = coefficients_of_variation(plan.standard_errors, np.abs(answers))
-        publishable = int(np.count_nonzero(ratios <= checked_cv_limit(cv_limit)))
-        return cls(publishable, len(plan.queries), cv_limit, expected.text)
+        n_publishable = np.count_nonzero(ratios <= checked_cv_limit(cv_limit), axis=1)
+        return cls(Range.of(n_publishable), len(plan.queries), cv_limit, public.text)
 
     @property
-    def share(self) -> float:
-        """Publishable share of the queries, 0 to 1."""
-        return self.publishable / self.queries
-
-    @property
-    def share_text(self) -> str:
-        """ "64 %"; "100 %" only where all are publishable."""
-        return describe_share(self.share)
+    def count_text(self) -> str:
+        """ "2 (1 to 3)"."""
+        return self.publishable.text(lambda count: f"{count:,.0f}")
 
     def describe(self) -> str:
         """How many are publishable, in a sentence."""
-        limit = f"with a coefficient of variation of at most {100 * self.cv_limit:g} %"
-        if self.queries == 1:
-            return f"The one own count is {'' if self.publishable else 'not '}publishable, {limit}."
-        verb = "is" if self.publishable == 1 else "are"
-        return f"{self.publishable:,} of {self.queries:,} own counts {verb} publishable, {limit}."
+        verb = "is" if self.count_text == "1" else "are"
+        return (
+            f"{self.count_text} of {plural(self.queries, 'own count')} {verb} publishable, with a "
+            f"coefficient of variation of at most {100 * self.cv_limit:g} %."
+        )
 
 
-def with_usefulness(frame: pd.DataFrame, expected: np.ndarray | None) -> pd.DataFrame:
+def with_usefulness(frame: pd.DataFrame, answers: np.ndarray | None) -> pd.DataFrame:
     """`of_queries`, the missed targets marked and first, the furthest off (by per cents) on top.
 
-    With further columns, where it is known what each query is expected to count: expected and
-    coefficient (of variation; NaN for a query that is expected to count nobody).
+    With further columns, where it is known what each query may count: expected and coefficient (of
+    variation), as text with their ranges. answers: of `drawn_answers`
     """
     missed = frame["ratio"].to_numpy() > MET_FACTOR
     marks = np.where(missed, "missed: ", "")
     frame = frame.assign(outcome=marks + frame["outcome"].to_numpy(dtype=object))
-    if expected is not None:
-        errors, counts = frame["standard_error"].to_numpy(), np.abs(expected)
-        coefficient = np.full(len(frame), np.nan)
-        np.divide(errors, counts, out=coefficient, where=counts > 0)
-        frame = frame.assign(expected=expected, coefficient=coefficient)
+    if answers is not None:
+        counts = [Range.of(of_query) for of_query in np.abs(answers).T]
+        ratios = coefficients_of_variation(
+            frame["standard_error"].to_numpy()[:, None], np.array(counts)[:, ::-1]
+        )
+        frame = frame.assign(
+            expected=[Range.of(of_query).text(_count) for of_query in answers.T],
+            coefficient=[Range(*of_query).text(_coefficient) for of_query in ratios.tolist()],
+        )
     order = np.argsort(np.where(missed, -np.round(frame["ratio"], 2), 0.0), kind="stable")
     return frame.iloc[order].reset_index(drop=True)
 
 
-def count_publishable(frame: pd.DataFrame, limit: float) -> int:
-    """How many queries of `with_usefulness` have a coefficient of variation of at most `limit`."""
-    return int(np.count_nonzero(frame["coefficient"] <= limit))
+def _count(value: float) -> str:
+    return rounded(value, 3)
+
+
+def _coefficient(value: float) -> str:
+    return f"{rounded(100 * value, 2)} %" if np.isfinite(value) else "none"
 
 
 # ---- the privacy profile

@@ -23,6 +23,7 @@ from rpexplore.domain.result_schema import (
     Role,
     Schema,
 )
+from rpexplore.domain.survey import Sampling
 from rpexplore.domain.values import coefficients
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.part_plan import Z_95
@@ -132,10 +133,11 @@ class ReleasedCells:
         ]
         return self._part(axes, tuple(slice(limit) for limit in most), remarks)
 
-    def suppressed(self, cv_limit: float) -> "ReleasedCells":
+    def suppressed(self, cv_limit: float, sampling: Sampling | None = None) -> "ReleasedCells":
         """The same cells without values and intervals (NaN) where they are not publishable."""
+        publishable = self.publishable(cv_limit, sampling)
         emptied = {
-            name: np.where(self.publishable(cv_limit), self._numbers[name], np.nan)
+            name: np.where(publishable, self._numbers[name], np.nan)
             for name in self._numbers.keys() - {"standard_error"}
         }
         return replace(self, **emptied)
@@ -167,14 +169,21 @@ class ReleasedCells:
         """
         return self.includes_zero & (by_margin or not self.is_smooth)
 
-    def publishable(self, cv_limit: float) -> np.ndarray:
+    def publishable(self, cv_limit: float, sampling: Sampling | None = None) -> np.ndarray:
         """Whether each cell is publishable by its own noisy count, bool, shaped as the values.
 
-        Smooth cells are by their smooth count and its model-based error.
+        sampling: whose error counts beside the noise, if it does
         """
+        return are_publishable_as_estimated(*self.errors_and_counts(sampling), cv_limit)
+
+    def errors_and_counts(self, sampling: Sampling | None) -> tuple[np.ndarray, np.ndarray]:
+        """What CVs are made of: of smooth cells their smooth count and its model-based error."""
+        errors, counts = self.standard_error, self.unbiased
         if self.model_error is not None:
-            return are_publishable_as_estimated(self.model_error, self.value, cv_limit)
-        return are_publishable_as_estimated(self.standard_error, self.unbiased, cv_limit)
+            errors, counts = self.model_error, self.value
+        if sampling is not None:
+            errors = sampling.total_errors(errors, counts, [axis.name for axis in self.axes])
+        return errors, counts
 
     @property
     def margin(self) -> np.ndarray:
@@ -471,5 +480,6 @@ def describe_gains(tables: pd.DataFrame) -> str:
         return f"Smoothing gains accuracy in all of {plural(n_known, 'table')}, by its own errors."
     return (
         f"In {n_none:,} of {plural(n_known, 'table')} smoothing gains next to nothing: the "
-        "model-based error is within 5 % of the standard error. Publish the unbiased counts there."
+        "model-based error is not clearly below the standard error. Publish the unbiased counts "
+        "there."
     )

@@ -256,7 +256,10 @@ class RuleTargets:
             row = int(np.argmax(missed.mean(axis=1)))
             table = int(self.places(rule)[row])
             n_tables = int(np.sum(~at_certainty(~missed, rule.certainty)))
-            is_sampling = bool(at_certainty(counts[row] > 0, rule.certainty))
+            # No table may miss it by itself, and some table in each of many populations.
+            is_sampling = self.survey is not None and bool(
+                at_certainty(counts[row] > 0, rule.certainty)
+            )
             least = float(np.finfo(np.float32).tiny)
             if is_sampling:
                 n_records, factor = self.counts.public.n_records, self._factors[[table]]
@@ -299,7 +302,7 @@ def budget_with_objective(
         return None
     cost = float(np.nanmax(optimum.table_variances.largest / targets**2))
     needed = rho_of_unit(cost, budget.max_records_per_person)
-    return sufficient_budget(needed, budget, "The rule")
+    return sufficient_budget(needed, budget, "The rule", optimum.noise(budget))
 
 
 @dataclass(frozen=True)
@@ -355,6 +358,11 @@ def budget_range(
         places = ruled.places(rule)
         targets[places] = np.fmin(targets[places], errors)
     needed = np.full(n_populations, np.inf)
+    noises = (
+        {number: solved.noise(budget) for number in range(n_populations)}
+        if isinstance(solved, Optimum)
+        else {}
+    )
     for number in np.flatnonzero(np.nanmin(targets, axis=0) > 0).tolist():
         on_progress("Finding the range of the smallest budget", number / n_populations)
         tables = replace(ruled.tables, targets=targets[:, number])
@@ -363,11 +371,17 @@ def budget_range(
             needed[number] = rho_of_unit(float(np.nanmax(costs)), budget.max_records_per_person)
         else:
             smallest = minimum_budget(tables, closure=solved, tolerance=_RANGE_TOLERANCE)
-            needed[number] = smallest.for_unit_of(budget).rho
+            smallest = smallest.for_unit_of(budget)
+            needed[number], noises[number] = smallest.rho, smallest.noise
     # Of the draws themselves, as there is nothing between a budget and none.
-    ends = np.quantile(needed, RANGE, method="inverted_cdf").tolist()
+    ends = np.argsort(needed)[np.ceil(np.array(RANGE) * n_populations).astype(int) - 1].tolist()
     return BudgetRange(
-        *(sufficient_budget(rho, budget, "The rule") if rho < np.inf else None for rho in ends)
+        *(
+            sufficient_budget(float(needed[end]), budget, "The rule", noises[end])
+            if needed[end] < np.inf
+            else None
+            for end in ends
+        )
     )
 
 

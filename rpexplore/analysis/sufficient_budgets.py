@@ -14,6 +14,7 @@ from rpexplore.analysis.budget_units import (
     stated_text,
     stated_unit,
     typed_text,
+    with_privacy_unit,
     with_value,
 )
 from rpexplore.common.text import rounded
@@ -24,6 +25,7 @@ from rpexplore.planning.planner import Optimum, rho_of_unit, rho_with_allowance,
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
+from rpexplore.privacy.discrete_noise import DiscreteNoise, proven_epsilon
 from rpexplore.workload.table_text import title_of
 
 TARGET_LOSS = MaxVariance(relative_to="target")
@@ -39,19 +41,29 @@ class SufficientBudget:
 
     needed  ρ at which the accuracy is just reached, as computed
     rho     the same rounded up to a few digits, as people type it: enough, provably
-    budget  enough as well, stated in the unit that the current budget is stated in
+    budget  enough as well, stated in the unit that the current budget is stated in; an (ε, δ) at
+            the cost at which the noise proves it
     times   needed ρ over the current one
+    noise   that reaches it, at any scale; None where it is not known, so that ε follows from ρ
     """
 
     needed: float
     rho: str
     budget: Budget
     times: float
+    noise: DiscreteNoise | None = None
 
     @property
     def text(self) -> str:
         """ "ρ = 0.34654 (ε = 4.31 at δ = 1e-6)"."""
-        return f"ρ = {self.rho} ({self.budget.epsilon_text(Fraction(self.rho))})"
+        epsilon = self.budget.epsilon_text(Fraction(self.rho), noise=self.noise)
+        return f"ρ = {self.rho} ({epsilon})"
+
+    def is_stated_as(self, budget: Budget) -> bool:
+        """Whether a budget states the same, at whatever cost its own noise proves it."""
+        return with_privacy_unit(self.budget, budget.max_records_per_person) == with_privacy_unit(
+            budget, budget.max_records_per_person
+        )
 
     @property
     def short_text(self) -> str:
@@ -92,20 +104,24 @@ def smallest_budget(optimum: Optimum, budget: Budget) -> SufficientBudget:
         raise WorkloadError("No table has a target; set one for the tables that need it.")
     table = int(np.nanargmax(needs))
     target, title = optimum.workload.targets[table], title_of(optimum.workload, table)
-    return sufficient_budget(float(needs[table]), budget, f"The target {target:g} of {title}")
+    what = f"The target {target:g} of {title}"
+    return sufficient_budget(float(needs[table]), budget, what, optimum.noise(budget))
 
 
-def budget_for_error(variance: float, wanted: float, budget: Budget) -> SufficientBudget:
+def budget_for_error(
+    variance: float, wanted: float, budget: Budget, noise: DiscreteNoise | None = None
+) -> SufficientBudget:
     """The smallest budget at which a standard error is as wanted.
 
-    variance: at privacy cost 1 of one record, as `Optimum.mean_variances` has it
+    variance: at privacy cost 1 of one record, as `Optimum.mean_variances` has it; noise: the
+    optimum's
 
     Raises `BudgetError` for a wanted standard error that is not positive, or out of reach.
     """
     if not wanted > 0:
         raise BudgetError(f"The wanted standard error must be above 0, got {wanted:g}.")
     needed = rho_of_unit(variance / wanted / wanted, budget.max_records_per_person)
-    return sufficient_budget(needed, budget)
+    return sufficient_budget(needed, budget, noise=noise)
 
 
 def smallest_query_budget(optimum: QueryOptimum, reference_budget: Budget) -> SufficientBudget:
@@ -121,14 +137,19 @@ def smallest_query_budget(optimum: QueryOptimum, reference_budget: Budget) -> Su
     queries = optimum.queries
     what = f"The target {queries.targets[most]:g} of the own count {queries.names[most]!r}"
     needed = rho_of_unit(optimum.cost, reference_budget.max_records_per_person)
-    return sufficient_budget(needed, reference_budget, what)
+    noise = optimum.noise(reference_budget)
+    return sufficient_budget(needed, reference_budget, what, noise)
 
 
-def sufficient_budget(needed: float, budget: Budget, what: str = "That") -> SufficientBudget:
+def sufficient_budget(
+    needed: float, budget: Budget, what: str = "That", noise: DiscreteNoise | None = None
+) -> SufficientBudget:
     """The budget for a needed ρ, rounded up in the unit that the current one is stated in.
 
-    In ρ where ε would be 0: that little ρ is covered by δ alone. what: needs it, for the
-    `BudgetError` of a ρ that is too large or too small.
+    In ρ where ε would be 0: that little ρ is covered by δ alone.
+
+    what: needs it, for the `BudgetError` of a ρ that is too large or too small
+    noise: of the plans that it is for, at any scale, by which an ε is the smallest that is proven
     """
     if not 1 / _MOST_RHO < needed < _MOST_RHO:
         remedy = "smaller" if needed < 1 else "larger"
@@ -138,18 +159,33 @@ def sufficient_budget(needed: float, budget: Budget, what: str = "That") -> Suff
         )
     least = rho_with_allowance(needed)
     unit, delta = stated_unit(budget), stated_delta(budget)
-    if unit == "epsilon" and privacy.epsilon_from_rho(least, delta) < _LEAST_EPSILON:
+    if unit == "epsilon" and proven_epsilon(least, delta, noise) < _LEAST_EPSILON:
         unit = "rho"
     value = least
     if unit == "mu":
         value = privacy.mu_from_privacy_cost(2 * least)
     elif unit == "epsilon":
-        value = privacy.epsilon_from_rho(least, delta)
+        value = proven_epsilon(least, delta, noise)
     enough = with_value(budget, unit, _rounded_up(value), delta)
-    if enough.rho < least:  # (ε, δ) is turned into ρ downwards
+    if unit == "epsilon" and enough.rho < least and noise is not None:
+        enough = enough.with_cost(2 * least)  # at which the noise proves it
+    elif enough.rho < least:  # (ε, δ) is turned into ρ downwards
         value = Fraction(value) * (1 + Fraction(1, 10**5))
         enough = with_value(budget, unit, _rounded_up(value), delta)
-    return SufficientBudget(needed, _rounded_up(least), enough, needed / float(budget.rho))
+    times = needed / float(budget.rho)
+    return SufficientBudget(needed, _rounded_up(least), enough, times, noise)
+
+
+def restated(budget: Budget, noise: DiscreteNoise) -> Budget:
+    """The same privacy cost, with the ε that this noise proves in place of that of another.
+
+    Budgets that are not stated as (ε, δ), or that ρ alone proves, are left as they are.
+    """
+    delta = budget.stated_delta
+    if delta is None or budget.privacy_cost <= budget.least_cost:
+        return budget
+    value = _rounded_up(noise.epsilon_at(budget.rho, delta))
+    return with_value(budget, "epsilon", value, typed_text(delta)).with_cost(budget.privacy_cost)
 
 
 def _rounded_up(value: float | Fraction) -> str:

@@ -568,7 +568,8 @@ class _Bench:
             low, high = (low, middle) if enough else (middle, high)
         if high <= _PRECISION:  # it meets the rule already
             return None
-        enough = sufficient_budget(exp(high) * float(self.plan.budget.rho), self.plan.budget)
+        needed, plan = exp(high) * float(self.plan.budget.rho), self.plan
+        enough = sufficient_budget(needed, plan.budget, noise=plan.noise)
         text = f"{enough.short_text}, {enough.compared}"
         return TableChange(BUDGET, text, self.workload.tables[place], budget=enough.budget)
 

@@ -22,7 +22,6 @@ from rpexplore.common.text import rounded
 from rpexplore.planning.part_plan import EXTREMES, for_reading
 from rpexplore.planning.planner import Optimum, rho_of_unit
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import titles
@@ -264,10 +263,11 @@ def met_by_budget(optima: Mapping[str, Optimum], budget: Budget) -> pd.DataFrame
     for objective, optimum in optima.items():
         needs = needed_rho(optimum, budget)
         met, rhos = steps(needs[~np.isnan(needs)])
+        noise = optimum.noise(budget)
         columns = {
             "objective": objective,
             "rho": rhos,
-            "epsilon": [privacy.epsilon_from_rho(rho, delta) for rho in rhos.tolist()],
+            "epsilon": [noise.epsilon_at(rho, delta) for rho in rhos.tolist()],
             "met": met,
             "share": met / met[-1],
         }

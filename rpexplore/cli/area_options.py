@@ -161,6 +161,14 @@ InAreas = Annotated[
     bool,
     Option("--in-areas", help="For areas: their tables, not those without areas, where both are."),
 ]
+BestGuesses = Annotated[
+    bool,
+    Option(
+        "--best-guesses",
+        help="For areas: whole counts that are drawn towards the shares of the area around them "
+        "as far as what was measured is noise, with model-based errors.",
+    ),
+]
 KnownTotals = Annotated[
     Path | None,
     Option(

@@ -1,5 +1,6 @@
 """What the command line says about plans of all kinds, tables and ledgers: values, texts."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -32,7 +33,7 @@ from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, worst_first
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.privacy.conversions import USUAL_DELTAS, rho_text
+from rpexplore.privacy.conversions import MOST_RHO, USUAL_DELTAS, epsilon_at_delta, rho_text
 from rpexplore.releases.ledger.account import Account
 from rpexplore.scenarios.bases import basis_choices_of
 from rpexplore.workload.table_text import list_titles, title
@@ -432,6 +433,7 @@ def account_facts(account: Account, factor: int) -> dict[str, Any]:
     limit = account.limit_record_rho
     return {
         "spent_rho": exact_text(account.spent_record_rho * factor),
+        **_spent_epsilon(account, factor),
         "limit_rho": None if limit is None else exact_text(limit * factor),
         "approval_demands": [asdict(demand) for demand in account.approval_demands],
         "forgotten_ledgers": [
@@ -446,6 +448,26 @@ def account_facts(account: Account, factor: int) -> dict[str, Any]:
     }
 
 
+def _epsilon_of(account: Account) -> str:
+    """The ε of all runs together and its proof, to go on with; "" where nothing was spent."""
+    spent, delta = account.spent, USUAL_DELTAS[0]
+    if not 0 < spent.record_rho < MOST_RHO:
+        return ""
+    epsilon = epsilon_at_delta(spent.epsilon(delta), delta)
+    return f"; {epsilon}, {spent.proof(delta)}"
+
+
+def _spent_epsilon(account: Account, factor: int) -> dict[str, Any]:
+    """What all runs together prove, for a unit that counts `factor` times a record."""
+    spent, records = account.spent, math.isqrt(factor)
+    if spent.record_rho * factor >= MOST_RHO:
+        return {"spent_epsilon": None, "spent_epsilon_proof": ""}
+    return {
+        "spent_epsilon": {delta: spent.epsilon(delta, records) for delta in USUAL_DELTAS},
+        "spent_epsilon_proof": spent.proof(USUAL_DELTAS[0], records),
+    }
+
+
 def account_text(account: Account, ledger: str) -> str:
     """What a ledger of this name holds on a dataset, for reading."""
     limit, runs = account.limit_record_rho, account.entries
@@ -453,7 +475,7 @@ def account_text(account: Account, ledger: str) -> str:
     text = (
         f"Data    {one_line(account.dataset)}\n"
         f"Ledger  {one_line(ledger)}\n"
-        f"Spent   {rho_text(account.spent_record_rho)} for one record\n"
+        f"Spent   {rho_text(account.spent_record_rho)} for one record{_epsilon_of(account)}\n"
         f"Limit   {limit_text}{one_line(account.limit_source)}"
     )
     for lost in account.forgotten:

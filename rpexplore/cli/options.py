@@ -266,10 +266,16 @@ _WHERE = (
     "The values of an attribute that count: one by its label (sex=Female), a range (age=18..24, "
     "age=65..), a group of values, or several of these separated by commas."
 )
+_PER = (
+    "Per cent of the records in each value of attribute A, or of all (--per total), instead of a "
+    "count; for an own count, the own count that it is a share of. Repeat it for more."
+)
+_AMONG = "With --per: only the records with these values, in counts and in their base."
 _NOISY = (
     "A noisy table from elsewhere: a CSV file with a column for each of its attributes and one "
     "called count, the variance of the noise of its cells and, if known, the ρ that it spent: "
-    "census.csv:25 or census.csv:25:0.02. Repeat it for more."
+    "census.csv:25 or census.csv:25:0.02. In place of the variance, the law and scale of the "
+    "noise: census.csv:laplace=2, geometric=2 or rounding=5 (the base). Repeat it for more."
 )
 _GAP = (
     "With --nonnegative: how much of the squared distance to the noisy tables may be avoidable, "
@@ -292,8 +298,8 @@ _CV_LIMIT = (
 )
 _WORKBOOK_CV_LIMIT = "The largest coefficient of variation of a publishable cell: 0.2 is 20 %."
 _A_CODEBOOK = (
-    "Table Schema (.json), attribute,value,label (.csv), DDI (.xml), or a file of SPSS, Stata or "
-    "SAS whose labels are taken."
+    "Table Schema or CSVW (.json), attribute,value,label (.csv, .xlsx, .ods), DDI (.xml), PX "
+    "(.px), or a file of SPSS, Stata or SAS whose labels are taken."
 )
 _APPROVAL = "An approval of the plan (of `rpexplore approve`). Repeat it for more."
 _ALLOWED_SIGNERS = (
@@ -379,7 +385,7 @@ Columns = Annotated[
     str | None,
     _option(
         "ROLE=COLUMN,…",
-        "What the columns of a CSV codebook are, if they have other names: "
+        "What the columns of a CSV codebook or a spreadsheet are, if they have other names: "
         "attribute=Variable,code=Code,label=Bedeutung (and group=…).",
         "--map",
     ),
@@ -390,6 +396,33 @@ Groups = Annotated[
         "A=FILE",
         "Take the groups of attribute A from a hierarchy of τ-ARGUS (.hrc), as often as needed.",
         "--groups",
+    ),
+]
+PublicValues = Annotated[
+    list[str] | None,
+    _option(
+        "A=FILE",
+        "Take the values of attribute A from the records in FILE. You confirm by this that they "
+        "are public: nothing protects them, and the codebook says where they are from.",
+        "--public-values",
+    ),
+]
+NotStated = Annotated[
+    list[str] | None,
+    _option(
+        "A",
+        "Give attribute A, or all (*), one more value for records that have none: not stated. "
+        "release counts these by --missing-values '*=not stated'. Repeat it for more.",
+        "--not-stated",
+    ),
+]
+Recode = Annotated[
+    list[str] | None,
+    _option(
+        "A=FILE",
+        "Count values of records as others, by a CSV file with the columns old and new: old to new "
+        "municipalities, or 7..20 as 6+. The new ones must be in the codebook.",
+        "--recode",
     ),
 ]
 Converted = Annotated[Path | None, _option("FILE", "Also write it there, as .json or .csv.")]
@@ -728,6 +761,8 @@ WorkbookCvLimit = Annotated[float, _option("X", _WORKBOOK_CV_LIMIT)]
 LeaveEmpty = Annotated[bool, _flag("--leave-empty", "Leave cells that are not publishable empty.")]
 WorkbookOut = Annotated[Path, _option("FILE", "Where the workbook goes: an .xlsx file.")]
 Where = Annotated[list[str] | None, _argument("A=VALUES", _WHERE)]
+Per = Annotated[list[str] | None, _option("A", _PER, "--per")]
+Among = Annotated[list[str] | None, _option("A=VALUES", _AMONG, "--among")]
 Folder = Annotated[Path, _option("FOLDER", "A new folder for the tables.")]
 Releases = Annotated[
     list[Path], _argument("RELEASE", "Folders of releases, or of combined tables.")
@@ -740,5 +775,15 @@ CombineLedger = Annotated[
 Nonnegative = Annotated[bool, _flag("--nonnegative", "No cell below 0; all tables still agree.")]
 Rehearse = Annotated[bool, _flag("--rehearse", "With a rehearsal of smooth tables.")]
 Smooth = Annotated[bool, _flag("--smooth", "Best guesses by a model, with its error beside each.")]
-Round = Annotated[bool, _flag("--round", "Whole numbers; each count moves by less than 1.")]
+RoundTo = Annotated[
+    int | None,
+    _option(
+        "N",
+        "Multiples of N (3, 5, 10) in place of whole numbers; for reading, it protects nobody.",
+        "--round-to",
+    ),
+]
+Round = Annotated[
+    bool, _flag("--round", "Whole numbers that add up; most counts move by less than 1.")
+]
 Gap = Annotated[float | None, _option("G", _GAP)]

@@ -12,6 +12,7 @@ import numpy as np
 from rpexplore.analysis.binding_targets import budget_explanation, describe_advice, describe_binding
 from rpexplore.analysis.rule_targets import RuleTargets
 from rpexplore.analysis.sufficient_budgets import (
+    restated,
     smallest_budget,
     smallest_query_budget,
 )
@@ -520,6 +521,7 @@ def optimum_at_smallest_budget(
         # Both are found to a tolerance, so another budget may be the one for just this plan.
         of_plan = smallest_budget(optimum, reference_budget).budget
         budget = max(budget, of_plan, key=lambda candidate: candidate.rho)
+    budget = restated(budget, optimum.noise(budget))  # its noise is not quite that of the minimum
     reason = (
         f"{describe_binding(explanation, compared=False)} {describe_advice(explanation)}".strip()
     )
@@ -598,7 +600,7 @@ def plan_at_smallest_budget(
             optimum = query_optimum(
                 queries, objective=first.option, budget=budget, free=free, on_progress=on_progress
             )
-        parts.append(optimum.at(budget))
+        parts.append(optimum.at(restated(budget, optimum.noise(budget))))
     total = sum((part.budget.privacy_cost for part in parts), Fraction())
     budget = parts[0].budget
     if len(parts) > 1:

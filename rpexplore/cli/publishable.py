@@ -165,9 +165,10 @@ def _of_areas(
 
 
 def _of_counts(part: Any, expected: ExpectedCounts, limit: float, *_: Any) -> "CountUsefulness":
+    from rpexplore.analysis.forecast import public_tables_by
     from rpexplore.analysis.queries import CountUsefulness
 
-    useful = CountUsefulness.of(part, expected, limit)
+    useful = CountUsefulness.of(part, public_tables_by(part.domain, expected), limit)
     if isinstance(useful, str):
         raise WorkloadError(f"What is publishable is not known: {useful}")
     return useful
@@ -198,11 +199,10 @@ def _facts_of_areas(useful: "AreaUsefulness") -> dict[str, Any]:
 
 def _facts_of_counts(useful: "CountUsefulness") -> dict[str, Any]:
     return {
-        "expected_counts": useful.expected_text,
+        "rests_on": useful.rests_on,
         "cv_limit": useful.cv_limit,
-        "share": useful.share,
         "query_count": useful.queries,
-        "publishable_count": useful.publishable,
+        "publishable_count": useful.publishable._asdict(),
     }
 
 
@@ -231,7 +231,7 @@ def _text_of_areas(useful: "AreaUsefulness") -> str:
 
 
 def _text_of_counts(useful: "CountUsefulness") -> str:
-    return f"Expected counts: {useful.expected_text}.\n\n{useful.describe()}"
+    return f"{useful.describe()} This rests on {useful.rests_on}."
 
 
 def _text_of_rounds(useful: "Forecast | None") -> str:

@@ -1,7 +1,7 @@
 """The verbs that read records: release, and the ledger of what releases have cost."""
 
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -241,6 +241,7 @@ def ledger(
     from rpexplore.cli.facts import account_facts, account_text
     from rpexplore.common.numbers import exact_fraction, exact_text
     from rpexplore.releases.approvals import ApprovalDemand
+    from rpexplore.releases.ledger.account import IN_NOISE
     from rpexplore.releases.ledger.ledger import Ledger
     from rpexplore.releases.ledger.overlaps import (
         beside_unasked,
@@ -290,7 +291,11 @@ def ledger(
     if require_approvals is not None:
         book.require_approvals(source, demand)
     account = book.account(source)
-    runs = [asdict(run) | {"record_rho": exact_text(run.record_rho)} for run in account.entries]
+    runs = []
+    for run in account.entries:
+        claim = run.claim and dict(zip(IN_NOISE, run.claim.to_texts(), strict=True))
+        exact = {"record_rho": exact_text(run.record_rho), "claim": claim}
+        runs.append(asdict(replace(run, claim=None)) | exact)
     facts = {
         "dataset": account.dataset,
         "ledger": book.name,

@@ -166,7 +166,7 @@ def rule_outcome(
         else:
             minimum = minimum_budget(ruled.workload).for_unit_of(made.budget)
             closure = minimum.closure
-            needed = sufficient_budget(minimum.rho, made.budget, "The rule")
+            needed = sufficient_budget(minimum.rho, made.budget, "The rule", minimum.noise)
             facts["smallest_budget"] = needed.rho
             said.append(f"All meet it from {needed.text} on, with a plan for it.")
         facts["why"] = ruled.reason or None

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rpexplore.cli import options
+from rpexplore.cli import area_options, options
 from rpexplore.cli.console import progress, say_result, text_table
 from rpexplore.cli.options import Option
 from rpexplore.errors import RpexploreError
@@ -65,6 +65,7 @@ def synthesize(
     never: Never = None,
     ignore_codebook: IgnoreCodebook = False,
     engine: Engine = "population",
+    in_areas: area_options.InAreas = False,
     escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -73,6 +74,9 @@ def synthesize(
     No row is a person: records are drawn from a model of the released tables, and compared with
     these (of an adaptive release with what it measured) in the same folder.
     Biased, and labelled so. Costs no privacy.
+
+    From tables in areas, or best guesses that were made of them: one record for each person in
+    every lowest area, as Parquet. Counted again, they have every count of the best guesses.
     """
     from rpexplore.domain.domain import formulas_warning
     from rpexplore.releases.atomic_folder import check_new
@@ -81,6 +85,11 @@ def synthesize(
     from rpexplore.results.synthetic.records_folder import synthesize
 
     check_new(out)
+    if in_areas or _is_of_areas(release):
+        others = {"--rows": rows, "--never": never, "--ignore-codebook": ignore_codebook}
+        others |= {"--escape-formulas": escape_formulas, "--engine": engine != "population"}
+        _synthesize_areas(release, out, others, as_json=as_json)
+        return
     with progress("Reading the release") as on_progress:
         source = load_measured(release)
         records = synthesize(
@@ -111,6 +120,45 @@ def synthesize(
     say_result(as_json, facts, "\n\n".join(filter(None, text)))
 
 
+def _is_of_areas(folder: Path) -> bool:
+    """Whether a folder has counts of areas, and no tables without areas."""
+    from rpexplore.cli.after import parts_in
+    from rpexplore.releases.manifest import read_manifest
+    from rpexplore.results.estimates.area_counts import KIND
+
+    if read_manifest(folder).get("format") == KIND[0]:
+        return True
+    parts = parts_in(folder)
+    return "areas" in parts and not {"tables", "rounds"} & set(parts)
+
+
+def _synthesize_areas(folder: Path, out: Path, others: dict[str, object], *, as_json: bool) -> None:
+    """Make records of areas; others: options that they do not have, as they were given."""
+    from rpexplore.results.results import load_area_results
+    from rpexplore.results.synthetic.area_records import synthesize_areas
+
+    for option, value in others.items():
+        if value:
+            raise RpexploreError(
+                f"{option} does not go with records of areas, which are as many as the areas have "
+                "people; leave it out."
+            )
+    with progress("Reading the counts") as on_progress:
+        source = load_area_results(folder)
+        records = synthesize_areas(source, out, on_progress=on_progress)
+    facts = {
+        "folder": str(out),
+        "label": records.manifest["label"],
+        "rows": records.n_records,
+        "attributes": records.manifest["attributes"],
+    }
+    text = (
+        f"{records.n_records:,} synthetic records; no row is a person. Counted again, they have "
+        f"every whole count of the best guesses.\n\nThe records and their label are in {out}"
+    )
+    say_result(as_json, facts, text)
+
+
 # ---- The verb that rehearses the smooth tables of a plan.
 
 
@@ -131,6 +179,7 @@ def rehearse(
     noise; no real one is read, and nothing is spent. An adaptive plan is rehearsed beside smooth
     tables of a fixed plan of the same budget.
     """
+    from rpexplore.analysis.hidden_deviations import could_hide, describe_could_hide
     from rpexplore.cli.facts import row_facts
     from rpexplore.cli.plan import adaptive_rehearsal, rehearsed_adaptively
     from rpexplore.cli.publishable import expected_from_options
@@ -158,6 +207,7 @@ def rehearse(
             )
         wanted = expected_from_options(loaded.domain, expected_count, expected, None)
         rehearsal = rehearsed(tables, wanted, on_progress)
+        hidden = could_hide(tables)
     frame = rehearsal.frame.dropna(axis="columns")
     shown = [reading for reading in READINGS if reading in frame]
     table = text_table(
@@ -172,9 +222,11 @@ def rehearse(
         "records": rehearsal.n_records,
         "expected_counts": rehearsal.expected.text,
         "errors": row_facts(frame),
+        "could_hide": row_facts(hidden),
         "caution": rehearsal.caution,
     }
-    say_result(as_json, facts, f"{table}\n\n{sentence}\n\n{rehearsal.caution}{aside}")
+    texts = [table, sentence, describe_could_hide(hidden), f"{rehearsal.caution}{aside}"]
+    say_result(as_json, facts, "\n\n".join(filter(None, texts)))
 
 
 def rehearsed(

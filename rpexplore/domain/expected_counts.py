@@ -6,7 +6,7 @@ values of its attributes that the margin does not have.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -111,6 +111,16 @@ class ExpectedCounts:
         shape = [size if there else 1 for size, there in zip(sizes, in_margin, strict=True)]
         spread = math.prod(sizes) / math.prod(shape)
         return np.broadcast_to(self.margin.sum(axis=missing).reshape(shape), sizes) / spread
+
+    def among(self, names: Collection[str]) -> "ExpectedCounts":
+        """The same by those attributes that are among these names."""
+        kept = [axis for axis, name in enumerate(self.attributes) if name in names]
+        others = tuple(axis for axis in range(len(self.attributes)) if axis not in kept)
+        if not kept:
+            return ExpectedCounts.of_total(self.total)
+        counts = self.margin.sum(axis=others).ravel().tolist()
+        attributes = tuple(self.attributes[axis] for axis in kept)
+        return ExpectedCounts(attributes, tuple(self.values[axis] for axis in kept), tuple(counts))
 
     def fitted(self, domain: Domain, renamed: Mapping[str, str] | None = None) -> "ExpectedCounts":
         """The same counts in the order of a codebook's attributes and values.

@@ -171,6 +171,34 @@ class SurveyDesign:
             )
 
 
+@dataclass(frozen=True)
+class Sampling:
+    """The sampling error that the counts of a survey have beside their noise.
+
+    n_records: of the survey, as is publicly expected; where that is not known (∞) the error is at
+        most too large
+    """
+
+    design: SurveyDesign
+    n_records: float = np.inf
+
+    def total_errors(
+        self, errors: np.ndarray, counts: np.ndarray, attributes: Iterable[str]
+    ) -> np.ndarray:
+        """Standard errors of noise and sampling together, shaped as those of the noise.
+
+        counts: noisy ones; those below 0 have the noise alone. attributes: of the table
+        """
+        own = np.maximum(counts, 0.0)
+        sampled = sampling_variances(own, self.n_records, self.design.factors([attributes]))
+        return np.sqrt(errors**2 + sampled)
+
+    @property
+    def text(self) -> str:
+        """What is counted, as a sentence."""
+        return f"CVs are of the total error: noise and sampling ({self.design.text})."
+
+
 def sampling_variances(counts: np.ndarray, n_records: float, factors: np.ndarray) -> np.ndarray:
     """The sampling variance of counts, d (1 − f) c (1 − c/n), shaped as all together."""
     return factors * counts * np.maximum(1 - counts / n_records, 0.0)

@@ -1,11 +1,14 @@
 """Accuracy by area: an area and its parts as a treemap, and the areas of a level on a map."""
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.area_accuracy import AreaErrors, describe_parts, error_text
 from rpexplore.analysis.area_map import AreaMap, Ring
-from rpexplore.common.text import capitalised, rounded
+from rpexplore.common.text import describe_share, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.axes import go
 from rpexplore.figures.chart import COLUMNS, Chart, Column
@@ -137,8 +140,7 @@ def treemap(frame: pd.DataFrame) -> go.Figure:
     low, high = _range(errors)
     shares = ((errors - low) / (high - low)).tolist()
     colours = [_NOT_ASKED if share != share else _colour(share) for share in shares]
-    # Where a white text is easier to read than a dark one.
-    letters = ["#ffffff" if share > 0.65 else "#101820" for share in shares]
+    letters = _letters(np.array(shares))
     texts = _error_texts(errors)
     figure = go.Figure(
         go.Treemap(
@@ -168,6 +170,116 @@ def treemap(frame: pd.DataFrame) -> go.Figure:
     return axes.with_layout(figure, 520, t=60)
 
 
+QUANTITIES = {
+    "value": "Count",
+    "standard_error": "Standard error σ",
+    "cv": "CV",
+    "publishable": "Publishable or not",
+}
+"""What the map of results can show, by the column of `AreaMap.outcome`."""
+
+_MOST_CV = 1.0  # larger ones are coloured alike: such a figure cannot be told from 0
+_MOST_NAMES = 60  # on a map; of more, names are shown while pointing
+_PUBLISHABLE, _DOUBTFUL = "#6f9bd3", "#d9a441"
+
+
+def outcome_chart(
+    areas: AreaMap, frame: pd.DataFrame, shown: str, subject: str, remark: str
+) -> Chart:
+    """The released figures of the areas of a level on a map.
+
+    frame: of `AreaMap.outcome`; shown: the key of what `QUANTITIES` has; subject: what the figures
+    are; remark: which they are of, in sentences
+    """
+    columns = {
+        "area": AREA_COLUMNS["area"],
+        "value": Column("noisy count", "estimate"),
+        "standard_error": _ERROR,
+        "cv": Column("CV", "share"),
+        "flag": Column("quality", "text"),
+        "publishable": Column("publishable", "text"),
+        "code": AREA_COLUMNS["code"],
+    }
+    n_good = int(np.sum(frame["publishable"] == "yes"))
+    legend = "Darker is larger."
+    if shown == "value":
+        legend = "Darker is larger, on a scale of square roots."
+    if shown == "publishable":
+        legend = "Blue is publishable, ochre is not."
+    elif shown == "cv":
+        legend = f"Darker is less reliable, from a CV of {describe_share(_MOST_CV)} on alike."
+    return Chart(
+        outcome_map(areas, frame, shown),
+        subject=f"Map of {subject}: {QUANTITIES[shown].lower()}",
+        sentence=(
+            f"{areas.describe()} {n_good:,} of the {len(frame):,} figures on the map are "
+            "publishable."
+        ),
+        frame=frame.assign(cv=frame["cv"].where(np.isfinite(frame["cv"]))),
+        columns=columns,
+        file="results_map.csv",
+        remark=f"{legend} {remark}".strip(),
+        title="Map",
+    )
+
+
+def outcome_map(areas: AreaMap, frame: pd.DataFrame, shown: str) -> go.Figure:
+    """As `shaded_map`, with the borders of the level above, and names where they are few."""
+    shapes = frame.index.tolist()
+    texts = [
+        f"{axes.plotly_text(area)}<br>{rounded(value, 4, 'nearest')} (σ {rounded(error, 3)}), CV "
+        f"{describe_share(cv) if np.isfinite(cv) else 'none: not above 0'}"
+        f"{f', {flag}' if flag else ''}; {'publishable' if good == 'yes' else 'not publishable'}"
+        for area, value, error, cv, flag, good in frame[
+            ["area", "value", "standard_error", "cv", "flag", "publishable"]
+        ].itertuples(index=False)
+    ]
+    figure, letters = go.Figure(), _letters(np.zeros(len(frame)))
+    if shown == "publishable":
+        good = (frame["publishable"] == "yes").to_numpy()
+        for colour, name, which in (
+            (_PUBLISHABLE, "publishable", good),
+            (_DOUBTFUL, "not publishable", ~good),
+        ):
+            _fill(figure, areas, [shapes[row] for row in np.flatnonzero(which).tolist()], colour)
+            figure.data[-1].update(name=name, showlegend=True)
+    else:
+        values = frame[shown].to_numpy(dtype=float)
+        if shown == "cv":
+            values = np.minimum(values, _MOST_CV)
+        if shown == "value":  # counts of areas are skewed: by their roots more of them differ
+            low, high = 0.0, math.sqrt(max(float(values.max()), 1.0))
+            ends = [low, high / 2, high]
+            ticks = [end**2 for end in ends]
+            scaled = np.sqrt(np.maximum(values, 0.0))
+        else:
+            low, high = _range(values)
+            ends = ticks = [low, (low + high) / 2, high]
+            scaled = values
+        shares = np.clip((scaled - low) / (high - low), 0, 1)
+        _shade(figure, areas, shapes, shares)
+        letters = _letters(shares)
+        of_tick = describe_share if shown == "cv" else lambda tick: rounded(tick, 3)
+        figure.add_trace(_scale(QUANTITIES[shown], ends, [of_tick(tick) for tick in ticks]))
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for side in areas.borders(shapes):
+        x += [*(axes.drawn(point[0]) for point in side), None]
+        y += [*(axes.drawn(point[1]) for point in side), None]
+    line = {"width": 1.4, "color": axes.GREY}
+    figure.add_trace(
+        go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+    )
+    # Without the code, for which there is no room.
+    names = [area.rsplit(" (", 1)[0] for area in frame["area"]] if len(frame) <= _MOST_NAMES else []
+    _point_out(figure, [areas.rings[shape] for shape in shapes], texts, names, letters)
+    figure = _as_map(figure, areas)
+    if shown == "publishable":
+        legend = {"orientation": "h", "x": 0, "yref": "container", "y": 1, "yanchor": "top"}
+        figure.update_layout(showlegend=True, legend=legend)
+    return figure
+
+
 def shaded_map(frame: pd.DataFrame, areas: AreaMap) -> go.Figure:
     """Shapes without any ground below them; frame: of `AreaMap.frame`.
 
@@ -175,47 +287,82 @@ def shaded_map(frame: pd.DataFrame, areas: AreaMap) -> go.Figure:
     """
     errors = frame["standard_error"].to_numpy()
     low, high = _range(errors)
-    shades = np.where(np.isnan(errors), -1, (errors - low) / (high - low) * _SHADES)
-    shades = np.minimum(shades.astype(int), _SHADES - 1)
     figure = go.Figure()
-    for shade in np.unique(shades).tolist():
-        x: list[float | None] = []
-        y: list[float | None] = []
-        for row in np.flatnonzero(shades == shade).tolist():
-            for ring in areas.rings[row]:
-                x += [*(axes.drawn(point[0]) for point in ring), None]
-                y += [*(axes.drawn(point[1]) for point in ring), None]
-        share = (shade + 0.5) / _SHADES
-        figure.add_trace(
-            go.Scatter(
-                x=x,
-                y=y,
-                fill="toself",
-                fillcolor=_NOT_ASKED if shade < 0 else _colour(share),
-                mode="lines",
-                line={"width": 0.7, "color": _BORDER},
-                hoverinfo="skip",
-            )
-        )
-    middles = [_middle(rings) for rings in areas.rings]
+    _shade(figure, areas, range(len(areas.rings)), (errors - low) / (high - low))
     texts = [
         f"{axes.plotly_text(area)}<br>{text}"
         for area, text in zip(frame["area"], _error_texts(errors), strict=True)
     ]
+    _point_out(figure, areas.rings, texts)
+    figure.add_trace(_colour_bar(errors))
+    return _as_map(figure, areas)
+
+
+def _as_map(figure: go.Figure, areas: AreaMap) -> go.Figure:
+    _hide_axes(figure)
+    figure.update_yaxes(scaleanchor="x", scaleratio=areas.stretch)
+    return axes.with_layout(figure, 480, t=60)
+
+
+def _shade(figure: go.Figure, areas: AreaMap, shapes: Sequence[int], shares: np.ndarray) -> None:
+    """Fill shapes by shares of the scale, 0 to 1; NaN: not asked for."""
+    shades = np.where(np.isnan(shares), -1, shares * _SHADES)
+    shades = np.minimum(shades.astype(int), _SHADES - 1)
+    for shade in np.unique(shades).tolist():
+        colour = _NOT_ASKED if shade < 0 else _colour((shade + 0.5) / _SHADES)
+        _fill(
+            figure, areas, [shapes[row] for row in np.flatnonzero(shades == shade).tolist()], colour
+        )
+
+
+def _fill(figure: go.Figure, areas: AreaMap, shapes: Sequence[int], colour: str) -> None:
+    """One trace of shapes in one colour."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for shape in shapes:
+        for ring in areas.rings[shape]:
+            x += [*(axes.drawn(point[0]) for point in ring), None]
+            y += [*(axes.drawn(point[1]) for point in ring), None]
+    figure.add_trace(
+        go.Scatter(
+            x=x,
+            y=y,
+            fill="toself",
+            fillcolor=colour,
+            mode="lines",
+            line={"width": 0.7, "color": _BORDER},
+            hoverinfo="skip",
+        )
+    )
+
+
+def _point_out(
+    figure: go.Figure,
+    rings: Sequence[list[Ring]],
+    texts: list[str],
+    names: Sequence[str] = (),
+    letters: Sequence[str] = (),
+) -> None:
+    """A text for each shape while its middle is pointed at, and its name there, in its colour."""
+    middles = [_middle(of_shape) for of_shape in rings]
     figure.add_trace(
         go.Scatter(
             x=[x for x, _ in middles],
             y=[y for _, y in middles],
-            mode="markers",
+            mode="markers+text" if names else "markers",
             marker={"size": 16, "opacity": 0},
+            text=[axes.plotly_text(name) for name in names] or None,
+            textfont={"size": 10, "color": [*letters] or None},
             hovertext=texts,
             hoverinfo="text",
+            showlegend=False,
         )
     )
-    figure.add_trace(_colour_bar(errors))
-    _hide_axes(figure)
-    figure.update_yaxes(scaleanchor="x", scaleratio=areas.stretch)
-    return axes.with_layout(figure, 480, t=60)
+
+
+def _letters(shares: np.ndarray) -> list[str]:
+    """The colours of texts on shares of the scale: white where that is easier to read."""
+    return ["#ffffff" if share > 0.65 else "#101820" for share in shares.tolist()]
 
 
 def _middle(rings: list[Ring]) -> tuple[float, float]:
@@ -257,22 +404,27 @@ def _colour(share: float) -> str:
 
 
 def _colour_bar(errors: np.ndarray) -> go.Scatter:
-    """A trace that shows nothing but the scale."""
+    """The scale of standard errors."""
     low, high = _range(errors)
     ends = [low, (low + high) / 2, high]
+    return _scale("Standard error σ", ends, [error_text(end, low) for end in ends])
+
+
+def _scale(title: str, ends: list[float], texts: list[str]) -> go.Scatter:
+    """A trace that shows nothing but a scale; ends: its lower end, middle and upper end"""
     return go.Scatter(
         x=[None],
         y=[None],
         mode="markers",
         hoverinfo="skip",
         marker={
-            "color": [low],
-            "cmin": low,
-            "cmax": high,
+            "color": [ends[0]],
+            "cmin": ends[0],
+            "cmax": ends[-1],
             "colorscale": _SCALE,
             "showscale": True,
             "colorbar": {
-                "title": {"text": capitalised("standard error σ"), "side": "top"},
+                "title": {"text": title, "side": "top"},
                 "orientation": "h",
                 "thickness": 10,
                 "len": 0.5,
@@ -285,7 +437,7 @@ def _colour_bar(errors: np.ndarray) -> go.Scatter:
                 "ypad": 0,
                 "outlinewidth": 0,
                 "tickvals": ends,
-                "ticktext": [error_text(end, low) for end in ends],
+                "ticktext": texts,
             },
         },
     )

@@ -4,14 +4,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.text import plural, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.axes import go, shortened
-from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.conversions import rho_text
+from rpexplore.privacy.discrete_noise import DiscreteNoise, proven_epsilon
 
 # ---- Curves against the budget: accuracy, and the share of targets met.
 #
@@ -21,6 +22,7 @@ from rpexplore.privacy.conversions import rho_text
 _HEIGHT = 385
 _CHARACTER = 6.5  # pixels, about, of a letter
 _LABEL_ROOM = 0.06  # of the height of the axis, for a line of text
+_POINTS_OF_EPSILON = 15
 _MOST_SHARE = 1.32  # where the axis of shares ends: texts stand above 1
 
 
@@ -41,10 +43,12 @@ def errors_by_budget(
     record_noun: str,
     marks: Sequence[Mark] = (),
     measure: Measure = STANDARD_ERROR,
+    noise: DiscreteNoise | None = None,
 ) -> go.Figure:
     """A measure against the budget on log axes, each curve labelled at its end.
 
-    frame: of `analysis.budget_curves.errors_by_budget`; present: ρ; delta: that of ε, as text
+    frame: of `analysis.budget_curves.errors_by_budget`; present: ρ; delta: that of ε, as text;
+    noise: by which ε is proven, at any scale, as for the frame
     """
     column = measure.column
     low, high = axes.log_range(min(frame[column]), max(frame[column]))
@@ -75,7 +79,7 @@ def errors_by_budget(
         look = axes.style(mark.series).mark(is_open=True)
         figure.add_trace(axes.point(mark.rho, mark.value, look))
         _label_in_a_free_corner(figure, mark, limits, (low, high))
-    _budget_axes(figure, limits, delta)
+    _budget_axes(figure, limits, delta, noise)
     _mark_present(figure, present, _LABEL_ROOM, 1 - 2 * _LABEL_ROOM)
     _label_ends(figure, ends, (low, high))
     figure.update_layout(hovermode="x unified")
@@ -85,11 +89,16 @@ def errors_by_budget(
 
 
 def targets_by_budget(
-    frame: pd.DataFrame, present: float, delta: str, marks: Sequence[Mark] = ()
+    frame: pd.DataFrame,
+    present: float,
+    delta: str,
+    marks: Sequence[Mark] = (),
+    noise: DiscreteNoise | None = None,
 ) -> go.Figure:
     """Share of the targets met against the budget, one step curve for each objective.
 
-    frame: of `analysis.target_curves.met_by_budget`; the marks say whose curve is which.
+    frame: of `analysis.target_curves.met_by_budget`; the marks say whose curve is which; noise: of
+    the first objective, by which the ε of the axis are proven.
     """
     low, high = axes.log_range(min(present, *frame["rho"]), max(present, *frame["rho"]))
     figure = go.Figure()
@@ -125,7 +134,7 @@ def targets_by_budget(
             xshift=8 if is_left else -8,
             yshift=4,
         )
-    _budget_axes(figure, (low, high), delta)
+    _budget_axes(figure, (low, high), delta, noise)
     _mark_present(figure, present, 0, 1 / _MOST_SHARE)
     return axes.with_layout(figure, _HEIGHT, t=60)
 
@@ -178,11 +187,19 @@ def _epsilon_line(frame: pd.DataFrame, y: float, delta: str) -> go.Scatter:
     )
 
 
-def _budget_axes(figure: go.Figure, limits: tuple[float, float], delta: str) -> None:
-    """ρ below, and above the round ε that are the same budgets at this δ."""
+def _budget_axes(
+    figure: go.Figure, limits: tuple[float, float], delta: str, noise: DiscreteNoise | None
+) -> None:
+    """ρ below, and above the round ε that are the same budgets at this δ, by the noise."""
     title = "budget ρ (log scale)<br>← more private · more accurate →"
     figure.update_xaxes(axes.log_axis(*limits, title))
-    epsilons = axes.log_ticks(*(privacy.epsilon_from_rho(rho, delta) for rho in limits))
+    # ε grows with ρ, nearly as a power of it: on log axes lines between a few points are within a
+    # pixel of it.
+    rhos = np.geomspace(*limits, _POINTS_OF_EPSILON)
+    known = [proven_epsilon(rho, delta, noise) for rho in rhos.tolist()]
+    rhos, known = rhos[np.array(known) > 0], [epsilon for epsilon in known if epsilon]
+    epsilons = axes.log_ticks(known[0], known[-1]) if known else []
+    places = np.interp(np.log(epsilons), np.log(known), np.log(rhos)) if known else np.empty(0)
     figure.add_trace(go.Scatter(x=[], y=[], xaxis="x2", hoverinfo="skip"))
     figure.update_layout(
         xaxis2={
@@ -190,9 +207,7 @@ def _budget_axes(figure: go.Figure, limits: tuple[float, float], delta: str) -> 
             "side": "top",
             "type": "log",
             "range": [math.log10(limit) for limit in limits],
-            "tickvals": [
-                float(privacy.rho_from_epsilon_delta(epsilon, delta)) for epsilon in epsilons
-            ],
+            "tickvals": np.exp(places).tolist(),
             "ticktext": [rounded(epsilon, 4) for epsilon in epsilons],
             "title": f"the same budget as ε at δ = {axes.plotly_text(delta)}",
             "showgrid": False,

@@ -32,6 +32,14 @@ LARGEST_GAMMA_SQUARED = Fraction(2**92)
 """The noise scale γ² must be below this, so that noise can be drawn in 64-bit integers."""
 
 
+def noise_of_counts(
+    strategy: QueryStrategy, gamma_squared: float, privacy_cost: Fraction
+) -> DiscreteNoise:
+    """The noise of what a strategy measures, for (ε, δ). privacy_cost: of the privacy unit"""
+    groups = gamma_squared, float(len(strategy.integers)), float(privacy_cost)
+    return DiscreteNoise.of(privacy_cost, *(np.array([number]) for number in groups))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class QueryPlan(CertifiedPlan):
     """The measurement for a list of queries, its noise, and the accuracy that follows.
@@ -101,10 +109,7 @@ class QueryPlan(CertifiedPlan):
 
     @cached_property
     def noise(self) -> DiscreteNoise:
-        cost = float(self.exact_privacy_cost)
-        numbers = float(len(self.strategy.integers))
-        groups = (np.array([number]) for number in (float(self.gamma_squared), numbers, cost))
-        return DiscreteNoise.of(self.exact_privacy_cost, *groups)
+        return noise_of_counts(self.strategy, float(self.gamma_squared), self.exact_privacy_cost)
 
     # ---- what it is worth
 

@@ -12,7 +12,7 @@ from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.common.text import rounded
 from rpexplore.errors import OutOfReachError, PlanError
-from rpexplore.planning.counts import QueryPlan, check_scale
+from rpexplore.planning.counts import QueryPlan, check_scale, noise_of_counts
 from rpexplore.planning.counts_objectives import (
     LARGEST,
     SUM,
@@ -32,6 +32,7 @@ from rpexplore.planning.solvers.queries import (
 )
 from rpexplore.planning.solvers.query_rounding import integer_measurement
 from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.query_list import QueryList
 
 TOLERANCE_LEAST = 1e-6
@@ -256,6 +257,11 @@ class QueryOptimum:
     def cost(self) -> float:
         """Privacy cost of one record at which all queries meet their targets."""
         return float(np.max(self.needed_costs))
+
+    def noise(self, budget: Budget) -> DiscreteNoise:
+        """The noise of its plans for the privacy unit of a budget, at whatever scale."""
+        squared = float(self.strategy.squared_sensitivity)
+        return noise_of_counts(self.strategy, squared, Fraction(budget.records_factor))
 
     def at(self, budget: Budget) -> QueryPlan:
         """The plan with the smallest value of the objective within the budget, certified.

@@ -30,7 +30,7 @@ from rpexplore.common.json_fields import (
 )
 from rpexplore.common.numbers import Exact, exact_fraction, exact_text, float_at_least, shown
 from rpexplore.common.processes import collection_paused
-from rpexplore.common.text import joined, rounded, small
+from rpexplore.common.text import joined, rounded
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.universe import Universe
 from rpexplore.errors import ContradictionError, PlanError, WorkloadError
@@ -41,7 +41,7 @@ from rpexplore.planning.stated_forecast import StatedForecast
 from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
-from rpexplore.privacy.discrete_noise import DiscreteNoise
+from rpexplore.privacy.discrete_noise import DiscreteNoise, GaussianClaim
 from rpexplore.workload.universe import universe_of
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ class Plan:
     def epsilon_text(self) -> str:
         """The (ε, δ) at the stated δ, or the usual one: "ε = 1 at δ = 1e-6"."""
         delta = self.budget.stated_delta or Fraction(conversions.USUAL_DELTAS[0])
-        return f"ε = {rounded(self.epsilon(delta), 3, 'up')} at δ = {small(delta)}"
+        return conversions.epsilon_at_delta(self.epsilon(delta), delta)
 
     @property
     def amount_text(self) -> str:
@@ -316,11 +316,21 @@ class Plan:
         ]
 
     @property
-    def _gaussian_text(self) -> str:
-        """What (ε, δ) follows from: the start of a sentence that goes on with these."""
+    def gaussian_claim(self) -> GaussianClaim | None:
+        """That the noise is nearly Gaussian, where its ε at the stated δ (or the usual one) is from
+        that; None where ρ proves as much.
+        """
         delta = self.budget.stated_delta or Fraction(conversions.USUAL_DELTAS[0])
         claim = None if self.noise is None else self.noise.claim_at(delta)
         if claim is None or self.epsilon(delta) >= conversions.epsilon_from_rho(self.rho, delta):
+            return None
+        return claim
+
+    @property
+    def _gaussian_text(self) -> str:
+        """What (ε, δ) follows from: the start of a sentence that goes on with these."""
+        claim = self.gaussian_claim
+        if claim is None:
             return "It follows that the release is"
         return (
             f"Up to {rounded(claim.shift, 2, 'up')} of ε and {rounded(claim.excess, 2, 'up')} of δ "

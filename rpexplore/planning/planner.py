@@ -31,8 +31,9 @@ from rpexplore.planning.solving import (
     solve_with_optimal_strategies,
     weights_within,
 )
-from rpexplore.planning.table_plan import TablePlan
+from rpexplore.planning.table_plan import TablePlan, noise_of_residuals
 from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.rules import Rule
 from rpexplore.workload.workload import Workload
 
@@ -87,6 +88,26 @@ class Optimum:
         """
         variances = self.table_variances.at(cell) / record_cost(budget)
         return np.sqrt(variances) * self.workload.units
+
+    def noise(self, budget: Budget) -> DiscreteNoise:
+        """The noise of its plans for the privacy unit of a budget, at whatever scale, for (ε, δ).
+
+        Of a plan with a pilot it is the noise of both measurements together.
+        """
+        factor = budget.records_factor
+        if factor not in self._noises:
+            self._noises[factor] = noise_of_residuals(
+                self.closure,
+                np.arange(len(self.closure)),
+                self._sigma_squared,
+                Fraction(factor),
+                factor,
+            )
+        return self._noises[factor]
+
+    @cached_property
+    def _noises(self) -> dict[int, DiscreteNoise]:
+        return {}
 
     def at(self, budget: Budget, rules: tuple[Rule, ...] = ()) -> TablePlan:
         """The plan with the smallest loss within the budget, exact and with its certificate.
@@ -381,6 +402,14 @@ class MinimumBudget:
     def record_privacy_cost(self) -> float:
         """Privacy cost of one record at which all these targets are met."""
         return self.point.largest
+
+    @cached_property
+    def noise(self) -> DiscreteNoise:
+        """The noise of the plan that comes furthest inside the targets, at whatever scale."""
+        factor = (self.max_records_per_person or 1) ** 2
+        sigma_squared = self.point.solution.sigma_squared
+        residuals = np.arange(len(self.closure))
+        return noise_of_residuals(self.closure, residuals, sigma_squared, Fraction(factor), factor)
 
     @property
     def lower_bound(self) -> float:

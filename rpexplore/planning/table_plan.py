@@ -40,6 +40,27 @@ if TYPE_CHECKING:
 PILOT_STEPS = 1000
 """Of the precision: what a pilot has of it is a whole number of these, to be read in a file."""
 
+
+def noise_of_residuals(
+    closure: Closure,
+    residuals: np.ndarray,
+    sigma_squared: np.ndarray,
+    privacy_cost: Fraction,
+    records_factor: int,
+) -> DiscreteNoise:
+    """The noise of measured residuals, for (ε, δ).
+
+    residuals: int64[n], of the closure; sigma_squared: float64[n], the σ² of each;
+    privacy_cost: of the privacy unit; records_factor: how many times that of a record it is
+    """
+    return DiscreteNoise.of(
+        privacy_cost,
+        gamma_squared=sigma_squared * closure.squared_scales[residuals],
+        numbers=closure.measured_numbers[residuals],
+        costs=closure.full_cost_factor[residuals] / sigma_squared * records_factor,
+    )
+
+
 # ---- Plan: the boundary between planning and release. A frozen value, one JSON file.
 
 
@@ -137,12 +158,9 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
             first = pilot_scales(self).floats
             residuals = np.append(residuals, np.arange(len(first)))
             sigma_squared = np.append(rest_scales(self).floats, first)
-        costs = self.closure.full_cost_factor[residuals] / sigma_squared
-        return DiscreteNoise.of(
-            self.exact_privacy_cost,
-            gamma_squared=sigma_squared * self.closure.squared_scales[residuals],
-            numbers=self.closure.measured_numbers[residuals],
-            costs=costs * self.budget.records_factor,
+        factor = self.budget.records_factor
+        return noise_of_residuals(
+            self.closure, residuals, sigma_squared, self.exact_privacy_cost, factor
         )
 
     # ---- what it is worth

@@ -29,7 +29,7 @@ from rpexplore.planning.solvers.queries import cost_bound
 from rpexplore.planning.solvers.solution import dual_bound, rounding_allowance
 from rpexplore.planning.solving import LIMIT_TOLERANCE
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.privacy.conversions import epsilon_from_rho, rho_text
+from rpexplore.privacy.conversions import rho_text
 
 # Each kind of part has checks of its own; those of tables are here.
 
@@ -121,7 +121,8 @@ def _check_epsilon(plan: Plan, epsilon: Fraction, delta: Fraction) -> Check:
     """Whether the noise of a plan keeps the (ε, δ) of its budget, by whichever proof."""
     proven = plan.epsilon(delta)
     holds = exact_fraction(proven, "ε") <= epsilon
-    how = "ρ alone proves" if proven >= epsilon_from_rho(plan.rho, delta) else "the noise proves"
+    claim = plan.gaussian_claim
+    how = "ρ alone proves" if claim is None else f"the noise, {claim.text}, proves"
     finding = (
         f"{how} ε = {rounded(proven, 9, 'up' if not holds else 'nearest')} at δ = {small(delta)}; "
         f"stated ε = {rounded(epsilon, 9, 'nearest')}"

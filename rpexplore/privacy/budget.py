@@ -9,7 +9,7 @@ from rpexplore.common.numbers import Exact, exact_fraction, exact_text, shown, w
 from rpexplore.common.text import plural
 from rpexplore.errors import BudgetError
 from rpexplore.privacy import conversions
-from rpexplore.privacy.discrete_noise import gaussian_cost
+from rpexplore.privacy.discrete_noise import DiscreteNoise, gaussian_cost, proven_epsilon
 
 _UNITS = ("privacy_cost", "rho", "mu", "epsilon", "delta")
 _LEAST_COST = Fraction(1, 10**100)  # for a record; noise scales of less leave what floats hold
@@ -144,15 +144,21 @@ class Budget:
             return "one record"
         return f"one person with at most {plural(self.max_records_per_person, 'record')}"
 
-    def epsilon_text(self, rho: Fraction, mode: str = "up") -> str:
+    def epsilon_text(
+        self, rho: Fraction, mode: str = "up", noise: DiscreteNoise | None = None
+    ) -> str:
         """The ε of an amount of ρ, at the stated δ or the usual one; "" for nothing, and for more
         than any budget.
 
-        mode: "up" for what is spent, "down" for what may be spent
+        mode: "up" for what is spent, "down" for what may be spent, whatever the noise
+        noise: by which it is spent, at any scale, where that is known
         """
         if not 0 < rho < conversions.MOST_RHO:
             return ""
-        return conversions.epsilon_text(rho, self.stated_delta or conversions.USUAL_DELTAS[0], mode)
+        delta = self.stated_delta or Fraction(conversions.USUAL_DELTAS[0])
+        if noise is None:
+            return conversions.epsilon_text(rho, delta, mode)
+        return conversions.epsilon_at_delta(proven_epsilon(rho, delta, noise), delta)
 
     def amount_text(self, rho: Fraction, mode: str = "up", digits: int = 4) -> str:
         """An amount of ρ for the privacy unit with its ε: "ρ = 0.1 (ε = 2.15 at δ = 1e-6)"."""

@@ -190,6 +190,11 @@ def epsilon_text(rho: Exact, delta: Exact, mode: str = "up") -> str:
     return f"ε = {text} at δ = {small(exact_fraction(delta, 'delta'))}"
 
 
+def epsilon_at_delta(epsilon: float, delta: Exact) -> str:
+    """An ε that is spent, as text, rounded up: "ε = 4.31 at δ = 1e-6"."""
+    return f"ε = {rounded(epsilon, 3, 'up')} at δ = {small(exact_fraction(delta, 'delta'))}"
+
+
 def epsilon_texts(epsilon: Callable[[Exact], float], stated_delta: Fraction | None) -> list[str]:
     """The (ε, δ) of a release as text, ε rounded up: the stated δ first, if there is one.
 

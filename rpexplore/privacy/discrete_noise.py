@@ -16,14 +16,16 @@ in floats where each is a relative error of a sum of positive terms, else in dec
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context, Decimal, getcontext, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, getcontext, localcontext
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
+from scipy.special import erfcx
 
 from rpexplore.common.numbers import Exact, exact_fraction, float_at_least, read_only
+from rpexplore.common.text import rounded
 from rpexplore.privacy import conversions
 
 # Sums of positive floats, of their logarithms' arguments as well, are off by less than this,
@@ -34,7 +36,9 @@ _SLACK_DIGITS = 8  # rounding of a few hundred operations is below 10^8 units of
 _TAIL = 4  # from where on the tail of the normal distribution is a continued fraction
 _LEAST_DELTA = Decimal("1e-400")  # below all floats
 _LEAST_EPSILON, _LEAST_TARGET = Fraction("1e-100"), Fraction("1e-300")  # of a budget
+_LEAST_NOTED = Fraction("1e-15")  # of Λ and U − 1, where a claim is noted
 _STEPS = 60  # of Newton's method, which takes about six
+_NEAR = 1e-9  # from where on a further step of it changes nothing that floats hold, relative
 
 
 @dataclass(frozen=True)
@@ -55,12 +59,74 @@ class GaussianClaim:
         """μ, rounded up."""
         return conversions.mu_from_privacy_cost(self.mu_squared)
 
+    @property
+    def text(self) -> str:
+        """The claim with its errors, to go on with: "δ(ε) ≤ U · δ_Gauss(ε − Λ; μ) with …"."""
+        return (
+            f"δ(ε) ≤ U · δ_Gauss(ε − Λ; μ) with μ = {rounded(self.mu, 5, 'up')}, Λ = "
+            f"{rounded(self.shift, 2, 'up')} and U = 1 + {rounded(self.excess, 2, 'up')}"
+        )
+
     def delta(self, epsilon: Exact) -> Decimal:
         """The δ for this ε, rounded up; at most 1."""
         shifted = exact_fraction(epsilon, "epsilon") - Fraction(self.shift)
         with localcontext(Context(prec=_DIGITS)):
             delta = gaussian_delta(shifted, self.mu_squared) * (1 + Decimal(self.excess))
             return min(delta * (1 + Decimal(1).scaleb(2 - _DIGITS)), Decimal(1))
+
+    def epsilon(self, delta: Exact, of_zcdp: float) -> float:
+        """The smallest ε that it proves for this δ, rounded up; `of_zcdp`, the ε of ρ, if less."""
+        exact_delta = exact_fraction(delta, "delta")
+        target = exact_delta / (1 + Fraction(self.excess))
+        found = _epsilon_of_gaussian(self.mu_squared, target, of_zcdp)
+        epsilon = max(found + self.shift, 0.0)
+        # Found in few steps, and proven here.
+        for raised in (0.0, 1e-15, 1e-13, 1e-10):
+            candidate = math.nextafter(epsilon * (1 + raised), math.inf) if epsilon else 0.0
+            if candidate >= of_zcdp:
+                break
+            if Fraction(self.delta(candidate)) <= exact_delta:
+                return candidate
+        return of_zcdp
+
+    @classmethod
+    def composed(cls, claims: Sequence["GaussianClaim"]) -> "GaussianClaim":
+        """Of releases of the same records together: μ² and Λ add up, and U multiplies."""
+        if len(claims) == 1:
+            return claims[0]
+        return cls(
+            sum((claim.mu_squared for claim in claims), Fraction()),
+            float_at_least(sum((Fraction(claim.shift) for claim in claims), Fraction())),
+            _excess_of(sum((Fraction(claim.excess) for claim in claims), Fraction())),
+        )
+
+    def of_records(self, k: int) -> "GaussianClaim":
+        """For somebody who has k records, of the claim for one: μ and Λ k times, U to the k."""
+        if k == 1:
+            return self
+        return GaussianClaim(
+            self.mu_squared * k * k,
+            float_at_least(Fraction(self.shift) * k),
+            _excess_of(Fraction(self.excess) * k),
+        )
+
+    def to_texts(self) -> list[str]:
+        """(μ², Λ, U) as decimals, each rounded up; above 0."""
+        return [
+            _decimal_text(self.mu_squared, 17),
+            _decimal_text(max(Fraction(self.shift), _LEAST_NOTED), 5),
+            _decimal_text(1 + max(Fraction(self.excess), _LEAST_NOTED), 17),
+        ]
+
+    @classmethod
+    def from_texts(cls, texts: Sequence[str]) -> "GaussianClaim":
+        """The claim of `to_texts`. Raises `ValueError` for texts of no claim."""
+        mu_squared, shift, factor = (exact_fraction(text, "a claim's number") for text in texts)
+        if not (mu_squared > 0 and shift > 0 and factor > 1):
+            raise ValueError(f"(μ², Λ, U) must be above (0, 0, 1), got {', '.join(texts)}.")
+        # Not as exact as somebody may have written it, so that sums stay short.
+        mu_squared = Fraction(_decimal_text(mu_squared, 17))
+        return cls(mu_squared, float_at_least(shift), float_at_least(factor - 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +179,18 @@ class DiscreteNoise:
             np.concatenate([noise.costs for noise in noises]),
         )
 
+    def for_one_record(self, records_factor: int) -> "DiscreteNoise":
+        """The noise for one record, where the unit costs that many times as much (m²).
+
+        A record changes no more numbers than the unit may.
+        """
+        return DiscreteNoise(
+            self.privacy_cost / records_factor,
+            self.gamma_squared,
+            self.numbers,
+            self.costs / records_factor * (1 + _FLOAT_ERROR),
+        )
+
     def times(self, factor: Fraction) -> "DiscreteNoise":
         """Noise of 1/factor times the variance, which costs that factor."""
         ratio = float(factor)
@@ -122,6 +200,29 @@ class DiscreteNoise:
             self.numbers,
             self.costs * ratio * (1 + _FLOAT_ERROR),
         )
+
+    @property
+    def rho(self) -> Fraction:
+        """ρ of zCDP that it keeps, exact."""
+        return self.privacy_cost / 2
+
+    def at_rho(self, rho: Fraction) -> "DiscreteNoise":
+        """The same noise scaled to this ρ, which is above 0: all its variances by one factor."""
+        return self.times(rho / self.rho)
+
+    def epsilon_at(self, rho: Exact, delta: Exact) -> float:
+        """`epsilon` where the noise is scaled to this ρ; kept, as charts and sliders ask again."""
+        asked = exact_fraction(rho, "rho"), exact_fraction(delta, "delta")
+        if asked not in self._epsilons:
+            exact_rho, exact_delta = asked
+            if not exact_rho:
+                return conversions.epsilon_from_rho(0, exact_delta)
+            self._epsilons[asked] = self.at_rho(exact_rho).epsilon(exact_delta)
+        return self._epsilons[asked]
+
+    @cached_property
+    def _epsilons(self) -> dict[tuple[Fraction, Fraction], float]:
+        return {}
 
     def claim(self, epsilons_per_cost: float) -> GaussianClaim | None:
         """The claim with the s² that are best where μ² counts so much beside Λ; None: no claim."""
@@ -151,18 +252,7 @@ class DiscreteNoise:
         claim = self.claim_at(delta)
         if claim is None or of_zcdp == 0:
             return of_zcdp
-        exact_delta = exact_fraction(delta, "delta")
-        target = exact_delta / (1 + Fraction(claim.excess))
-        found = _epsilon_of_gaussian(claim.mu_squared, target, of_zcdp)
-        epsilon = max(found + claim.shift, 0.0)
-        # Found in few steps, and proven here.
-        for raised in (0.0, 1e-15, 1e-13, 1e-10):
-            candidate = math.nextafter(epsilon * (1 + raised), math.inf) if epsilon else 0.0
-            if candidate >= of_zcdp:
-                break
-            if Fraction(claim.delta(candidate)) <= exact_delta:
-                return candidate
-        return of_zcdp
+        return claim.epsilon(delta, of_zcdp)
 
     def delta(self, epsilon: Exact) -> float:
         """The smallest proven δ for this ε, rounded up; see `epsilon`. Never 0."""
@@ -211,6 +301,26 @@ class DiscreteNoise:
         return by_zcdp
 
 
+def _excess_of(total: Fraction) -> float:
+    """∏ (1 + x) − 1 for numbers x of this sum, or more: it is at most exp(Σ x) − 1."""
+    return math.expm1(min(float_at_least(total), 500.0)) * (1 + _FLOAT_ERROR)
+
+
+def _decimal_text(value: Fraction, digits: int) -> str:
+    up = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{up.divide(Decimal(value.numerator), Decimal(value.denominator)):f}"
+
+
+def proven_epsilon(rho: Exact, delta: Exact, noise: DiscreteNoise | None) -> float:
+    """The smallest proven ε at δ of a release of this ρ, rounded up.
+
+    noise: of a plan for it, at any scale; None: it is not known, so that ρ alone proves ε
+    """
+    if noise is None:
+        return conversions.epsilon_from_rho(rho, delta)
+    return noise.epsilon_at(rho, delta)
+
+
 # ---- Gaussian differential privacy: δ_Gauss(ε; μ) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)
 
 
@@ -221,6 +331,14 @@ def gaussian_delta(epsilon: Fraction, mu_squared: Fraction) -> Decimal:
     φ(x₁) (M(x₁) − M(x₂)), because e^ε φ(x₂) = φ(x₁).
     """
     return max(min(_gaussian(epsilon, mu_squared)[0], Decimal(1)), _LEAST_DELTA)
+
+
+def gaussian_epsilon(mu_squared: Fraction, delta: Exact) -> float:
+    """About the ε of continuous Gaussian noise at this δ, which discrete noise comes near to."""
+    of_zcdp = conversions.epsilon_from_rho(mu_squared / 2, delta)
+    if of_zcdp == 0:
+        return 0.0
+    return max(_epsilon_of_gaussian(mu_squared, exact_fraction(delta, "delta"), of_zcdp), 0.0)
 
 
 @lru_cache(maxsize=256)
@@ -254,8 +372,8 @@ def gaussian_cost(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 def _epsilon_of_gaussian(mu_squared: Fraction, delta: Fraction, above: float) -> float:
     """Where δ_Gauss is δ, about; `above`: the ε of zCDP, which is above it."""
-    epsilon, log_delta = above, conversions.log_of(delta)
-    least = -math.sqrt(mu_squared)
+    log_delta, least = conversions.log_of(delta), -math.sqrt(mu_squared)
+    epsilon = _epsilon_in_floats(math.sqrt(mu_squared), log_delta, above)
     for _ in range(_STEPS):
         # d ln δ / dε = −M(x₂) / (M(x₁) − M(x₂)), and ln δ is concave in ε: Newton's method comes
         # down from above.
@@ -263,8 +381,28 @@ def _epsilon_of_gaussian(mu_squared: Fraction, delta: Fraction, above: float) ->
         if value <= 0:
             return above
         step = (float(value.ln()) - log_delta) * float((first - second) / second)
-        before, epsilon = epsilon, max(epsilon + step, least)
-        if abs(epsilon - before) <= 1e-9 * abs(epsilon):  # the next would be its square
+        before, epsilon = epsilon, min(max(epsilon + step, least), above)
+        # The next step would be the square of this one.
+        if abs(epsilon - before) <= _NEAR * abs(epsilon):
+            break
+    return epsilon
+
+
+def _epsilon_in_floats(mu: float, log_delta: float, above: float) -> float:
+    """`_epsilon_of_gaussian` up to rounding in floats; `above` where these do not do."""
+    epsilon = above
+    for _ in range(_STEPS):
+        first, second = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+        if first < -30:  # erfcx of it is near the largest float
+            return above
+        high, low = math.sqrt(math.pi / 2) * erfcx(np.array([first, second]) / math.sqrt(2))
+        if not high - low > 1e-9 * high:  # too few digits are left of it
+            return above
+        log_value = math.log(high - low) - first**2 / 2 - math.log(2 * math.pi) / 2
+        before, epsilon = epsilon, epsilon + (log_value - log_delta) * (high - low) / low
+        if not -mu < epsilon <= above:
+            return above
+        if abs(epsilon - before) <= _NEAR * abs(epsilon):
             break
     return epsilon
 

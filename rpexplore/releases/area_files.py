@@ -47,11 +47,12 @@ _RESIDUAL_SCHEMA = pa.schema(
 def table_folder(plan: AreaDesign, level: int, table: int) -> str:
     """Where the files of a table of `plan.workload.tables` on a level lie."""
     names = plan.workload.tables.tables[table] or ("total",)
-    title = "_".join(map(_plain, names))[:80]
-    return f"{_TABLES}/{level}_{_plain(plan.workload.tree.levels[level])}/{table:04d}_{title}"
+    title = "_".join(map(plain_name, names))[:80]
+    return f"{_TABLES}/{level}_{plain_name(plan.workload.tree.levels[level])}/{table:04d}_{title}"
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A name as a folder has it."""
     return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
 
 

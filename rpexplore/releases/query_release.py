@@ -62,6 +62,11 @@ class OwnCounts(PartReader):
         """One row a query, in the columns of `OWN_COUNTS`, perhaps with a note."""
 
     @property
+    @abstractmethod
+    def noise_rows(self) -> np.ndarray:
+        """The noise of the answers as rows of independent noise of variance 1, [n_queries, k]."""
+
+    @property
     def figures(self) -> str:
         return "Noisy counts"
 
@@ -130,6 +135,10 @@ class QueryRelease(OwnCounts, PartRelease[QueryPlan]):
 
     def cells(self) -> pa.Table:
         return read_rows(self.folder / f"{ANSWERS}.parquet", OWN_COUNTS, self.plan.n_items)
+
+    @property
+    def noise_rows(self) -> np.ndarray:
+        return self.plan.strategy.decoding * np.sqrt(float(self.plan.gamma_squared))
 
     @property
     def measurements(self) -> np.ndarray:

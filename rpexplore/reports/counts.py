@@ -3,6 +3,7 @@
 import numpy as np
 
 from rpexplore.analysis.accuracy import csv_of_accuracy, readable
+from rpexplore.analysis.forecast import public_tables_by
 from rpexplore.analysis.queries import (
     CountUsefulness,
     budgets_needed,
@@ -17,6 +18,7 @@ from rpexplore.analysis.queries import (
 )
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.text import describe_share, plural, rounded
+from rpexplore.errors import WorkloadError
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_objectives import LARGEST
@@ -54,8 +56,14 @@ _SPARE_COLUMNS = {
 def counts_report(plan: QueryPlan, given: Given) -> PartReport:
     """What there is to tell of own counts."""
     useful: CountUsefulness | str = "Not known without expected counts."
-    if given.expected is not None:
-        useful = CountUsefulness.of(plan, given.expected, given.cv_limit)
+    public = given.public
+    try:
+        if public is None and given.expected is not None:
+            public = public_tables_by(plan.domain, given.expected)
+        if public is not None:
+            useful = CountUsefulness.of(plan, public, given.cv_limit)
+    except WorkloadError as error:
+        useful = f"Not known, as what is public does not fit the own counts: {error}"
     return PartReport(
         front=_front(plan, given.record_noun, useful),
         sections=[
@@ -75,8 +83,8 @@ def _front(plan: QueryPlan, record_noun: str, useful: CountUsefulness | str) -> 
         ("Publishable", useful)
         if isinstance(useful, str)
         else (
-            f"Publishable: {useful.share_text}",
-            f"{useful.describe()} Expected counts: {useful.expected_text}.",
+            f"Publishable: {useful.count_text} of {useful.queries:,}",
+            f"{useful.describe()} This rests on {useful.rests_on}.",
         )
     )
     return [
@@ -153,9 +161,10 @@ def _relative_errors(useful: CountUsefulness) -> Section:
     return Section(
         "Relative errors",
         (
-            f"Expected counts: {useful.expected_text}. They were typed in or loaded as public, and "
-            "no record was looked at for them; the plan does not depend on them.",
             useful.describe(),
+            f"This rests on {useful.rests_on}. No record was looked at for it, and the plan does "
+            "not depend on it. What is not public was drawn again and again: a figure is the "
+            "median, with the range that 90 % of the draws are in.",
         ),
     )
 

@@ -69,13 +69,16 @@ def epsilons(plan: Plan | PartPlan) -> Numbers:
         }
         for delta in deltas
     ]
+    claim = Plan.of(plan).gaussian_claim
+    how = "" if claim is None else f": {claim.text}, where δ_Gauss is that of continuous noise"
     return Numbers(
         pd.DataFrame(rows),
         title="The promise as (ε, δ)",
         note=(
             "Every ε is rounded up and is the better of two proven ones: of all mechanisms with "
             "this ρ, and of the noise as it is drawn, which is discrete and nearly as private as "
-            "continuous Gaussian noise. Several runs together have the ε of the sum of their ρ."
+            f"continuous Gaussian noise{how}. For several runs together the ledger states the "
+            "better of both proofs."
         ),
     )
 

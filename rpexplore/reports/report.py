@@ -246,7 +246,7 @@ def _in_short(plan: Plan | PartPlan, parts: _Told) -> Section:
     privacy = (
         "Privacy",
         f"{plan.epsilon_text}, for {plan.budget.unit}.",
-        right_guesses(plan.budget),
+        right_guesses(plan.budget, plan),
     )
     if len(parts) == 1:
         return Section("In short", (), (Facts([*parts[0][1].front, privacy]),))

@@ -377,7 +377,7 @@ def _sufficient_budget(plan: TablePlan, factor: float, targets: int) -> list[str
     if 1 / MET_FACTOR**2 <= factor <= MET_FACTOR**2:
         return []
     try:
-        enough = sufficient_budget(float(plan.rho) * factor, plan.budget)
+        enough = sufficient_budget(float(plan.rho) * factor, plan.budget, noise=plan.noise)
     except BudgetError:
         return [f"No budget that can be planned with would meet {them}."]
     if factor < 1:

@@ -18,7 +18,15 @@ from rpexplore.domain.area_tree import (
     distinct_names,
 )
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
-from rpexplore.domain.result_schema import PROCESSED, RELEASED, Column, Schema, apart_from, frame_of
+from rpexplore.domain.result_schema import (
+    AREA_GUESSES,
+    PROCESSED,
+    RELEASED,
+    Column,
+    Schema,
+    apart_from,
+    frame_of,
+)
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_design import AreaDesign
 from rpexplore.planning.areas.area_sums import AreaLists, AreaSums, variances_of_sums
@@ -39,7 +47,7 @@ from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.items import Answer, Figures, Item, Marginal, PartReader
 from rpexplore.releases.table_cells import Labels, arrays_of_figures, label_columns, table_of_cells
-from rpexplore.results.estimates.area_counts import LABEL, AreaCounts
+from rpexplore.results.estimates.area_counts import AreaCounts
 from rpexplore.results.measurement_source import MeasurementSource, sources_of
 
 if TYPE_CHECKING:
@@ -51,7 +59,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class AreaResults(PartReader):
-    """A release of tables in areas, or whole counts of it, to be walked through.
+    """A release of tables in areas, or whole counts or best guesses of it, to be walked through.
 
     whole  the counts, if these are looked at
     """
@@ -88,17 +96,24 @@ class AreaResults(PartReader):
         return self.whole is not None
 
     @property
+    def is_smooth(self) -> bool:
+        """Whether these are best guesses, with model-based errors."""
+        return self.whole is not None and self.whole.is_smooth
+
+    @property
     def has_unbiased(self) -> bool:
         return self.is_biased
 
     @property
     def contents(self) -> str:
-        return self.plan.contents if self.whole is None else "whole counts of areas"
+        if self.whole is None:
+            return self.plan.contents
+        return "best guesses for areas" if self.is_smooth else "whole counts of areas"
 
     @property
     def label(self) -> str:
         """How the tables came about, in words that go with them."""
-        return self.release.label if self.whole is None else LABEL
+        return self.release.label if self.whole is None else self.whole.label
 
     @property
     def manifest(self) -> Mapping[str, Any]:
@@ -116,7 +131,9 @@ class AreaResults(PartReader):
 
     @cached_property
     def items(self) -> Sequence[Item]:
-        figures = RELEASED if self.whole is None else PROCESSED
+        figures = RELEASED
+        if self.whole is not None:
+            figures = AREA_GUESSES if self.is_smooth else PROCESSED
         return items_of_areas(self.release.parts, self.folder, figures)
 
     def within(self, area: int, level: int) -> slice:
@@ -136,7 +153,7 @@ class AreaResults(PartReader):
         empty: of empty areas that are to be in answers, too
         """
         name = self.tree.levels[level]
-        figures = [column.name for column in PROCESSED]
+        figures = [column.name for column in AREA_GUESSES]
         while name in (*self.plan.domain.names, *figures):
             name += " (area)"
         return AreaTables(self, level, areas, name, tuple(int(area) for area in empty))
@@ -165,6 +182,10 @@ class AreaTables(Figures):
     @property
     def is_biased(self) -> bool:
         return self.results.is_biased
+
+    @property
+    def is_smooth(self) -> bool:
+        return self.results.is_smooth
 
     @property
     def has_unbiased(self) -> bool:
@@ -307,6 +328,11 @@ class AreaTables(Figures):
         return [
             Marginal(values, noises[group]) for values, group in zip(cells, groups, strict=True)
         ]
+
+    def area_numbers(self, attributes: Collection[str]) -> np.ndarray:
+        """The numbers of the areas that have a table, in the order of its rows, int64."""
+        table = self._smallest_with(self._indices([attributes]))
+        return np.asarray(asked_areas(self._parts, table, self.areas))
 
     def axis_labels(self, attributes: Collection[str]) -> tuple[list[str], list[str]]:
         """Codes and names of the areas of `marginals`; without names these are empty."""

@@ -1,14 +1,28 @@
 """What of released tables is publishable, by their own noisy counts."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rpexplore.common.text import describe_share, plural, rounded
 from rpexplore.domain.expected_counts import CV_LIMIT, checked_cv_limit
-from rpexplore.domain.readings import are_publishable_as_estimated, coefficients_of_variation
-from rpexplore.domain.result_schema import CV, PUBLISHABLE, Role, Schema, apart_from
+from rpexplore.domain.readings import (
+    are_publishable_as_estimated,
+    coefficients_of_variation,
+    quality_flags,
+)
+from rpexplore.domain.result_schema import (
+    CV,
+    PUBLISHABLE,
+    QUALITY,
+    TOTAL_CV,
+    Role,
+    Schema,
+    apart_from,
+)
+from rpexplore.domain.survey import Sampling
 
 CV_MEANING = (
     "The coefficient of variation: the standard error over the size of the noisy count. It is that "
@@ -26,8 +40,7 @@ SMOOTHING_GAINS_MEANING = (
     "sums."
 )
 NO_GAIN = "Smoothing gains next to nothing here: publish the unbiased counts."
-# Of the standard error. Model-based errors are no larger than that, so that what gains nothing has
-# nearly the same.
+# Of the standard error.
 _SMALLEST_GAIN = 0.05
 _LEFT_EMPTY: tuple[Role, ...] = ("value", "estimate", "model_error", "lower", "upper", "cv")
 
@@ -38,25 +51,34 @@ class Publication:
 
     cv_limit     the largest coefficient of variation of a publishable cell: 0.2 is 20 %
     leave_empty  whether other cells have no count and no interval
+    sampling     the sampling error that counts beside the noise, if it does
 
     Raises `WorkloadError` if the limit is none.
     """
 
     cv_limit: float = CV_LIMIT
     leave_empty: bool = False
+    sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
         checked_cv_limit(self.cv_limit)
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """A table of results with `cv` and `publishable` ("yes" or "no") behind the interval.
+        """A table of results with `cv`, `quality` and `publishable` behind the interval.
+
+        These are numbers, letters A to E, and "yes" or "no".
 
         In smooth tables they stand behind the model-based error, of which they are made.
         An attribute of that name is told apart. A cell whose count is 0 has no `cv`.
         """
         publishable, schema = self.publishable(frame), Schema.of(frame)
-        cv = coefficients_of_variation(*_errors_and_counts(frame))
-        added = (CV, PUBLISHABLE)
+        errors, counts = self._errors_and_counts(frame)
+        cv = coefficients_of_variation(errors, counts)
+        are_exact = (errors == 0) & (counts == 0)
+        flags = quality_flags(
+            np.select([np.isnan(errors), are_exact, counts <= 0], [np.nan, 0.0, np.inf], cv)
+        )
+        added = (CV if self.sampling is None else TOTAL_CV, QUALITY, PUBLISHABLE)
         labels = apart_from(schema.labels, (*schema.figures, *added))
         named = dict(zip([one.name for one in schema.labels], labels, strict=True))
         table = frame.rename(columns={old: new.name for old, new in named.items()})
@@ -64,7 +86,8 @@ class Publication:
         after = schema.name("model_error" if schema.is_smooth else schema.last_of_interval)
         behind = table.columns.tolist().index(after) + 1
         table.insert(behind, CV.name, np.where(np.isfinite(cv), cv, np.nan))
-        table.insert(behind + 1, PUBLISHABLE.name, np.where(publishable, "yes", "no"))
+        table.insert(behind + 1, QUALITY.name, flags)
+        table.insert(behind + 2, PUBLISHABLE.name, np.where(publishable, "yes", "no"))
         columns[behind:behind] = added
         schema = Schema(tuple(columns))
         if self.leave_empty:
@@ -76,13 +99,15 @@ class Publication:
 
         So are the cells of empty areas, which are exactly 0 and have no noise.
         """
-        errors, counts = _errors_and_counts(frame)
+        errors, counts = self._errors_and_counts(frame)
         are_exact = (errors == 0) & (counts == 0) & (not Schema.of(frame).is_smooth)
         return are_exact | are_publishable_as_estimated(errors, counts, self.cv_limit)
 
     def hides(self, estimate: float, standard_error: float) -> bool:
         """Whether a noisy count is left empty."""
-        error, count = np.array(standard_error), np.array(estimate)
+        error, count = np.array([standard_error]), np.array([estimate])
+        if self.sampling is not None:
+            error = self.sampling.total_errors(error, count, ())
         publishable = are_publishable_as_estimated(error, count, self.cv_limit)
         return self.leave_empty and not publishable.item()
 
@@ -92,6 +117,7 @@ class Publication:
         smooth: whether the tables are smooth
         """
         count, cv = ("Smooth", "model-based CV") if smooth else ("Noisy", "CV")
+        cv = f"total {cv}" if self.sampling is not None else cv
         return f"{count} count above 0 and {cv} at most {rounded(100 * self.cv_limit, 3)} %"
 
     def describe(self, n_publishable: int, n_cells: int) -> str:
@@ -104,6 +130,21 @@ class Publication:
         if n_publishable < n_cells and self.leave_empty:
             text += "; the others are left empty"
         return f"{text}."
+
+    def _errors_and_counts(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """The errors that CVs are made of, with sampling if that counts, and their figures."""
+        errors, counts = _errors_and_counts(frame)
+        if self.sampling is not None:
+            errors = self.sampling.total_errors(errors, counts, Schema.of(frame).attributes)
+        return errors, counts
+
+
+def sampling_of(results: Any) -> Sampling | None:
+    """The sampling error that the forecast counted which the plan of some results keeps."""
+    forecast = getattr(getattr(results, "plan", None), "forecast", None)
+    if forecast is None or forecast.survey is None:
+        return None
+    return Sampling(forecast.survey, forecast.n_records)
 
 
 def has_errors(frame: pd.DataFrame) -> bool:
@@ -156,9 +197,11 @@ class SmoothingGain:
         unbiased, smooth = (
             rounded(error, 3, zeros=True) for error in (self.standard_error, self.model_error)
         )
+        is_larger = self.model_error > (1 + _SMALLEST_GAIN) * self.standard_error
+        compared = "more than" if is_larger else "within 5 % of"
         return (
             f"{NO_GAIN} Over the cells of this table, the model-based error of the smooth counts "
-            f"is {smooth}, within 5 % of the standard error of the unbiased ones, {unbiased} (root "
+            f"is {smooth}, {compared} the standard error of the unbiased ones, {unbiased} (root "
             "mean squares)."
         )
 

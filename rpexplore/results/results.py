@@ -17,7 +17,7 @@ from rpexplore.results.area_results import AreaResults, AreaTables
 from rpexplore.results.combination import KIND as COMBINED
 from rpexplore.results.combination import PARTS, load_combined, load_unbiased
 from rpexplore.results.estimates.area_counts import KIND as WHOLE_AREA_COUNTS
-from rpexplore.results.estimates.area_counts import AreaCounts
+from rpexplore.results.estimates.area_counts import AreaCounts, are_guesses
 from rpexplore.results.processed_tables import KIND as PROCESSED
 from rpexplore.results.processed_tables import ProcessedTables
 from rpexplore.results.unbiased import Estimates
@@ -126,7 +126,7 @@ def readings_of(folder: Path, others: Iterable[Path]) -> dict[str, Path]:
             if source_folder(manifest["sources"], [folder]) is None:
                 continue
             reading = WHOLE_NUMBERS
-            if manifest.get("method") == "smooth":
+            if manifest.get("method") == "smooth" or are_guesses(manifest):
                 reading = BEST_GUESSES
             elif kind == PROCESSED[0] and not manifest["rounded"]:
                 reading = NONNEGATIVE

@@ -83,6 +83,7 @@ def write_workbook(
     *,
     tables: Iterable[Sequence[str]] | None = None,
     publication: Publication = _USUAL,
+    read: Callable[[Item], pd.DataFrame] = lambda item: item.frame,
     on_progress: Progress = no_progress,
 ) -> list[Sheet]:
     """Write an Excel workbook of tables to the file `output`, replacing what was there.
@@ -93,6 +94,7 @@ def write_workbook(
     Args:
         tables: The attributes of those to write, on all levels of areas; all if left out.
         publication: Which cells are marked as publishable, and what becomes of the others.
+        read: The rows of a table, which may have further columns behind those of its file.
 
     Returns:
         The sheets of tables.
@@ -118,7 +120,7 @@ def write_workbook(
         gains: list[str] = []  # of each sheet's table, "" where it is not known
         columns: dict[Column, None] = {}  # of all tables
         for position in positions:
-            released = items[position].frame
+            released = read(items[position])
             frame = publication.table(released)
             columns |= dict.fromkeys(Schema.of(frame).figures)
             accurate = publication.publishable(released)
@@ -314,6 +316,8 @@ _TERMS: dict[Role, str] = {
     "upper": "95 % interval",
     "margin": "95 % margin",
     "target": "Target",
+    "share": "Share",
+    "share_error": "Error of the share",
 }
 
 

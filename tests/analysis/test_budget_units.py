@@ -37,7 +37,8 @@ def test_adopting_a_number_shown_in_another_unit_never_spends_more(unit, thousan
     budget = rp.Budget(rho=Fraction(thousandths, 1000), max_records_per_person=2)
     shown = budgets.text_in_unit(budget, unit, "1e-6")
     adopted = budgets.with_value(budget, unit, shown, "1e-6")
-    assert budget.rho * Fraction(99, 100) <= adopted.rho <= budget.rho
+    # The most that a plan can cost there, whatever its noise.
+    assert budget.rho * Fraction(99, 100) <= adopted.largest.rho <= budget.rho
     assert adopted.max_records_per_person == 2
 
 

@@ -5,14 +5,15 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.queries import (
-    count_publishable,
-    expected_answers,
+    CountUsefulness,
+    drawn_answers,
     of_queries,
     targets_met,
     with_usefulness,
 )
 from rpexplore.common.text import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.public_tables import PublicTable, PublicTables
 from rpexplore.planning.counts_planner import query_optimum, query_plan
 from rpexplore.workload.query_definitions import StatedQueries, stated_from_text
 from rpexplore.workload.query_list import QueryList
@@ -52,38 +53,49 @@ def test_a_condition_is_found_for_queries_given_by_coefficients():
     assert of_queries(plan, stated)["condition"].tolist() == ["age <= 4", ""]
 
 
-def test_expected_answers_are_those_of_the_cells_in_the_order_of_the_codebook():
+def test_what_is_public_is_counted_and_the_rest_is_drawn():
     codebook = rp.Domain.from_sizes({"region": 3, "age": 10, "sex": 2})
-    counts = np.arange(1.0, 31).reshape(3, 10)  # by region and age; half of each age are women
+    counts = np.arange(1.0, 31).reshape(3, 10)  # by region and age
     values = (("0", "1", "2"), tuple(map(str, range(10))))
-    expected = ExpectedCounts(("region", "age"), values, tuple(counts.ravel()))
-    ages = counts.sum(axis=0)
-    assert expected_answers(STATED.queries, expected, codebook).tolist() == pytest.approx(
-        [ages.sum(), ages[2:].sum(), ages.sum() / 2, ages[8:].sum() / 2]
-    )
-    turned = stated_from_text(rp.Domain.from_sizes({"sex": 2, "age": 10}), "total @ 5").queries
-    older = stated_from_text(rp.Domain.from_sizes({"age": 11}), "total @ 5").queries
-    assert expected_answers(turned, expected, codebook).tolist() == [pytest.approx(ages.sum())]
-    assert expected_answers(older, expected) is None
-    assert expected_answers(STATED.queries, expected, older.domain) is None
-    assert expected_answers(STATED.queries, None) is None
+    expected = ExpectedCounts(("region", "age"), values, tuple(1000 * counts.ravel()))
+    ages = 1000 * counts.sum(axis=0)
+    answers = drawn_answers(STATED.queries, PublicTables(codebook, (PublicTable(expected),)))
+    everybody, adults, women, old_men = np.median(answers, axis=0)
+    assert np.all(answers[:, 0] == pytest.approx(ages.sum()))
+    assert everybody == pytest.approx(ages.sum())
+    assert adults == pytest.approx(ages[2:].sum(), rel=0.01)
+    assert 0 < women < ages.sum()
+    assert 0 < old_men < ages[8:].sum()
+    of_women = answers[:, 2] / ages.sum()
+    assert np.quantile(of_women, 0.9) - np.quantile(of_women, 0.1) > 0.3  # nothing is known of sex
+    older = rp.Domain.from_sizes({"age": 11, "sex": 2})
+    assert drawn_answers(STATED.queries, PublicTables(older, (), 1000)) is None
 
 
 def test_missed_targets_are_first_and_coefficients_beside_them():
     plan = query_plan(STATED.queries, budget=rp.Budget(rho="0.02"))
-    frame = of_queries(plan, STATED)
-    shown = with_usefulness(frame, np.array([100.0, 0.0, 50.0, 2.0]))
+    frame, answers = of_queries(plan, STATED), np.tile([100.0, 0.0, 50.0, 2.0], (5, 1))
+    answers[-1, 2] = 60
+    shown = with_usefulness(frame, answers)
     missed = [name for name, ratio in zip(frame["query"], frame["ratio"], strict=True) if ratio > 1]
     assert len(missed) > 0
     assert set(shown["query"][: len(missed)]) == set(missed)
     assert [text.startswith("missed: ") for text in shown["outcome"]] == [
         name in missed for name in shown["query"]
     ]
-    by_name = shown.set_index("query")["coefficient"]
-    errors = frame.set_index("query")["standard_error"]
-    assert by_name["women"] == pytest.approx(errors["women"] / 50)
-    assert np.isnan(by_name["adults"])
-    assert count_publishable(shown, by_name["women"]) == int((by_name <= by_name["women"]).sum())
+    by_name, errors = shown.set_index("query"), frame.set_index("query")["standard_error"]
+    assert by_name.loc["women", "expected"] == "50 (50 to 58)"
+    assert by_name.loc["women", "coefficient"].startswith(f"{100 * errors['women'] / 50:.2g} % (")
+    assert by_name.loc["adults", "coefficient"] == "none"
+    public = PublicTables(DOMAIN, (), 1000)
+    answers[2:, 2] = 60
+    useful = CountUsefulness.of_answers(plan, answers, public, errors["women"] / 55)
+    few, more = (np.count_nonzero(errors <= errors["women"] / 55 * row) for row in answers[[0, 2]])
+    assert (useful.publishable.low, useful.publishable.median) == (
+        pytest.approx(few, abs=0.3),
+        more,
+    )
+    assert few + 1 == more
 
 
 @pytest.mark.parametrize("rho", ["0.001", "5"])

@@ -17,6 +17,7 @@ from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.mechanism.accounting import ExactVariances
 from rpexplore.planning.planner import optimum, plan_tables, rho_of_unit
+from rpexplore.privacy.conversions import epsilon_from_rho
 from tests.planning.test_counts_plan import query_lists
 from tests.support.query_lists import prefix, query_list
 from tests.support.strategies import workloads
@@ -70,6 +71,24 @@ def test_the_smallest_budget_meets_all_targets_and_less_does_not(workload, loss,
     )
     assert not meets_exactly(plan_tables(workload, loss=loss, budget=less))
     assert result.times == pytest.approx(result.needed / float(present.rho))
+
+
+def test_an_epsilon_that_is_enough_is_the_one_that_the_noise_proves(workload):
+    wide = rp.Workload(workload.domain, workload.members, workload.weights, 20 * workload.targets)
+    solved, stated = optimum(wide, loss=LOSSES[0]), rp.Budget(epsilon=1, delta="1e-6")
+    enough = budgets.smallest_budget(solved, stated)
+    assert enough.budget.stated_epsilon is not None
+    epsilon = float(enough.budget.stated_epsilon)
+    # By ρ alone some 7 % more.
+    assert epsilon < 0.95 * epsilon_from_rho(Fraction(enough.rho), "1e-6")
+    plan = plan_tables(wide, loss=LOSSES[0], budget=enough.budget)
+    assert meets_exactly(plan)
+    assert 0 <= 1 - plan.epsilon("1e-6") / epsilon < 1e-6
+    assert not meets_exactly(
+        plan_tables(wide, loss=LOSSES[0], budget=rp.Budget(epsilon=0.999 * epsilon, delta="1e-6"))
+    )
+    # The plan itself keeps it, whose noise is not planned again.
+    assert rp.verify(solved.at(enough.budget)).holds
 
 
 @given(workloads(with_targets=True), st.sampled_from(PRESENT))

@@ -86,7 +86,9 @@ def in_command(*arguments: str | Path) -> str:
 
 def costing(rho: str) -> Any:
     """What the ledger sees of a plan, with any cost for one record."""
-    return SimpleNamespace(record_rho=Fraction(rho), budget=THIRD.budget, sha256=THIRD.sha256)
+    return SimpleNamespace(
+        record_rho=Fraction(rho), budget=THIRD.budget, sha256=THIRD.sha256, noise=None
+    )
 
 
 def run_of(ledger: Ledger, data: Path, **changed) -> dict:

@@ -143,6 +143,11 @@ UNSOUND = {
     "a long amount": {"record_rho": f"1/{'3' * 402}"},
     "a tiny amount": {"record_rho": f"1/1{'0' * 401}"},
     "a huge amount": {"record_rho": f"1{'0' * 101}"},
+    "a claim that is no list": {"noise": "1"},
+    "a claim of two numbers": {"noise": ["1", "1"]},
+    "a claim that is below its ρ": {"noise": ["1/2", "0.1", "1.1"]},
+    "a claim of texts": {"noise": ["1", "much", "1.1"]},
+    "a claim without its factor": {"noise": ["1", "0.1", "1"]},
     "another type": {"data_bytes": 1.5},
     "a number as text": {"data_bytes": "1"},
     "too much": {"output": "x" * 8_000_001},
@@ -616,7 +621,7 @@ def test_a_ledger_of_version_1_is_read_and_renewed_by_its_owner(ledger, data, po
         made.create()
 
 
-@pytest.mark.parametrize("version", [2, 4])
+@pytest.mark.parametrize("version", [2, 5])
 def test_a_ledger_of_an_earlier_version_is_renewed_and_its_roles_keep_their_rights(
     version, ledger, data, postgres
 ):

@@ -35,6 +35,7 @@ from tests.benchmarks import (
     releases,
     sampling,
     second_plan,
+    small_areas,
     smooth,
     suggestions,
     synthetic,
@@ -76,6 +77,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *second_plan.CASES,
         *adaptive.CASES,
         *areas.CASES,
+        *small_areas.CASES,
         *synthetic.CASES,
     )
 }

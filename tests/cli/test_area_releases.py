@@ -160,7 +160,7 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
     refused = released.refused("answer", "whole", "sex", "--areas", "lists.csv")
     assert "biased and have no exact errors; name the release" in refused
     common = ("postprocess", "out", "--out", "more")
-    assert "give --nonnegative --round" in released.refused(*common, "--round")
+    assert "give --best-guesses, or --nonnegative --round" in released.refused(*common, "--round")
     assert "--smooth does not go with" in released.refused(*common, "--smooth")
     for content, message in (
         ("state,total\nall,1.5\n", "Line 2 of bad.csv has the total '1.5'"),
@@ -172,6 +172,22 @@ def test_whole_counts_of_areas_are_made_with_known_totals(released):
     released.done("release", "other.json", "records.csv", "--out", "tables")
     other = ("postprocess", "tables", *both, "--known-totals", "totals.csv", "--out", "more")
     assert "--known-totals goes with a release of tables in areas" in released.refused(*other)
+    assert "more" not in released.files()
+
+
+def test_best_guesses_and_records_of_areas_are_made(released):
+    facts = released.json("postprocess", "out", "--best-guesses", "--out", "guesses")
+    assert facts["table_count"] == 6
+    guesses = AreaCounts.load("guesses")
+    assert "model_error" in guesses.table("state", "sex")
+    for source in ("guesses", "out"):
+        made = released.json("synthesize", source, "--out", f"{source} records")
+        assert made["rows"] == guesses.table("state")["value"].sum()
+    rows = ("synthesize", "guesses", "--rows", "5", "--out", "more")
+    assert "--rows does not go with records of areas" in released.refused(*rows)
+    released.done("postprocess", "out", "--nonnegative", "--round", "--out", "whole")
+    refused = released.refused("synthesize", "whole", "--out", "more")
+    assert "run `rpexplore postprocess RELEASE --best-guesses` first" in refused
     assert "more" not in released.files()
 
 

@@ -60,7 +60,7 @@ def test_own_counts_are_publishable_or_not(run):
     asked = ("--count", "adults: age = 'old' ± 60", "--minimum-budget", "targets")
     run.done("plan", "codebook.csv", *asked, "--out", "q.json")
     text = run.done("show", "q.json", "--expected-count", "90")
-    assert "The one own count is not publishable" in text  # ±60 of 45 or so
+    assert "0 of 1 own count are publishable" in text  # ±60 of 45 or so
 
 
 def test_smooth_tables_are_rehearsed_by_expected_counts(planned):

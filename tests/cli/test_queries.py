@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from rpexplore import Budget
+from rpexplore.analysis.queries import CountUsefulness
 from rpexplore.cli.counts import named_presets
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.public_tables import PublicTables
 from rpexplore.errors import PlanError
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_planner import query_optimum
@@ -337,11 +339,10 @@ def test_own_counts_are_reported_and_compared(planned):
     assert plan.proven in Path("report.html").read_text("utf-8")
     compared = planned.json("compare", "queries.json")["baselines"]
     assert compared[0]["baseline"] == "optimal plan"
-    # Evenly over 4 cells: half are women, half are old.
-    publishable = int(np.count_nonzero(plan.standard_errors <= 0.2 * 50))
-    assert f"{publishable} of 2 own counts" in planned.done("show", "queries.json", *counts)
+    useful = CountUsefulness.of(plan, PublicTables(plan.domain, (), 100), 0.2)
+    assert useful.describe() in planned.done("show", "queries.json", *counts)
     facts = planned.json("show", "queries.json", *counts)["publishable"]
-    assert facts["publishable_count"] == publishable
+    assert facts["publishable_count"] == useful.publishable._asdict()
 
 
 # ---- release

@@ -55,7 +55,7 @@ VIEWS = {
         "Tables",
         "Attributes",
         "Binding targets",
-        "Relative errors",
+        "Good cells",
     ),
     "tradeoffs": ("Smaller errors", "Targets", "Average vs worst case", "What if", "Baselines"),
     "compared_by": (

@@ -7,11 +7,13 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.analysis.area_usefulness import publishable_in_areas
+from rpexplore.common.text import rounded
+from rpexplore.figures.areas import QUANTITIES
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.results.estimates.area_counts import AreaCounts
 from tests.pages.conftest import finish, open_dialog, plain, set_up
-from tests.pages.test_areas import CODEBOOK, TOWNS, alone, drop, planned, show
+from tests.pages.test_areas import CODEBOOK, SQUARE, TOWNS, alone, drop, planned, show
 
 PEOPLE = [("N|1", "F")] * 40 + [("N|2", "M")] * 30 + [("S|1", "F")] * 20
 
@@ -104,6 +106,24 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     towns = done.table("town", "sex", within="N")
     assert session.dataframe[0].value["upper_95"].tolist() == towns["upper_95"].tolist()
     assert session.dataframe[0].value["town"].tolist() == ["N|1", "N|1", "N|2", "N|2"]
+    # On a map, once their shapes are there.
+    session.radio(key="results view").set_value("Map").run()
+    shapes = [
+        {"id": code, "geometry": {"type": "Polygon", "coordinates": SQUARE}}
+        for code in ("N|1", "N|2", "S|1")
+    ]
+    content = json.dumps({"features": shapes}).encode()
+    session.file_uploader(key="map of results").upload("map.geojson", content).run()
+    for shown in QUANTITIES:
+        session.selectbox(key="map shows").set_value(shown).run()
+        (chart,) = session.get("plotly_chart")
+        figure = json.loads(chart.proto.spec)
+        texts = [one for trace in figure["data"] for one in trace.get("hovertext") or ()]
+        assert len(texts) == 2  # S1 is not among the areas that are shown
+        assert f"{rounded(towns['value'][:2].sum(), 4)} (σ" in texts[0]
+    session.selectbox(key="areas shown within 1").select("the area itself").run()
+    assert "choose them, side by side" in plain(session.texts("info"))
+    session.radio(key="results view").set_value("List").run()
     session.text_input(key=f"area of {output}: code").input("S|1").run()
     session.selectbox(key="table of areas looked at").select("(total)").run()
     assert session.dataframe[0].value["value"].tolist() == total["value"].tolist()[2:]
@@ -117,6 +137,7 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     session.text_area(key="lists of areas").input("N|1").run()
     assert "must be a name, a colon" in plain(session.texts("error"))
     session.text_area(key="lists of areas").input("").run()
+    session.radio(key="how whole counts are made").set_value(False).run()
     session.press("Make whole counts")
     session.session_state["postprocessing"][0].wait(60)
     session.run()
@@ -129,3 +150,7 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     session.segmented_control(key="reading of results").set_value("Unbiased").run()
     assert session.text_input(key="results folder").value == str(output)
     assert not session.warning
+    session.press("Make best guesses")
+    session.session_state["postprocessing"][0].wait(60)
+    session.run()
+    assert "Best guesses for areas" in plain(session.texts("warning"))

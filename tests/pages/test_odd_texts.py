@@ -117,7 +117,6 @@ SCENES: dict[str, tuple[str, Scene, tuple[str, ...]]] = {
     "slack": ("plan", objective("bounded"), ()),
     "power": ("plan", objective("p-norm"), ()),
     "target": ("plan", objective("max relative to target"), ("Set this target",)),
-    "relative errors": ("fairness", choose("fairness", "Relative errors"), ()),
     "wanted error": ("tradeoffs", choose("tradeoffs", "Smaller errors"), ("Use this budget",)),
     "what if": ("tradeoffs", what_if, ("Apply",)),
     "scenarios": ("scenarios", lambda session: None, ()),

@@ -16,8 +16,8 @@ def test_a_release_from_start_to_finish(app, records, tmp_path):
     session = set_up(app("release"), records, tmp_path / "out")
     finish(confirmed_run(session))
     assert session.success[0].value == (
-        "Finished: 67 noisy tables. This run was charged ρ = 0.1 (ε = 2.15 at δ = 1e-6), which "
-        "cannot be undone; in total ρ = 0.1 (ε = 2.15 at δ = 1e-6) has been spent on these records."
+        "Finished: 67 noisy tables. This run was charged ρ = 0.1 (ε = 2 at δ = 1e-6), which "
+        "cannot be undone; in total ρ = 0.1 (ε = 2 at δ = 1e-6) has been spent on these records."
     )
     assert session.code[0].value == str(tmp_path / "out")
     done = TableRelease.load(tmp_path / "out")
@@ -56,7 +56,7 @@ def test_a_run_is_confirmed_by_the_name_of_its_scenario(app, records, tmp_path):
         "Release:** 67 noisy tables with ",
         f"Records:** {records}",
         "Privacy cost:** ρ = 0.1 (ε = 2 at δ = 1e-6) for one record",
-        "Ledger:** ρ = 0 spent before, ρ = 0.1 (ε = 2.15 at δ = 1e-6) after",
+        "Ledger:** ρ = 0 spent before, ρ = 0.1 (ε = 2 at δ = 1e-6) after",
         "Budget limit:** none",
         "Targets:** none set",
         " of people are in good cells, with a coefficient of variation of at most 20 %; ",

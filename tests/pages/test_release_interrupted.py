@@ -87,7 +87,7 @@ def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_pa
     finish(confirmed_run(session))
     shown = session.error[0].value.replace("\\", "")
     assert shown.startswith(
-        "The disk is full. This run was charged ρ = 0.1 (ε = 2.15 at δ = 1e-6), which cannot"
+        "The disk is full. This run was charged ρ = 0.1 (ε = 2 at δ = 1e-6), which cannot"
     )
     assert "did not finish. It stays charged" in session.warning[0].value
     assert session.metrics()["Spent on these records"] == "ρ = 0.1"
@@ -188,7 +188,7 @@ def test_a_booked_run_that_was_stopped_is_run_again_at_the_limit(app, records, t
     assert not session.error
     assert session.metrics()["After this run"] == "ρ = 0.1"
     session.press("Run the release again: nothing further is spent")
-    assert "Ledger:** ρ = 0.1 (ε = 2.15 at δ = 1e-6) spent before, ρ = 0.1 (ε" in plain(
+    assert "Ledger:** ρ = 0.1 (ε = 2 at δ = 1e-6) spent before, ρ = 0.1 (ε" in plain(
         session.texts("markdown")
     )
     session.text_input(key="confirmed name").set_value("Scenario 1")

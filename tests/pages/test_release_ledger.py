@@ -69,7 +69,7 @@ def test_a_click_on_an_old_picture_of_the_ledger(app, records, tmp_path):
     assert old.metrics()["Spent on these records"] == "ρ = 0.1"
     assert len(Ledger.beside(records).account(records).entries) == 1
     finish(confirmed_run(old))
-    assert "in total ρ = 0.2 (ε = 3.14 at δ = 1e-6) has been spent" in old.success[0].value
+    assert "in total ρ = 0.2 (ε = 2.93 at δ = 1e-6) has been spent" in old.success[0].value
 
 
 def test_folders_and_ledgers_that_cannot_be_used(app, records, tmp_path, monkeypatch):

@@ -239,6 +239,16 @@ def test_rho_of_a_budget_keeps_and_exhausts_it(epsilon, delta):
     assert epsilon_from_rho(more, delta) > epsilon
 
 
+def test_what_rounding_may_lose_is_counted_against_us(monkeypatch):
+    """Were it 0.01: it is added to what is claimed, and taken from what may be spent."""
+    exact = epsilon_from_rho(1, 1e-6), delta_from_rho(1, 4), rho_from_epsilon_delta(4, 1e-6)
+    monkeypatch.setattr(privacy, "_slack", lambda terms, allowance: Decimal("0.01"))
+    lost = epsilon_from_rho(1, 1e-6), delta_from_rho(1, 4), rho_from_epsilon_delta(4, 1e-6)
+    assert lost[0] == pytest.approx(exact[0] + 0.01, rel=1e-12)
+    assert lost[1] == pytest.approx(exact[1] * math.exp(0.01), rel=1e-12)
+    assert float(exact[2]) * 0.99 < float(lost[2]) < float(exact[2])
+
+
 @given(powers_of_ten(-10, 4), st.floats(-300, -0.001).map(lambda exponent: 10.0**exponent))
 def test_delta_is_exhausted_too(epsilon, delta):
     rho = rho_from_epsilon_delta(epsilon, delta)

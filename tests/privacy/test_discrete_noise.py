@@ -2,6 +2,7 @@
 and δ of continuous noise against mpmath.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -11,7 +12,13 @@ import numpy as np
 import pytest
 
 from rpexplore.privacy import conversions
-from rpexplore.privacy.discrete_noise import DiscreteNoise, gaussian_cost, gaussian_delta
+from rpexplore.privacy.discrete_noise import (
+    DiscreteNoise,
+    GaussianClaim,
+    gaussian_cost,
+    gaussian_delta,
+    proven_epsilon,
+)
 
 # --- the exact distribution of the privacy loss
 
@@ -113,6 +120,18 @@ def test_epsilon_is_where_delta_is_and_small_scales_leave_it_to_zcdp():
         assert small.delta(30) == conversions.delta_from_rho(rho, 30)
 
 
+def test_noise_at_another_scale_is_that_of_the_scaled_numbers():
+    """γ² four times as large is ρ a fourth; exact at δ = 10⁻⁶."""
+    noise = noise_of([(1, 30, 5), (2, 50, 3)])
+    epsilon = noise.epsilon_at(noise.rho / 4, "1e-6")
+    assert epsilon == pytest.approx(noise_of([(1, 120, 5), (2, 200, 3)]).epsilon("1e-6"), rel=1e-7)
+    [exact] = exact_delta([(1, 120, 5), (2, 200, 3)], [epsilon])
+    assert 0.8e-6 < exact <= 1e-6
+    assert proven_epsilon(noise.rho / 4, "1e-6", noise) == epsilon
+    assert proven_epsilon(noise.rho / 4, "1e-6", None) > 1.03 * epsilon
+    assert noise.epsilon_at(0, "1e-6") == 0
+
+
 def test_noise_of_parts_is_that_of_all_of_them():
     """μ² and Λ add, U multiplies: nothing of the claim depends on how the numbers are grouped."""
     parts = [noise_of([(1, 30, 5)]), noise_of([(2, 50, 3)])]
@@ -121,6 +140,38 @@ def test_noise_of_parts_is_that_of_all_of_them():
     assert both.epsilon("1e-6") == pytest.approx(whole.epsilon("1e-6"), rel=1e-12)
     [exact] = exact_delta([(1, 30, 5), (2, 50, 3)], [both.epsilon("1e-6")])
     assert exact <= 1e-6
+
+
+def test_claims_of_several_releases_and_records_hold_for_exact_distributions():
+    """Two releases, and one or two records of somebody; and nothing is lost by writing them down.
+
+    A second record doubles every shift.
+    """
+    random = np.random.default_rng(8)
+    for _ in range(10):
+        releases = [
+            [
+                (int(random.integers(1, 3)), int(random.choice([20, 30, 60])), n)
+                for n in random.integers(1, 9, 2).tolist()
+            ]
+            for _ in range(2)
+        ]
+        claims = [claim for one in releases if (claim := noise_of(one).claim_at("1e-6"))]
+        assert len(claims) == 2
+        noted = [GaussianClaim.from_texts(claim.to_texts()) for claim in claims]
+        for claim, texts in zip(claims, noted, strict=True):
+            assert 0 <= texts.mu_squared / claim.mu_squared - 1 < Fraction(1, 10**15)
+            assert claim.shift <= texts.shift <= claim.shift * 1.001
+            assert claim.excess <= texts.excess <= claim.excess * 1.001
+        for k in (1, 2):
+            claim = GaussianClaim.composed(noted).of_records(k)
+            together = [(k * shift, g, n) for shift, g, n in itertools.chain(*releases)]
+            mu = claim.mu
+            epsilons = [0.0, mu**2 / 2, mu**2 / 2 + mu, mu**2 / 2 + 3 * mu]
+            for epsilon, exact in zip(epsilons, exact_delta(together, epsilons), strict=True):
+                assert float(claim.delta(epsilon)) >= exact * (1 - 1e-10), (releases, k, epsilon)
+            [exact] = exact_delta(together, [claim.epsilon("1e-6", 50.0)])
+            assert exact <= 1e-6
 
 
 @pytest.mark.parametrize(
@@ -168,3 +219,22 @@ def test_the_largest_cost_of_continuous_noise_keeps_and_exhausts_it(epsilon, del
     assert gaussian_delta(e, cost) <= d
     assert gaussian_delta(e, cost * (1 + Fraction(1, 10**8))) > d
     assert cost >= 2 * conversions.rho_from_epsilon_delta(e, d)
+
+
+# --- another accountant
+
+
+def test_the_bound_is_above_what_dp_accounting_computes_and_near_it():
+    """Privacy loss distributions of Google's library, whose own rounding is off by 10⁻⁴ in ε."""
+    distributions = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    for groups in ([(1, 400, 30)], [(2, 400, 8), (1, 900, 20)]):
+        total = distributions.identity()
+        for shift, gamma_squared, n in groups:
+            one = distributions.from_discrete_gaussian_mechanism(
+                math.sqrt(gamma_squared), sensitivity=shift
+            )
+            total = total.compose(one.self_compose(n))
+        noise = noise_of(groups)
+        for delta in (1e-4, 1e-6):
+            known = total.get_epsilon_for_delta(delta)
+            assert known - 3e-3 <= noise.epsilon(delta) <= 1.01 * known

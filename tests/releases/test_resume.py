@@ -3,6 +3,7 @@
 import json
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,10 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.counts_planner import query_plan
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.planner import plan_tables
+from rpexplore.releases.charged_run import booked_run
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.releases.measurement_file import read_booking, write_booking
 from rpexplore.releases.release import can_be_resumed, release, resume
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.workload.query_list import QueryList
@@ -148,6 +151,31 @@ def test_before_all_is_drawn_a_killed_run_can_be_run_again_and_is_charged_once(
     release(PLANS[kind], data, output)
     assert states(data) == ["finished"]
     assert entries(output.parent) == ["release"]
+
+
+@pytest.mark.parametrize("kind", ["tables"], indirect=True)
+def test_a_folder_put_back_when_its_run_has_finished_is_charged_again(kind, data, output, tmp_path):
+    """Else whoever keeps a copy of it would draw noise of the same counts as often as they like."""
+    killed("rpexplore.releases.release.write_measured", 1, *run_of(data, output))
+    shutil.copytree(unfinished(output), tmp_path / "kept")
+    release(PLANS[kind], data, output)
+    assert states(data) == ["finished"]
+    shutil.rmtree(output)
+    shutil.copytree(tmp_path / "kept", unfinished(output))
+    release(PLANS[kind], data, output)
+    assert states(data) == ["finished"] * 2
+
+
+@pytest.mark.parametrize("kind", ["tables"], indirect=True)
+def test_a_run_that_was_booked_before_a_note_is_not_the_run_of_the_note(kind, data, output):
+    """As where the same plan was stopped in this folder before: that is no second run for free."""
+    killed("rpexplore.releases.release.write_measured", 1, *run_of(data, output))
+    booked, folder = booked_run(output), unfinished(output)
+    assert booked is not None
+    note = replace(read_booking(folder), started="")  # as earlier versions wrote it
+    for n_entries, found in ((booked.id - 1, booked), (booked.id, None)):
+        write_booking(folder, replace(note, n_entries=n_entries))
+        assert booked_run(output) == found
 
 
 @pytest.mark.parametrize(

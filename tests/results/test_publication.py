@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from rpexplore.domain.result_schema import ADAPTIVE, PROCESSED, RELEASED, SMOOTH, Schema
+from rpexplore.domain.survey import Sampling, SurveyDesign
 from rpexplore.errors import WorkloadError
 from rpexplore.results.publication import Publication, SmoothingGain, has_errors
 from tests.support.results import with_roles
@@ -57,14 +58,15 @@ def test_cells_up_to_the_limit_and_above_0_are_publishable(made):
     assert table.columns[0] == "cv (attribute)"
     modelled = made in (smooth, adaptive)
     behind = table.columns.get_loc("model_error" if modelled else "upper_95") + 1
-    assert table.columns[behind : behind + 2].tolist() == ["cv", "publishable"]
+    assert table.columns[behind : behind + 3].tolist() == ["cv", "quality", "publishable"]
+    assert table["quality"].tolist() == [*"BCDEEE"]
     assert table["publishable"].tolist() == ANSWERS
     assert table["cv"].tolist() == pytest.approx([0.1, 0.2, 0.21, 0.1, 1, np.nan], nan_ok=True)
     of_frame, of_table = Schema.of(frame), Schema.of(table)
     assert [one.name for one in of_table.columns] == table.columns.tolist()
     assert of_frame.has_unbiased == of_table.has_unbiased == (made in (processed, smooth))
     assert of_table.labels[0].attribute == "cv"
-    kept = table.drop(columns=["cv", "publishable"])
+    kept = table.drop(columns=["cv", "quality", "publishable"])
     assert kept.iloc[:, n_labels:].equals(frame.iloc[:, n_labels:])
     # 21 % and 100 % are within 100 %; what is not above 0 is not publishable at any limit.
     assert Publication(1.0).publishable(frame).tolist() == [True, True, True, False, True, False]
@@ -91,6 +93,7 @@ def test_smooth_cells_without_a_model_based_error_are_not_publishable():
     table = Publication().table(frame)
     assert set(table["publishable"]) == {"no"}
     assert table["cv"].isna().all()
+    assert set(table["quality"]) == {""}
 
 
 def test_an_attribute_called_as_a_processed_count_keeps_its_labels():
@@ -105,6 +108,32 @@ def test_a_single_count_is_left_empty_by_the_same_rule():
     hidden = [empty.hides(*cell) for cell in zip(COUNTS, ERRORS, strict=True)]
     assert hidden == [answer == "no" for answer in ANSWERS]
     assert not Publication(0.2).hides(5, 5)
+
+
+def test_a_survey_s_own_error_counts_beside_the_noise():
+    """d (1 − f) = 2 · 0.5 = 1: variances 100 + 100, 100 + 50, 441 + 100; of 5 people 25 + 5.
+
+    Counts below 0 have the noise alone. With 400 records a fourth of the sampling is gone at 100.
+    """
+    design = SurveyDesign(2.0, sampling_fraction=0.5)
+    total = Publication(0.2, sampling=Sampling(design))
+    table = total.table(released())
+    exact = [0.02**0.5, 150**0.5 / 50, 541**0.5 / 100, 0.1, 30**0.5 / 5, np.nan]
+    assert table["cv"].tolist() == pytest.approx(exact, nan_ok=True)
+    assert table["quality"].tolist() == [*"CDDEEE"]
+    assert table["publishable"].tolist() == ["yes", *["no"] * 5]
+    (column,) = (one for one in Schema.of(table).columns if one.role == "cv")
+    assert "noise and sampling together" in column.meaning
+    assert total.rule() == "Noisy count above 0 and total CV at most 20 %"
+    assert total.hides(50, 10) is False
+    assert Publication(0.2, leave_empty=True, sampling=Sampling(design)).hides(50, 10)
+    of_400 = Publication(0.2, sampling=Sampling(design, 400)).table(released())
+    assert of_400["cv"].iloc[0] == pytest.approx(175**0.5 / 100)
+    # A table with a design effect of its own.
+    own = SurveyDesign(2.0, ((("cv",), 8.0),), 0.5)
+    assert Publication(sampling=Sampling(own)).table(released())["cv"].iloc[0] == pytest.approx(
+        500**0.5 / 100
+    )
 
 
 def test_how_many_are_publishable_is_a_sentence():

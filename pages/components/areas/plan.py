@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
 from pages.components.areas.source import READING, choose_areas, levels, tables_view
 from pages.components.areas.study import HERE, change_study, file_is_missing, study
+from pages.components.shared.area_shapes import shapes_of
 from pages.components.shared.area_walk import looked_into, way_down, way_up
 from pages.components.shared.background import follow_begun, worked_out
 from pages.components.shared.charts import (
@@ -18,16 +18,14 @@ from pages.components.shared.charts import (
     metrics,
     numbers,
 )
-from pages.components.shared.files import download, upload
+from pages.components.shared.files import download
 from pages.components.shared.inputs import tabs
-from pages.components.shared.serving import where_kept
 from pages.components.shared.session import (
     bound,
     change_fields,
     current,
     escaped,
     kept,
-    say,
     show_messages,
 )
 from pages.components.shared.solutions import budget_of_whole
@@ -43,7 +41,6 @@ from rpexplore.analysis.area_accuracy import (
     sufficient_budget,
 )
 from rpexplore.analysis.area_levels import beside_shares_by_level
-from rpexplore.analysis.area_map import AreaMap, read_map
 from rpexplore.analysis.area_usefulness import AreaUsefulness, publishable_in_areas
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.processes import Progress
@@ -66,7 +63,6 @@ from rpexplore.planning.losses.losses import WEIGHTINGS, MaxVariance, WeightedSu
 from rpexplore.planning.serialization import loss_choices
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.scenarios.area_study import AreaStudy
-from rpexplore.scenarios.examples import sample_map_for
 from rpexplore.workload.table_text import title
 
 # ---- The plan for areas: objective and budget, how accurate each level is, and beside shares.
@@ -196,7 +192,8 @@ def _targets(planned: AreaPlan) -> None:
     """Whether all targets are met, and the budget that is enough."""
     st.markdown(f":material/straighten: **Targets.** {escaped(describe_targets(planned))}")
     enough = sufficient_budget(planned)
-    is_own, enough = enough == planned.budget, budget_of_whole("areas", enough)
+    is_own = enough.stated == planned.budget.stated
+    enough = budget_of_whole("areas", enough)
     st.button(
         "Make that the budget",
         on_click=change_fields,
@@ -343,48 +340,11 @@ def _by_area(planned: AreaPlan | None) -> None:
 # ---- The areas of a level on a map, where the user gives their shapes.
 
 
-_MAP = "area map"
-
-
 def _on_a_map(opened: AreaStudy, planned: AreaPlan | None) -> None:
     """A box for a GeoJSON file, and its shapes coloured by accuracy."""
     if planned is None:
         return
     errors = table_of_areas(planned)
-    shapes: AreaMap | None = st.session_state.get(_MAP, {}).get(opened.areas.sha256)
-    upload(
-        "Drop the shapes of the areas" if shapes is None else "Drop other shapes",
-        ["geojson", "json"],
-        "area map file",
-        _take,
-        help="A GeoJSON file of polygons in longitude and latitude, each with the code of its area "
-        "as its id or in a property. It is kept "
-        f"{where_kept()} while this page is open.",
-    )
-    if shapes is None:
-        st.info(
-            "A map is optional: with a GeoJSON file of your own the areas of one level are drawn. "
-            "Everything else works without."
-        )
-        if path := sample_map_for(opened.areas.tree):
-            st.button(
-                "Use the sample's map", icon=":material/map:", on_click=_take_sample, args=(path,)
-            )
-    else:
+    shapes = shapes_of(opened.areas.tree, "area map file", HERE)
+    if shapes is not None:
         chart_with_numbers(kept(map_chart, shapes, errors))
-
-
-def _take_sample(path: Path) -> None:
-    _take(path.read_bytes(), path.name)
-
-
-def _take(content: bytes, name: str) -> None:
-    opened = study()
-    if opened is None:
-        return
-    try:
-        shapes = read_map(content, name, opened.areas.tree)
-    except RpexploreError as error:
-        say(HERE, "error", f"{error} No map was drawn.")
-        return
-    st.session_state[_MAP] = {opened.areas.sha256: shapes}  # for these areas only

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.components.shared.charts import folded, numbers
 from pages.components.shared.session import (
@@ -203,10 +204,10 @@ def _restate(value: str, unit: str, delta: str) -> None:
     )
 
 
-def budget_inputs(*, details: bool = False) -> None:
-    """The budget: a typed value beside a slider, in the unit of `unit_inputs`.
+def budget_inputs() -> DeltaGenerator:
+    """The budget, typed or by a slider, in the unit of `unit_inputs`, which a button shows.
 
-    details: with what it means, and a button for `unit_inputs`
+    Returns where it stands what the budget means, for `describe_guess` of the plan.
     """
     budget, unit = current().budget, _stated_as()
     delta = budget_units.stated_delta(budget)
@@ -228,17 +229,17 @@ def budget_inputs(*, details: bool = False) -> None:
             budget_units.slider_stops(unit, value),
             **bound("slid budget", value, take),
         )
-        if details:
-            whom = "a record" if budget.max_records_per_person is None else "a person"
-            label = f"δ = {delta}, {whom}" if unit == "epsilon" else f"Protects {whom}"
-            with st.popover(label, key="budget details"):
-                unit_inputs()
-                folded("Budget in context", "budget context", lambda: _budget_context(budget))
-    if details:
-        st.caption(budget_units.describe_guess(budget))
+        whom = "a record" if budget.max_records_per_person is None else "a person"
+        label = f"δ = {delta}, {whom}" if unit == "epsilon" else f"Protects {whom}"
+        with st.popover(label, key="budget details"):
+            unit_inputs()
+            folded("Budget in context", "budget context", lambda: _budget_context(budget))
+    meaning_of_budget = st.empty()
+    meaning_of_budget.caption(budget_units.describe_guess(budget))
     show_messages(BUDGET_HERE)
     for note in budget_units.budget_warnings(budget, current().expected):
         st.info(note)
+    return meaning_of_budget
 
 
 def _budget_context(budget: Budget) -> None:

@@ -89,7 +89,7 @@ def budget_for_rule(made: Forecast) -> None:
                 on_click=change_fields,
                 args=("plan",),
                 kwargs={"budget": budget_of_whole("tables", enough.budget)},
-                disabled=enough.budget == budget,
+                disabled=enough.is_stated_as(budget),
             )
         _plan_for_rule(ruled)
 
@@ -140,7 +140,7 @@ def _plan_for_rule(ruled: RuleTargets) -> None:
         "largest shortfall from targets, and this budget. Undo takes it back.",
         on_click=_take,
         args=(ruled, smallest),
-        disabled=current().loss == TARGET_LOSS and smallest.budget == budget,
+        disabled=current().loss == TARGET_LOSS and smallest.is_stated_as(budget),
     )
 
 

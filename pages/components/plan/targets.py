@@ -99,7 +99,7 @@ def _smallest_budget(solution: Optimum, targets: int) -> None:
         on_click=change_fields,
         args=(HERE,),
         kwargs={"budget": budget_of_whole("tables", enough.budget)},
-        disabled=enough.budget == budget,
+        disabled=enough.is_stated_as(budget),
     )
 
 
@@ -150,7 +150,7 @@ def _binding_targets(explanation: BudgetExplanation, objective: Loss) -> None:
             on_click=change_fields,
             args=(HERE,),
             kwargs={"budget": budget_of_whole("tables", advised.budget), "loss": objective},
-            disabled=advised.budget == budget and objective == present,
+            disabled=advised.is_stated_as(budget) and objective == present,
         )
     if len(explanation.minimum.tables) == 1:
         return  # the sentences say it all

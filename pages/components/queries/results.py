@@ -1,5 +1,7 @@
 """Own counts on the Tables page: their editor, and how accurate each becomes."""
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -19,12 +21,12 @@ from pages.components.shared.session import (
 )
 from pages.components.shared.solutions import budget_of_whole, part_budget, query_solution
 from rpexplore.analysis.queries import (
+    CountUsefulness,
     budgets_needed,
-    count_publishable,
     describe_budgets,
     describe_free,
     describe_profile,
-    expected_answers,
+    drawn_answers,
     of_queries,
     profile_of_cells,
     query_baselines,
@@ -93,13 +95,13 @@ def headline(planned: QueryPlan, stated: StatedQueries) -> None:
     cells, queries = planned.queries.cells_text, plural(len(stated), "own count")
     epsilons, unit = "; ".join(planned.epsilon_texts[:2]), escaped(planned.budget.unit)
     figures = [("Targets met", f"{count_met:,} of {len(stated):,}", f"{queries} over {cells}")]
-    frame = _outcomes_frame(planned, stated)
-    if "coefficient" in frame:
-        limit = current().cv_limit
-        publishable = f"{count_publishable(frame, limit):,} of {len(stated):,}"
+    answers, public, limit = _answers(stated), current().public_tables, current().cv_limit
+    if answers is not None and public is not None:
+        useful = CountUsefulness.of_answers(planned, answers, public, limit)
         percent = describe_share(limit).replace(" ", "\N{NO-BREAK SPACE}")
         caption = f"coefficient of variation (CV) of at most {percent}"
-        figures.append(("Publishable counts", publishable, caption))
+        text = f"{useful.count_text} of {len(stated):,}"
+        figures.append(("Publishable counts", text, caption))
     privacy = ("Privacy", rho_text(planned.rho, 3), f"{epsilons}; protects {unit}")
     metrics(*figures, privacy)
     st.markdown(f":material/straighten: **Targets.** {escaped(sentence)}")
@@ -175,8 +177,16 @@ def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
 
 
 def _outcomes_frame(planned: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
-    expected = expected_answers(stated.queries, current().expected, current().domain)
-    return with_usefulness(kept(of_queries, planned, stated), expected)
+    return with_usefulness(kept(of_queries, planned, stated), _answers(stated))
+
+
+def _answers(stated: StatedQueries) -> Any:
+    """What the counts may be, by what is public; None where that is not known."""
+    public = attempt(lambda: current().public_tables)
+    if public is None:
+        return None
+    by = (stated.queries, current().public, current().expected)
+    return kept(drawn_answers, stated.queries, public, by=by)
 
 
 def privacy_profile(planned: QueryPlan) -> None:
@@ -248,7 +258,10 @@ def smallest_budget(solution: QueryOptimum, planned: QueryPlan) -> None:
     enough = attempt(lambda: smallest_query_budget(solution, planned.budget))
     if enough is None:
         return
-    is_own, needed = enough.budget == planned.budget, "their part" if has_others else "the budget"
+    is_own, needed = (
+        enough.is_stated_as(planned.budget),
+        "their part" if has_others else "the budget",
+    )
     st.markdown(
         f"{escaped(enough.text)} is the smallest budget that meets all targets."
         if is_own

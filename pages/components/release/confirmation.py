@@ -18,7 +18,7 @@ from rpexplore.planning.approval import Approval, describe_approval, describe_ch
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.approvals import missing_text, most_demanded, refuse_wrong
-from rpexplore.releases.ledger.account import Account
+from rpexplore.releases.ledger.account import Account, Spent
 from rpexplore.scenarios.scenario import Scenario
 
 # ---- The dialog before a run: what is run, on what, what it costs and what it gives.
@@ -89,15 +89,15 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
     """What is run on what, what it spends and what is gained, by label."""
     plan, account, limit = inputs.plan, inputs.account, inputs.limit
     factor, amount = plan.budget.records_factor, plan.budget.amount_text
-    before = account.spent_record_rho * factor
-    after = before if paid else before + plan.rho
+    before = account.spent
+    after = before if paid else Spent.together([before, Spent.by(plan)])
     if account.limit_record_rho is not None:
         limit = account.limit_record_rho * factor
     remaining = "none; later runs may spend any amount"
     if limit is not None:
         # A limit as it is typed may be more than a run costs by what is lost in rounding.
-        is_used = (limit - after) * 1000 < plan.rho
-        left = "nothing" if is_used else amount(limit - after, "down")
+        rest = limit - after.record_rho * factor
+        left = "nothing" if rest * 1000 < plan.rho else amount(rest, "down")
         remaining = f"{amount(limit)}, then {left} left"
     names = joined(list(dict.fromkeys(one.name for one in inputs.approvals)))
     approved = {"Approved by": names} if names else {}
@@ -107,7 +107,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
         "Release": f"{plan.full_contents}, into {inputs.output}",
         "Records": inputs.data.name,
         "Privacy cost": f"{plan.amount_text} for {plan.budget.unit}",
-        "Ledger": f"{amount(before)} spent before, {amount(after)} after",
+        "Ledger": (f"{inputs.amount_text(before)} spent before, {inputs.amount_text(after)} after"),
         "Budget limit": remaining,
         **approved,
         **usefulness_facts(plan, scenario),

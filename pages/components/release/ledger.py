@@ -19,7 +19,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.charged_run import booked_run
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.ledger.account import Account
+from rpexplore.releases.ledger.account import Account, Spent
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.overlaps import datasets, describe_earlier_run, runs
 from rpexplore.releases.release import can_be_resumed, resume
@@ -57,16 +57,17 @@ def account_view(
     paid: whether the run is charged already
     """
     budget = form.planned.budget
-    before, noted = account.spent_record_rho * budget.records_factor, account.limit_record_rho
-    after = before if paid else before + form.planned.rho
+    spent, noted = account.spent, account.limit_record_rho
+    then = spent if paid else Spent.together([spent, Spent.by(form.planned)])
+    before, after = (one.record_rho * budget.records_factor for one in (spent, then))
     limit = typed_limit if noted is None else noted * budget.records_factor
     n_runs = plural(len(account.entries), "run")
     limit_text, limit_epsilon = "none", ""
     if limit is not None:  # rounded as what is spent, which else seems more where it is as much
         limit_text, limit_epsilon = rho_text(limit, 4), budget.epsilon_text(limit)
     metrics(
-        ("Spent on these records", rho_text(before, 4), budget.epsilon_text(before)),
-        ("After this run", rho_text(after, 4), budget.epsilon_text(after)),
+        ("Spent on these records", rho_text(before, 4), spent.epsilon_text(budget)),
+        ("After this run", rho_text(after, 4), then.epsilon_text(budget)),
         ("Budget limit", limit_text, limit_epsilon),
     )
     earlier = "" if paid else describe_earlier_run(form.planned, account)
@@ -76,9 +77,9 @@ def account_view(
         if account.entries:
             listing(runs(account, budget), RUN_COLUMNS, "Runs on these records")
         st.caption(
-            f"Each ρ, and the ε that follows from it, is for {escaped(budget.unit)}, which "
-            "this plan protects. A run is entered before its noise is drawn, and stays charged "
-            "whether or not it finished."
+            f"Each ρ and ε is for {escaped(budget.unit)}, which this plan protects. The ε of all "
+            f"runs after this one is proven {escaped(then.proof_for(budget))}. A run is entered "
+            "before its noise is drawn, and stays charged whether or not it finished."
         )
         others = attempt(lambda: datasets(ledger, budget, without=account))
         if others is not None and len(others):

@@ -107,7 +107,7 @@ def finished_release(release: Release, task: ReleaseTask) -> None:
 
 def _tables(part: Any, task: ReleaseTask) -> None:
     st.subheader("The noisy tables")
-    browse(part, part.folder, task.inputs.scenario.record_noun)
+    browse(part, part.folder, task.inputs.scenario.record_noun, None)
     _link("Post-process these tables, or combine releases", "tune")
 
 

@@ -20,8 +20,9 @@ from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.approval import Approval
 from rpexplore.planning.plan import Plan
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.ledger.account import Account
+from rpexplore.releases.ledger.account import Account, Spent
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.release import can_be_resumed, release
 from rpexplore.releases.release_steps import PlanSteps
@@ -115,10 +116,12 @@ class ReleaseInputs:
             **options,
         )
 
-    def amount_text(self, record_rho: Fraction) -> str:
-        """ρ for one record, as the plan's privacy unit has it, with its ε."""
+    def amount_text(self, spent: Spent) -> str:
+        """ρ for the plan's privacy unit, with the ε that is proven."""
         budget = self.plan.budget
-        return budget.amount_text(record_rho * budget.records_factor)
+        rho = rho_text(spent.record_rho * budget.records_factor, 4)
+        epsilon = spent.epsilon_text(budget)
+        return f"{rho} ({epsilon})" if epsilon else rho
 
 
 class ReleaseTask(Task[Release]):
@@ -165,7 +168,7 @@ class ReleaseTask(Task[Release]):
         further = "It can be run again into the same folder without further cost."
         if self.share > PlanSteps.of(self.inputs.plan).drawn_share:
             further = "Its noise is drawn and kept; it can be finished later without further cost."
-        rho = self.inputs.amount_text(self.inputs.plan.record_rho)
+        rho = self.inputs.amount_text(Spent.by(self.inputs.plan))
         return f"This run is in the ledger: {rho} stays charged. {further}"
 
     def _release(self, on_progress: Progress) -> Release:
@@ -215,12 +218,10 @@ class ReleaseTask(Task[Release]):
         output = text_of_path(inputs.output.resolve())
         entries = [entry for entry in after.entries if entry.output == output]
         before = {entry.id for entry in inputs.account.entries}
-        charged = sum(
-            (entry.record_rho for entry in entries if entry.id not in before), Fraction(0)
-        )
-        if not charged:
+        charged = Spent.together(entry.spent for entry in entries if entry.id not in before)
+        if not charged.record_rho:
             return "Nothing further was charged." if entries else "Nothing was charged."
         return (
             f"This run was charged {inputs.amount_text(charged)}, which cannot be undone; in total "
-            f"{inputs.amount_text(after.spent_record_rho)} has been spent on these records."
+            f"{inputs.amount_text(after.spent)} has been spent on these records."
         )

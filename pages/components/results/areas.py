@@ -19,12 +19,14 @@ from rpexplore.analysis.glossary import meaning
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import plural
 from rpexplore.domain.named_areas import lists_of_areas, totals_of_areas, typed_area, typed_lists
+from rpexplore.domain.survey import Sampling
 from rpexplore.errors import DomainError
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.areas.area_sums import AreaName, area_number
 from rpexplore.results.area_results import AreaResults, AreaTables, sums_of_areas
-from rpexplore.results.estimates.area_counts import whole_area_counts
+from rpexplore.results.estimates.area_counts import area_guesses, whole_area_counts
 from rpexplore.results.publication import Publication
+from rpexplore.results.results import BEST_GUESSES
 from rpexplore.workload.table_text import Table, title
 
 # ---- Results of areas: walked down from the top, one area or those of a level side by side.
@@ -35,10 +37,10 @@ _AT_ONCE = 500  # areas side by side
 _ONE = -1  # in place of a level: the area itself
 
 
-def browse_areas(results: AreaResults) -> Publication:
+def browse_areas(results: AreaResults, sampling: Sampling | None) -> Publication:
     """The way through the areas, what of them is shown, and a table of it.
 
-    Returned is what of it is publishable.
+    Returned is what of it is publishable. sampling: as of `browse_table`
     """
     tree, walk = results.tree, f"area of {results.release.named}"
     way_up(tree, walk)
@@ -63,7 +65,7 @@ def browse_areas(results: AreaResults) -> Publication:
     is_of_scenario = study is not None and study.domain == results.plan.domain
     noun = current().record_noun if is_of_scenario else "records"
     attributes = (*([tables.axis] if tables.axis else []), *table)
-    publication = browse_table(tables, attributes, noun)
+    publication = browse_table(tables, attributes, noun, sampling)
     with st.expander("All areas of a level at once"):
         st.caption("Tables are Parquet files, of each level in a folder of its own; in Python:")
         st.code(tables.reading_lines(*table), language="python", wrap_lines=True)
@@ -239,6 +241,16 @@ def _whole_counts(results: AreaResults, field: str) -> None:
         "interval. Single cells of small areas come nearer to the truth, totals hardly; sums of "
         "large cells are better taken from the unbiased counts."
     )
+    guessed = st.radio(
+        "How",
+        [True, False],
+        format_func=lambda guessed: BEST_GUESSES if guessed else "Nearest whole counts",
+        key="how whole counts are made",
+        horizontal=True,
+        help="Best guesses draw each area towards the shares of the area around it, as far as what "
+        "was measured is noise, and have model-based errors. The nearest whole counts use the "
+        "counts of each area alone, and no error of them is known.",
+    )
     file = st.file_uploader(
         "Totals that are publicly known, to be met (optional)",
         type=_FILES,
@@ -254,7 +266,11 @@ def _whole_counts(results: AreaResults, field: str) -> None:
         totals |= known
 
     def work(on_progress: Progress, output: Path) -> None:
-        whole_area_counts(results.release, output, totals=totals, on_progress=on_progress)
+        make = area_guesses if guessed else whole_area_counts
+        make(results.release, output, totals=totals, on_progress=on_progress)
 
-    output = new_folder_input("Folder for the whole counts", field, Path(f"{results.named}-whole"))
-    work_button("Make whole counts", work, output, field, "whole counts")
+    name = "best guesses" if guessed else "whole counts"
+    proposed = Path(f"{results.named}-{'guesses' if guessed else 'whole'}")
+    own_field = f"{field}: {name}"
+    output = new_folder_input(f"Folder for the {name}", own_field, proposed)
+    work_button(f"Make {name}", work, output, own_field, name)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.components.results.area_map import map_view
 from pages.components.results.crosstab import crosstab_view
 from pages.components.results.source import is_of_current
 from pages.components.results.views import bar_view, heat_view, list_view
@@ -18,12 +19,14 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import CV_LIMIT
+from rpexplore.domain.survey import Sampling
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.adaptive_release import BOUND_MEANING
 from rpexplore.releases.items import Answer
 from rpexplore.releases.query_release import OwnCounts
+from rpexplore.results.area_results import AreaTables
 from rpexplore.results.measurement_source import sources_of, spent
 from rpexplore.results.publication import (
     CV_MEANING,
@@ -45,6 +48,7 @@ VIEWS = {  # how many attributes each needs, what draws it, and what it is calle
     "List": (0, list_view, "a list"),
     "Bars": (1, bar_view, "bars"),
     "Heat map": (2, heat_view, "a heat map"),
+    "Map": (0, map_view, "a map"),
 }
 MOST_VALUES = 1000  # of an attribute, to choose from
 ANSWER_COLUMNS = {
@@ -57,24 +61,36 @@ ANSWER_COLUMNS = {
 }
 
 
-def browse(results: Results, folder: Path, record_noun: str) -> tuple[tuple[str, ...], Publication]:
+def browse(
+    results: Results, folder: Path, record_noun: str, sampling: Sampling | None
+) -> tuple[tuple[str, ...], Publication]:
     """One table, chosen by its attributes; returned with what of it is publishable.
 
-    folder: where the results are; record_noun: what a record stands for, in the plural
+    folder: where the results are; record_noun: what a record stands for, in the plural; sampling:
+    as of `browse_table`
     """
     attributes = _attributes(results, folder.absolute())
-    return attributes, browse_table(results, attributes, record_noun)
+    return attributes, browse_table(results, attributes, record_noun, sampling)
 
 
 def browse_table(
-    results: ShownTables, attributes: tuple[str, ...], record_noun: str
+    results: ShownTables,
+    attributes: tuple[str, ...],
+    record_noun: str,
+    sampling: Sampling | None,
 ) -> Publication:
-    """The table with these attributes in one of several views, and its subtotals."""
+    """The table with these attributes in one of several views, and its subtotals.
+
+    sampling: the error that the forecast of their plan counts beside the noise
+    """
+    views = [name for name in VIEWS if name != "Map" or isinstance(results, AreaTables)]
+    if st.session_state.get("results view") not in views:
+        st.session_state.pop("results view", None)
     with st.container(horizontal=True, gap="medium"):
         view = st.radio(
-            "Show as", list(VIEWS), key="results view", horizontal=True, persist_state="session"
+            "Show as", views, key="results view", horizontal=True, persist_state="session"
         )
-        publication = publication_input(results)
+        publication = publication_input(results, sampling)
     if not results.has_counts(attributes):
         others = " Take one out, or choose others." if attributes else " Choose some."
         if attributes and results.is_biased:
@@ -259,7 +275,7 @@ def browse_answers(counts: OwnCounts) -> None:
 # ---- Which cells of the results are publishable, and whether others are left empty.
 
 
-def publication_input(results: ShownTables) -> Publication:
+def publication_input(results: ShownTables, sampling: Sampling | None) -> Publication:
     """A limit, at first that of the open scenario where the tables can be its, and a choice."""
     usual = current().cv_limit if is_of_current(results) else CV_LIMIT
     with st.container(horizontal=True, vertical_alignment="bottom", width="content"):
@@ -280,4 +296,10 @@ def publication_input(results: ShownTables) -> Publication:
             help="In what is shown and downloaded here: CSV, Parquet and the workbook. The folder "
             "of the results stays as it is.",
         )
-    return Publication(usual if percent is None else percent / 100, leave_empty)
+    limit = usual if percent is None else percent / 100
+    scenario = current()
+    if is_of_current(results) and scenario.design is not None:  # what is chosen now, then
+        sampling = Sampling(scenario.design)
+        if scenario.expected is not None:
+            sampling = Sampling(scenario.design, float(scenario.expected.total))
+    return Publication(limit, leave_empty, sampling)

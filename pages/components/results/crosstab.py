@@ -50,6 +50,7 @@ def crosstab_view(
     down, across = axes[:1], axes[1] if len(axes) > 1 else None
     by = (results, down, across, tuple(levels.items()), tuple(fixed.items()))
     table = kept(_crosstab, results, down, across, levels, fixed, by=by)
+    table = table.with_sampling(publication.sampling)
     with figures:
         shown = _as_chosen(table, publication)
     caption = capitalised(record_noun) + (f" by {joined(axes)}" if axes else "")

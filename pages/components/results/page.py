@@ -37,7 +37,7 @@ from pages.components.shared.session import kept, show_messages
 from pages.components.shared.texts import explained_title
 from rpexplore.domain.result_schema import OWN_COUNT
 from rpexplore.results.area_results import AreaResults
-from rpexplore.results.publication import Publication
+from rpexplore.results.publication import Publication, sampling_of
 from rpexplore.results.unbiased import Estimates
 
 
@@ -78,20 +78,22 @@ def _processed(shown: Shown) -> None:
 def _browse(shown: Shown) -> None:
     """A table, and all of them for others."""
     part = shown.part
-    attributes, publication = browse(part, shown.folder, record_noun_of(part))
+    attributes, publication = browse(
+        part, shown.folder, record_noun_of(part), sampling_of(shown.whole)
+    )
     _downloads(shown, publication)
     reading_code(part, shown.folder, attributes, publication.cv_limit)
 
 
 def _areas(shown: Shown) -> None:
     results = kept(AreaResults, shown.part)
-    _downloads(shown, browse_areas(results))
+    _downloads(shown, browse_areas(results, sampling_of(shown.whole)))
     area_work(results)
     combining(shown.whole, shown.folder)
 
 
 def _whole_areas(shown: Shown) -> None:
-    _downloads(shown, browse_areas(shown.part))
+    _downloads(shown, browse_areas(shown.part, sampling_of(shown.whole)))
     follow_begun(POSTPROCESSING)
 
 

@@ -252,6 +252,15 @@ def _label_of_rounds(results: PartReader) -> None:
 
 
 def _label_of_whole_counts(results: AreaResults) -> None:
+    if results.is_smooth:
+        st.warning(
+            "**Best guesses for areas:** whole, and areas add up to what they are parts of; "
+            "biased. ± is model-based, and nothing guarantees it: where a small group of an area "
+            "differs from what is usual around it, a guess may hide it. The 95 % intervals are "
+            "those of the unbiased counts. To add up or compare counts, use the unbiased ones.",
+            icon=":material/label_important:",
+        )
+        return
     st.warning(
         "**Whole counts of areas:** never negative, and areas add up to what they are parts of; "
         "biased. The 95 % intervals are those of the unbiased counts. To add up or compare counts, "

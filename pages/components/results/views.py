@@ -242,7 +242,9 @@ def chosen_values(
 
 
 def _shown(cells: ReleasedCells, publication: Publication) -> ReleasedCells:
-    return cells.suppressed(publication.cv_limit) if publication.leave_empty else cells
+    if not publication.leave_empty:
+        return cells
+    return cells.suppressed(publication.cv_limit, publication.sampling)
 
 
 def cells_of(results: ShownTables, attributes: tuple[str, ...]) -> ReleasedCells:
@@ -327,6 +329,7 @@ def columns_of(frame: pd.DataFrame) -> dict[str, Column]:
         "upper": Column(f"{unbiased}95 % interval to{holds}", "estimate"),
         "cv": Column("model-based CV" if schema.is_smooth else "CV", "share"),
         "target": Column("target σ"),
+        "quality": Column("quality", "text"),
         "publishable": Column("publishable", "text"),
         "flag": Column("target met", "text"),
         "note": Column(f"what the {'processed' if unbiased else kind} count is", "text"),

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import streamlit as st
@@ -14,6 +15,8 @@ import streamlit as st
 from pages.components.shared.background import Task, result_of, worked_out
 from pages.components.shared.serving import limits, plan_solved, plans_only
 from pages.components.shared.session import attempt, current, escaped, kept, project
+from rpexplore.analysis.budget_units import with_privacy_unit
+from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import plural
 from rpexplore.errors import OutOfReachError
@@ -265,20 +268,28 @@ def part_budget(kind: str, scenario: Scenario | None = None) -> Budget:
 
 def budget_of_whole(kind: str, budget: Budget) -> Budget:
     """The budget of the scenario at whose shares a part has this one."""
-    return _scaled(budget, part_budget(kind))
+    if len(current().kinds) < 2:  # all of it, at whatever cost the noise of its plan proves it
+        return with_privacy_unit(budget, budget.max_records_per_person)
+    planned = whole_plan()
+    whole = current().budget if planned is None else planned.budget
+    scaled = _scaled(budget, part_budget(kind), whole.privacy_cost)
+    if planned is None or whole.stated_epsilon is None:
+        return scaled
+    enough = sufficient_budget(float(scaled.rho), whole, noise=planned.noise).budget
+    return with_privacy_unit(enough, budget.max_records_per_person)
 
 
 def budget_of_stated(kind: str, budget: Budget) -> Budget:
     """`budget_of_whole` for a part that cannot be planned yet, by its stated share."""
-    return _scaled(budget, current().budget_to_solve(kind))
+    whole = current().budget.largest  # whose shares those of the parts are
+    return _scaled(budget, current().budget_to_solve(kind), whole.privacy_cost)
 
 
-def _scaled(budget: Budget, of_part: Budget) -> Budget:
-    whole = current().budget
-    if of_part == whole:
-        return budget
+def _scaled(budget: Budget, of_part: Budget, whole: Fraction) -> Budget:
+    if of_part.privacy_cost == whole:
+        return with_privacy_unit(budget, budget.max_records_per_person)
     return Budget(
-        privacy_cost=budget.privacy_cost * (whole.privacy_cost / of_part.privacy_cost),
+        privacy_cost=budget.privacy_cost * (whole / of_part.privacy_cost),
         max_records_per_person=budget.max_records_per_person,
     )
 

@@ -18,6 +18,7 @@ from rpexplore.figures.budget_curves import Mark, errors_by_budget, targets_by_b
 from rpexplore.figures.chart import COLUMNS, Chart, Column, in_measure
 from rpexplore.planning.mechanism.variances import cells_differ
 from rpexplore.planning.planner import Optimum
+from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.table_text import readable_title, table_from_text, texts_of_tables
 
 HERE = "budget curves"
@@ -42,18 +43,19 @@ TABLE_COLUMNS = {
 def budget_view(solution: Optimum, measure: Measure) -> None:
     """Exact curves, and the budget that a wanted accuracy would take."""
     budget, record_noun = part_budget("tables"), current().record_noun
+    noise = solution.noise(budget)
     left, right = st.columns([1, 2], gap="large")
     with left:
         drawn = _chosen_curves(solution, measure)
-        wanted = _wanted_value(drawn, measure)
+        wanted = _wanted_value(drawn, measure, noise)
     if wanted is None:
         rho, value = budget_curves.half_value(drawn[0], budget, measure)
         mark = Mark(rho, value, f"half of it: {budget_curves.times_for_half(measure)} × ρ")
-        frame = budget_curves.errors_by_budget(drawn, budget, measure=measure)
+        frame = budget_curves.errors_by_budget(drawn, budget, measure=measure, noise=noise)
     else:
         series, value, enough = wanted
         mark = Mark(enough.needed, value, f"wanted: {measure.text(value, 6)}", series)
-        frame = budget_curves.errors_by_budget(drawn, budget, [enough.needed], measure)
+        frame = budget_curves.errors_by_budget(drawn, budget, [enough.needed], measure, noise)
     marks = [mark] if mark.rho <= frame["rho"].to_numpy().max() else []
     delta = stated_delta(budget)
 
@@ -67,9 +69,11 @@ def budget_view(solution: Optimum, measure: Measure) -> None:
     with right:
         chart_with_numbers(
             Chart(
-                errors_by_budget(frame, float(budget.rho), delta, record_noun, marks, measure),
+                errors_by_budget(
+                    frame, float(budget.rho), delta, record_noun, marks, measure, noise
+                ),
                 subject=f"{capitalised(measure.noun)} of a cell against the budget",
-                sentence=budget_curves.describe_curves(drawn, budget, record_noun, measure),
+                sentence=budget_curves.describe_curves(drawn, budget, record_noun, measure, noise),
                 frame=frame,
                 columns={
                     "curve": Column("curve", "text"),
@@ -123,7 +127,7 @@ def _curves_of(solution: Optimum, text: str) -> list[budget_curves.Curve]:
 
 
 def _wanted_value(
-    drawn: list[budget_curves.Curve], measure: Measure
+    drawn: list[budget_curves.Curve], measure: Measure, noise: DiscreteNoise
 ) -> tuple[int, float, SufficientBudget] | None:
     """Which curve is wanted to be how accurate, and the budget it takes; None: none."""
     budget, record_noun = part_budget("tables"), current().record_noun
@@ -143,7 +147,9 @@ def _wanted_value(
     if wanted is None or name not in names:
         return None
     series = names.index(name)
-    enough = attempt(lambda: budget_curves.budget_for_value(drawn[series], wanted, budget, measure))
+    enough = attempt(
+        lambda: budget_curves.budget_for_value(drawn[series], wanted, budget, measure, noise)
+    )
     if enough is None:
         return None
     sentence = budget_curves.describe_wanted_value(
@@ -154,7 +160,7 @@ def _wanted_value(
         f"Use this budget: {enough.short_text}",
         on_click=use_budget,
         args=(HERE, enough.budget),
-        disabled=enough.budget == budget,
+        disabled=enough.is_stated_as(budget),
     )
     show_messages(HERE)
     return series, wanted, enough
@@ -194,7 +200,7 @@ def targets_view(solution: Optimum, measure: Measure) -> None:
         text = f"{targets_met.SHORTFALL}: ρ = {outlook.by_shortfall.rho}"
         marks.append(Mark(outlook.by_shortfall.needed, 1.0, text, 1))
     chart = Chart(
-        targets_by_budget(frame, float(budget.rho), delta, marks),
+        targets_by_budget(frame, float(budget.rho), delta, marks, solution.noise(budget)),
         subject="Share of targets met against the budget",
         sentence=targets_met.describe_outlook(outlook, current().record_noun),
         frame=frame,

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rpexplore.common.json_fields import check_keys, loads
-from rpexplore.common.numbers import exact_fraction, exact_text
+from rpexplore.common.numbers import Exact, exact_fraction, exact_text
+from rpexplore.common.text import rounded
 from rpexplore.data.source import own_names, place_in_name
 from rpexplore.errors import LedgerError
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
+from rpexplore.privacy import conversions
+from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.discrete_noise import GaussianClaim
 from rpexplore.releases.approvals import ApprovalDemand, demand_as_noted
 
 # ---- Events of a ledger: their kinds, and what the content of each kind holds.
@@ -58,6 +62,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 # What it may hold as well.
 _OPTIONAL = {
+    "run": {"noise": list},
     "elsewhere": {"ledger_id": str, "record_rho": str | None, "limit": str | None, "demands": list},
     "merged": {"digests": list},
 }
@@ -65,6 +70,9 @@ _MOST_KEPT = 1 << 14  # events that were read, for the next look
 FINEST, MOST_AMOUNT = 10**400, 10**100
 """Amounts that texts hold: `exact_fraction` reads 1e-400, and a ρ is below 5e99."""
 IN_APPROVAL = ("sha256", "name", "key", "approved")
+IN_NOISE = ("mu_squared", "shift", "factor")
+"""(μ², Λ, U) of a run whose noise is all Gaussian and of scales that its plan states."""
+_CLAIMED_AT = "1e-6"  # the δ near which such a claim is about the best
 
 
 @dataclass(frozen=True)
@@ -129,6 +137,10 @@ def checked(event: Event) -> Event:
                     raise ValueError(key)
         if key == "digests" and not all(isinstance(digest, str) for digest in value):
             raise ValueError(key)
+        if key == "noise" and not (
+            len(value) == len(IN_NOISE) and all(isinstance(text, str) for text in value)
+        ):
+            raise ValueError(key)
         if key == "n" and value < 0:
             raise ValueError(key)
         if key == "approvals":
@@ -138,6 +150,10 @@ def checked(event: Event) -> Event:
                     raise ValueError(key)
         if key in ("record_rho", "limit") and value is not None and amount_of(value) <= 0:
             raise ValueError(key)
+    if "noise" in kinds:
+        claim = GaussianClaim.from_texts(event.content["noise"])
+        if claim.mu_squared < 2 * amount_of(event.content["record_rho"]):
+            raise ValueError("noise")
     return event
 
 
@@ -197,6 +213,79 @@ class NotedApproval:
 
 
 @dataclass(frozen=True)
+class Spent:
+    """What some runs on the same records spent together, for one record.
+
+    claim        of the noise of all of them; None where some run has none that is known
+    n_runs, n_without
+                 how many there are, and how many of them have no claim
+    """
+
+    record_rho: Fraction
+    claim: GaussianClaim | None
+    n_runs: int = 1
+    n_without: int = 0
+
+    @classmethod
+    def by(cls, plan: Plan | PartPlan) -> "Spent":
+        """What a run of a plan spends."""
+        claim = None
+        if plan.noise is not None:
+            of_record = plan.noise.for_one_record(plan.budget.records_factor)
+            claim = of_record.claim_at(_CLAIMED_AT)
+            if claim is not None:  # as an entry has it
+                claim = GaussianClaim.from_texts(claim.to_texts())
+        return cls(plan.record_rho, claim, 1, int(claim is None))
+
+    @classmethod
+    def together(cls, runs: Iterable["Spent"]) -> "Spent":
+        """The sum. Runs that have no claim leave ρ alone for all (docs/guarantees.md)."""
+        runs = [run for run in runs if run.record_rho]
+        claims = [run.claim for run in runs if run.claim is not None]
+        is_known = 0 < len(claims) == len(runs)
+        return cls(
+            total_of(run.record_rho for run in runs),
+            GaussianClaim.composed(claims) if is_known else None,
+            sum(run.n_runs for run in runs),
+            sum(run.n_without for run in runs),
+        )
+
+    def epsilon(self, delta: Exact, n_records: int = 1) -> float:
+        """The smallest proven ε for somebody with so many records, rounded up."""
+        of_zcdp = conversions.epsilon_from_rho(self.record_rho * n_records**2, delta)
+        if self.claim is None or not of_zcdp:
+            return of_zcdp
+        return self.claim.of_records(n_records).epsilon(delta, of_zcdp)
+
+    def epsilon_text(self, budget: Budget) -> str:
+        """ε for the privacy unit of a budget, at its δ or the usual one; "" for nothing."""
+        rho = self.record_rho * budget.records_factor
+        if not 0 < rho < conversions.MOST_RHO:
+            return ""
+        delta = budget.stated_delta or conversions.USUAL_DELTAS[0]
+        epsilon = self.epsilon(delta, budget.max_records_per_person or 1)
+        return conversions.epsilon_at_delta(epsilon, delta)
+
+    def proof_for(self, budget: Budget) -> str:
+        """`proof` of `epsilon_text`."""
+        delta = budget.stated_delta or conversions.USUAL_DELTAS[0]
+        return self.proof(delta, budget.max_records_per_person or 1)
+
+    def proof(self, delta: Exact, n_records: int = 1) -> str:
+        """Which of the two proofs `epsilon` is from, to go behind it."""
+        of_zcdp = conversions.epsilon_from_rho(self.record_rho * n_records**2, delta)
+        if self.claim is not None and self.epsilon(delta, n_records) < of_zcdp:
+            mu = rounded(self.claim.of_records(n_records).mu, 4, "up")
+            return f"by the noise itself, with μ = {mu}"
+        if self.n_without and self.n_runs > 1:
+            return (
+                f"by the sum of ρ, as {self.n_without} of {self.n_runs} runs state no claim of "
+                "their noise"
+            )
+        return "by ρ alone"
+
+
+@dataclass(frozen=True)
 class LedgerEntry:
     """One entry: a run that was started, and is charged whether or not it finished."""
 
@@ -212,6 +301,12 @@ class LedgerEntry:
     manifest_sha256: str = ""
     approvals: tuple[NotedApproval, ...] = ()
     n_demanded: int = 0  # approvals, when it was booked
+    claim: GaussianClaim | None = None  # of its noise, for one record; None: ρ alone is known
+
+    @property
+    def spent(self) -> "Spent":
+        """What it spent."""
+        return Spent(self.record_rho, self.claim, 1, int(self.claim is None))
 
 
 @dataclass(frozen=True)
@@ -313,6 +408,12 @@ class Account:
         return total_of(entry.record_rho for entry in (*self.entries, *self.forgotten))
 
     @property
+    def spent(self) -> Spent:
+        """What all runs spent together, with what they prove."""
+        gone = [Spent(lost.record_rho, None, 1, 1) for lost in self.forgotten]
+        return Spent.together([*(entry.spent for entry in self.entries), *gone])
+
+    @property
     def limit_record_rho(self) -> Fraction | None:
         """The strictest of the limits; None without one."""
         return min((limit for _, limit in self.limits), default=None)
@@ -369,8 +470,11 @@ def account_of_names(
             continue
         if event.kind == "run":
             facts = {key: content[key] for key in _IN_ENTRY}
-            rho = amount_of(content["record_rho"])
-            entries[event.id] = LedgerEntry(event.id, record_rho=rho, state="started", **facts)
+            rho, noise = amount_of(content["record_rho"]), content.get("noise")
+            claim = None if noise is None else GaussianClaim.from_texts(noise)
+            entries[event.id] = LedgerEntry(
+                event.id, record_rho=rho, state="started", claim=claim, **facts
+            )
         elif event.kind == "elsewhere":
             noted = Elsewhere(content["ledger"], content.get("ledger_id"))
             before = [one.known for one in account.elsewhere if one == noted] or [KnownBounds()]

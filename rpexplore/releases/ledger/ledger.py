@@ -25,6 +25,7 @@ from rpexplore.releases.ledger.account import (
     Event,
     KnownBounds,
     LedgerEntry,
+    Spent,
     account_of_names,
     check_limit,
     ledger_id,
@@ -328,6 +329,7 @@ class Ledger:
             check_approvals(account.approval_demands, plan.sha256, approvals)
             if limit_record_rho is not None and account.limit_record_rho is None:
                 ledger.add("limit", note_of(names, record_rho=exact_text(limit_record_rho)))
+            claim = Spent.by(plan).claim
             entry_id = ledger.add(
                 "run",
                 {
@@ -340,6 +342,7 @@ class Ledger:
                     "record_rho": exact_text(plan.record_rho),
                     "unit": plan.budget.unit,
                     "output": text_of_path(os.path.realpath(output)),
+                    **({} if claim is None else {"noise": claim.to_texts()}),
                 },
             )
             if approvals:

@@ -27,10 +27,11 @@ from rpexplore.releases.approvals import MOST
 from rpexplore.releases.ledger.account import FINEST, IN_APPROVAL, KINDS, MOST_AMOUNT
 from rpexplore.releases.ledger.chain import START, Row
 
-SCHEMA, VERSION = "rpexplore_ledger", 5
-READABLE = (1, 2, 3, 4, 5)
+SCHEMA, VERSION = "rpexplore_ledger", 6
+READABLE = (1, 2, 3, 4, 5, 6)
 """In version 1, whoever booked wrote to the tables directly; 2 took over no other ledger, 3 took
-amounts of thousands of digits, and 4 knew of no table that it was part of another one."""
+amounts of thousands of digits, 4 knew of no table that it was part of another one, and 5 noted no
+claim of the noise of runs."""
 BOOKED = ("run", "finished", "approved")
 """The kinds of entries that `book` adds; `set_limits` adds all others."""
 _LONGEST = 8_000_000  # bytes of an entry: a list of allowed signers has up to a million characters
@@ -237,8 +238,22 @@ DECLARE
 BEGIN
     -- Keys as often as they are written: one that is written twice could hide its first value.
     RETURN octet_length(content) <= {_LONGEST}
-        AND ARRAY(SELECT json_object_keys(as_written) AS key ORDER BY key)
-            = ARRAY(SELECT jsonb_object_keys(wanted) AS key ORDER BY key)
+        AND ARRAY(SELECT json_object_keys(as_written) AS key ORDER BY key) IN (
+            ARRAY(SELECT jsonb_object_keys(wanted) AS key ORDER BY key),
+            ARRAY(SELECT jsonb_object_keys(wanted) AS key
+                UNION ALL SELECT 'noise' WHERE of_kind = 'run' ORDER BY key))
+        -- (μ², Λ, U): no less than ρ has it, above 0, and above 1.
+        AND (given -> 'noise' IS NULL OR (
+            SELECT count(*) = 3 AND bool_and(jsonb_typeof(text) = 'string')
+                AND bool_and(coalesce(amount[2] <= {FINEST}
+                    AND amount[1] <= amount[2] * {MOST_AMOUNT}
+                    AND (place > 1 OR amount[1] * own[2] >= 2 * own[1] * amount[2])
+                    AND (place < 3 OR amount[1] > amount[2]), false))
+            FROM jsonb_array_elements(CASE jsonb_typeof(given -> 'noise')
+                    WHEN 'array' THEN given -> 'noise' ELSE '[]' END)
+                    WITH ORDINALITY AS one (text, place),
+                {SCHEMA}.ratio(text #>> '{{}}') AS amount,
+                {SCHEMA}.ratio(given ->> 'record_rho') AS own))
         AND (SELECT bool_and(CASE value
                 WHEN 'list' THEN jsonb_typeof(given -> key) = 'array'
                 WHEN 'str' THEN jsonb_typeof(given -> key) = 'string'

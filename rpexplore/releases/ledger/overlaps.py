@@ -566,7 +566,7 @@ def runs(account: Account, budget: Budget) -> pd.DataFrame:
     for number, entry in enumerate(account.entries, start=1):
         started = entry.started.replace("T", " ")[:19]
         rho = entry.record_rho * budget.records_factor
-        amount = rounded(rho, 6, "up"), budget.epsilon_text(rho)
+        amount = rounded(rho, 6, "up"), entry.spent.epsilon_text(budget)
         rows.append((number, started, *amount, entry.state, entry.plan_sha256, entry.output))
     return pd.DataFrame(rows[::-1], columns=columns)
 
@@ -597,7 +597,7 @@ def datasets(ledger: Ledger, budget: Budget, *, without: Account) -> pd.DataFram
         limit_text = "none"
         if limit is not None:
             limit_text = budget.amount_text(limit * budget.records_factor, digits=6)
-        amount = rounded(spent, 6, "up"), budget.epsilon_text(spent)
+        amount = rounded(spent, 6, "up"), account.spent.epsilon_text(budget)
         if without.names.isdisjoint(account.names):
             rows.append((account.dataset, len(account.entries), *amount, limit_text))
     return pd.DataFrame(rows, columns=["dataset", "runs", "rho", "epsilon", "limit"])

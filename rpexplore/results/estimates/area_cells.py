@@ -43,6 +43,12 @@ class AreaCells:
         """Of the table of an area."""
         return tuple(self.sizes[index] for index in self.attributes[level])
 
+    def values(self, level: int, codes: np.ndarray) -> dict[int, np.ndarray]:
+        """The value of each attribute of a level's table in some cells, by attribute: int64[n]."""
+        shape = self.shape(level)  # NumPy knows no cell of a table without attributes
+        found = np.unravel_index(codes, shape) if shape else ()
+        return dict(zip(self.attributes[level], found, strict=True))
+
     def margins(self, counts: np.ndarray, level: int) -> np.ndarray:
         """Counts on a level summed to the cells of the level below, [n_areas, n_cells]."""
         return self.margin_on(counts, level, self.attributes[level + 1])
@@ -55,7 +61,8 @@ class AreaCells:
             if index not in attributes
         )
         shaped = counts.reshape(len(counts), *self.shape(level))
-        return shaped.sum(axis=axes, dtype=np.int64).reshape(len(counts), -1)
+        kind = np.float64 if counts.dtype.kind == "f" else np.int64
+        return shaped.sum(axis=axes, dtype=kind).reshape(len(counts), -1)
 
     @cached_property
     def stages(self) -> list[tuple[int, ...]]:
@@ -66,10 +73,10 @@ class AreaCells:
         attributes. They are margins of the table as `in_stages` makes it, on its first axes.
         """
         found = []
-        for level, order in enumerate(self._orders):
+        for level, order in enumerate(self.orders):
             sizes = [1]
             for count in range(1, len(order)):
-                if not self._is_known(level, order[:count]):
+                if not self.is_known(level, order[:count]):
                     break
                 sizes.append(sizes[-1] * self.sizes[order[count - 1]])
             if order:
@@ -79,30 +86,30 @@ class AreaCells:
 
     def in_stages(self, values: np.ndarray, level: int) -> np.ndarray:
         """Tables of a level with the attributes in the order of `stages`, [n_areas, n_cells]."""
-        axes = [self.attributes[level].index(each) + 1 for each in self._orders[level]]
+        axes = [self.attributes[level].index(each) + 1 for each in self.orders[level]]
         shaped = values.reshape(len(values), *self.shape(level))
         return shaped.transpose(0, *axes).reshape(len(values), -1)
 
     def from_stages(self, values: np.ndarray, level: int) -> np.ndarray:
         """Tables with attributes in the order of `stages` as all others, [n_areas, n_cells]."""
-        order = self._orders[level]
+        order = self.orders[level]
         axes = [order.index(each) + 1 for each in self.attributes[level]]
         shaped = values.reshape(len(values), *(self.sizes[each] for each in order))
         return shaped.transpose(0, *axes).reshape(len(values), -1)
 
     @cached_property
-    def _orders(self) -> list[AttributeIndices]:
+    def orders(self) -> list[AttributeIndices]:
         """The attributes of each level in the order in which `stages` add them."""
         orders = []
         for level, attributes in enumerate(self.attributes):
             order: AttributeIndices = ()
             while left := [each for each in attributes if each not in order]:
-                known = [each for each in left if self._is_known(level, (*order, each))]
+                known = [each for each in left if self.is_known(level, (*order, each))]
                 order = (*order, min(known or left, key=lambda each: self.sizes[each]))
             orders.append(order)
         return orders
 
-    def _is_known(self, level: int, attributes: AttributeIndices) -> bool:
+    def is_known(self, level: int, attributes: AttributeIndices) -> bool:
         """Whether there are answers to all of a table."""
         return all(each in self.known[level] for each in subsets_of(tuple(sorted(attributes))))
 

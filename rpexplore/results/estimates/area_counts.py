@@ -1,15 +1,18 @@
-"""Whole counts of a release of tables in areas, in a folder of their own.
+"""Whole counts of a release of tables in areas, or best guesses, in a folder of their own.
 
 tables/5_block/0003_age_sex/00000.parquet
                 as in the release, one row a cell of an area: its labels, value (a whole
-                number), the unbiased value with its standard error and interval, and what was
-                done, in words
+                number), of best guesses its model-based error, the unbiased value with its standard
+                error and interval, and what was done, in words
+cells/5_block/00000.parquet
+                of best guesses: the cells above 0 of the table of which all tables of an area are
+                margins: area (its place in the plan's list), cell (row-major), value
 manifest.json   what was done, totals that are not protected, the source, size and SHA-256 of
                 every file
 README.md       how to read all this
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,11 +26,16 @@ import pyarrow.parquet
 from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.common.template_text import text_from_template
 from rpexplore.domain.area_tree import AreaTree
-from rpexplore.domain.result_schema import PROCESSED_VALUE, frame_of
+from rpexplore.domain.result_schema import AREA_MODEL_ERROR, PROCESSED_VALUE, Column, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.areas.area_sums import AreaName, area_number, number_with_empty
-from rpexplore.releases.area_files import empty_file, table_file, tables_of_empty, tables_of_part
-from rpexplore.releases.area_parts import AreaParts
+from rpexplore.releases.area_files import (
+    empty_file,
+    plain_name,
+    table_file,
+    tables_of_empty,
+    tables_of_part,
+)
 from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
@@ -41,6 +49,11 @@ from rpexplore.releases.manifest import (
 )
 from rpexplore.releases.table_cells import write_rows
 from rpexplore.results.estimates.area_cells import AreaCells, PartCells, cells_of
+from rpexplore.results.estimates.area_guesses import (
+    BestGuesses,
+    find_spreads,
+    tables_with_errors,
+)
 from rpexplore.results.estimates.whole_areas import WholeCounts, known_totals
 from rpexplore.results.measurement_source import (
     SPENT,
@@ -59,13 +72,19 @@ if TYPE_CHECKING:
 
 KIND = ("rpexplore-area-counts", 2)
 LABEL = "whole, nonnegative and consistent; biased; intervals are those of the unbiased answers"
+GUESSES_LABEL = (
+    "best guesses, whole, nonnegative and consistent; biased; model_error if the model holds; "
+    "intervals are those of the unbiased answers"
+)
+_CELLS = "cells"
+_CELLS_SCHEMA = pa.schema([(name, pa.int32()) for name in ("area", "cell", "value")])
 _NOUN = "whole counts of areas"
 _FACTS = ("created", "label", "guarantee", "known_totals", *SPENT)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AreaCounts:
-    """The tables of a folder that `whole_area_counts` has written."""
+    """The tables of a folder that `whole_area_counts` or `area_guesses` has written."""
 
     folder: Path
     manifest: Mapping[str, Any]
@@ -89,11 +108,33 @@ class AreaCounts:
         check_facts(folder, manifest, facts, _NOUN)
         return cls(folder, manifest)
 
+    @property
+    def label(self) -> str:
+        """How the tables came about, in words that go with them."""
+        return self.manifest["label"]
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether these are best guesses, with errors of their own."""
+        return are_guesses(self.manifest)
+
+    def cells(self, levels: Sequence[str]) -> list[np.ndarray]:
+        """Of each level int32[n, 3]: area, cell and count of the cells above 0, of best guesses."""
+        found = []
+        for number, level in enumerate(levels):
+            folder = self.folder / cells_folder(number, level)
+            files = sorted(folder.glob("*.parquet"))
+            tables = [pyarrow.parquet.read_table(path) for path in files]
+            rows = pa.concat_tables([_CELLS_SCHEMA.empty_table(), *tables])
+            found.append(np.stack([column.to_numpy() for column in rows.columns], axis=1))
+        return found
+
     def table(self, level: str, *attributes: str) -> "pd.DataFrame":
         """A table in all areas of a level for which it was asked, one row a cell of an area.
 
         Columns: the codes of the area on each level below the top, the labels of attributes, value,
-        unbiased_value, standard_error, lower_95, upper_95, value_is.
+        of best guesses model_error, then unbiased_value, standard_error, lower_95, upper_95,
+        value_is.
 
         Raises:
             ReleaseError: If there is no such level or table on it.
@@ -116,6 +157,11 @@ class AreaCounts:
                 level, *attributes = entry["attributes"]
                 found.setdefault((level, frozenset(attributes)), []).append(entry["path"])
         return found
+
+
+def are_guesses(manifest: Mapping[str, Any]) -> bool:
+    """Whether a manifest of counts of areas is that of best guesses, which have all cells."""
+    return any(str(entry["path"]).startswith(f"{_CELLS}/") for entry in manifest["files"])
 
 
 def whole_area_counts(
@@ -147,37 +193,99 @@ def whole_area_counts(
             written.
         DomainError: For the codes of no area.
     """
+    return _write(release, output, totals or {}, on_progress, as_guesses=False)
+
+
+def area_guesses(
+    release: TablesInAreas | Release,
+    output: str | Path,
+    *,
+    totals: Mapping[AreaName, int] | None = None,
+    on_progress: Progress = no_progress,
+) -> AreaCounts:
+    """Best guesses for areas: whole counts by a hierarchical model, with errors. Biased.
+
+    As `whole_area_counts`, they are never negative, agree, and add up; and each area's counts are
+    drawn towards the shares of the area that it lies in, as far as what was measured is noise.
+    Costs no privacy. Beside each value stands its model-based error, which nothing guarantees.
+
+    Args:
+        release: Of tables in areas.
+        output: The folder to write, which must not exist yet.
+        totals: As of `whole_area_counts`. **They are not protected.**
+
+    Returns:
+        The counts that were written.
+
+    Raises:
+        ReleaseError: As of `whole_area_counts`.
+        DomainError: For the codes of no area.
+    """
+    return _write(release, output, totals or {}, on_progress, as_guesses=True)
+
+
+def _write(
+    release: TablesInAreas | Release,
+    output: str | Path,
+    given: Mapping[AreaName, int],
+    on_progress: Progress,
+    *,
+    as_guesses: bool,
+) -> AreaCounts:
+    """Whole counts, or best guesses, in a new folder."""
     in_areas: TablesInAreas = release.area_tables()
     output, plan = Path(output), in_areas.plan
     tree = plan.workload.tree
     check_new(output)
     cells = cells_of(plan)
-    numbers = _totals_by_number(tree, totals or {})
+    numbers = _totals_by_number(tree, given)
     all_totals, sources = known_totals(tree, numbers), sources_of(in_areas)
     parts, answers = in_areas.parts, in_areas.answers_in_areas
-    last = len(cells.attributes) - 1
+    last, label = len(cells.attributes) - 1, GUESSES_LABEL if as_guesses else LABEL
+    tables = tables_with_errors(plan, cells)
+
+    def guesses_of(
+        unbiased: PartCells, spreads: dict[int, np.ndarray], curves: dict[int, np.ndarray]
+    ) -> BestGuesses:
+        return BestGuesses(tree, cells, unbiased, all_totals, plan, tables, spreads, curves)
+
     with one_thread(), new_tables_folder(output) as folder:
-        above = PartCells(cells, answers.of_top, 0)
-        counts = WholeCounts(tree, cells, above, all_totals)
-        top = _by_level(counts, 0, slice(0, 1), counts.of_top(), min(parts.level, last))
-        entries = _write_part(in_areas, parts, 0, cells, top, folder) if parts.level else []
+        spreads: dict[int, np.ndarray] = {}
+        if as_guesses:
+            on_progress("Finding how areas differ", 0.0)
+            spreads = find_spreads(guesses_of, parts, answers, cells)
+
+        def counts_of(unbiased: PartCells) -> WholeCounts:
+            if as_guesses:
+                return guesses_of(unbiased, spreads, {})
+            return WholeCounts(tree, cells, unbiased, all_totals)
+
+        writer = _Writer(in_areas, cells, label, folder)
+        above = counts_of(PartCells(cells, answers.of_top, 0))
+        errors = above.top_errors if isinstance(above, BestGuesses) else None
+        top = _by_level(above, 0, slice(0, 1), above.of_top(), errors, min(parts.level, last))
+        entries = writer.part(0, top, above) if parts.level else []
         first_of_level = int(tree.starts[parts.level])
         for part, areas in enumerate(parts.areas):
-            on_progress("Making whole counts", part / len(parts.areas))
+            on_progress(
+                "Making best guesses" if as_guesses else "Making whole counts",
+                part / len(parts.areas),
+            )
             if part == 0 and parts.level:
                 continue
             some = areas.slices[0]
-            own = top[parts.level][some.start - first_of_level : some.stop - first_of_level]
-            within = WholeCounts(
-                tree, cells, PartCells(cells, answers.of_part(part), parts.level), all_totals
-            )
-            found = _by_level(within, parts.level, some, own, last)
-            entries += _write_part(in_areas, parts, part, cells, found, folder)
-        entries += _write_empty(in_areas, folder)
+            rows = slice(some.start - first_of_level, some.stop - first_of_level)
+            counts, errors = top[parts.level]
+            within = counts_of(PartCells(cells, answers.of_part(part), parts.level))
+            own_errors = None if errors is None else errors[rows]
+            found = _by_level(within, parts.level, some, counts[rows], own_errors, last)
+            entries += writer.part(part, found, within)
+        entries += writer.empty()
         text = text_from_template(
             "rpexplore.results",
             "area_counts.md.j2",
-            label=LABEL,
+            label=label,
+            are_guesses=as_guesses,
             guarantee=guarantee(sources),
             levels=tree.levels,
             n_totals=len(numbers),
@@ -187,7 +295,7 @@ def whole_area_counts(
         (folder / "README.md").write_text(text, encoding="utf-8", newline="\n")
         facts = {
             "created": now(),
-            "label": LABEL,
+            "label": label,
             "guarantee": guarantee(sources),
             "known_totals": len(numbers),
             **facts_of_sources(sources),
@@ -198,50 +306,116 @@ def whole_area_counts(
 
 
 def _by_level(
-    whole: WholeCounts, level: int, areas: slice, counts: np.ndarray, last: int
-) -> dict[int, np.ndarray]:
-    """The counts of some areas of a level, and of all within them down to another, by level."""
-    pieces: dict[int, list[np.ndarray]] = {}
-    for at, _, found in whole.downwards(level, areas, counts, last):
-        pieces.setdefault(at, []).append(found.astype(np.int32))
-    return {at: np.concatenate(found) for at, found in pieces.items()}
+    whole: WholeCounts,
+    level: int,
+    areas: slice,
+    counts: np.ndarray,
+    errors: np.ndarray | None,
+    last: int,
+) -> dict[int, tuple[np.ndarray, np.ndarray | None]]:
+    """The counts of some areas of a level, and of all within them down to another, by level.
+
+    With squared errors, where these are estimated.
+    """
+    pieces: dict[int, list[tuple[np.ndarray, np.ndarray | None]]] = {}
+    for at, _, found, squared in whole.downwards(level, areas, counts, last, errors):
+        pieces.setdefault(at, []).append((found.astype(np.int32), squared))
+    joined = {}
+    for at, found in pieces.items():
+        squares = [own for _, own in found if own is not None]
+        all_counts = np.concatenate([own for own, _ in found])
+        joined[at] = all_counts, np.concatenate(squares) if squares else None
+    return joined
 
 
-def _write_part(
-    release: TablesInAreas,
-    parts: AreaParts,
-    part: int,
-    cells: AreaCells,
-    counts: Mapping[int, np.ndarray],
-    folder: Path,
-) -> list[dict[str, Any]]:
-    """Write the tables of a part; what the manifest says of their files."""
-    plan, entries = release.plan, []
-    first, asked = 0 if part == 0 else parts.level, plan.workload.rows
-    for level, table in tables_of_part(parts, part):
-        areas = parts.areas[part].slices[level - first]
-        kinds = [kind for kind, rows in enumerate(asked) if table in rows]
-        within = np.isin(plan.workload.kinds[areas], kinds)
-        attributes = plan.workload.tables.attribute_indices(table)
-        values = cells.margin_on(counts[level][within], level, attributes).ravel()
-        path = table_file(plan, level, table, part)
-        _write_table(release.folder / path, folder / path, values)
-        names = [plan.workload.tree.levels[level], *plan.workload.tables.tables[table]]
-        entries.append(file_entry(folder, path, attributes=names))
-    return entries
+@dataclass(frozen=True, eq=False)
+class _Writer:
+    """Writes the tables of parts to a folder, and says what the manifest says of their files."""
+
+    release: TablesInAreas
+    cells: AreaCells
+    label: str
+    folder: Path
+
+    def part(
+        self,
+        part: int,
+        found: Mapping[int, tuple[np.ndarray, np.ndarray | None]],
+        whole: WholeCounts,
+    ) -> list[dict[str, Any]]:
+        """Those of a part, by level: counts, and squared errors of best guesses."""
+        plan, parts, entries = self.release.plan, self.release.parts, []
+        first, asked = 0 if part == 0 else parts.level, plan.workload.rows
+        for level, table in tables_of_part(parts, part):
+            areas = parts.areas[part].slices[level - first]
+            kinds = [kind for kind, rows in enumerate(asked) if table in rows]
+            within = np.isin(plan.workload.kinds[areas], kinds)
+            attributes = plan.workload.tables.attribute_indices(table)
+            counts, squared = found[level]
+            figures = {PROCESSED_VALUE: self.cells.margin_on(counts[within], level, attributes)}
+            if squared is not None and isinstance(whole, BestGuesses):
+                own = tuple(index for index in attributes if self.cells.sizes[index] > 1)
+                columns = next(here for each, _, here in whole.columns(level) if each == own)
+                figures[AREA_MODEL_ERROR] = np.sqrt(squared[within, columns])
+            entries.append(self._table(table_file(plan, level, table, part), level, table, figures))
+        if isinstance(whole, BestGuesses):
+            for level, (counts, _) in found.items():
+                if level - first < len(parts.areas[part].slices):
+                    start = parts.areas[part].slices[level - first].start
+                    entries.append(self._cells(part, level, start, counts))
+        return entries
+
+    def empty(self) -> list[dict[str, Any]]:
+        """Those of empty areas: 0 everywhere."""
+        plan, entries = self.release.plan, []
+        for level, table in tables_of_empty(plan):
+            n_cells = int(plan.workload.tables.exact_cells[table])
+            zeros = np.zeros(len(plan.workload.tree.empty_on(level)) * n_cells, dtype=np.int64)
+            figures = {PROCESSED_VALUE: zeros}
+            if self.label == GUESSES_LABEL:
+                figures[AREA_MODEL_ERROR] = zeros.astype(float)
+            entries.append(self._table(empty_file(plan, level, table), level, table, figures))
+        return entries
+
+    def _table(
+        self, path: str, level: int, table: int, figures: Mapping[Column, np.ndarray]
+    ) -> dict[str, Any]:
+        """Write a released table with figures before the unbiased ones, row by row."""
+        values = {column: own.ravel() for column, own in figures.items()}
+        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+
+        def pieces() -> Iterator[pa.Table]:
+            start = 0
+            with pyarrow.parquet.ParquetFile(self.release.folder / path) as file:
+                for batch in file.iter_batches(1 << 20):
+                    rows = pa.Table.from_batches([batch])
+                    stop = start + len(rows)
+                    own = {column: every[start:stop] for column, every in values.items()}
+                    start = stop
+                    yield with_unbiased(own, rows, self.label)
+
+        n_rows = write_rows(self.folder / path, pieces())
+        assert n_rows == len(values[PROCESSED_VALUE])
+        workload = self.release.plan.workload
+        names = [workload.tree.levels[level], *workload.tables.tables[table]]
+        return file_entry(self.folder, path, attributes=names)
+
+    def _cells(self, part: int, level: int, start: int, counts: np.ndarray) -> dict[str, Any]:
+        """Write the cells above 0 of areas of a level from a number on."""
+        levels = self.release.plan.workload.tree.levels
+        path = f"{cells_folder(level, levels[level])}/{part:05d}.parquet"
+        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        areas, cells = np.nonzero(counts)
+        columns = [(areas + start).astype(np.int32), cells.astype(np.int32), counts[areas, cells]]
+        pyarrow.parquet.write_table(
+            pa.table(columns, schema=_CELLS_SCHEMA), self.folder / path, write_statistics=False
+        )
+        return file_entry(self.folder, path)
 
 
-def _write_empty(release: TablesInAreas, folder: Path) -> list[dict[str, Any]]:
-    """Write the tables of empty areas; what the manifest says of their files."""
-    plan, entries = release.plan, []
-    for level, table in tables_of_empty(plan):
-        n_cells = int(plan.workload.tables.exact_cells[table])
-        zeros = np.zeros(len(plan.workload.tree.empty_on(level)) * n_cells, dtype=np.int64)
-        path = empty_file(plan, level, table)
-        _write_table(release.folder / path, folder / path, zeros)
-        names = [plan.workload.tree.levels[level], *plan.workload.tables.tables[table]]
-        entries.append(file_entry(folder, path, attributes=names))
-    return entries
+def cells_folder(level: int, name: str) -> str:
+    """Where the cells of a level are."""
+    return f"{_CELLS}/{level}_{plain_name(name)}"
 
 
 def _totals_by_number(tree: AreaTree, totals: Mapping[AreaName, int]) -> dict[int, int]:
@@ -254,20 +428,3 @@ def _totals_by_number(tree: AreaTree, totals: Mapping[AreaName, int]) -> dict[in
         elif int(total):
             area_number(tree, tree.path(number))  # which says that it is empty
     return numbers
-
-
-def _write_table(released: Path, path: Path, values: np.ndarray) -> None:
-    """Write a released table with these values beside the unbiased ones, row by row."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-
-    def pieces() -> Iterator[pa.Table]:
-        start = 0
-        with pyarrow.parquet.ParquetFile(released) as file:
-            for batch in file.iter_batches(1 << 20):
-                rows = pa.Table.from_batches([batch])
-                own = values[start : start + len(rows)]
-                start += len(rows)
-                yield with_unbiased({PROCESSED_VALUE: own}, rows, LABEL)
-
-    n_rows = write_rows(path, pieces())
-    assert n_rows == len(values)

@@ -43,34 +43,54 @@ class WholeCounts:
 
     def of_top(self) -> np.ndarray:
         """Counts of the top, int64[1, n_cells]."""
-        answers, known = self.answers(0, slice(0, 1))[0], int(self.totals[0])
+        answers = self.answers(0, slice(0, 1))[0]
+        return self.top_from(answers, self.top_total(answers), self.cells.stages[0])
+
+    def top_total(self, answers: np.ndarray) -> int:
+        """The total of the top: the known one, or that of the answers to its cells."""
+        known = int(self.totals[0])
         total = max(round(float(np.sum(answers))), 0) if known == UNKNOWN else known
         if total and not np.any(self.cells.possible):
             raise ReleaseError(
                 f"All combinations of values are stated to be impossible, but there are {total:,} "
                 "records; leave some out."
             )
-        own = self.cells.in_stages(answers[None], 0)[0]
+        return total
+
+    def top_from(self, cells: np.ndarray, total: int, stages: tuple[int, ...]) -> np.ndarray:
+        """The nearest whole cells ≥ 0 of the top, int64[1, n_cells].
+
+        With fewer stages than all, the last one's cells in the order of `AreaCells.in_stages`.
+
+        cells: float64[n_cells]
+        """
+        own = self.cells.in_stages(cells[None], 0)[0]
         possible = self.cells.in_stages(self.cells.possible[None], 0)[0]
         counts = np.array([total])
-        for n_cells in self.cells.stages[0][1:]:
+        for n_cells in stages[1:]:
             counts = _cells_of_top(
                 own.reshape(n_cells, -1).sum(axis=1),
                 np.any(possible.reshape(n_cells, -1), axis=1),
                 counts,
             )
-        return self.cells.from_stages(counts[None], 0)
+        complete = len(stages) == len(self.cells.stages[0])
+        return self.cells.from_stages(counts[None], 0) if complete else counts[None]
 
     def downwards(
-        self, level: int, areas: slice, counts: np.ndarray, last: int
-    ) -> Iterator[tuple[int, slice, np.ndarray]]:
+        self,
+        level: int,
+        areas: slice,
+        counts: np.ndarray,
+        last: int,
+        errors: np.ndarray | None = None,
+    ) -> Iterator[tuple[int, slice, np.ndarray, np.ndarray | None]]:
         """Some areas of a level, and all that lies in them down to another: their counts.
 
-        (level, areas by their numbers, counts int64[n_areas, n_cells]): some areas that follow one
-        another, then all within them, so that no more is held than counts of some areas of each
-        level. Those of a level come in their order.
+        (level, areas by their numbers, counts int64[n_areas, n_cells], squared errors where these
+        are estimated): some areas that follow one another, then all within them, so that no more is
+        held than counts of some areas of each level. Those of a level come in their order.
         """
-        yield level, areas, counts
+        yield level, areas, counts, errors
         if level == last:
             return
         tree = self.tree
@@ -88,29 +108,72 @@ class WholeCounts:
             stop = max(int(fitting), start + 1)
             first_part = int(tree.first_parts[areas.start + divided[start]])
             parts = slice(first_part, first_part + int(ends[stop - 1] - done))
-            found = self._parts(level + 1, parts, n_parts[start:stop], margins[start:stop])
-            yield from self.downwards(level + 1, parts, found, last)
+            own = None if errors is None else errors[divided[start:stop]]
+            found, squared = self.counts_of_parts(
+                level + 1,
+                np.arange(parts.start, parts.stop),
+                n_parts[start:stop],
+                margins[start:stop],
+                self.answers(level + 1, parts),
+                own,
+            )
+            yield from self.downwards(level + 1, parts, found, last, squared)
             start = stop
 
-    def _parts(
-        self, level: int, areas: slice, n_parts: np.ndarray, above: np.ndarray
-    ) -> np.ndarray:
-        """Counts of the parts of some areas of which these are the counts, [n_areas, n_cells]."""
-        answers, wholes = self.answers(level, areas), above.sum(axis=1)
-        first = np.cumsum(n_parts) - n_parts
-        family = np.repeat(np.arange(len(n_parts)), n_parts)
-        totals = self.totals[areas]
-        if np.any(totals == UNKNOWN):
-            nearest = nearest_parts(answers.sum(axis=1), first, wholes.astype(float))
-            totals = np.where(totals == UNKNOWN, _whole_parts(nearest, first, wholes), totals)
+    def counts_of_parts(
+        self,
+        level: int,
+        areas: np.ndarray,
+        n_parts: np.ndarray,
+        above: np.ndarray,
+        answers: np.ndarray,
+        errors: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Counts of the parts of some areas, int64[n_areas, n_cells], and their squared errors.
+
+        Args:
+            level: Of the parts.
+            areas: int64[n_areas]: the parts by their numbers, those of an area after another.
+            n_parts: int64[n_families], of each of the areas that they are parts of.
+            above: int64[n_families, n_cells]: the counts of these.
+            answers: float64[n_areas, n_cells], unbiased.
+            errors: Squared, of the areas above; not used here, where no error is known.
+        """
+        totals = self.totals_of_parts(areas, n_parts, above, answers)
         if self.cells.has_unknown(level):
-            shares = totals / np.maximum(wholes, 1)[family]
+            family = np.repeat(np.arange(len(n_parts)), n_parts)
+            shares = totals / np.maximum(above.sum(axis=1), 1)[family]
             answers = answers + self.cells.unknown_part(level, above[family] * shares[:, None])
-        answers, above = (self.cells.in_stages(each, level) for each in (answers, above))
+        return self.in_whole_numbers(level, n_parts, above, totals, answers), None
+
+    def totals_of_parts(
+        self, areas: np.ndarray, n_parts: np.ndarray, above: np.ndarray, answers: np.ndarray
+    ) -> np.ndarray:
+        """Whole totals, int64[n_areas]: the known ones, or the nearest that add up."""
+        totals, wholes = self.totals[areas], above.sum(axis=1)
+        if not np.any(totals == UNKNOWN):
+            return totals
+        first = np.cumsum(n_parts) - n_parts
+        nearest = nearest_parts(answers.sum(axis=1), first, wholes.astype(float))
+        return np.where(totals == UNKNOWN, _whole_parts(nearest, first, wholes), totals)
+
+    def in_whole_numbers(
+        self,
+        level: int,
+        n_parts: np.ndarray,
+        above: np.ndarray,
+        totals: np.ndarray,
+        cells: np.ndarray,
+    ) -> np.ndarray:
+        """The nearest whole cells ≥ 0 with these sums, stage by stage: int64[n_areas, n_cells].
+
+        cells: float64[n_areas, n_cells]
+        """
+        cells, above = (self.cells.in_stages(each, level) for each in (cells, above))
         counts = totals[:, None]
         for n_cells in self.cells.stages[level][1:]:
             own, wanted = (
-                each.reshape(len(each), n_cells, -1).sum(axis=2) for each in (answers, above)
+                each.reshape(len(each), n_cells, -1).sum(axis=2) for each in (cells, above)
             )
             counts = _cells_of_parts(own, n_parts, counts, wanted)
         return self.cells.from_stages(counts, level)

@@ -24,7 +24,7 @@ from rpexplore.results.formats.crosstab_html import (
 )
 from rpexplore.results.formats.export import Export
 from rpexplore.results.formats.readers_page import headed_tables, noise_sentences
-from rpexplore.results.publication import Publication
+from rpexplore.results.publication import Publication, sampling_of
 from rpexplore.results.workbook import SHEET_ROWS, check_size, sheet_name, write_text
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from xlsxwriter.worksheet import Worksheet
 
 CONTENTS, NOTES = "Contents", "Notes"
-_USUAL = Publication()
 _GREY, _RULE = "#5b6775", "#7f8b99"
 _MOST_ROWS = SHEET_ROWS // 2 - 100  # figures, and their margins below them
 _WIDTH, _LABEL_WIDTH = 14, 26  # of columns, in characters
@@ -48,7 +47,7 @@ class Headed:
     table: Crosstab
 
 
-def write_crosstabs(export: Export, output: Path, publication: Publication = _USUAL) -> None:
+def write_crosstabs(export: Export, output: Path, publication: Publication | None = None) -> None:
     """Write all tables of an export as crosstabs to a file, replacing what was there.
 
     Raises:
@@ -57,7 +56,8 @@ def write_crosstabs(export: Export, output: Path, publication: Publication = _US
     """
     items = export.results.items
     check_size(len(items), sum(item.n_rows for item in items))
-    tables = [Headed(*one) for one in headed_tables(export)]
+    publication = publication or Publication(sampling=sampling_of(export.results))
+    tables = [Headed(*one) for one in headed_tables(export, publication.sampling)]
     with whole_file(output) as part:
         _write(part, tables, _notes(export, publication), publication, export.title)
 
@@ -82,7 +82,8 @@ def _notes(export: Export, publication: Publication) -> list[tuple[str, str]]:
         (
             "Quality",
             "The letter behind a figure is its quality by the coefficient of variation (CV), the "
-            f"standard error as a share of the figure: {limits}, E above or not above 0.",
+            f"standard error as a share of the figure: {limits}, E above or not above 0."
+            + ("" if publication.sampling is None else f" {publication.sampling.text}"),
         ),
         (
             "Not publishable",

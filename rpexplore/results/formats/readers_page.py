@@ -16,16 +16,23 @@ from markupsafe import Markup
 
 from rpexplore import __version__
 from rpexplore.common.text import joined, plural, rounded
+from rpexplore.domain.result_schema import frame_of
+from rpexplore.domain.survey import Sampling
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.items import PartReader
-from rpexplore.results.formats.crosstab import Crosstab, crosstab_of_item
+from rpexplore.results.formats.crosstab import (
+    Crosstab,
+    crosstab_of_item,
+    crosstab_of_rows,
+    has_sides,
+)
 from rpexplore.results.formats.crosstab_html import CSS, html_of, legend
 from rpexplore.results.formats.export import Export
-from rpexplore.results.publication import Publication
+from rpexplore.results.formats.item_shares import with_shares
+from rpexplore.results.publication import Publication, sampling_of
 
 MOST_TABLES = 1000
 _MOST_FIGURES = 30_000  # of all tables, heads of rows among them: about 1.7 MB
-_USUAL = Publication()
 
 # What noise is in the figures, for people who have never heard of it.
 _NOISY = (
@@ -53,6 +60,7 @@ _NOISE_ALONE = (
     "The margins of error are those of the noise alone. Errors that were in the data before, such "
     "as those of a sample or of wrong answers, come on top."
 )
+_SHARES_OF = {"row": "each row", "column": "each column", "total": "all"}
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,7 @@ class Section:
     notes: str
 
 
-def readers_page(export: Export, publication: Publication = _USUAL) -> str:
+def readers_page(export: Export, publication: Publication | None = None) -> str:
     """The page, as a text of HTML.
 
     Large tables are there with their first rows and their totals, so that all tables together
@@ -87,7 +95,8 @@ def readers_page(export: Export, publication: Publication = _USUAL) -> str:
             f"A page for readers holds at most {MOST_TABLES:,} tables, and these are "
             f"{n_tables:,}; choose another format."
         )
-    headed = headed_tables(export)
+    publication = publication or Publication(sampling=sampling_of(export.results))
+    headed = headed_tables(export, publication.sampling)
     bounds = [item.bound for part in export.results.readers for item in part.items]
     kept = _rows_kept([(len(table.rows), _width(table)) for *_, table in headed])
     sections = [
@@ -128,13 +137,16 @@ def readers_page(export: Export, publication: Publication = _USUAL) -> str:
     )
 
 
-def readers_page_bytes(folder: Path, publication: Publication = _USUAL) -> bytes:
+def readers_page_bytes(folder: Path, publication: Publication | None = None) -> bytes:
     """The page of a folder of results, for a download."""
     return readers_page(Export(folder), publication).encode()
 
 
-def headed_tables(export: Export) -> list[tuple[str, str, Crosstab]]:
-    """Each table of an export: its title, the same as words, and the crosstab."""
+def headed_tables(export: Export, sampling: Sampling | None) -> list[tuple[str, str, Crosstab]]:
+    """Each table of an export: its title, the same as words, and the crosstab.
+
+    sampling: whose error counts beside the noise in quality flags, if it does
+    """
     tables = []
     for part in export.results.readers:
         for item in part.items:
@@ -143,8 +155,14 @@ def headed_tables(export: Export) -> list[tuple[str, str, Crosstab]]:
             details = f" ({details})" if details else ""
             noun = "Figures" if item.note or part.kind == "counts" else "Records"
             heading = f"{noun} by {joined(names)}" if names else f"{noun} in all"
+            table = crosstab_of_item(part, item, export.shares, sampling)
+            if export.shares and not has_sides(part, item):
+                rows = with_shares(part, item, item.read(), export.shares)
+                table = crosstab_of_rows(frame_of(rows)).with_sampling(sampling)
+            if table.unit:
+                details += f", in per cent of {_SHARES_OF[export.shares]}"
             title = " × ".join(names) or "Total"
-            tables.append((title + details, heading + details, crosstab_of_item(part, item)))
+            tables.append((title + details, heading + details, table))
     return tables
 
 

@@ -18,9 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
+from rpexplore.cli.facts import account_facts, account_text
 from rpexplore.errors import LedgerError
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.privacy.conversions import epsilon_from_rho
+from rpexplore.privacy.discrete_noise import gaussian_epsilon
 from rpexplore.releases.ledger import chain
 from rpexplore.releases.ledger.account import check_limit
 from rpexplore.releases.ledger.ledger import Ledger
@@ -41,8 +44,13 @@ PLAN = plan_with(rho="1/2")
 
 
 def costing(record_rho: Fraction, plan: TablePlan = PLAN) -> Any:
-    """What the ledger sees of a plan, with any cost for one record, also one that no plan has."""
-    return SimpleNamespace(record_rho=record_rho, budget=plan.budget, sha256=plan.sha256)
+    """What the ledger sees of a plan, with any cost for one record, also one that no plan has.
+
+    No claim of its noise, as entries of earlier versions and of adaptive plans have none.
+    """
+    return SimpleNamespace(
+        record_rho=record_rho, budget=plan.budget, sha256=plan.sha256, noise=None
+    )
 
 
 @pytest.fixture
@@ -99,6 +107,28 @@ def test_any_amounts_are_kept_to_the_last_digit(tmp_path_factory, amounts):
     for amount in amounts:
         Ledger.beside(data).book(data, costing(amount), "out")
     assert spent(Ledger.beside(data), data) == sum(amounts, Fraction(0))
+
+
+def test_a_sum_of_runs_says_the_better_of_two_proofs_and_which(ledger, data):
+    """ρ = 0.02 twice, μ² = 0.08: ε is 1.21 by the noise, 1.3 by ρ."""
+    plan = plan_with(rho="0.02", max_records_per_person=2)
+    ledger.book(data, plan, "out")
+    first = ledger.account(data)
+    assert first.spent.epsilon("1e-6", 2) == pytest.approx(plan.epsilon("1e-6"), rel=2e-3)
+    ledger.book(data, plan, "two")
+    both = ledger.account(data)
+    assert both.spent_record_rho == 2 * plan.record_rho
+    epsilon, of_zcdp = both.spent.epsilon("1e-6", 2), epsilon_from_rho(2 * plan.rho, "1e-6")
+    assert 1 <= epsilon / gaussian_epsilon(2 * plan.exact_privacy_cost, "1e-6") < 1.01
+    assert epsilon < 0.95 * of_zcdp
+    assert both.spent.proof("1e-6", 2) == "by the noise itself, with μ = 0.2833"
+    assert account_facts(both, 4)["spent_epsilon"]["1e-6"] == epsilon
+    # One of which nothing but ρ is known leaves ρ for all: a sum that was written down before, too.
+    ledger.book(data, costing(plan.record_rho), "three")
+    mixed = ledger.account(data)
+    assert mixed.spent.epsilon("1e-6") == epsilon_from_rho(3 * plan.record_rho, "1e-6")
+    assert mixed.spent.proof("1e-6").startswith("by the sum of ρ, as 1 of 3 runs state no claim")
+    assert "ρ = 0.015 for one record; ε = 0.772 at δ = 1e-6, by the sum" in account_text(mixed, "")
 
 
 def test_a_limit_is_reached_exactly_and_never_passed(ledger, data):
@@ -365,6 +395,9 @@ def test_what_is_no_ledger_is_refused(how, booked, in_file, data):
         ("run", {"names": []}),
         ("run", {"names": [1]}),
         ("run", {"surplus": 1}),
+        ("run", {"noise": ["1.99", "0.1", "1.1"]}),  # less than 2ρ
+        ("run", {"noise": ["2", "0.1", "1"]}),
+        ("run", {"noise": ["2", "0.1"]}),
         ("finished", {"run": True}),
         ("refund", {}),
     ],

@@ -121,7 +121,7 @@ def of_all(tree, cells, answers, totals):
 
     whole = WholeCounts(tree, cells, lambda n, some: answers[n][within(n, some)], totals)
     last = len(tree.levels) - 1
-    for level, areas, counts in whole.downwards(0, slice(0, 1), whole.of_top(), last):
+    for level, areas, counts, _ in whole.downwards(0, slice(0, 1), whole.of_top(), last):
         found[level][within(level, areas)] = counts
     return found
 

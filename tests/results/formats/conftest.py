@@ -39,7 +39,8 @@ TREE = rp.AreaTree.from_columns(
 # Each kind of results, and the release whose plan it goes back to.
 KINDS = {
     "released": "released", "combined": "released", "smooth": "released", "whole": "released",
-    "adaptive": "adaptive", "areas": "areas", "whole areas": "areas", "own counts": "own counts",
+    "adaptive": "adaptive", "areas": "areas", "whole areas": "areas",
+    "guesses": "areas", "own counts": "own counts",
     "amounts": "amounts",
 }  # fmt: skip
 IMPRINT = rp.Imprint(
@@ -90,6 +91,7 @@ def sources(tmp_path_factory) -> Path:
     rows |= {"region": np.array(["N", "N", "S"])[places], "town": np.array(["1", "2", "1"])[places]}
     of_areas = rp.release(areas, pd.DataFrame(rows), top / "areas", name="s", ledger=ledger)
     rp.whole_area_counts(of_areas, top / "whole areas")
+    rp.area_guesses(of_areas, top / "guesses")
     own = rp.Domain(DOMAIN.attributes[1:3])  # sex and height
     coefficients = np.array([[0, 0, 1, 1, 1, *[0] * 5], [1] * 10])
     queries = rp.QueryList(own, coefficients, ("women, tall", "all"), np.array([9.0, 9.0]))

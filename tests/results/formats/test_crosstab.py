@@ -11,6 +11,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.domain.levels import Level
+from rpexplore.domain.survey import Sampling, SurveyDesign
 from rpexplore.planning.planner import plan_tables
 from rpexplore.releases.release import release
 from rpexplore.releases.table_release import TableRelease
@@ -23,6 +24,7 @@ from rpexplore.results.formats.crosstab import (
     crosstab_of_rows,
     levels_of,
 )
+from rpexplore.results.formats.crosstab_html import legend
 from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.processed_tables import ProcessedTables
 from rpexplore.results.publication import Publication
@@ -259,3 +261,17 @@ def test_sums_of_amounts_are_rows_without_a_total(tmp_path):
     fixed = crosstab(made, ["sex"], fixed={"income": 0})
     np.testing.assert_allclose(fixed.values[:2, 0], table.values[0, :2], rtol=1e-9)
     assert fixed.remarks == "income: sum (EUR)."
+
+
+def test_a_survey_s_own_error_counts_in_flags_and_is_said():
+    """σ = 10 of 1,000 is a CV of 1 %; with sampling of d = 4 it is √(100 + 4,000)/1,000 = 6.4 %."""
+    side, other = Side(("age",), (("young",),), (("",),), 1), Side((), ((),), ((),), 1)
+    value, error = np.array([[1000.0]]), np.array([[10.0]])
+    table = Crosstab(side, other, value, error, value, error)
+    total = table.with_sampling(Sampling(SurveyDesign(4.0)))
+    assert (table.flags.item(), total.flags.item()) == ("A", "B")
+    assert total.cvs.item() == pytest.approx(4100**0.5 / 1000)
+    assert total.errors is table.errors  # margins are those of the noise
+    assert "noise and sampling (design effect 4)" in " ".join(legend(total, Publication()))
+    assert not total.publishable(0.05).any()
+    assert table.with_sampling(None) is table

@@ -1,0 +1,507 @@
+"""Best guesses for areas: whole counts near what areas share with what they lie in, and errors."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from scipy.optimize import nnls
+
+from rpexplore.domain.domain import AttributeIndices
+from rpexplore.planning.areas.area_design import AreaDesign
+from rpexplore.releases.area_measurement import AreaAnswers
+from rpexplore.releases.area_parts import AreaParts
+from rpexplore.results.estimates.area_cells import AreaCells, PartCells, subsets_of
+from rpexplore.results.estimates.whole_areas import UNKNOWN, WholeCounts
+
+# A part of an area is expected to have the area's cells in the proportion of its total, and to
+# deviate from them by more than chance: a priori with mean m and variance τ m in each cell, τ by
+# level and size of m. What was measured in the part says how far it does. All parts of an area
+# together, given the area's own counts, have their exact posterior mean and variance in closed
+# form (docs/mathematics.md §15.11); whole numbers with all sums are the nearest to that.
+
+SIZES = np.array([0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0])
+"""Expected counts at which the classes of τ begin; the first begins at 0."""
+
+_SPREADS = np.exp(np.linspace(np.log(1e-3), np.log(1e4), 64))  # that τ is chosen from
+_FAMILIES = 400  # of a level in a part, whose evidence is taken
+_PARTS = 4  # of a release, likewise
+_MOST_TOGETHER = 600  # cells of an area above 0 that are estimated together; cubes of it are time
+_MOST_ENTRIES = 20_000_000  # of a matrix, 8 bytes each
+_GIVEN_VARIANCE = 1e-3  # of what is given, in records²: next to nothing, but not singular
+
+
+@dataclass(frozen=True, eq=False)
+class CellNoise:
+    """How the unbiased answers to cells of a level's areas err, given those of what they lie in.
+
+    The answers of an area have the covariance Σ_S λ_S Π_S, with Π_S the projection on residual S of
+    its cells; its inverse has 1/λ_S. An entry of it depends on the attributes only in which its two
+    cells agree, so that a number for each of their 2^n patterns is all of it.
+
+    cells      of the areas
+    level      of theirs
+    below      float64[n_residuals, n_groups]: variances of residuals from within the areas
+    variances  float64[n_residuals, n_groups]: of the least-squares answers
+    of         the row of each residual that is known on the level
+    """
+
+    cells: AreaCells
+    level: int
+    below: np.ndarray
+    variances: np.ndarray
+    of: dict[AttributeIndices, int]
+
+    @classmethod
+    def of_plan(cls, plan: AreaDesign, cells: AreaCells, level: int) -> "CellNoise":
+        """Of a level of a plan's areas."""
+        known = cells.known[level]
+        own = [each for each in subsets_of(cells.attributes[level]) if each in known]
+        rows = {each: row for each in own if (row := plan.closure.find(each)) is not None}
+        below = np.stack(
+            [
+                plan.estimations[plan.of_residual[row]].below / plan.scales[row]
+                for row in rows.values()
+            ]
+        )
+        variances = plan.residual_variances[list(rows.values())]
+        return cls(cells, level, below, variances, {each: at for at, each in enumerate(rows)})
+
+    @cached_property
+    def _sizes(self) -> dict[int, int]:
+        return {index: self.cells.sizes[index] for index in self.cells.attributes[self.level]}
+
+    @cached_property
+    def _widths(self) -> np.ndarray:
+        """How many cells of the table lie in one of each residual's, float64[n_residuals]."""
+        return np.array(
+            [
+                prod(size for index, size in self._sizes.items() if index not in residual)
+                for residual in self.of
+            ],
+            dtype=float,
+        )
+
+    @cached_property
+    def _patterns(self) -> np.ndarray:
+        """The entries of each Π_S, [n_residuals, 2, …]: 1 where two cells agree in an attribute."""
+        patterns = []
+        for residual in self.of:
+            entries = np.ones(())
+            for index, n in self._sizes.items():
+                own = [-1 / n, 1 - 1 / n] if index in residual else [1 / n, 1 / n]
+                entries = np.multiply.outer(entries, own)
+            patterns.append(entries)
+        return np.array(patterns)
+
+    def information(self, group: int, given: frozenset[int] | None = None) -> np.ndarray:
+        """The inverse covariance by pattern; given: attributes whose table is known exactly."""
+        own = self.below[:, group].copy()
+        for residual, at in self.of.items():
+            if given is not None and given.issuperset(residual):
+                own[at] = min(own[at], _GIVEN_VARIANCE)
+        return np.tensordot(self._widths / own, self._patterns, 1)
+
+    def entries(self, by_pattern: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Entries of a matrix by pattern between cells, float64[n_rows, n_columns]."""
+        agree = np.zeros((len(rows), len(columns)), dtype=np.int64)
+        of_columns = self.cells.values(self.level, columns)
+        for index, own in self.cells.values(self.level, rows).items():
+            agree = 2 * agree + (own[:, None] == of_columns[index])
+        return by_pattern.ravel()[agree]
+
+    def cell_variance(self, group: int) -> float:
+        """Of the answer to a cell, given the total."""
+        at_itself = self._patterns.reshape(len(self.of), -1)[:, -1]
+        of_residuals = self.below[:, group] / self._widths * at_itself
+        return float(np.sum(of_residuals[1:]))
+
+    def table_variance(self, attributes: AttributeIndices, group: int) -> float:
+        """Of the least-squares answer to a cell of a table; of what is known of it."""
+        own = 0.0
+        for residual, at in self.of.items():
+            if set(residual) <= set(attributes):
+                factor = prod(1 - 1 / self._sizes[index] for index in residual)
+                apart = prod(self._sizes[index] for index in attributes if index not in residual)
+                own += float(self.variances[at, group]) * factor / apart**2
+        return own
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """The joint prior of the parts of an area, and what was measured in them, on independent axes.
+
+    The deviations of part c from what is expected are scale · basis · z_c, with z_c a priori of
+    variance s_c on every axis, and measured there with precision α_c · precisions.
+
+    support     int64[k]: cells in which the area has records
+    scale       float64[k]: √(τ · count) of each
+    rows        float64[k, n_cells]: the inverse covariance of answers; None: cells one by one
+    precisions  float64[k]
+    basis       float64[k, k], orthogonal; None: the identity
+    """
+
+    support: np.ndarray
+    scale: np.ndarray
+    rows: np.ndarray | None
+    precisions: np.ndarray
+    basis: np.ndarray | None
+
+    @classmethod
+    def of(
+        cls, noise: CellNoise, group: int, counts: np.ndarray, spreads: np.ndarray, n_parts: int
+    ) -> "Family":
+        """Of an area with these counts, int64[n_cells]; n_parts: that hold somebody."""
+        support = np.flatnonzero(counts)
+        own = counts[support].astype(float)
+        scale = np.sqrt(own * spreads[size_classes(own / n_parts)])
+        k, n_cells = len(support), len(counts)
+        if k > _MOST_TOGETHER or k * n_cells > _MOST_ENTRIES:
+            precisions = scale**2 / max(noise.cell_variance(group), 1e-12)
+            return cls(support, scale, None, precisions, None)
+        rows = noise.entries(noise.information(group), support, np.arange(n_cells))
+        precisions, basis = np.linalg.eigh(scale[:, None] * rows[:, support] * scale)
+        return cls(support, scale, rows, np.maximum(precisions, 0.0), basis)
+
+    def posterior(
+        self, answers: np.ndarray, expected: np.ndarray, shares: np.ndarray, alphas: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Means of the cells above 0, and variances of z before the parts have to add up.
+
+        Args:
+            answers: float64[n_parts, n_cells], with the totals that are taken as given.
+            expected: float64[n_parts, n_cells].
+            shares: float64[n_parts], s_c above 0.
+            alphas: float64[n_parts].
+
+        Returns:
+            float64[n_parts, k] each.
+        """
+        deviations = answers - expected
+        if self.rows is None or self.basis is None:
+            measured = self.precisions / self.scale * deviations[:, self.support]
+        else:
+            measured = (deviations @ self.rows.T * self.scale) @ self.basis
+        variances = 1 / (1 / shares[:, None] + alphas[:, None] * self.precisions)
+        z = variances * alphas[:, None] * measured
+        # What the parts have too much together is taken from each in proportion to its variance.
+        z -= variances / variances.sum(axis=0) * z.sum(axis=0)
+        if self.basis is not None:
+            z = z @ self.basis.T
+        return expected[:, self.support] + z * self.scale, variances
+
+    def squares(self, places: np.ndarray, n_cells: int) -> np.ndarray:
+        """What a variance of each axis adds to that of each cell of a table, float64[n_cells, k].
+
+        places: int64[k]: the cell of the table that each of `support` is in
+        """
+        if self.basis is None:
+            found = np.zeros((n_cells, len(places)))
+            found[places, np.arange(len(places))] = self.scale**2
+            return found
+        found = np.zeros((n_cells, len(places)))
+        np.add.at(found, places, self.scale[:, None] * self.basis)
+        return np.square(found, out=found)
+
+
+def size_classes(expected: np.ndarray) -> np.ndarray:
+    """The class of `SIZES` of each expected count."""
+    return np.searchsorted(SIZES, expected, side="right")
+
+
+@dataclass(frozen=True, eq=False)
+class BestGuesses(WholeCounts):
+    """Whole counts near the posterior means of a hierarchical model.
+
+    Errors are squared, float32[n_areas, n]: of the cells of `tables[level]`, one after another.
+
+    plan     of the release
+    tables   of each level the sets of attributes whose tables get errors
+    spreads  τ: of each level float64[len(SIZES) + 1]; where it is missing, it is found
+    curves   what was found: the logarithmic likelihood of each of `_SPREADS`, by level and class
+    """
+
+    plan: AreaDesign
+    tables: Sequence[Sequence[AttributeIndices]]
+    spreads: dict[int, np.ndarray]
+    curves: dict[int, np.ndarray]
+
+    def of_top(self) -> np.ndarray:
+        """Counts of the top, int64[1, n_cells], the likeliest ≥ 0 whose stages are near their own.
+
+        That is: tables of the stages before the last are the nearest to their own answers, and the
+        rest has the least Σ_S |Π_S (x − y)|²/λ_S. With other weights the many small cells that may
+        not be negative would move large ones whose sums are precise.
+        """
+        answers, stages = self.answers(0, slice(0, 1))[0], self.cells.stages[0]
+        total, n_cells = self.top_total(answers), len(answers)
+        possible = np.flatnonzero(self.cells.possible)
+        if not 0 < len(possible) <= 2 * _MOST_TOGETHER or len(stages) < 2:
+            return self.top_from(answers, total, stages)
+        counts = self.top_from(answers, total, stages[:-1])[0]
+        own = self.cells.in_stages(answers[None], 0).reshape(len(counts), -1)
+        own = own + ((counts - own.sum(axis=1)) / own.shape[1])[:, None]
+        answers = self.cells.from_stages(own.reshape(1, -1), 0)[0]
+        noise = self._noise(0)
+        given = frozenset(self.cells.orders[0][: len(stages) - 2])
+        information = noise.entries(
+            noise.information(0, given), np.arange(n_cells), np.arange(n_cells)
+        )
+        own = information[np.ix_(possible, possible)]
+        ridge = 1e-9 * np.trace(own) / len(own)  # for residuals without an answer
+        factor = np.linalg.cholesky(own + ridge * np.eye(len(own)))
+        wanted = np.linalg.solve(factor, information[possible] @ answers)
+        cells = np.zeros(n_cells)
+        cells[possible], _ = nnls(factor.T, wanted, maxiter=100 * len(own))
+        return self.top_from(self._with_least_structure(cells), total, stages)
+
+    def _with_least_structure(self, cells: np.ndarray) -> np.ndarray:
+        """Cells with the same known tables, and no dependence beyond them (iterative fitting)."""
+        if not self.cells.has_unknown(0):
+            return cells
+        attributes, shape = self.cells.attributes[0], self.cells.shape(0)
+        known = [each for each in subsets_of(attributes) if self.cells.is_known(0, each)]
+        known = [each for each in known if not any(set(each) < set(other) for other in known)]
+        others = [
+            tuple(axis for axis, index in enumerate(attributes) if index not in each)
+            for each in known
+        ]
+        wanted = cells.reshape(shape)
+        fitted = self.cells.possible.reshape(shape).astype(float)
+        for _ in range(100):
+            for axes in others:
+                sums = fitted.sum(axis=axes, keepdims=True)
+                ratio = np.divide(
+                    wanted.sum(axis=axes, keepdims=True), sums, np.zeros_like(sums), where=sums > 0
+                )
+                fitted = fitted * ratio
+        return fitted.ravel()
+
+    @cached_property
+    def _noises(self) -> dict[int, CellNoise]:
+        return {}
+
+    def _noise(self, level: int) -> CellNoise:
+        if level not in self._noises:
+            self._noises[level] = CellNoise.of_plan(self.plan, self.cells, level)
+        return self._noises[level]
+
+    @property
+    def top_errors(self) -> np.ndarray:
+        """Of the top, whose counts are taken to be as accurate as its answers."""
+        noise = self._noise(0)
+        of_tables = [
+            np.full(self._n_cells(each), noise.table_variance(each, 0)) for each in self.tables[0]
+        ]
+        return np.concatenate(of_tables).astype(np.float32)[None]
+
+    def _n_cells(self, attributes: AttributeIndices) -> int:
+        return prod(self.cells.sizes[index] for index in attributes)
+
+    def counts_of_parts(
+        self,
+        level: int,
+        areas: np.ndarray,
+        n_parts: np.ndarray,
+        above: np.ndarray,
+        answers: np.ndarray,
+        errors: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        totals = self.totals_of_parts(areas, n_parts, above, answers)
+        # Answers are moved to have these totals, so that their means have them too. The errors are
+        # still those of totals that are measured: what is given is not known.
+        answers = answers + ((totals - answers.sum(axis=1)) / answers.shape[1])[:, None]
+        groups, noise = self.plan.groups.of_area[areas], self._noise(level)
+        if level not in self.spreads:
+            self._find_spreads(level, groups, n_parts, above, answers, totals)
+        means, spread = np.zeros_like(answers), self.spreads[level]
+        columns = self.columns(level)
+        squared = None if errors is None else np.zeros((len(areas), columns[-1][2].stop))
+        stops = np.cumsum(n_parts)
+        for number, stop in enumerate(stops.tolist()):
+            own = np.arange(stop - n_parts[number], stop)
+            own = own[totals[own] > 0]
+            if not len(own):
+                continue
+            shares = totals[own] / totals[own].sum()
+            family = Family.of(noise, int(groups[own[0]]), above[number], spread, len(own))
+            alphas = np.mean(noise.below[:, groups[own[:1]]] / noise.below[:, groups[own]], axis=0)
+            expected = shares[:, None] * above[number]
+            found, variances = family.posterior(answers[own], expected, shares, alphas)
+            means[np.ix_(own, family.support)] = found
+            if squared is not None and errors is not None:
+                squared[own] = self._variances(level, family, variances, errors[number], shares)
+        counts = self.in_whole_numbers(level, n_parts, above, totals, means)
+        if squared is None:
+            return counts, None
+        is_known = self.totals[areas] != UNKNOWN
+        of_totals = np.where(is_known, 0.0, noise.variances[noise.of[()], groups])
+        nobody = np.flatnonzero(totals == 0)
+        for attributes, _, within in columns:
+            if not attributes:
+                squared[:, within] = of_totals[:, None]
+                continue
+            mean = self.cells.margin_on(means, level, attributes)
+            squared[:, within] += (self.cells.margin_on(counts, level, attributes) - mean) ** 2
+            # An area whose total is taken for 0 may have some all the same.
+            squared[nobody, within] += of_totals[nobody, None] / mean.shape[1]
+        return counts, squared.astype(np.float32)
+
+    def columns(self, level: int) -> list[tuple[AttributeIndices, slice, slice]]:
+        """Each table with errors on a level: its columns in those of the level above, and here."""
+        above: dict[AttributeIndices, slice] = {}
+        start = 0
+        for attributes in self.tables[max(level - 1, 0)]:
+            above[attributes] = slice(start, start + self._n_cells(attributes))
+            start = above[attributes].stop
+        found, start = [], 0
+        for attributes in self.tables[level]:
+            stop = start + self._n_cells(attributes)
+            found.append((attributes, above[attributes], slice(start, stop)))
+            start = stop
+        return found
+
+    def _variances(
+        self,
+        level: int,
+        family: Family,
+        variances: np.ndarray,
+        above: np.ndarray,
+        shares: np.ndarray,
+    ) -> np.ndarray:
+        """Of the posterior of a family's tables, float64[n_parts, n], given the totals.
+
+        variances: of z; above: squared errors of the area's tables
+        """
+        together = variances.sum(axis=0)
+        within = variances * (1 - variances / together)
+        of_index = self.cells.values(level, family.support)
+        found = []
+        for attributes, columns, _ in self.columns(level):
+            n_cells = self._n_cells(attributes)
+            places = np.zeros(len(family.support), dtype=np.int64)
+            for index in attributes:
+                places = places * self.cells.sizes[index] + of_index[index]
+            squares = family.squares(places, n_cells)
+            # The area's own error goes to its parts as what they have too much together does;
+            # where nobody is, as records would.
+            of_parts, of_all = variances @ squares.T, squares @ together
+            gains = np.divide(
+                of_parts, of_all, np.broadcast_to(shares[:, None], of_parts.shape).copy(),
+                where=of_all > 0,
+            )  # fmt: skip
+            gains = np.where(of_all > 0, gains**2, gains)
+            found.append(within @ squares.T + gains * above[columns])
+        return np.concatenate(found, axis=1)
+
+    def _find_spreads(
+        self,
+        level: int,
+        groups: np.ndarray,
+        n_parts: np.ndarray,
+        above: np.ndarray,
+        answers: np.ndarray,
+        totals: np.ndarray,
+    ) -> None:
+        """Find τ of a level by the likelihood of cells, each class of sizes by itself."""
+        curves, noise = np.zeros((len(SIZES) + 1, len(_SPREADS))), self._noise(level)
+        stops = np.cumsum(n_parts)
+        for number, stop in enumerate(stops.tolist()):
+            own = np.arange(stop - n_parts[number], stop)
+            own = own[totals[own] > 0]
+            if len(own) < 2:
+                continue
+            support = np.flatnonzero(above[number])[: _MOST_TOGETHER * 4]
+            shares = totals[own] / totals[own].sum()
+            expected = shares[:, None] * above[number, support]
+            # As the parts add up, of n alike each varies by (n − 1)/n of what it would.
+            squares = (answers[np.ix_(own, support)] - expected) ** 2
+            squares /= 1 - shares[:, None] * (1 - 1e-3)
+            classes = size_classes(above[number, support] / len(own))
+            variance = noise.cell_variance(int(groups[own[0]]))
+            for place in np.unique(classes):
+                some = classes == place
+                all_of = variance + _SPREADS[:, None] * expected[:, some].ravel()
+                curves[place] -= np.sum(np.log(all_of) + squares[:, some].ravel() / all_of, 1) / 2
+        self.curves[level] = curves
+        self.spreads[level] = spreads_of(curves)
+
+
+def spreads_of(curves: np.ndarray) -> np.ndarray:
+    """The likeliest τ of each class; of a class without evidence that of the nearest with some."""
+    known = np.flatnonzero(np.any(curves, axis=1))
+    if not len(known):
+        return np.ones(len(curves))
+    nearest = known[np.argmin(np.abs(np.arange(len(curves))[:, None] - known), axis=1)]
+    return _SPREADS[np.argmax(curves, axis=1)][nearest]
+
+
+def tables_with_errors(plan: AreaDesign, cells: AreaCells) -> list[list[AttributeIndices]]:
+    """Of each level the sets of attributes of tables asked for anywhere that its cells have."""
+    tables = plan.workload.tables
+    asked: set[AttributeIndices] = {()}
+    for table in np.unique(np.concatenate([list(rows) for rows in plan.workload.rows])).tolist():
+        own = tables.attribute_indices(table)
+        asked.add(tuple(index for index in own if cells.sizes[index] > 1))
+    in_order = sorted(asked, key=lambda each: (len(each), each))
+    return [
+        [each for each in in_order if set(each) <= set(attributes)]
+        for attributes in cells.attributes
+    ]
+
+
+def find_spreads(
+    guesses: Callable[..., BestGuesses], parts: AreaParts, answers: AreaAnswers, cells: AreaCells
+) -> dict[int, np.ndarray]:
+    """τ of each level, from some areas of each that are spread evenly over the tree.
+
+    guesses: makes `BestGuesses` of answers, spreads and curves
+    """
+    last = len(cells.attributes) - 1
+    level = min(parts.level, last)
+    top_answers = PartCells(cells, answers.of_top, 0)
+    above = guesses(top_answers, {}, {})
+    numbers, counts = _descended(above, 0, np.array([0]), above.of_top(), level)
+    pooled = dict(above.curves)
+    first = 1 if parts.level else 0
+    some = np.unique(np.linspace(first, len(parts.areas) - 1, _PARTS).astype(int))
+    for part in some.tolist() if level < last else ():
+        within = parts.areas[part].slices[0]
+        own = (numbers >= within.start) & (numbers < within.stop)
+        if not np.any(own):
+            continue
+        part_answers = PartCells(cells, answers.of_part(part), parts.level)
+        here = guesses(part_answers, {}, {})
+        _descended(here, level, numbers[own], counts[own], last)
+        for below, curves in here.curves.items():
+            pooled[below] = pooled.get(below, 0.0) + curves
+    return {own: spreads_of(curves) for own, curves in pooled.items()}
+
+
+def _descended(
+    guesses: BestGuesses, level: int, areas: np.ndarray, counts: np.ndarray, last: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Areas within some areas on a lower level, by their numbers, and their counts.
+
+    Of some of the areas only on each level where these are many.
+    """
+    tree = guesses.tree
+    for below in range(level + 1, last + 1):
+        divided = np.flatnonzero(tree.n_parts[areas])
+        places = np.linspace(0, len(divided) - 1, min(len(divided), _FAMILIES)).astype(int)
+        chosen = divided[places]
+        margins = guesses.cells.margins(counts[chosen], below - 1)
+        firsts, n_parts = tree.first_parts[areas[chosen]], tree.n_parts[areas[chosen]]
+        ranges = [
+            slice(int(start), int(start + count))
+            for start, count in zip(firsts, n_parts, strict=True)
+        ]
+        if not ranges:
+            return areas[:0], counts[:0]
+        answers = np.concatenate([guesses.answers(below, own) for own in ranges])
+        areas = np.concatenate([np.arange(own.start, own.stop) for own in ranges])
+        counts, _ = guesses.counts_of_parts(
+            below, areas, n_parts.astype(np.int64), margins, answers
+        )
+    return areas, counts
