@@ -85,8 +85,9 @@ def who_is_protected(here: str) -> None:
         budget = current().budget
         st.html(neighbours_picture(budget))
         st.caption(
-            "Two data sets like these must give nearly the same results: "
-            f"{budget.neighbours_text}.{budget.public_text}"
+            "Protected is "
+            f"{budget.unit}; {budget.neighbours_text}: two data sets like these must give nearly "
+            f"the same results.{budget.public_text}"
         )
 
 
