@@ -33,6 +33,8 @@ def budget_from_options(
     parameters: Mapping[str, str | None],
     delta: str | None,
     records_per_person: int | None,
+    neighbours: str | None = None,
+    panel: tuple[str | None, int | None] = (None, None),
     *,
     find_smallest: bool,
 ) -> "Budget":
@@ -41,7 +43,7 @@ def budget_from_options(
     find_smallest: whether --minimum-budget finds it; then one in the unit in which that is stated:
     ε with a δ, else ρ.
     """
-    from rpexplore.privacy.budget import Budget
+    from rpexplore.privacy.budget import ADD_REMOVE, Budget
 
     given = {name: text for name, text in parameters.items() if text is not None}
     options = ["--" + name.replace("_", "-") for name in given]
@@ -58,7 +60,18 @@ def budget_from_options(
             "--privacy-cost C, or have it found with --minimum-budget; got "
             f"{' and '.join(options) or 'none of them'}."
         )
-    return Budget(**given, max_records_per_person=records_per_person)
+    period, most = panel
+    if (period is None) != (most is None) or (most is not None and records_per_person is not None):
+        raise BudgetError(
+            "--period and --max-periods go together, in the place of --records-per-person: at most "
+            "one record of a person in each period, and so many periods."
+        )
+    return Budget(
+        **given,
+        max_records_per_person=most if records_per_person is None else records_per_person,
+        neighbours=neighbours or ADD_REMOVE,
+        period=period,
+    )
 
 
 def tables_of_sums(

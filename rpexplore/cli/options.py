@@ -214,6 +214,15 @@ _PERSON = (
     "Protect a person with at most M records, rather than one record. Larger M = less accurate "
     "for the same budget."
 )
+_PERIOD = (
+    "Of a panel: the attribute of which a person has at most one record for each value, such as "
+    "quarter. Goes with --max-periods, in the place of --records-per-person, and costs less."
+)
+_MAX_PERIODS = "In how many periods a person can have a record, at most."
+_NEIGHBOURS = (
+    "What the promise compares: the data with a record more or less (add-remove), or with another "
+    "record in its place (replace). With replace the number of records is public and exact."
+)
 _DIRECTION = "Smaller = more private, less accurate."
 _QUERY_ATTRIBUTES = (
     "The attributes that own counts are about, separated by commas; else those that the "
@@ -326,6 +335,7 @@ CountsObjectiveName = StrEnum(
     "CountsObjectiveName",
     {"LARGEST": "largest", "SUM": "sum", "TARGETS_THEN_SUM": "targets-then-sum"},
 )
+Neighbours = StrEnum("Neighbours", {"add_remove": "add-remove", "replace": "replace"})
 MinimumBudgetFor = StrEnum("MinimumBudgetFor", ["targets", "required"])
 ExcessRecords = StrEnum("ExcessRecords", {"REFUSE": "refuse", "KEEP_FIRST": "keep-first"})
 # In the order of `presets.PRESETS`.
@@ -373,6 +383,14 @@ class LossHelp(click.Command):
 AsJson = Annotated[bool, _flag("--json", "Print one JSON object, for machines.")]
 ParquetOnly = Annotated[
     bool, _flag("--parquet-only", "Write no CSV files (tables in areas never have any).")
+]
+FilePerTable = Annotated[
+    bool,
+    _flag(
+        "--file-per-table",
+        "Give each table files of its own; else more than 100 small tables are in one, "
+        "tables.parquet, without CSV.",
+    ),
 ]
 EscapeFormulas = Annotated[bool, _flag("--escape-formulas", _ESCAPE_FORMULAS)]
 Force = Annotated[bool, _flag("--force", "Overwrite the file if it exists.")]
@@ -469,6 +487,9 @@ MostPeopleFlag = Annotated[
     ),
 ]
 Share = Annotated[list[str] | None, _option("PART=SHARE", _SHARE)]
+TheNeighbours = Annotated[Neighbours | None, _option("KIND", _NEIGHBOURS, "--neighbours")]
+Period = Annotated[str | None, _option("ATTRIBUTE", _PERIOD, "--period")]
+MaxPeriods = Annotated[int | None, _option("M", _MAX_PERIODS)]
 RecordsPerPerson = Annotated[int | None, _option("M", _PERSON)]
 ExpectedCount = Annotated[
     RecordCount | None,

@@ -356,6 +356,9 @@ def plan(
     most_people: options.MostPeopleFlag = False,
     share: options.Share = None,
     records_per_person: options.RecordsPerPerson = None,
+    neighbours: options.TheNeighbours = None,
+    period: options.Period = None,
+    max_periods: options.MaxPeriods = None,
     tolerance: area_options.Tolerance = None,
     pilot: options.Pilot = None,
     where: options.Universe = None,
@@ -399,7 +402,12 @@ def plan(
         minimum_budget = minimum_budget or options.MinimumBudgetFor.targets
     rule_options.refuse_beside_rules(require, most_people, minimum_budget, certainty, public)
     budget = inputs.budget_from_options(
-        stated, delta, records_per_person, find_smallest=minimum_budget is not None
+        stated,
+        delta,
+        records_per_person,
+        None if neighbours is None else neighbours.value,
+        (period, max_periods),
+        find_smallest=minimum_budget is not None,
     )
     with progress("Reading the codebook"):
         tree, domain = plan_inputs.codebook_from_options(
