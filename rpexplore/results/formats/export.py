@@ -43,6 +43,7 @@ from rpexplore.domain.result_schema import (
     frame_of,
 )
 from rpexplore.errors import ReleaseError
+from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.privacy.conversions import epsilon_from_rho, epsilon_texts, rho_text
 from rpexplore.releases.adaptive_release import LEAST_ERROR, bound_sentence
 from rpexplore.releases.items import Item, PartReader
@@ -330,6 +331,8 @@ class Export:
             "adaptive estimates": any(part.kind == "rounds" for part in self.results.readers),
             "sums of amounts": any(isinstance(one.values, Amounts) for one in amounts),
             "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
+            "panels": self._unit_in(ENGLISH) != self._spent.unit,
+            "releases that protect the replacing of records": self._spent.neighbours != ADD_REMOVE,
         }
         for what, is_there in whats.items():
             if is_there:
@@ -366,14 +369,10 @@ class Export:
             epsilons = epsilon_texts(lambda delta: epsilon_from_rho(total.rho, delta), None)
         else:
             epsilons = self.results.plan.epsilon_texts  # by its own noise
-        most = total.max_records_per_person
-        unit = text("one_record")
-        if most is not None:
-            unit = text("one_person_of_one") if most == 1 else text("one_person", n=most)
         guarantee = text(
             "guarantee",
             rho=self.language.number(rho_text(total.rho)),
-            unit=unit,
+            unit=self._unit_in(self.language),
             epsilons=text("between").join(
                 self.language.number(epsilon).replace(" at ", f" {text('at')} ")
                 for epsilon in epsilons
@@ -383,6 +382,13 @@ class Export:
         universes = [text("universe", condition=condition) for condition in conditions]
         in_full = text("in_full", sha256=manifest_sha256(self.source))
         return " ".join([guarantee, *universes, in_full])
+
+    def _unit_in(self, language: Language) -> str:
+        """The privacy unit in a language, of the usual kinds."""
+        most = self._spent.max_records_per_person
+        if most is None:
+            return language.text("one_record")
+        return language.text("one_person_of_one" if most == 1 else "one_person", n=most)
 
     @property
     def adding_up(self) -> str:

@@ -6,6 +6,7 @@ from string import Formatter
 from xml.etree import ElementTree
 
 import openpyxl
+import pandas as pd
 import pytest
 from pyaxis.pyaxis import parse
 
@@ -131,3 +132,29 @@ def test_what_is_not_translated_is_refused(sources, tmp_path):
         with pytest.raises(ReleaseError, match=words):
             publish(sources / kind, tmp_path / "out", formats=formats, language=language)
         assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [
+        ({"neighbours": "replace"}, "the replacing of records are in English only"),
+        ({"period": "quarter", "max_records_per_person": 2}, "panels are in English only"),
+        ({"max_records_per_person": 1}, "für eine Person mit höchstens einem Datensatz: "),
+        ({"max_records_per_person": 1200}, "für eine Person mit höchstens 1.200 Datensätzen: "),
+    ],
+)
+def test_a_guarantee_for_another_unit_is_translated_or_refused(tmp_path, unit, words):
+    domain = rp.Domain.from_sizes({"quarter": 2, "sex": 2})
+    budget = rp.Budget(rho=1, **unit)
+    workload = rp.Workload.of(domain, [("quarter", "sex")])
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
+    records = pd.DataFrame({"quarter": ["0"], "sex": ["1"], "id": ["a"]})
+    most = budget.max_records_per_person
+    rule = None if most is None else rp.PersonRule("id", most)
+    rp.release(plan, records, tmp_path / "out", name="s", ledger=tmp_path / "l", person_rule=rule)
+    if "English" in words:
+        with pytest.raises(ReleaseError, match=words):
+            publish(tmp_path / "out", tmp_path / "page", formats=["html"], language="de")
+        return
+    publish(tmp_path / "out", tmp_path / "page", formats=["html"], language="de")
+    assert words in (tmp_path / "page/tables.html").read_text("utf-8")
