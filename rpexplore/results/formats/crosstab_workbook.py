@@ -21,7 +21,7 @@ from rpexplore.results.formats.crosstab_html import (
     has_margins_beside,
     legend,
 )
-from rpexplore.results.formats.export import Export, noise_sentences
+from rpexplore.results.formats.export import Export
 from rpexplore.results.formats.languages import Language, Sentence
 from rpexplore.results.formats.readers_page import headed_tables
 from rpexplore.results.publication import Publication, sampling_of
@@ -89,7 +89,7 @@ def _notes(export: Export, publication: Publication) -> list[tuple[str, str]]:
     )
     manifest = language.text("manifest", sha256=export.privacy["manifest_sha256"])
     notes = {
-        "figures": " ".join(noise_sentences(export.results.readers, language)),
+        "figures": " ".join(export.noise_sentences),
         "quality_term": quality,
         "not_publishable": uncertain,
         "adding_up_term": export.adding_up,

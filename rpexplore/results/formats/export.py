@@ -352,6 +352,20 @@ class Export:
         """An identifier: small letters, digits, underscores."""
         return safe_name(self.title, fallback="tables").lower()
 
+    @property
+    def noise_sentences(self) -> list[str]:
+        """What noise is in the figures of each part, once for those that are alike."""
+        language, paragraphs = self.language, dict[str, None]()
+        replaces = self._spent.neighbours != ADD_REMOVE
+        noisy = [language.text("noisy_replaced" if replaces else "noisy")]
+        for part in self.results.readers:
+            own = [*noisy, language.text("noise_size")]
+            if part.is_smooth or part.is_biased:
+                key = "by_model" if part.is_smooth else "processed"
+                own = [language.text(key, label=label_in(language, part))]
+            paragraphs |= dict.fromkeys([*own, language.text("noise_alone")])
+        return list(paragraphs)
+
     @cached_property
     def _spent(self) -> Spent:
         return spent(sources_of(self.results))
@@ -488,7 +502,7 @@ class Export:
     def kind(self) -> str:
         """What the tables are, as a sentence; in other languages than English in several."""
         if not self.language.is_english:
-            return " ".join(noise_sentences(self.results.readers, self.language))
+            return " ".join(self.noise_sentences)
         return f"{self.results.figures}, {self.results.label}."
 
     @property
@@ -729,18 +743,6 @@ def label_in(language: Language, part: PartReader) -> str:
     elif base:
         steps.append(language.text("whole"))
     return ", ".join(steps)
-
-
-def noise_sentences(parts: Sequence[PartReader], language: Language = ENGLISH) -> list[str]:
-    """What noise is in the figures of each part, once for those that are alike."""
-    paragraphs: dict[str, None] = {}
-    for part in parts:
-        own = [language.text("noisy"), language.text("noise_size")]
-        if part.is_smooth or part.is_biased:
-            key = "by_model" if part.is_smooth else "processed"
-            own = [language.text(key, label=label_in(language, part))]
-        paragraphs |= dict.fromkeys([*own, language.text("noise_alone")])
-    return list(paragraphs)
 
 
 @dataclass(frozen=True)

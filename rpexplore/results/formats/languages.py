@@ -236,6 +236,25 @@ TEXTS: Mapping[str, tuple[str, str, str, str]] = {
         "están en los datos. Gracias a él, nadie puede saber con certeza a partir de estas tablas "
         "si una persona determinada está en los datos ni qué respondió.",
     ),
+    "noisy_replaced": (
+        "Every figure is a count with random noise: before publication, a random number was added "
+        "to the true count or taken from it. The noise protects what the people in the data "
+        "answered: nobody can be sure of it from these tables. It does not hide who is in the "
+        "data.",
+        "Jeder Wert ist eine Anzahl mit Zufallsrauschen: Vor der Veröffentlichung wurde zur wahren "
+        "Anzahl eine Zufallszahl addiert oder von ihr abgezogen. Das Rauschen schützt, was die "
+        "Menschen in den Daten geantwortet haben: Niemand kann dessen anhand dieser Tabellen "
+        "sicher sein. Es verbirgt nicht, wer in den Daten vorkommt.",
+        "Chaque chiffre est un effectif auquel on a ajouté un bruit aléatoire : avant la "
+        "publication, un nombre tiré au hasard a été ajouté à l’effectif exact ou en a été "
+        "retranché. Ce bruit protège ce que les personnes présentes dans les données ont répondu : "
+        "personne ne peut le savoir avec certitude à partir de ces tableaux. Il ne cache pas qui "
+        "figure dans les données.",
+        "Cada cifra es un recuento con ruido aleatorio: antes de la publicación se sumó al "
+        "recuento verdadero, o se le restó, un número al azar. El ruido protege lo que "
+        "respondieron las personas que están en los datos: nadie puede saberlo con certeza a "
+        "partir de estas tablas. No oculta quién está en los datos.",
+    ),
     "noise_size": (
         "The noise is as often upwards as downwards, and its size is known. The margin of error "
         "says how far a figure may be from the true count: for 95 of 100 figures the true count is "

@@ -26,7 +26,7 @@ from rpexplore.results.formats.crosstab import (
     has_sides,
 )
 from rpexplore.results.formats.crosstab_html import CSS, html_of, legend
-from rpexplore.results.formats.export import Export, noise_sentences
+from rpexplore.results.formats.export import Export
 from rpexplore.results.formats.item_shares import with_shares
 from rpexplore.results.publication import Publication, sampling_of
 
@@ -118,7 +118,7 @@ def readers_page(export: Export, publication: Publication | None = None) -> str:
         script=Markup(script),
         sections=sections,
         n_tables=language.text("n_tables" if len(sections) > 1 else "one_table", n=len(sections)),
-        noise=noise_sentences(export.results.readers, language),
+        noise=export.noise_sentences,
         quality=language.text("quality_letters", limits=", ".join(limits)),
         uncertain=language.text(uncertain, limit=language.rounded(100 * publication.cv_limit)),
         tables_found=language.text("tables_found", found="{found}", n=len(sections)),
