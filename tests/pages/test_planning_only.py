@@ -100,8 +100,15 @@ print([name for name in sys.modules if name in barred or name.startswith(barred[
 """
 
 
-def test_what_reads_records_or_ledgers_is_never_imported(tmp_path):
-    shown = {page: VIEWS.get(page, ()) for page in PAGES} | dict(VIEWS_OF_LINES.values())
+SHOWN = {page: VIEWS.get(page, ()) for page in PAGES} | dict(VIEWS_OF_LINES.values())
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [dict.fromkeys(PAGES, ()), pytest.param(SHOWN, marks=pytest.mark.nightly)],
+    ids=["pages", "views"],
+)
+def test_what_reads_records_or_ledgers_is_never_imported(shown, tmp_path):
     environment = {**os.environ, **ServerSettings(planning_only=True).variable}
     environment["RPEXPLORE_HOME"] = str(tmp_path)
     done = subprocess.run(

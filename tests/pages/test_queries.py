@@ -276,6 +276,7 @@ def add_queries(session, kind, choices):
     return session.press("Add to the list")
 
 
+@pytest.mark.nightly
 def test_many_queries_are_added_at_once(app, listed):
     lone = stated_from_text(listed.query_list.queries.domain, "mine: age = 3 & sex = 0 ± 5")
     session = app("queries", listed.replaced(query_list=lone)).unfold("query files")

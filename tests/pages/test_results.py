@@ -108,6 +108,7 @@ def made(session):
     return session
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_opened_is_said(app, released, tmp_path):
     session = app("results")
     assert "choose its folder" in session.info[0].value
@@ -466,6 +467,7 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     assert field.value == f"{output}-2"
 
 
+@pytest.mark.nightly
 def test_making_synthetic_records_opens_them_with_their_label(app, released, tmp_path):
     source = shutil.copytree(released["all"], tmp_path / "source")
     session = opened(app, source)

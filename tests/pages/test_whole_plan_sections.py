@@ -59,6 +59,7 @@ def released(session, folder) -> Release:
     return Release.load(output)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("asked", [nightly(WITH_AREAS), ALL], ids=lambda asked: asked.name)
 def test_areas_beside_others_are_planned_released_and_read(app, tmp_path, asked):
     whole = asked.plan()
