@@ -98,7 +98,8 @@ def thin_out(items: list[pytest.Item]) -> None:
         marker = cases[0].get_closest_marker("by_day")
         (n_cases,) = marker.args or (0,)
         if n_cases:
-            chosen = {round(k * (len(cases) - 1) / (n_cases - 1)) for k in range(n_cases)}
+            last = len(cases) - 1
+            chosen = {round(k * last / max(1, n_cases - 1)) for k in range(n_cases)}
         else:
             chosen = with_every_value(cases)
         for index, case in enumerate(cases):

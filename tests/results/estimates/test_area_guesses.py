@@ -121,6 +121,7 @@ def test_counts_and_errors_are_those_of_the_dense_posterior(level):
         assert np.max(np.abs(counts - means)) < 2
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", ["the same", "less further down", "none below"])
 def test_guesses_are_whole_and_add_up_and_records_have_them(released, tmp_path, name):  # noqa: F811
     plan = PLANS[name]
