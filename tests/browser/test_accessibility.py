@@ -158,19 +158,13 @@ def released(tmp_path_factory) -> Path:
 VIEWS = ("Crosstab", "List", "Bars", "Heat map")
 
 
-@pytest.mark.parametrize(
-    ("name", "views"),
-    [
-        ("release", ("Heat map",)),
-        pytest.param("release", VIEWS, marks=pytest.mark.nightly),
-        pytest.param("processed", VIEWS, marks=pytest.mark.nightly),
-    ],
-)
-def test_no_serious_finding_on_views_of_results(visitor, server, released, name, views):
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["release", "processed"])
+def test_no_serious_finding_on_views_of_results(visitor, server, released, name):
     visitor.goto(f"{server}/results{SAMPLE}")
     name_path(visitor, released / name)
     expect(visitor.locator(".crosstab")).to_be_visible()
-    for view in views:
+    for view in VIEWS:
         visitor.get_by_text(view, exact=True).click()
         expect(visitor.locator(".js-plotly-plot")).to_have_count(int(view in ("Bars", "Heat map")))
         drawn(visitor)

@@ -76,7 +76,9 @@ def test_no_page_takes_or_tells_a_path(app, planning_only, everything, tmp_path)
 EVERY_PAGE = """
 import sys
 from streamlit.testing.v1 import AppTest
+from rpexplore.analysis import populations
 
+populations.N_POPULATIONS = 4  # as in `app`
 session = AppTest.from_file("app.py", default_timeout=600).run()
 for page, views in {shown!r}.items():
     session.switch_page(f"pages/{{page}}.py").run()

@@ -219,6 +219,7 @@ def role_box(role):
     return f"attribute of {role} in {REDISTRICTING.title}, {QUERIES_OF_PRESET}"
 
 
+@pytest.mark.nightly
 def test_a_preset_is_fitted_in_a_dialog_to_the_codebook(app):
     people = rp.Domain(
         (

@@ -29,6 +29,7 @@ def stopped(app, monkeypatch):
     may_go_on.set()
 
 
+@pytest.mark.nightly
 def test_a_second_click_does_not_run_again(app, records, tmp_path):
     session = set_up(app("release"), records, tmp_path / "out")
     open_dialog(session)

@@ -79,6 +79,7 @@ def test_a_table_of_a_database_is_released_by_the_name_of_its_connection(app, da
     assert str(database) not in session.project.text()
 
 
+@pytest.mark.nightly
 def test_what_is_missing_of_a_database_is_named(app, database):
     session = app("release")
     session.radio(key="source").set_value(DATABASE).run()

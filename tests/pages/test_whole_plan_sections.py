@@ -84,6 +84,7 @@ DIFFERENT = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("asked", DIFFERENT, ids=lambda asked: asked.name)
 def test_sections_of_different_objectives_ask_for_their_shares(app, asked):
     with pytest.raises(PlanError, match="state the shares"):
@@ -153,6 +154,7 @@ def test_what_one_takes_along_is_judged_by_the_counts_of_areas(app):
     assert "two Parquet files" in plain(session.texts("caption"))
 
 
+@pytest.mark.nightly
 def test_other_scenarios_and_changes_are_looked_at_with_the_share_of_a_section(app):
     session = app("scenarios", ALL)
     session.session_state["project"] = Project((ALL, ALL.replaced(name="Again", shares=())))
