@@ -17,7 +17,7 @@ TESTS = Path(__file__).parent
 # Marks of all tests in a folder, so that parts can be chosen: `pytest -m "not browser"`.
 MARKS = {"browser": "browser", "data/engines": "engines", "statistical": "statistical"}
 # What takes long or starts a server that its tests share: a process begins with each of these.
-SLOW = ("browser", "data/engines", ("attacks", "test_"))
+SLOW = ("browser", ("data/engines", "data/test_amounts"), ("attacks", "test_"))
 
 # Files in memory, on Linux, and how many bytes have to be free there: a run writes about 1 GB.
 MEMORY, ROOM = Path("/dev/shm"), 4 << 30
