@@ -43,26 +43,20 @@ def trials() -> pd.DataFrame:
 
 
 def tables_of(workload: Workload) -> tuple[Workload, str]:
-    """The tables that an adaptive plan can have of a workload: without weights and targets.
+    """The tables that an adaptive plan can have of a workload: without targets.
 
     And a sentence on what was left out; "" for nothing. Other aggregations stay: a plan refuses
     them.
     """
-    weighted = len(np.unique(workload.weights)) > 1
-    aimed = not np.all(np.isnan(workload.targets))
-    if not weighted and not aimed:
+    if np.all(np.isnan(workload.targets)):
         return workload, ""
     n_tables = len(workload)
-    left_out = [name for name, is_one in (("weights", weighted), ("targets", aimed)) if is_one]
     plain = replace(
         workload,
-        weights=np.ones(n_tables),
         targets=np.full(n_tables, np.nan),
         required=np.zeros(n_tables, dtype=bool),
     )
-    return plain, (
-        f"The {' and '.join(left_out)} of the tables are left out: an adaptive plan has none."
-    )
+    return plain, ("The targets of the tables are left out: an adaptive plan has none.")
 
 
 def unbiased_alternative(plan: AdaptivePlan) -> TablePlan:

@@ -480,5 +480,6 @@ def describe_gains(tables: pd.DataFrame) -> str:
         return f"Smoothing gains accuracy in all of {plural(n_known, 'table')}, by its own errors."
     return (
         f"In {n_none:,} of {plural(n_known, 'table')} smoothing gains next to nothing: the "
-        "model-based error is within 5 % of the standard error. Publish the unbiased counts there."
+        "model-based error is not clearly below the standard error. Publish the unbiased counts "
+        "there."
     )

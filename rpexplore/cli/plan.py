@@ -18,6 +18,7 @@ from rpexplore.errors import ReleaseError, RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
     from rpexplore.cli.options import MinimumBudgetFor
+    from rpexplore.cli.plan_inputs import PartsAsked
     from rpexplore.common.processes import Progress
     from rpexplore.domain.domain import Domain
     from rpexplore.domain.expected_counts import ExpectedCounts
@@ -36,8 +37,10 @@ SmoothWeightsFlag = Annotated[
     Option(
         "--smooth-weights",
         help="Weights for a release whose tables are to be smoothed, by the "
-        "budget and the expected counts (--expected-count or --expected). Tables of 1 and 2 "
-        "attributes within the others are added; --weight goes on top.",
+        "budget and the expected counts (--expected-count or --expected): the mixture with weights "
+        "by cell that loses least in rehearsals without and with joint dependence of three "
+        "attributes. Tables of 1 and 2 attributes within the others are added; --weight goes on "
+        "top.",
     ),
 ]
 
@@ -318,6 +321,7 @@ def plan(
     basis: options.Basis = None,
     uniform_reference: options.UniformReference = False,
     columns: options.Columns = None,
+    not_stated: options.NotStated = None,
     areas: area_options.Areas = None,
     level_names: area_options.LevelNames = None,
     separator: area_options.Separator = None,
@@ -352,6 +356,9 @@ def plan(
     most_people: options.MostPeopleFlag = False,
     share: options.Share = None,
     records_per_person: options.RecordsPerPerson = None,
+    neighbours: options.TheNeighbours = None,
+    period: options.Period = None,
+    max_periods: options.MaxPeriods = None,
     tolerance: area_options.Tolerance = None,
     pilot: options.Pilot = None,
     where: options.Universe = None,
@@ -395,12 +402,18 @@ def plan(
         minimum_budget = minimum_budget or options.MinimumBudgetFor.targets
     rule_options.refuse_beside_rules(require, most_people, minimum_budget, certainty, public)
     budget = inputs.budget_from_options(
-        stated, delta, records_per_person, find_smallest=minimum_budget is not None
+        stated,
+        delta,
+        records_per_person,
+        None if neighbours is None else neighbours.value,
+        (period, max_periods),
+        find_smallest=minimum_budget is not None,
     )
     with progress("Reading the codebook"):
         tree, domain = plan_inputs.codebook_from_options(
             codebook, areas, level_names, separator, lengths, columns=columns
         )
+        domain = inputs.with_not_stated(domain, not_stated or [])
     records_weighted = weights.Weighting(
         weight_column, max_weight, weight_decimals, unweighted or []
     )
@@ -425,7 +438,7 @@ def plan(
     if adaptive:
         others = {
             "--loss": loss, "--weighting": weighting, "--relative-to": relative_to,
-            "--weight": weight, "--smooth-weights": smooth_weights, "--from-release": from_release,
+            "--smooth-weights": smooth_weights, "--from-release": from_release,
             "--target": target, "--basis": basis, "--uniform-reference": uniform_reference,
             "--require": require, "--minimum-budget": minimum_budget, "--most-people": most_people,
         }  # fmt: skip
@@ -433,8 +446,9 @@ def plan(
     smooth = smooth_for(
         smooth_weights, from_release, domain, minimum_budget, budget, wanted, loss, weighting
     )
-    with progress("Listing what is asked for"):
-        asked = plan_inputs.PartsAsked.from_options(
+
+    def listed(smooth: "SmoothWeights | None") -> "PartsAsked":
+        return plan_inputs.PartsAsked.from_options(
             domain,
             tree,
             adaptive_for=wanted if adaptive else None,
@@ -452,6 +466,20 @@ def plan(
             target=target or [],
             basis=basis or [],
         )
+
+    chosen = None
+    with progress("Listing what is asked for"):
+        asked = listed(smooth)
+    if smooth is not None and from_release is None and asked.tables is not None:
+        from rpexplore.results.smooth_choice import choose_smooth_weights
+
+        assert wanted is not None
+        with progress("Rehearsing weights") as on_progress:
+            chosen = choose_smooth_weights(asked.tables, budget, wanted[0], on_progress=on_progress)
+        smooth = chosen.weights
+    with progress("Listing what is asked for"):
+        if chosen is not None:
+            asked = listed(smooth)
         asked = records_weighted.of(asked)
         if areas is not None and asked.areas is None:
             raise WorkloadError(
@@ -548,6 +576,7 @@ def plan(
         **({"choice": choice} if adaptive else {}),
         "why": reason,
         "weights": None if smooth is None else smooth.text,
+        **({} if chosen is None else {"weights_rehearsed": chosen.to_facts()}),
         "warning": warning,
         **({"unweighted": note} if note else {}),
         **{name: found for name, (found, _) in beside.items()},
@@ -565,6 +594,7 @@ def plan(
         _NO_AREAS if tree is not None and asked.areas is None else None,
         *(text for _, text in beside.values()),
         usefulness_text(useful),
+        None if chosen is None else chosen.describe(),
         _saved(made, out),
         next_steps(smooth, from_release),
         warning,

@@ -179,6 +179,7 @@ def rehearse(
     noise; no real one is read, and nothing is spent. An adaptive plan is rehearsed beside smooth
     tables of a fixed plan of the same budget.
     """
+    from rpexplore.analysis.hidden_deviations import could_hide, describe_could_hide
     from rpexplore.cli.facts import row_facts
     from rpexplore.cli.plan import adaptive_rehearsal, rehearsed_adaptively
     from rpexplore.cli.publishable import expected_from_options
@@ -206,6 +207,7 @@ def rehearse(
             )
         wanted = expected_from_options(loaded.domain, expected_count, expected, None)
         rehearsal = rehearsed(tables, wanted, on_progress)
+        hidden = could_hide(tables)
     frame = rehearsal.frame.dropna(axis="columns")
     shown = [reading for reading in READINGS if reading in frame]
     table = text_table(
@@ -220,9 +222,11 @@ def rehearse(
         "records": rehearsal.n_records,
         "expected_counts": rehearsal.expected.text,
         "errors": row_facts(frame),
+        "could_hide": row_facts(hidden),
         "caution": rehearsal.caution,
     }
-    say_result(as_json, facts, f"{table}\n\n{sentence}\n\n{rehearsal.caution}{aside}")
+    texts = [table, sentence, describe_could_hide(hidden), f"{rehearsal.caution}{aside}"]
+    say_result(as_json, facts, "\n\n".join(filter(None, texts)))
 
 
 def rehearsed(

@@ -14,6 +14,12 @@ from rpexplore.common.processes import Progress, no_progress, one_thread, part_o
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.estimation.agreement import agreeing
+from rpexplore.estimation.hidden import (
+    contradicted,
+    hidden_scales,
+    misfits,
+    towards_measured,
+)
 from rpexplore.estimation.higher_tables import higher_tables
 from rpexplore.estimation.nonnegative import impossible_cells, nonnegative
 from rpexplore.estimation.one_way import one_way
@@ -36,7 +42,9 @@ from rpexplore.planning.mechanism.reconstruction import marginal
 
 _PAIRS_DONE, _FITTED = 0.3, 0.7  # shares of the work
 _FITTED_AGAIN = 0.9  # share of a rehearsal
-_GAP = 0.1  # of the small distance by which tables move to be 0 where no record is possible
+_CERTAINLY_OFF = 3.0  # standard errors of the unbiased count, which no noise explains
+_GAP = 0.05  # of the small distance by which tables move to have no cell below 0
+_MOST_CELLS_CORRECTED = 20_000_000  # beyond, such a search takes too long
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +56,18 @@ class SmoothTables:
     kept           share of each measured residual that was kept, 1 if nothing was shrunk: on
                    average over records; of higher orders, of what it says beyond its baseline
     raised         records added where cells would have been below 0, as a share of all
+    contradicted   attributes of each residual that contradicted the model, and was estimated with
+                   what was measured of it
     """
 
     contributions: ContributionArrays
     kept: Mapping[AttributeIndices, float]
     raised: float
+    contradicted: tuple[AttributeIndices, ...]
     _measured: MeasuredResiduals
     _errors: ErrorModel
     _error_factors: dict[int, float] = field(default_factory=dict)  # once they are rehearsed
+    _hidden: dict[AttributeIndices, float] = field(default_factory=dict)  # τ; likewise
 
     def rehearse_errors(self, on_progress: Progress = no_progress) -> None:
         """Find how wrong the model's errors are; takes a little longer than the tables did."""
@@ -66,6 +78,8 @@ class SmoothTables:
         again = smooth_residuals(
             rehearsed, on_progress=lambda _, share: on_progress(doing, _FITTED_AGAIN * share)
         )
+        found = misfits(self._measured, self.contributions, self._table, self._errors.own_variance)
+        self._hidden.update(hidden_scales(found))
         factors, highest = {0: 1.0}, self._measured.largest_order
         for order in range(1, highest + 1):
             on_progress(doing, _FITTED_AGAIN + (1 - _FITTED_AGAIN) * (order - 1) / highest)
@@ -78,11 +92,12 @@ class SmoothTables:
         self._error_factors.update(factors)
 
     def standard_errors(self, attributes: AttributeIndices) -> np.ndarray:
-        """The root mean squared error of each cell of a marginal, if the model holds.
+        """The root mean squared error of each cell of a marginal, float64, one axis an attribute.
 
-        Never more than that of the unbiased table, from which these are made; 0 where no record is
-        possible. One axis an attribute. Rehearses the errors if that was not done. Raises
-        `ReleaseError` if no table holds the attributes together.
+        By the model, and what its tables may be wrong by that the measurements cannot exclude. Not
+        more than that of the unbiased table or the distance from it, whichever is larger; 0 where
+        no record is possible. Rehearses the errors if that was not done. Raises `ReleaseError` if
+        no table holds the attributes together.
         """
         several = tuple(index for index in attributes if self._measured.sizes[index] > 1)
         if several not in self.contributions:
@@ -92,9 +107,16 @@ class SmoothTables:
             )
         self.rehearse_errors()
         factor = self._error_factors[len(several)]
-        errors = factor * self._errors.standard_errors(several, self._parts(several))
-        errors = np.minimum(errors, self._errors.unbiased_errors(several))
-        errors = self._measured.where_possible(several, errors)
+        parts = self._parts(several)
+        squares = (factor * self._errors.standard_errors(several, parts)) ** 2
+        squares += self._errors.hidden_variance(several, parts, self._hidden)
+        noise = self._errors.unbiased_errors(several) ** 2
+        unbiased = self._measured.map.table(several, self._measured.contributions)
+        # Both are seen, so that neither is a matter of the model.
+        distance = (parts[several] - unbiased) ** 2
+        squares = np.minimum(squares, np.maximum(noise, distance))
+        squares = np.maximum(squares, distance - _CERTAINLY_OFF**2 * noise)
+        errors = self._measured.where_possible(several, np.sqrt(squares))
         return errors.reshape(self._measured.shape(attributes))
 
     def table(self, attributes: AttributeIndices) -> np.ndarray:
@@ -155,13 +177,24 @@ def smooth_residuals(
     on_agreeing = part_of_progress(on_progress, _FITTED, 1.0)
     agreement = agreeing(measured.map, tables, errors.own_variance, on_agreeing)
     on_progress("Making the tables agree", 1.0)
+
     contributions = agreement.contributions
-    if measured.zeros is not None and impossible_cells(measured.map, measured.zeros):
-        # What agrees has small numbers there again. Left to `table` if no search takes them out:
-        # whoever has drawn noise already needs tables.
+    found = misfits(
+        measured,
+        contributions,
+        lambda subset: np.maximum(measured.map.table(subset, contributions), 0.0),
+        errors.own_variance,
+    )
+    against = contradicted(found)
+    if sum(map(measured.map.cells, measured.map.tables)) > _MOST_CELLS_CORRECTED:
+        against = []
+    has_zeros = measured.zeros is not None and impossible_cells(measured.map, measured.zeros)
+    if against or has_zeros:
+        # What agrees has small numbers again where no record is possible. Left to `table` if no
+        # search takes them out: whoever has drawn noise already needs tables.
         with suppress(ReleaseError):
             contributions = nonnegative(
-                contributions,
+                towards_measured(measured, contributions, {s: found[s] for s in against}),
                 measured.sizes,
                 measured.strategies,
                 zeros=measured.zeros,
@@ -171,6 +204,7 @@ def smooth_residuals(
         MappingProxyType(contributions),
         MappingProxyType(kept),
         agreement.raised,
+        tuple(against),
         measured,
         errors,
     )

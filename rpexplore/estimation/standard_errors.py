@@ -73,6 +73,22 @@ class ErrorModel:
         before = self.standard_errors(attributes, tables) ** 2
         return np.sqrt(np.maximum(before - own + 1 / (1 / own + 1 / new), 0.0))
 
+    def hidden_variance(
+        self,
+        attributes: AttributeIndices,
+        tables: Mapping[AttributeIndices, np.ndarray],
+        scales: Mapping[AttributeIndices, float],
+    ) -> np.ndarray:
+        """Of each cell, what `scales` (τ of each subset) say that its residuals may hide."""
+        table = np.maximum(tables[attributes], _SMALLEST_COUNT)
+        relative = np.zeros_like(table)
+        for subset in subsets(attributes):
+            if subset:
+                missing = [axis for axis, i in enumerate(attributes) if i not in subset]
+                part = np.maximum(tables[subset], _SMALLEST_COUNT)
+                relative = relative + np.expand_dims(scales[subset] / part, missing)
+        return table**2 * relative
+
     def unbiased_errors(self, attributes: AttributeIndices) -> np.ndarray:
         """The standard error of each cell of the unbiased table."""
         variance: float | np.ndarray = 0.0

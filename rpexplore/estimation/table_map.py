@@ -114,6 +114,10 @@ class TableMap:
             )
         )
 
+    def squared_length(self, subset: AttributeIndices, contribution: np.ndarray) -> float:
+        """c_Aᵀ K_A⁺ c_A of one contribution."""
+        return float(np.sum(self._measured(subset, contribution) ** 2))
+
     def bound(self, table: AttributeIndices, subset: AttributeIndices) -> float:
         """H with ‖M_T c‖² ≤ Σ_{A⊆T} H(T, A) ‖c_A‖²; equal without strategies."""
         return prod(self._bounds[index][index in subset] for index in table)

@@ -71,6 +71,7 @@ MOST_TABLES = 24  # in a round; more would be selected by the same estimate
 LEAST_CANDIDATES = 10  # for each table that is selected in a round
 LEAST_RESOLUTION = 50
 """Scores 2/ε apart are told apart in most selections: at most so many-th part of all records."""
+_LARGEST_WEIGHT = 1000  # of a candidate, where tables have different weights
 _DOWN = Context(prec=12, rounding=ROUND_FLOOR)  # of parts of ρ, so that they can be read in a file
 
 
@@ -246,8 +247,22 @@ class AdaptivePlan(WorkloadPlan):
 
     @property
     def candidate_weights(self) -> tuple[int, ...]:
-        """How much each candidate's error counts in a selection: positive whole numbers."""
-        return (1,) * len(self.candidates)
+        """How much each candidate's error counts in a selection: positive whole numbers.
+
+        1 where all tables have one weight. Else, as in AIM, the sum over tables of weight times how
+        many attributes a table has in common with the candidate, 1,000 for the largest.
+        """
+        weights = [Fraction(weight) for weight in self.workload.weights.tolist()]
+        if len(set(weights)) == 1:
+            return (1,) * len(self.candidates)
+        # Σ_s w_s |r ∩ s| = Σ_{i ∈ r} Σ_{s ∋ i} w_s
+        of_attribute: dict[int, Fraction] = {}
+        for table, weight in enumerate(weights):
+            for index in self.workload.attribute_indices(table):
+                of_attribute[index] = of_attribute.get(index, Fraction(0)) + weight
+        sums = [sum(of_attribute[index] for index in subset) for subset in self.candidates]
+        largest = max(sums)
+        return tuple(max(round(_LARGEST_WEIGHT * each / largest), 1) for each in sums)
 
     def accuracy(self) -> "pd.DataFrame":
         """The tables that are estimated, whose accuracy is not known: see `accuracy_frame`."""
@@ -364,11 +379,6 @@ def refuse_unsuitable(workload: Workload) -> None:
             f"The table {workload.describe(table)} has a target, and an adaptive release promises "
             "nothing of its accuracy beforehand; leave targets out, or make a plan that is not "
             "adaptive."
-        )
-    if len(np.unique(workload.weights)) > 1:
-        raise WorkloadError(
-            "The tables have different weights, and an adaptive release selects without regard to "
-            "them; leave weights out, or make a plan that is not adaptive."
         )
     largest = int(np.argmax(workload.cells))
     if workload.cells[largest] > MOST_TABLE_CELLS:
@@ -565,10 +575,7 @@ def adaptive_plan(workload: Workload, *, budget: Budget, expected_records: int) 
     sets = [row for order in (1, 2) for row in subsets_within(workload, order).tolist()]
     tables = Workload.of(workload.domain, [tuple(names[index] for index in row) for row in sets])
     weights = SmoothWeights(float(steps.first_rho), records)
-    own_budget = Budget(
-        rho=steps.first_rho * budget.records_factor,
-        max_records_per_person=budget.max_records_per_person,
-    )
+    own_budget = budget.of_unit(rho=steps.first_rho * budget.records_factor)
     first = plan_tables(weights.weighted(tables), loss=SumOfVariances(), budget=own_budget)
     rounds_rho = steps.rho - steps.first_rho
     return AdaptivePlan(

@@ -5,6 +5,7 @@ docs/mathematics.md §10 (ReM §3.2).
 """
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,6 +30,45 @@ from rpexplore.results.unbiased import Estimates
 if TYPE_CHECKING:
     import pandas as pd
 
+
+def variance_of_noise(law: str, scale: Exact) -> Fraction:
+    """The variance of independent noise of a known law, exact or rounded up.
+
+    Args:
+        law: "laplace" (density ∝ exp(−|x|/scale)), "geometric" (whole numbers with probability ∝
+            exp(−|k|/scale)) or "rounding" (the error is even between −scale/2 and scale/2, as of
+            counts that are many times the base they are rounded to).
+        scale: In records, positive.
+
+    Raises:
+        ReleaseError: For another law or a scale that is not positive.
+
+    Example:
+        >>> variance_of_noise("laplace", 2)
+        Fraction(8, 1)
+    """
+    try:
+        exact = exact_fraction(scale, f"The scale of {law} noise")
+    except BudgetError as error:
+        raise ReleaseError(str(error)) from None
+    if exact <= 0:
+        raise ReleaseError(f"The scale of {law} noise must be positive, got {shown(scale)}.")
+    if law == "laplace":
+        return 2 * exact**2
+    if law == "rounding":
+        return exact**2 / 12
+    if law == "geometric":
+        # 2 α/(1 − α)² with α = exp(−1/scale), as 1/(2 sinh²(1/(2 scale))); no less.
+        half = min(float(1 / (2 * exact)), _LARGEST_HALF)
+        return Fraction(math.nextafter(1 / (2 * math.sinh(half) ** 2) * (1 + 1e-12), math.inf))
+    raise ReleaseError(
+        f"The law of noise must be {', '.join(LAWS[:-1])} or {LAWS[-1]}, got {law!r}; state the "
+        "variance of any other."
+    )
+
+
+LAWS = ("laplace", "geometric", "rounding")
+_LARGEST_HALF = 100.0  # beyond, there is no noise to speak of: its variance would be below 1e-86
 
 COUNT = "count"  # what the column of the counts is called, unless another is named
 

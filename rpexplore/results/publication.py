@@ -40,8 +40,7 @@ SMOOTHING_GAINS_MEANING = (
     "sums."
 )
 NO_GAIN = "Smoothing gains next to nothing here: publish the unbiased counts."
-# Of the standard error. Model-based errors are no larger than that, so that what gains nothing has
-# nearly the same.
+# Of the standard error.
 _SMALLEST_GAIN = 0.05
 _LEFT_EMPTY: tuple[Role, ...] = ("value", "estimate", "model_error", "lower", "upper", "cv")
 
@@ -87,8 +86,9 @@ class Publication:
         after = schema.name("model_error" if schema.is_smooth else schema.last_of_interval)
         behind = table.columns.tolist().index(after) + 1
         table.insert(behind, CV.name, np.where(np.isfinite(cv), cv, np.nan))
+        answers = pd.Categorical.from_codes(publishable.astype(np.int8), ["no", "yes"])
         table.insert(behind + 1, QUALITY.name, flags)
-        table.insert(behind + 2, PUBLISHABLE.name, np.where(publishable, "yes", "no"))
+        table.insert(behind + 2, PUBLISHABLE.name, answers)
         columns[behind:behind] = added
         schema = Schema(tuple(columns))
         if self.leave_empty:
@@ -198,9 +198,11 @@ class SmoothingGain:
         unbiased, smooth = (
             rounded(error, 3, zeros=True) for error in (self.standard_error, self.model_error)
         )
+        is_larger = self.model_error > (1 + _SMALLEST_GAIN) * self.standard_error
+        compared = "more than" if is_larger else "within 5 % of"
         return (
             f"{NO_GAIN} Over the cells of this table, the model-based error of the smooth counts "
-            f"is {smooth}, within 5 % of the standard error of the unbiased ones, {unbiased} (root "
+            f"is {smooth}, {compared} the standard error of the unbiased ones, {unbiased} (root "
             "mean squares)."
         )
 

@@ -141,7 +141,7 @@ def _rehearsed(
         on_progress=part_of_progress(on_progress, 0.0, 0.05),
     )
     check_countable(plan, counts)
-    unbiased = dict(_measured(plan, counts, part_of_progress(on_progress, 0.05, 0.3)))
+    unbiased = dict(noisy_contributions(plan, counts, part_of_progress(on_progress, 0.05, 0.3)))
     variances = {
         subset: float(variance)
         for residual, variance in enumerate(plan.sigma_squared.floats)
@@ -183,7 +183,7 @@ def _tables(plan: TablePlan) -> list[AttributeIndices]:
     return sorted(distinct, key=lambda table: (len(table), table))
 
 
-def _measured(
+def noisy_contributions(
     plan: TablePlan, counts: Counts, on_progress: Progress
 ) -> Iterator[tuple[AttributeIndices, np.ndarray]]:
     """The contribution of each residual, with normal noise of the plan's variance."""

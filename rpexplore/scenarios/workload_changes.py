@@ -323,7 +323,9 @@ def weights_are_outdated(scenario: Scenario) -> bool:
     budget = scenario.budget_to_solve("tables")
     if weights.pairs is not None:
         return weights.rho != float(budget.record_privacy_cost) / 2
-    return scenario.expected is not None and smooth_weights(scenario, budget) != weights
+    return scenario.expected is not None and smooth_weights(scenario, budget) != replace(
+        weights, by_cell=0.0
+    )
 
 
 def smooth_weights_for(budget: Budget, expected: ExpectedCounts) -> SmoothWeights:

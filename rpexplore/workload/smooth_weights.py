@@ -1,5 +1,6 @@
 """Weights for smooth tables, from how far pairs of attributes are from independence."""
 
+import math
 import sys
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -138,6 +139,8 @@ class SmoothWeights:
     records  N, how many records are expected
     pairs    what a first release shows of pairs of attributes, for a second plan: the weight of a
              pair is multiplied by `PairDependence.factors`; None: plain weights
+    by_cell  what each cell of a table adds to its weight, against dependence of three attributes
+             that no pair shows
 
     Raises `WorkloadError` if one of them is not a positive number.
     """
@@ -145,8 +148,14 @@ class SmoothWeights:
     rho: float
     records: float
     pairs: PairDependence | None = None
+    by_cell: float = 0.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.by_cell < math.inf:
+            raise WorkloadError(
+                "What a cell adds to the weights of smooth tables must be 0 or a positive number, "
+                f"got {shown(self.by_cell)}."
+            )
         for name, value in (("budget", self.rho), ("expected number of records", self.records)):
             # As exact as a budget's own ρ is, or as a person types it.
             is_number = isinstance(value, Real) and not isinstance(value, bool)
@@ -162,6 +171,8 @@ class SmoothWeights:
         """A description: "Weights for smooth tables, for ρ = 0.1 and 48,842 records"."""
         records = f"{self.records:,.0f}" if self.records >= 1 else rounded(self.records, 3)
         text = f"Weights for smooth tables, for ρ = {rounded(self.rho, 3)} and {records} records"
+        if self.by_cell:
+            text += f", with {rounded(self.by_cell, 3)} for each cell"
         return text if self.pairs is None else f"{text}, and {self.pairs.text}"
 
     def weights(self, workload: Workload) -> np.ndarray:
@@ -185,6 +196,7 @@ class SmoothWeights:
         )
         if self.pairs is not None:
             weights = weights * self.pairs.factors(workload)
+        weights = weights + self.by_cell * cells
         distinct, which = np.unique(weights, return_inverse=True)
         return np.array([float(f"{weight:.3g}") for weight in distinct.tolist()])[which]
 
@@ -199,17 +211,19 @@ class SmoothWeights:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for a file; `from_json` undoes it exactly."""
-        content = {"rho": self.rho, "records": self.records}
-        return content if self.pairs is None else content | {"pairs": self.pairs.to_json()}
+        content: dict[str, Any] = {"rho": self.rho, "records": self.records}
+        if self.pairs is not None:
+            content["pairs"] = self.pairs.to_json()
+        return content | ({"by_cell": self.by_cell} if self.by_cell else {})
 
     @classmethod
     def from_json(cls, content: Any) -> "SmoothWeights":
         """Raises KeyError, TypeError, ValueError or `RpexploreError` for what holds none."""
-        has_pairs = isinstance(content, dict) and "pairs" in content
-        names = ["rho", "records", *(["pairs"] if has_pairs else [])]
+        there = content if isinstance(content, dict) else {}
+        names = ["rho", "records", *(name for name in ("pairs", "by_cell") if name in there)]
         check_keys(content, names, "the weights for smooth tables")
-        pairs = PairDependence.from_json(content["pairs"]) if has_pairs else None
-        return cls(content["rho"], content["records"], pairs)
+        pairs = PairDependence.from_json(content["pairs"]) if "pairs" in there else None
+        return cls(content["rho"], content["records"], pairs, content.get("by_cell", 0.0))
 
 
 def missing_small_tables(workload: Workload) -> list[AttributeSet]:

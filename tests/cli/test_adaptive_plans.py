@@ -36,7 +36,6 @@ def test_a_plan_says_when_to_choose_it_and_what_unbiased_tables_would_be_worth(r
     [
         ((), "goes with --expected-count N or --expected FILE"),
         ((*COUNT, "--loss", "max"), "--loss does not go with it"),
-        ((*COUNT, "--weight", "age,sex=2"), "--weight does not go with it"),
         ((*COUNT, "--target", "20"), "--target does not go with it"),
         ((*COUNT, "--basis", "age=prefix"), "--basis does not go with it"),
         ((*COUNT, "--smooth-weights"), "--smooth-weights does not go with it"),

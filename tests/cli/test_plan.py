@@ -15,14 +15,15 @@ import pytest
 import rpexplore as rp
 from rpexplore.cli import inputs
 from rpexplore.domain.domain import Domain
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning import planner
 from rpexplore.planning.losses.losses import PNorm, SumOfVariances
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.results.second_plan import weights_from_release
+from rpexplore.results.smooth_choice import SHARES, choose_smooth_weights
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
-from rpexplore.workload.smooth_weights import SmoothWeights
 from rpexplore.workload.workload import Workload
 from tests.cli.program import BUDGET
 
@@ -356,10 +357,14 @@ def test_weights_for_smooth_tables_are_those_of_budget_and_expected_counts(run):
     rho = ("--rho", "0.4")
     plan = ("plan", "codebook.csv", "--of-order", "3", "--out", "plan.json", "--smooth-weights")
     expected = ("--expected-count", "5000")
-    run.done(*plan, *rho, *expected, "--records-per-person", "2", "--weight", "age=7")
+    made = run.json(*plan, *rho, *expected, "--records-per-person", "2", "--weight", "age=7")
     workload = TablePlan.load("plan.json").workload
     assert len(workload) == 3 + 3 + 1
-    wanted = SmoothWeights(rho=0.1, records=5000).weights(workload)
+    assert [row["share"] for row in made["weights_rehearsed"]["errors"]] == list(SHARES)
+    budget = Budget(rho="0.4", max_records_per_person=2)
+    chosen = choose_smooth_weights(workload, budget, ExpectedCounts.of_total(5000)).weights
+    assert (chosen.rho, chosen.records) == (0.1, 5000)
+    wanted = chosen.weights(workload)
     wanted[workload.position(("age",))] = 7
     assert workload.weights == pytest.approx(wanted)
     plan = (*plan, "--force")
@@ -391,3 +396,16 @@ def test_a_second_plan_from_a_first_release_is_combined_with_it(planned):
     again = (*plan, "--force", "--from-release")
     assert "leave --loss and --weighting out" in planned.refused(*again, "both", "--loss", "max")
     assert "unbiased tables are needed" in planned.refused(*again, "smooth")
+
+
+def test_values_that_are_public_are_taken_from_records_one_attribute_at_a_time(run):
+    Path("public.csv").write_text("region,town\nR1,b\nR1,a\nR9,b\n")
+    options = ("--public-values", "town=public.csv", "--public-values", "region=public.csv")
+    facts = run.json("schema", "codebook.csv", *options, "--out", "complete.json")
+    assert "The values of region and town were found in the records." in facts["remarks"][-1]
+    domain = Domain.load("complete.json")
+    assert domain["town"].stored_values() == ["a", "b"]
+    assert domain["region"].stored_values() == ["R1", "R9"]
+    assert "values found in the records" in domain["town"].label
+    refusal = run.refused("schema", "codebook.csv", "--public-values", "public.csv")
+    assert "must be an attribute, =, and a file of records" in refusal

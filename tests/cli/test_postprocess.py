@@ -131,6 +131,7 @@ def test_other_records_are_refused_where_a_ledger_knows_them(folder):
         (["one", "nothing"], "'nothing' is not a finished release"),
         (["one", "--noisy", "census.csv"], "must be a CSV file, :, and the variance"),
         (["one", "--noisy", "census.csv:many"], "must be a CSV file, :, and the variance"),
+        (["one", "--noisy", "census.csv:cauchy=2"], "must be laplace, geometric or rounding"),
         (["one", "--noisy", "none.csv:4"], "'none.csv' cannot be read"),
         (["one", "--noisy", "census.csv:0"], "variance .* must be positive, got 0"),
         (["one", "--noisy", "census.csv:4:0"], "rho must be positive"),

@@ -83,7 +83,6 @@ ROUND = CONTENT["rounds"][0]
         (("expected_records",), 0, "expected number of records"),
         (("expected_records",), True, "expected number of records"),
         (("tables", 0, "target"), 3.0, "has a target"),
-        (("tables", 0, "weight"), 2.0, "different weights"),
         (("budget", "max_records_per_person"), 1, "first plan protects"),
         (("first_plan", "budget", "max_records_per_person"), None, "first plan protects"),
         (
@@ -173,6 +172,20 @@ def test_tables_of_four_attributes_and_of_pairs_alone_are_planned():
         tables = rp.Workload.all_of_order(of_four, order)
         planned = adaptive_plan(tables, budget=BUDGET, expected_records=100)
         assert len(planned.candidates) == len(planned.candidate_weights) == n_candidates
+
+
+def test_candidates_count_by_the_weights_of_tables_that_share_attributes():
+    domain = rp.Domain.from_sizes({"a": 2, "b": 3, "c": 2, "d": 2})
+    tables, weights = [("a", "b"), ("b", "c", "d")], [0.5, 3.0]
+    workload = rp.Workload.of(domain, tables, weights=weights)
+    planned = adaptive_plan(workload, budget=BUDGET, expected_records=100)
+    # AIM's Σ_s w_s |r ∩ s|: ab 0.5 · 2 + 3 · 1 = 4; bc, bd 0.5 + 6; cd 6; bcd 0.5 + 9 = 9.5.
+    expected = {(0, 1): 421, (1, 2): 684, (1, 3): 684, (2, 3): 632, (1, 2, 3): 1000}
+    assert dict(zip(planned.candidates, planned.candidate_weights, strict=True)) == expected
+    even = rp.Workload.of(domain, tables, weights=[2.0, 2.0])
+    assert set(adaptive_plan(even, budget=BUDGET, expected_records=100).candidate_weights) == {1}
+    again = AdaptivePlan.parse(planned.text)
+    assert again.candidate_weights == planned.candidate_weights
 
 
 def test_it_says_that_nothing_is_promised_of_accuracy():

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import laplace, uniform
 
 import rpexplore as rp
 from rpexplore.errors import BudgetError, DomainError, ReleaseError
-from rpexplore.results.noisy_marginal import NoisyMarginal
+from rpexplore.results.noisy_marginal import NoisyMarginal, variance_of_noise
 from tests.support.oracles import (
     kron,
     marginal_matrix,
@@ -243,3 +244,16 @@ def test_files_that_cannot_be_used_are_refused(content, message, tmp_path):
     with pytest.raises(ReleaseError, match=message) as error:
         NoisyMarginal.load(DOMAIN, path, 1)
     assert "census.csv" in str(error.value)
+
+
+@pytest.mark.parametrize("scale", ["1/2", "2", "40"])
+def test_variances_of_laws_are_their_sums(scale):
+    b = float(Fraction(scale))
+    k = np.arange(-4000, 4001)
+    weights = np.exp(-np.abs(k) / b)
+    geometric = np.sum(k**2 * weights) / np.sum(weights)
+    assert float(variance_of_noise("geometric", scale)) == pytest.approx(geometric, rel=1e-9)
+    assert float(variance_of_noise("laplace", scale)) == pytest.approx(laplace(scale=b).var())
+    assert float(variance_of_noise("rounding", scale)) == pytest.approx(uniform(0, b).var())
+    with pytest.raises(ReleaseError, match="must be positive"):
+        variance_of_noise("laplace", 0)

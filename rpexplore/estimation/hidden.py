@@ -1,0 +1,124 @@
+"""What the model cannot see of a table, bounded by how far the table is from its own measurement.
+
+A residual is measured with known noise, whatever the model says. So the distance between what was
+measured and what the smooth tables have of it tells how wrong they are, within what chance can hide
+(docs/mathematics.md §13.10).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtri
+
+from rpexplore.domain.domain import AttributeIndices
+from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, MeasuredResiduals
+
+_SCALES = np.concatenate([[0.0], 10.0 ** np.arange(-3, 4.51, 0.125)])
+# Before any table was seen: most of them hide nothing, and the others anything, with heavy tails.
+_TAIL = 10.0 ** (-0.5 * np.abs(np.log10(_SCALES[1:])))
+_HIDES_NOTHING = 0.8
+_FIRST = np.concatenate([[_HIDES_NOTHING], (1 - _HIDES_NOTHING) * _TAIL / _TAIL.sum()])
+_PSEUDO_TABLES = 4.0  # that the first weights count as
+_ROUNDS = 60  # of expectation and maximisation
+_BOUND = 0.9  # the probability that a table hides no more than is stated
+_CHANCE = 0.05  # that any residual is called contradicted if the tables are right
+_FARTHER = 2.0  # mean square distance, in noise, from which on what was measured is the nearer
+_LEAST_SHARE = 1e-6
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """How far a residual of the smooth tables is from what was measured.
+
+    distance  mean square over the degrees of freedom, in variances of the noise
+    kept      share of the measurement's noise that the tables repeat, mean over cells
+    signal    the distance that a hidden deviation of variance τ t adds, over τ
+    """
+
+    distance: float
+    kept: float
+    signal: float
+    degrees_of_freedom: float
+
+
+def misfits(
+    measured: MeasuredResiduals,
+    contributions: ContributionArrays,
+    table: Callable[[AttributeIndices], np.ndarray],
+    own_variance: Callable[[AttributeIndices, np.ndarray], np.ndarray],
+) -> dict[AttributeIndices, Misfit]:
+    """Of every residual but the total."""
+    found = {}
+    for subset in measured.map.family:
+        if not subset:
+            continue
+        off, smooth = measured.contributions[subset] - contributions[subset], table(subset)
+        df = float(np.prod(measured.sizes[list(subset)] - 1.0))
+        kept = np.mean(own_variance(subset, smooth) / measured.cell_variance(subset))
+        found[subset] = Misfit(
+            measured.map.squared_length(subset, off) / (measured.variances[subset] * df),
+            float(min(kept, 1.0)),
+            float(np.mean(smooth)) / measured.even_variance(subset),
+            df,
+        )
+    return found
+
+
+def contradicted(misfits: Mapping[AttributeIndices, Misfit]) -> list[AttributeIndices]:
+    """The residuals from which smooth tables are farther than noise is from the truth."""
+    chance = _CHANCE / max(len(misfits), 1)
+    return [
+        subset
+        for subset, misfit in misfits.items()
+        if misfit.distance > _FARTHER
+        and misfit.distance * misfit.degrees_of_freedom > chdtri(misfit.degrees_of_freedom, chance)
+    ]
+
+
+def towards_measured(
+    measured: MeasuredResiduals,
+    contributions: ContributionArrays,
+    misfits: Mapping[AttributeIndices, Misfit],
+) -> ContributionArrays:
+    """Contributions in which what was measured of some residuals replaces nearly all estimates.
+
+    The measurement, shrunk towards the estimate as James and Stein do it: by the share that its
+    noise has in their distance. Tables may have cells below 0 then.
+    """
+    moved = ArrayStore(contributions)
+    for subset, misfit in misfits.items():
+        estimate = moved[subset]
+        share = 1 - 1 / misfit.distance
+        moved[subset] = estimate + share * (measured.contributions[subset] - estimate)
+    return moved
+
+
+def hidden_scales(misfits: Mapping[AttributeIndices, Misfit]) -> dict[AttributeIndices, float]:
+    """τ of each residual: its cells deviate from the truth by variances τ t that nothing shows.
+
+    An upper bound, from the table's own residual and from what those of its order have.
+    """
+    scales = {}
+    for order in sorted({len(subset) for subset in misfits}):
+        subsets = [subset for subset in misfits if len(subset) == order]
+        logs = np.array([_log_likelihood(misfits[subset]) for subset in subsets])
+        likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+        weights = _FIRST
+        for _ in range(_ROUNDS):
+            posterior = likelihood * weights
+            posterior /= posterior.sum(axis=1, keepdims=True)
+            weights = (posterior.sum(axis=0) + _PSEUDO_TABLES * _FIRST) / (
+                len(subsets) + _PSEUDO_TABLES
+            )
+        posterior = likelihood * weights
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        bounds = np.argmax(np.cumsum(posterior, axis=1) >= _BOUND, axis=1)
+        scales |= dict(zip(subsets, _SCALES[bounds].tolist(), strict=True))
+    return scales
+
+
+def _log_likelihood(misfit: Misfit) -> np.ndarray:
+    """Of each of `_SCALES`: the distance is χ² over its degrees of freedom, times its mean."""
+    means = np.maximum(1 - misfit.kept, _LEAST_SHARE) + _SCALES * misfit.signal
+    return -0.5 * misfit.degrees_of_freedom * (np.log(means) + misfit.distance / means)
