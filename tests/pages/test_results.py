@@ -108,6 +108,7 @@ def made(session):
     return session
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_opened_is_said(app, released, tmp_path):
     session = app("results")
     assert "choose its folder" in session.info[0].value
@@ -371,6 +372,7 @@ def test_processed_tables_carry_their_label_on_top(app, released):
     assert "biased" in plain(session.texts("caption"))
 
 
+@pytest.mark.nightly
 def test_smooth_tables_show_their_error_and_how_far_groups_were_smoothed(app, released):
     session = look(opened(app, released["smooth"]), ["age", "sex"])
     tables = ProcessedTables.load(released["smooth"])
@@ -466,6 +468,7 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     assert field.value == f"{output}-2"
 
 
+@pytest.mark.nightly
 def test_making_synthetic_records_opens_them_with_their_label(app, released, tmp_path):
     source = shutil.copytree(released["all"], tmp_path / "source")
     session = opened(app, source)
@@ -495,6 +498,7 @@ def test_making_synthetic_records_opens_them_with_their_label(app, released, tmp
     assert len(tables[-1]) == 50
 
 
+@pytest.mark.nightly
 def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_path):
     source = shutil.copytree(released["all"], tmp_path / "source")
     session = opened(app, source)
