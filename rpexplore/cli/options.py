@@ -264,7 +264,8 @@ _PERSON_ORDER = (
 )
 _WHERE = (
     "The values of an attribute that count: one by its label (sex=Female), a range (age=18..24, "
-    "age=65..), a group of values, or several of these separated by commas."
+    "age=65..), a group of values, or several of these separated by commas. Or whole questions, "
+    'each in quotation marks: "age=65.. sex=F".'
 )
 _NOISY = (
     "A noisy table from elsewhere: a CSV file with a column for each of its attributes and one "
