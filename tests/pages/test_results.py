@@ -235,7 +235,7 @@ def test_questions_are_answered_from_the_tables_or_by_a_model(app, released, mon
     session.text_input(key="question").set_value("age=2..5 sex=female").run()
     exact = TableRelease.load(released["all"]).answer(where={"age": [0, 0, 1, 1, 1, 1, 0, 0, 0, 0],
                                                              "sex": [1, 0]})  # fmt: skip
-    assert f"{exact.value:,.0f} people from the tables, 95 % interval" in plain(
+    assert f"{exact.value:,.0f} people, from the tables; 95 % interval" in plain(
         session.texts("info")
     )
     assert "By a model" not in plain(session.texts("caption"))
@@ -244,7 +244,7 @@ def test_questions_are_answered_from_the_tables_or_by_a_model(app, released, mon
         if "By a model" in plain(session.texts("caption")):
             break
         session.run()
-    assert "people by a model, 95 % interval" in plain(session.texts("info"))
+    assert "people, by a model; 95 % interval" in plain(session.texts("info"))
     session.text_input(key="question").set_value("age=old").run()
     assert "'old'" in plain(session.texts("error"))
     assert not session.exception

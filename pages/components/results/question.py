@@ -40,7 +40,7 @@ def question_box(
     if publication.hides(answer.value, answer.standard_error):
         st.info("This answer is not publishable, and is left empty.")
         return
-    st.info(f"**{escaped(describe_answer(answer, record_noun))}**", icon=":material/help:")
+    st.info(f"**{escaped(describe_answer(answer, record_noun))}**", icon=":material/functions:")
     if isinstance(answer, ModelAnswer):
         st.caption(answer.describe())
 
