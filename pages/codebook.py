@@ -17,6 +17,7 @@ from pages.components.codebook.files import choose_source
 from pages.components.codebook.public_tables import public_inputs
 from pages.components.codebook.values import apply_labels, values_and_labels
 from pages.components.shared.background import finish, follow_begun
+from pages.components.shared.protected import who_is_protected
 from pages.components.shared.session import (
     bound,
     change_fields,
@@ -30,6 +31,8 @@ from rpexplore.analysis.glossary import meaning
 from rpexplore.common.text import describe_count
 from rpexplore.scenarios.codebook_grid import values_in_all
 from rpexplore.scenarios.scenario import NAME_LENGTH
+
+PROTECTED = "who is protected"
 
 finish(READING)
 apply_typed()
@@ -93,6 +96,8 @@ counted.text_input(
     ),
 )
 if len(domain) > 0:
+    who_is_protected(PROTECTED)
+    show_messages(PROTECTED)
     st.subheader("What is public")
     st.markdown(meaning("Public table"))
     public_inputs()

@@ -54,6 +54,7 @@ from rpexplore.results.formats.publishing import publish as publish
 from rpexplore.results.pilot_tables import pilot_tables as pilot_tables
 from rpexplore.results.processed_folder import postprocess as postprocess
 from rpexplore.results.results import load_results as load_results
+from rpexplore.results.shares import shares as shares
 from rpexplore.results.synthetic.area_records import synthesize_areas as synthesize_areas
 from rpexplore.results.synthetic.questions import Questions as Questions
 from rpexplore.results.synthetic.records import SyntheticRecords as SyntheticRecords

@@ -66,7 +66,7 @@ RUN = {
     ("docs/tables.md", "Groups of values"): (["plan", "show"], 0),
     PRESETS: (["counts", "plan", "plan"], 0),
     AREA_PLANS: (["schema", *["plan"] * 3, "show", "verify", "report"], 0),
-    AREA_RELEASES: (["release", "postprocess"], 0),
+    AREA_RELEASES: (["release", "postprocess", "postprocess", "synthesize"], 0),
     AREAS_IN_PYTHON: ([], 1),
     ("docs/survey.md", "Plan the parts on the command line"): (["plan", "verify", "release"], 0),
     ("docs/survey.md", "Plan the parts in Python"): ([], 1),

@@ -268,6 +268,11 @@ def compare(plan: Plan | PartPlan, *, on_progress: Progress = no_progress) -> Co
             "The plan's objective is an expression that this file does not hold; make the plan "
             "again to compare it."
         )
+    if tables.closure.has_own_costs:
+        raise PlanError(
+            "Plainer mechanisms are compared where neighbours add or remove records of any kind, "
+            "whose cost is known for all of them; plan for such neighbours to compare."
+        )
     n_all = len(BASELINES) + len(LAPLACE_BASELINES)
     rows = []
     for done, baseline in enumerate((*BASELINES, *LAPLACE_BASELINES)):

@@ -1,6 +1,7 @@
 """One budget in every unit people state it in."""
 
 from fractions import Fraction
+from typing import Any
 
 import pandas as pd
 
@@ -69,12 +70,28 @@ def with_value(budget: Budget, unit: str, value: str, delta: str = USUAL_DELTA) 
     """
     stated = {unit: value} | ({"delta": delta} if unit == "epsilon" else {})
     stated = {name: with_decimal_point(text).strip() for name, text in stated.items()}
-    return Budget(max_records_per_person=budget.max_records_per_person, **stated)
+    return budget.of_unit(**stated)
 
 
-def with_privacy_unit(budget: Budget, max_records_per_person: int | None) -> Budget:
-    """The same numbers as a promise to another privacy unit."""
-    return Budget(max_records_per_person=max_records_per_person, **dict(budget.stated))
+def with_privacy_unit(
+    budget: Budget, max_records_per_person: int | None, neighbours: str | None = None
+) -> Budget:
+    """The same numbers as a promise to another privacy unit, or about other neighbours."""
+    neighbours = neighbours or budget.neighbours
+    in_panel = max_records_per_person is not None and neighbours == budget.neighbours
+    return Budget(
+        max_records_per_person=max_records_per_person,
+        neighbours=neighbours,
+        period=budget.period if in_panel else None,
+        **dict(budget.stated),
+    )
+
+
+def in_panel(budget: Budget, period: str | None) -> Budget:
+    """The same numbers for people with one record a period, or (None) with any records."""
+    stated: dict[str, Any] = dict(budget.stated)
+    most = budget.max_records_per_person
+    return Budget(max_records_per_person=most, period=period, **stated)
 
 
 def limit_in_rho(typed: str, unit: str, delta: str) -> Fraction:

@@ -23,6 +23,12 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "without any one record (or person), so little can be learned about that record or person.",
         "Privacy unit": "The promise protects this unit: a record, or a person with at most m "
         "records. For the same noise, protecting a person costs m² times the budget of a record.",
+        "Neighbours": "Two data sets that a release must hardly tell apart: they differ by one "
+        "privacy unit that is there or not, or, where the number of records is public, by what the "
+        "records of one unit hold. The second does not protect that somebody is there.",
+        "Panel": "Records of people over periods, such as quarters, with at most one record of a "
+        "person in each. A person with records in 8 quarters costs about 8 times a record then, "
+        "and not 64 times.",
         "Privacy budget": "How much a release may depend on one privacy unit. A larger budget is "
         "more accurate and less private; the budgets of several releases of the same records add "
         "up.",

@@ -132,7 +132,7 @@ class Accuracy:
     @classmethod
     def of_optimum(cls, name: str, optimum: Optimum, budget: Budget) -> "Accuracy":
         """The errors of the plan at this budget, without making it."""
-        cost = record_cost(budget)
+        optimum, cost = optimum.for_neighbours(budget), record_cost(budget)
         at_cost_1 = optimum.table_variances.in_units(optimum.workload.units)
         variances = TableVariances(*(at_cost_1.at(cell) / cost for cell in CELLS))
         cells, solution = CellVariances(optimum.workload, optimum.closure), optimum.solution

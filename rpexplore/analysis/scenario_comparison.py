@@ -126,7 +126,7 @@ def _inputs(scenario: Scenario) -> dict[str, tuple[str, Any]]:
         ),
         "Objective": (scenario.loss.title, None),
         "Privacy budget": (rho_text(budget.rho), budget.privacy_cost),
-        "Privacy unit": (budget.unit, None),
+        "Privacy unit": (budget.full_unit, None),
         "Counts of": (scenario.record_noun, None),
     }
 
@@ -218,7 +218,7 @@ def area_inputs(scenarios: Sequence[Scenario]) -> pd.DataFrame:
             for study in studies
         ],
         "Privacy budget": [rho_text(scenario.budget.rho) for scenario in scenarios],
-        "Privacy unit": [scenario.budget.unit for scenario in scenarios],
+        "Privacy unit": [scenario.budget.full_unit for scenario in scenarios],
     }
     values = [
         [(study.areas.sha256, text) for study, text in zip(studies, texts["Areas"], strict=True)],

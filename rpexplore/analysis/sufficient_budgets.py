@@ -85,7 +85,7 @@ def needed_rho(optimum: Optimum, budget: Budget) -> np.ndarray:
 
     A table meets it when its least accurate cell does.
     """
-    targets = optimum.workload.planned_targets
+    optimum, targets = optimum.for_neighbours(budget), optimum.workload.planned_targets
     with np.errstate(over="ignore"):
         costs = optimum.table_variances.largest / targets / targets
         return rho_of_unit(costs, budget.max_records_per_person)

@@ -147,12 +147,8 @@ class Proposal:
         if self.change.budget is not None:
             budget = self.budget
             if len(whole.parts) > 1:
-                budget = Budget(
-                    privacy_cost=whole.budget.privacy_cost
-                    + self.budget.privacy_cost
-                    - old.budget.privacy_cost,
-                    max_records_per_person=whole.budget.max_records_per_person,
-                )
+                more = self.budget.privacy_cost - old.budget.privacy_cost
+                budget = whole.budget.of_unit(privacy_cost=whole.budget.privacy_cost + more)
         return Plan(
             tuple(new if part is old else part for part in whole.parts),
             budget,

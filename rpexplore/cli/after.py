@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rpexplore.releases.area_release import TablesInAreas
     from rpexplore.releases.items import Answer
     from rpexplore.results.area_results import AreaTables
-    from rpexplore.results.synthetic.questions import Questions
 
 
 # ---- The verbs that work on releases and cost no privacy.
@@ -37,6 +36,8 @@ def answer(
     area: area_options.OneArea = None,
     level: area_options.AnswerLevel = None,
     within: area_options.AnswerWithin = None,
+    per: options.Per = None,
+    among: options.Among = None,
     csv: area_options.SumsOut = None,
     escape_formulas: options.EscapeFormulas = False,
     force: options.Force = False,
@@ -55,9 +56,13 @@ def answer(
     attributes that are named (sex age), or totals. With --area the same of one area, or the query
     about it that names values (sex=Female); with --level the query about each area of a level. A
     count of your own is answered by its name.
+
+    With --per the answer is a share in per cent: status=unemployed --per region, of the records of
+    each region; empty where there are too few of these (CV above 20 %).
     """
     from rpexplore.domain.values import product_query
     from rpexplore.results.results import load_any_results
+    from rpexplore.results.synthetic.questions import Questions
 
     if sum(option is not None for option in (area, areas, level)) > 1:
         raise RpexploreError(
@@ -66,6 +71,25 @@ def answer(
         )
     if within is not None and level is None:
         raise RpexploreError("--within goes with --level; for the area itself give --area CODE.")
+    if among and not per:
+        raise RpexploreError("--among goes with --per; name the values that count without it.")
+    if per and areas is not None:
+        raise RpexploreError("--per goes with --area or --level, and not with lists of areas.")
+    if per:
+        answer_shares(
+            release_folder,
+            where or [],
+            per,
+            among or [],
+            area=area,
+            level=level,
+            within=within,
+            csv=csv,
+            escape_formulas=escape_formulas,
+            force=force,
+            as_json=as_json,
+        )
+        return
     if level is not None:
         answer_on_level(
             release_folder,
@@ -107,7 +131,7 @@ def answer(
             answers.append(release.answer(where=product_query(domain, texts)))
         else:
             _refuse_no_count(counts, where or [])
-            asked = _tables_of(results)
+            asked = Questions(_tables_of(results))
             questions, conditions = inputs.questions(asked.domain, where or [])
             for texts in conditions:
                 answer = asked.answer(product_query(asked.domain, texts), on_progress=on_progress)
@@ -161,12 +185,10 @@ def _refuse_no_count(counts: Any, where: Sequence[str]) -> None:
     )
 
 
-def _tables_of(results: Any) -> "Questions":
-    """What answers from the tables; where there are none, the error names what is there."""
-    from rpexplore.results.synthetic.questions import Questions
-
+def _tables_of(results: Any) -> Any:
+    """The unbiased tables of results; where there are none, the error names what is there."""
     try:
-        return Questions(results)
+        return results.unbiased_tables()
     except RpexploreError as error:
         remedies = []
         if results.area_levels:
@@ -243,6 +265,7 @@ def postprocess(
     nonnegative: options.Nonnegative = False,
     smooth: options.Smooth = False,
     round_: options.Round = False,
+    round_to: options.RoundTo = None,
     gap: options.Gap = None,
     in_areas: area_options.InAreas = False,
     best_guesses: area_options.BestGuesses = False,
@@ -278,6 +301,8 @@ def postprocess(
         raise RpexploreError(
             "Give one of --nonnegative and --smooth; smooth tables have no cell below 0 either."
         )
+    if round_to is not None and round_to < 2:
+        raise RpexploreError(f"--round-to must be 2 or more, got {round_to}; --round is for 1.")
     check_new(out)
     parts = parts_in(release)
     of_areas = in_areas or best_guesses or known_totals is not None
@@ -294,7 +319,12 @@ def postprocess(
             best_guesses=best_guesses,
             nonnegative=nonnegative,
             rounded=round_,
-            others={"--smooth": smooth, "--gap": gap, "--escape-formulas": escape_formulas},
+            others={
+                "--smooth": smooth,
+                "--gap": gap,
+                "--round-to": round_to,
+                "--escape-formulas": escape_formulas,
+            },
             as_json=as_json,
         )
         return
@@ -304,7 +334,7 @@ def postprocess(
             source,
             out,
             method="smooth" if smooth else "nonnegative" if nonnegative else None,
-            rounded=round_,
+            rounded=round_ if round_to is None else round_to,
             gap=gap,
             escape_formulas=escape_formulas,
             on_progress=on_progress,
@@ -520,42 +550,142 @@ def answer_on_level(
 ) -> None:
     """Print the answer of each area of a level to a query, which names values."""
     from rpexplore.cli import inputs
-    from rpexplore.cli.facts import row_facts
-    from rpexplore.common.text import csv_of_frame
-    from rpexplore.domain.named_areas import typed_area
     from rpexplore.domain.values import product_query
-    from rpexplore.planning.areas.area_sums import area_number
-    from rpexplore.results.area_results import AreaResults
 
     if csv is not None:
         refuse_existing(csv, force)
     with progress("Reading the release"):
-        results = AreaResults(load_areas(folder, "--level"))
-        tree, domain = results.tree, results.plan.domain
-        if level not in tree.levels:
-            raise RpexploreError(
-                f"There is no level {level!r}; the levels are {', '.join(tree.levels)}."
-            )
-        number = tree.levels.index(level)
-        top = 0 if within is None else area_number(tree, typed_area(within))
-        if int(tree.level_of[top]) > number:
-            raise RpexploreError(
-                f"The area {within!r} has no areas on the level {level!r}, which is above it."
-            )
+        shown, domain = areas_side_by_side(folder, level, within)
         example = "the values that count, such as age=18..24"
         query = product_query(domain, inputs.texts_by_attribute(domain, where, "A=VALUES", example))
-        shown = results.side_by_side(
-            number, results.within(top, number), tree.empty_on(number, top)
-        )
         answers = shown.answers(where=query)
-        if csv is not None:
-            write_new(csv, csv_of_frame(answers, escape_formulas=escape_formulas), force)
+    say_answers(
+        {"question": list(where)},
+        answers,
+        csv=csv,
+        escape_formulas=escape_formulas,
+        force=force,
+        as_json=as_json,
+    )
+
+
+def areas_side_by_side(folder: Path, level: str, within: str | None) -> "tuple[AreaTables, Domain]":
+    """The tables of the areas of a level, or of those that lie in one, and their attributes."""
+    from rpexplore.domain.named_areas import typed_area
+    from rpexplore.planning.areas.area_sums import area_number
+    from rpexplore.results.area_results import AreaResults
+
+    results = AreaResults(load_areas(folder, "--level"))
+    tree, domain = results.tree, results.plan.domain
+    if level not in tree.levels:
+        raise RpexploreError(
+            f"There is no level {level!r}; the levels are {', '.join(tree.levels)}."
+        )
+    number = tree.levels.index(level)
+    top = 0 if within is None else area_number(tree, typed_area(within))
+    if int(tree.level_of[top]) > number:
+        raise RpexploreError(
+            f"The area {within!r} has no areas on the level {level!r}, which is above it."
+        )
+    areas, empty = results.within(top, number), tree.empty_on(number, top)
+    return results.side_by_side(number, areas, empty), domain
+
+
+def say_answers(
+    facts: dict[str, Any],
+    answers: "pd.DataFrame",
+    *,
+    csv: Path | None,
+    escape_formulas: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Print the first rows of answers, and write all to a file if one is named."""
+    from rpexplore.cli.facts import row_facts
+    from rpexplore.common.text import csv_of_frame
+
+    if csv is not None:
+        write_new(csv, csv_of_frame(answers, escape_formulas=escape_formulas), force)
     first = answers.head(_MOST_SUMS)
     text = answers_table(first)
     if len(answers) > len(first):
         text += f"\n… and {len(answers) - len(first):,} more rows: --csv FILE writes all."
-    facts = {"question": list(where), "answers": row_facts(answers), "csv": csv and str(csv)}
+    facts |= {"answers": row_facts(answers), "csv": csv and str(csv)}
     say_result(as_json, facts, text)
+
+
+def answer_shares(
+    folder: Path,
+    where: Sequence[str],
+    per: Sequence[str],
+    among: Sequence[str],
+    *,
+    area: str | None,
+    level: str | None,
+    within: str | None,
+    csv: Path | None,
+    escape_formulas: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Print what per cent a selection is of the records with each value of `per`."""
+    import pandas as pd
+
+    from rpexplore.cli import inputs
+    from rpexplore.domain.result_schema import Schema
+    from rpexplore.domain.values import product_query
+    from rpexplore.results.results import load_any_results
+    from rpexplore.results.shares import SHARES, share_of_counts, shares
+
+    if csv is not None:
+        refuse_existing(csv, force)
+    with progress("Reading the release"):
+        results = load_any_results(folder)
+        counts = results.own_counts
+        if area is None and level is None and counts is not None and _names_a_count(counts, where):
+            if among or len(per) != 1 or not _names_a_count(counts, per):
+                raise RpexploreError(
+                    f"The count {where[0]!r} is a share of another own count; name that one by "
+                    "--per, and nothing else."
+                )
+            share = share_of_counts(counts, where[0], per[0])
+            columns = [one.name for one in SHARES]
+            answers = Schema(SHARES).marked(pd.DataFrame([share], columns=columns))
+        else:
+            tables: Any
+            if level is not None:
+                tables, domain = areas_side_by_side(folder, level, within)
+            elif area is not None:
+                tables, domain = tables_of_area(folder, area)
+            else:
+                _refuse_no_count(counts, where)
+                tables = _tables_of(results)
+                domain = tables.domain
+            example = "the values that count, such as age=18..24"
+            counted, base = (
+                product_query(domain, inputs.texts_by_attribute(domain, texts, name, example))
+                for texts, name in ((where, "A=VALUES"), (among, "--among"))
+            )
+            if not counted:
+                raise RpexploreError(
+                    f"--per needs what is counted, {example}; name values of some attribute."
+                )
+            names = [name for name in per if name != "total" or name in domain.names]
+            for name in names:
+                if name not in domain.names:
+                    raise RpexploreError(
+                        f"--per {name!r} must be an attribute, one of {', '.join(domain.names)}, "
+                        "or total."
+                    )
+            answers = shares(tables, counted, per=names, among=base)
+    say_answers(
+        {"question": list(where), "per": list(per), "among": list(among)},
+        answers,
+        csv=csv,
+        escape_formulas=escape_formulas,
+        force=force,
+        as_json=as_json,
+    )
 
 
 def answers_table(rows: "pd.DataFrame") -> str:
@@ -565,11 +695,20 @@ def answers_table(rows: "pd.DataFrame") -> str:
 
     schema = Schema.of(rows)
     columns = {one.name: rows[one.name].astype(str).tolist() for one in schema.labels}
-    columns["value"] = [f"{value:,.2f}" for value in rows[schema.name("value")]]
-    columns["standard error"] = describe_numbers(rows[schema.name("error")])
+    unit = next(one.unit for one in schema.figures)
+    is_known = ~rows[schema.name("value")].isna()
+    per_cent = f" {unit}" if unit == "%" else ""
+    errors = iter(describe_numbers(rows.loc[is_known, schema.name("error")]))
+    columns["value"] = [
+        f"{value:,.2f}{per_cent}" if known else "too few"
+        for value, known in zip(rows[schema.name("value")], is_known, strict=True)
+    ]
+    columns["standard error"] = [next(errors) if known else "" for known in is_known]
     columns["95 % interval"] = [
-        f"{low:,.2f} to {high:,.2f}"
-        for low, high in zip(rows[schema.name("lower")], rows[schema.name("upper")], strict=True)
+        f"{low:,.2f} to {high:,.2f}" if known else ""
+        for low, high, known in zip(
+            rows[schema.name("lower")], rows[schema.name("upper")], is_known, strict=True
+        )
     ]
     return text_table(columns, "<" * len(schema.labels) + ">>>")
 

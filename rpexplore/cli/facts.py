@@ -33,6 +33,7 @@ from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, worst_first
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.privacy.budget import REPLACE
 from rpexplore.privacy.conversions import MOST_RHO, USUAL_DELTAS, epsilon_at_delta, rho_text
 from rpexplore.releases.ledger.account import Account
 from rpexplore.scenarios.bases import basis_choices_of
@@ -124,6 +125,8 @@ def plan_facts(plan: Plan | PartPlan) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "sha256": plan.sha256,
         "unit": plan.budget.unit,
+        **({"neighbours": plan.budget.neighbours} if plan.budget.replaces else {}),
+        **({} if plan.budget.period is None else {"period": plan.budget.period}),
         **({} if universe is None else {"universe": universe.text}),
         "rho": exact_text(plan.rho),
         "privacy_cost": exact_text(plan.exact_privacy_cost),
@@ -404,14 +407,16 @@ def announcement(plan: Plan, ledger: str, account: Account, limit_rho: str | Non
     """What a run of the plan will be charged, and what a ledger has of the data before."""
     factor, limit = plan.budget.records_factor, account.limit_record_rho
     limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
+    sums = "" if plan.budget.period is None else " (for people with any records)"
+    replaced = f"; {plan.budget.neighbours_text}" if plan.budget.replaces else ""
     return "\n".join(
         [
             f"Plan      SHA-256 {plan.sha256}",
-            f"Protects  {plan.budget.unit}; each ρ below is for that",
+            f"Protects  {plan.budget.unit}{replaced}; each ρ below is for that",
             *([] if plan.universe is None else [f"Universe  {plan.universe.text}"]),
             f"Cost      {rho_text(plan.rho)} for this run, charged when it starts",
             f"Ledger    {one_line(ledger)}",
-            f"Spent     {rho_text(account.spent_record_rho * factor)} on this data so far",
+            f"Spent     {rho_text(account.spent_record_rho * factor)} on this data so far{sums}",
             f"Limit     {limit_text if limit_rho is None else f'ρ = {limit_rho}, as given'}",
         ]
     )
@@ -489,6 +494,8 @@ def account_text(account: Account, ledger: str) -> str:
         text += f"\nNeeds   approvals of the plan by {plural(demand.n, 'person')} of: {listed}"
     if not runs:
         return text
+    if any(run.neighbours == REPLACE for run in runs):
+        text = text.replace(" for one record\n", " for one record, replaced\n", 1)
     columns = {
         "run": [str(number) for number in range(1, len(runs) + 1)],
         "started": [f"{run.started[:19]}+00:00" for run in runs],

@@ -33,6 +33,8 @@ def budget_from_options(
     parameters: Mapping[str, str | None],
     delta: str | None,
     records_per_person: int | None,
+    neighbours: str | None = None,
+    panel: tuple[str | None, int | None] = (None, None),
     *,
     find_smallest: bool,
 ) -> "Budget":
@@ -41,7 +43,7 @@ def budget_from_options(
     find_smallest: whether --minimum-budget finds it; then one in the unit in which that is stated:
     ε with a δ, else ρ.
     """
-    from rpexplore.privacy.budget import Budget
+    from rpexplore.privacy.budget import ADD_REMOVE, Budget
 
     given = {name: text for name, text in parameters.items() if text is not None}
     options = ["--" + name.replace("_", "-") for name in given]
@@ -58,7 +60,18 @@ def budget_from_options(
             "--privacy-cost C, or have it found with --minimum-budget; got "
             f"{' and '.join(options) or 'none of them'}."
         )
-    return Budget(**given, max_records_per_person=records_per_person)
+    period, most = panel
+    if (period is None) != (most is None) or (most is not None and records_per_person is not None):
+        raise BudgetError(
+            "--period and --max-periods go together, in the place of --records-per-person: at most "
+            "one record of a person in each period, and so many periods."
+        )
+    return Budget(
+        **given,
+        max_records_per_person=most if records_per_person is None else records_per_person,
+        neighbours=neighbours or ADD_REMOVE,
+        period=period,
+    )
 
 
 def tables_of_sums(
@@ -358,6 +371,63 @@ def with_groups(domain: "Domain", options: Sequence[str]) -> "Domain":
     for attribute, file in files.items():
         hierarchy = HierarchyFile.parse(text_of(Path(file)), Path(file).name)
         domain = with_hierarchy(domain, attribute, hierarchy)
+    return domain
+
+
+def with_public_values(domain: "Domain", options: Sequence[str]) -> "Domain":
+    """The domain with values that occur in records, of options such as region=records.csv.
+
+    Attributes that it has not yet are added; the others get these values in place of theirs.
+    """
+    from dataclasses import replace
+
+    from rpexplore.data.files.columns import read_column_values
+    from rpexplore.domain.attribute import Attribute
+    from rpexplore.domain.categories import Categories
+    from rpexplore.domain.domain import label_from_records
+
+    for option in options:
+        name, sign, file = option.partition("=")
+        if not (name and sign and file):
+            raise DomainError(
+                f"--public-values {option!r} must be an attribute, =, and a file of records, such "
+                "as region=records.csv."
+            )
+        read = read_column_values(file, [name])
+        if name in read.refused:
+            raise DomainError(
+                f"The values of {name!r} are not taken from {file!r}: {read.refused[name]}; list "
+                "them in the codebook."
+            )
+        values = Categories(read.values[name])
+        if name in domain:
+            old = domain[name]
+            new = replace(
+                old, values=values, label=label_from_records(old.label), groups=(), levels=()
+            )
+            domain = domain.with_attributes(new if one is old else one for one in domain)
+        else:
+            added = Attribute(name, values, label_from_records(""))
+            domain = domain.with_attributes([*domain, added])
+    return domain
+
+
+def with_not_stated(domain: "Domain", names: Sequence[str]) -> "Domain":
+    """The domain in which these attributes, or all (*), have a value for records without any."""
+    from rpexplore.domain.recodes import with_not_stated
+
+    chosen = list(domain.names) if "*" in names else [domain[name].name for name in names]
+    return with_not_stated(domain, chosen)
+
+
+def with_recodes(domain: "Domain", options: Sequence[str]) -> "Domain":
+    """The domain with the recodes of options such as municipality=old-new.csv."""
+    from rpexplore.domain.recodes import recode_of_file, with_recode
+
+    files = texts_by_attribute(domain, options, "--recode", "a file such as region=old-new.csv")
+    for attribute, file in files.items():
+        recode = recode_of_file(text_of(Path(file)), Path(file).name)
+        domain = with_recode(domain, attribute, recode)
     return domain
 
 

@@ -214,6 +214,15 @@ _PERSON = (
     "Protect a person with at most M records, rather than one record. Larger M = less accurate "
     "for the same budget."
 )
+_PERIOD = (
+    "Of a panel: the attribute of which a person has at most one record for each value, such as "
+    "quarter. Goes with --max-periods, in the place of --records-per-person, and costs less."
+)
+_MAX_PERIODS = "In how many periods a person can have a record, at most."
+_NEIGHBOURS = (
+    "What the promise compares: the data with a record more or less (add-remove), or with another "
+    "record in its place (replace). With replace the number of records is public and exact."
+)
 _DIRECTION = "Smaller = more private, less accurate."
 _QUERY_ATTRIBUTES = (
     "The attributes that own counts are about, separated by commas; else those that the "
@@ -267,6 +276,11 @@ _WHERE = (
     "age=65..), a group of values, or several of these separated by commas. Or whole questions, "
     'each in quotation marks: "age=65.. sex=F".'
 )
+_PER = (
+    "Per cent of the records in each value of attribute A, or of all (--per total), instead of a "
+    "count; for an own count, the own count that it is a share of. Repeat it for more."
+)
+_AMONG = "With --per: only the records with these values, in counts and in their base."
 _NOISY = (
     "A noisy table from elsewhere: a CSV file with a column for each of its attributes and one "
     "called count, the variance of the noise of its cells and, if known, the ρ that it spent: "
@@ -294,8 +308,8 @@ _CV_LIMIT = (
 )
 _WORKBOOK_CV_LIMIT = "The largest coefficient of variation of a publishable cell: 0.2 is 20 %."
 _A_CODEBOOK = (
-    "Table Schema (.json), attribute,value,label (.csv), DDI (.xml), or a file of SPSS, Stata or "
-    "SAS whose labels are taken."
+    "Table Schema or CSVW (.json), attribute,value,label (.csv, .xlsx, .ods), DDI (.xml), PX "
+    "(.px), or a file of SPSS, Stata or SAS whose labels are taken."
 )
 _APPROVAL = "An approval of the plan (of `rpexplore approve`). Repeat it for more."
 _ALLOWED_SIGNERS = (
@@ -322,6 +336,7 @@ CountsObjectiveName = StrEnum(
     "CountsObjectiveName",
     {"LARGEST": "largest", "SUM": "sum", "TARGETS_THEN_SUM": "targets-then-sum"},
 )
+Neighbours = StrEnum("Neighbours", {"add_remove": "add-remove", "replace": "replace"})
 MinimumBudgetFor = StrEnum("MinimumBudgetFor", ["targets", "required"])
 ExcessRecords = StrEnum("ExcessRecords", {"REFUSE": "refuse", "KEEP_FIRST": "keep-first"})
 # In the order of `presets.PRESETS`.
@@ -370,6 +385,14 @@ AsJson = Annotated[bool, _flag("--json", "Print one JSON object, for machines.")
 ParquetOnly = Annotated[
     bool, _flag("--parquet-only", "Write no CSV files (tables in areas never have any).")
 ]
+FilePerTable = Annotated[
+    bool,
+    _flag(
+        "--file-per-table",
+        "Give each table files of its own; else more than 100 small tables are in one, "
+        "tables.parquet, without CSV.",
+    ),
+]
 EscapeFormulas = Annotated[bool, _flag("--escape-formulas", _ESCAPE_FORMULAS)]
 Force = Annotated[bool, _flag("--force", "Overwrite the file if it exists.")]
 
@@ -381,7 +404,7 @@ Columns = Annotated[
     str | None,
     _option(
         "ROLE=COLUMN,…",
-        "What the columns of a CSV codebook are, if they have other names: "
+        "What the columns of a CSV codebook or a spreadsheet are, if they have other names: "
         "attribute=Variable,code=Code,label=Bedeutung (and group=…).",
         "--map",
     ),
@@ -392,6 +415,33 @@ Groups = Annotated[
         "A=FILE",
         "Take the groups of attribute A from a hierarchy of τ-ARGUS (.hrc), as often as needed.",
         "--groups",
+    ),
+]
+PublicValues = Annotated[
+    list[str] | None,
+    _option(
+        "A=FILE",
+        "Take the values of attribute A from the records in FILE. You confirm by this that they "
+        "are public: nothing protects them, and the codebook says where they are from.",
+        "--public-values",
+    ),
+]
+NotStated = Annotated[
+    list[str] | None,
+    _option(
+        "A",
+        "Give attribute A, or all (*), one more value for records that have none: not stated. "
+        "release counts these by --missing-values '*=not stated'. Repeat it for more.",
+        "--not-stated",
+    ),
+]
+Recode = Annotated[
+    list[str] | None,
+    _option(
+        "A=FILE",
+        "Count values of records as others, by a CSV file with the columns old and new: old to new "
+        "municipalities, or 7..20 as 6+. The new ones must be in the codebook.",
+        "--recode",
     ),
 ]
 Converted = Annotated[Path | None, _option("FILE", "Also write it there, as .json or .csv.")]
@@ -438,6 +488,9 @@ MostPeopleFlag = Annotated[
     ),
 ]
 Share = Annotated[list[str] | None, _option("PART=SHARE", _SHARE)]
+TheNeighbours = Annotated[Neighbours | None, _option("KIND", _NEIGHBOURS, "--neighbours")]
+Period = Annotated[str | None, _option("ATTRIBUTE", _PERIOD, "--period")]
+MaxPeriods = Annotated[int | None, _option("M", _MAX_PERIODS)]
 RecordsPerPerson = Annotated[int | None, _option("M", _PERSON)]
 ExpectedCount = Annotated[
     RecordCount | None,
@@ -730,6 +783,8 @@ WorkbookCvLimit = Annotated[float, _option("X", _WORKBOOK_CV_LIMIT)]
 LeaveEmpty = Annotated[bool, _flag("--leave-empty", "Leave cells that are not publishable empty.")]
 WorkbookOut = Annotated[Path, _option("FILE", "Where the workbook goes: an .xlsx file.")]
 Where = Annotated[list[str] | None, _argument("A=VALUES", _WHERE)]
+Per = Annotated[list[str] | None, _option("A", _PER, "--per")]
+Among = Annotated[list[str] | None, _option("A=VALUES", _AMONG, "--among")]
 Folder = Annotated[Path, _option("FOLDER", "A new folder for the tables.")]
 Releases = Annotated[
     list[Path], _argument("RELEASE", "Folders of releases, or of combined tables.")
@@ -742,5 +797,15 @@ CombineLedger = Annotated[
 Nonnegative = Annotated[bool, _flag("--nonnegative", "No cell below 0; all tables still agree.")]
 Rehearse = Annotated[bool, _flag("--rehearse", "With a rehearsal of smooth tables.")]
 Smooth = Annotated[bool, _flag("--smooth", "Best guesses by a model, with its error beside each.")]
-Round = Annotated[bool, _flag("--round", "Whole numbers; each count moves by less than 1.")]
+RoundTo = Annotated[
+    int | None,
+    _option(
+        "N",
+        "Multiples of N (3, 5, 10) in place of whole numbers; for reading, it protects nobody.",
+        "--round-to",
+    ),
+]
+Round = Annotated[
+    bool, _flag("--round", "Whole numbers that add up; most counts move by less than 1.")
+]
 Gap = Annotated[float | None, _option("G", _GAP)]

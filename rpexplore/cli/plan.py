@@ -321,6 +321,7 @@ def plan(
     basis: options.Basis = None,
     uniform_reference: options.UniformReference = False,
     columns: options.Columns = None,
+    not_stated: options.NotStated = None,
     areas: area_options.Areas = None,
     level_names: area_options.LevelNames = None,
     separator: area_options.Separator = None,
@@ -355,6 +356,9 @@ def plan(
     most_people: options.MostPeopleFlag = False,
     share: options.Share = None,
     records_per_person: options.RecordsPerPerson = None,
+    neighbours: options.TheNeighbours = None,
+    period: options.Period = None,
+    max_periods: options.MaxPeriods = None,
     tolerance: area_options.Tolerance = None,
     pilot: options.Pilot = None,
     where: options.Universe = None,
@@ -398,12 +402,18 @@ def plan(
         minimum_budget = minimum_budget or options.MinimumBudgetFor.targets
     rule_options.refuse_beside_rules(require, most_people, minimum_budget, certainty, public)
     budget = inputs.budget_from_options(
-        stated, delta, records_per_person, find_smallest=minimum_budget is not None
+        stated,
+        delta,
+        records_per_person,
+        None if neighbours is None else neighbours.value,
+        (period, max_periods),
+        find_smallest=minimum_budget is not None,
     )
     with progress("Reading the codebook"):
         tree, domain = plan_inputs.codebook_from_options(
             codebook, areas, level_names, separator, lengths, columns=columns
         )
+        domain = inputs.with_not_stated(domain, not_stated or [])
     records_weighted = weights.Weighting(
         weight_column, max_weight, weight_decimals, unweighted or []
     )

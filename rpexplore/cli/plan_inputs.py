@@ -511,7 +511,15 @@ def optimum_at_smallest_budget(
     if isinstance(loss, SumWithinTargets) and not required_only:
         workload = replace(workload, required=~np.isnan(workload.targets))
     options = {"uniform_reference": uniform_reference, "on_progress": on_progress}
-    minimum = minimum_budget(workload, required_only=required_only, **options)
+    neighbours = reference_budget.neighbours
+    minimum = minimum_budget(
+        workload,
+        required_only=required_only,
+        max_records_per_person=reference_budget.max_records_per_person,
+        neighbours=neighbours,
+        period=reference_budget.period,
+        **options,
+    )
     explanation = budget_explanation(minimum, reference_budget, required_only=required_only)
     budget = explanation.advised.budget
     # By other strategies the same budget might not be enough.
@@ -604,5 +612,5 @@ def plan_at_smallest_budget(
     total = sum((part.budget.privacy_cost for part in parts), Fraction())
     budget = parts[0].budget
     if len(parts) > 1:
-        budget = Budget(privacy_cost=total, max_records_per_person=most)
+        budget = reference_budget.of_unit(privacy_cost=total)
     return Plan(tuple(parts), budget, parts[0].version), reason

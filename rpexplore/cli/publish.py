@@ -39,6 +39,24 @@ Period = Annotated[
     str,
     Option("--period", metavar="PERIOD", help="When the records are of, for sdmx and px: 2026-Q1."),
 ]
+Time = Annotated[
+    str,
+    Option(
+        "--time-period",
+        metavar="A",
+        help="The attribute whose values are periods, for sdmx, px and jsonstat; --period is then "
+        "that of figures of all periods together.",
+    ),
+]
+Shares = Annotated[
+    str,
+    Option(
+        "--shares",
+        metavar="[row|column|total]",
+        help="Beside each figure its share of the total of its row or column in the crosstab of "
+        "the table, or of all, in per cent, with its standard error; crosstabs show these instead.",
+    ),
+]
 
 # The verb imports what it needs itself, so that no other waits for it.
 
@@ -52,6 +70,8 @@ def publish(
     license: License = "",
     agency: Agency = "",
     period: Period = "",
+    time_period: Time = "",
+    shares: Shares = "",
     escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -66,7 +86,7 @@ def publish(
     from rpexplore.results.formats.publishing import FORMATS, publish
     from rpexplore.results.formats.writers import DEFAULT
 
-    imprint = Imprint(title, publisher, license, agency, period)
+    imprint = Imprint(title, publisher, license, agency, period, time_period)
     check_new(out)
     chosen = format or [DEFAULT]
     with progress("Reading the tables") as on_progress:
@@ -75,6 +95,7 @@ def publish(
             out,
             formats=chosen,
             imprint=imprint,
+            shares=shares,
             escape_formulas=escape_formulas,
             on_progress=on_progress,
         )

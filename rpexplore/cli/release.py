@@ -42,6 +42,7 @@ def release(
     count_impossible: options.CountImpossible = False,
     escape_formulas: options.EscapeFormulas = False,
     parquet_only: options.ParquetOnly = False,
+    file_per_table: options.FilePerTable = False,
     approval: options.Approvals = None,
     dry_run: options.DryRun = False,
     resume: options.Resume = False,
@@ -89,6 +90,7 @@ def release(
             "--dry-run": dry_run,
             "--escape-formulas": escape_formulas,
             "--parquet-only": parquet_only,
+            "--file-per-table": file_per_table,
             "--stream": stream,
         }
         for name, value in (given | flags).items():
@@ -136,6 +138,7 @@ def release(
         "count_impossible": count_impossible,
         "escape_formulas": escape_formulas,
         "parquet_only": parquet_only,
+        "file_per_table": file_per_table,
         "approvals": load_approvals(approval or []),
     }
     is_escaped = escape_formulas or parquet_only or not loaded.has_labels_in_csv
@@ -186,6 +189,11 @@ def release(
     facts = {"unit": loaded.budget.unit, "charged_rho": exact_text(charged), "warning": warning}
     say_privately(done.taken)
     finding = f"Charged {rho_text(charged)}; spent on this data so far: {spent}"
+    if loaded.budget.period is not None:
+        finding = (
+            f"Charged {rho_text(loaded.rho)} in the panel; for people with any records the ledger "
+            f"counts {rho_text(charged)}, and so far on this data: {spent}"
+        )
     if pilot_only:
         finding += (
             "\nThis is the pilot alone. See what it tells of all tables:\n"

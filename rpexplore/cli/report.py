@@ -29,6 +29,9 @@ def schema(
     resource: options.Resource = None,
     columns: options.Columns = None,
     groups: options.Groups = None,
+    recode: options.Recode = None,
+    public_values: options.PublicValues = None,
+    not_stated: options.NotStated = None,
     areas: area_options.Areas = None,
     level_names: area_options.LevelNames = None,
     separator: area_options.Separator = None,
@@ -41,6 +44,7 @@ def schema(
     from rpexplore.cli import plan_inputs
     from rpexplore.cli.facts import attribute_facts, attribute_table
     from rpexplore.common.text import describe_count, plural
+    from rpexplore.domain.domain import describe_attributes_from_records
     from rpexplore.domain.values import describe_combinations
     from rpexplore.scenarios.codebook_import import remarks_on_codebook
 
@@ -48,10 +52,17 @@ def schema(
         tree, domain = plan_inputs.codebook_from_options(
             codebook, areas, level_names, separator, lengths, resource=resource, columns=columns
         )
-    domain = inputs.with_groups(domain, groups or [])
+    domain = inputs.with_public_values(domain, public_values or [])
+    domain = inputs.with_not_stated(domain, not_stated or [])
+    domain = inputs.with_recodes(inputs.with_groups(domain, groups or []), recode or [])
     remarks = [] if tree is not None else remarks_on_codebook(codebook, resource)
     if tree is not None and out is not None:
         remarks = [f"The areas are not in {out}; name their file to plan, by --areas."]
+    if names := describe_attributes_from_records(domain):
+        remarks.append(
+            f"The values of {names} were found in the records. No privacy mechanism protects them: "
+            "a value that only one person has would tell of that person."
+        )
     of_areas, text_of_areas = plan_inputs.levels_shown(tree)
     if out is not None:
         write_new(out, domain.text(out.name), force)

@@ -2,10 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from rpexplore.common.json_fields import refusing
@@ -24,19 +25,20 @@ from rpexplore.domain.codebook_properties import (
 from rpexplore.domain.dates import YEAR_AND_MONTH, stated_limit
 from rpexplore.domain.levels import LEVELS, MOST_GROUPED, levels_from_json
 from rpexplore.domain.ordered_values import NOT_STATED, Bins, Dates, Integers, Numbers
+from rpexplore.domain.recodes import recode_of_field, recoded
 from rpexplore.errors import DomainError
 
 # Table Schema (https://specs.frictionlessdata.io/table-schema/): `constraints.enum` with optional
 # `categories` (value and label), `constraints.minimum`/`maximum` for integers and dates. The
 # `missingValues` of a field with categories are values as well, in a group of their own; those of a
 # field with numbers or dates are counted in a cell behind them, one for each label. A Data Package
-# holds a schema, sizes such as {"age": 32} stand for one. Five properties are this project's own,
+# holds a schema, sizes such as {"age": 32} stand for one. Six properties are this project's own,
 # since the specification has none for them: `constraints.step` groups integers and dates, `bins`
 # lists the edges of intervals, `groups` the path of groups that each value lies in, `spellings` for
-# each value the other texts that records have for it. So are the limits of amounts, `bounds`, with
-# their `unit` and `decimals`, and whether they are survey `weights`. One more, `impossible`,
-# belongs to the schema: see `Domain.from_schema`. What becomes of all properties is in
-# `codebook_properties`.
+# each value the other texts that records have for it, `recode` the same the other way round. So are
+# the limits of amounts, `bounds`, with their `unit` and `decimals`, and whether they are survey
+# `weights`. One more, `impossible`, belongs to the schema: see `Domain.from_schema`. What becomes
+# of all properties is in `codebook_properties`.
 #
 # The CSV codebook has the columns attribute, value, label and group (the last two may be left out),
 # one row a category; it describes categories only. The column group holds the path of groups that
@@ -101,6 +103,20 @@ def attributes_from_csv(
     other names; others are then passed over, and an attribute holds for the rows below its name.
     """
     rows = csv_rows(text, source, DomainError, delimiter=None)
+    _, header = first = next(rows, (1, []))
+    heads = {column.strip().lower() for column in header}
+    if named is None and heads >= VARIABLES and not {"attribute", "value"} <= heads:
+        return attributes_of_variables(chain([first], rows), source)
+    return attributes_of_rows(chain([first], rows), source, named)
+
+
+def attributes_of_rows(
+    rows: Iterator[tuple[int, Sequence[str]]], source: str, named: Mapping[str, str] | None = None
+) -> list[Attribute]:
+    """The attributes of rows with one value each, of which the first names the columns.
+
+    rows: each with the number of its line
+    """
     _, header = next(rows, (1, []))
     columns = [column.strip().lower() for column in header]
     if named is not None:
@@ -148,6 +164,104 @@ def attributes_from_csv(
             categories = Categories(stored, labels)
         attributes.append(Attribute(name, categories, groups=groups))
     return attributes
+
+
+VARIABLES = frozenset({"name", "values"})
+"""Columns of a table with one row an attribute."""
+
+_OF_VARIABLES = {"name", "label", "title", "type", "values", "missing", "step", "unit"}
+_RANGE = re.compile(r"\s*(\S+?)\s*\.\.\s*(\S+?)\s*(?:step\s+(.+?)\s*)?")
+
+
+def attributes_of_variables(
+    rows: Iterator[tuple[int, Sequence[str]]], source: str
+) -> list[Attribute]:
+    """The attributes of rows with one attribute each, of which the first names the columns.
+
+    The columns are name, values and, if wanted, type, label and missing. Values are a range (0..99,
+    2026-01-01..2026-12-31 step month), edges of bins (type bins: 0; 500; 1000), limits of amounts
+    (type amounts: 0..200000), or a list (F=Female; M=Male) with semicolons, or else with commas.
+    """
+    attributes = []
+    for number, row in _variables(rows):
+        name, values = row.get("name", "").strip(), row.get("values", "").strip()
+        if not name and not values:
+            continue
+        with refusing(DomainError, f"{source}, line {number}"):
+            if values:
+                attributes.append(_attribute_from_field(_field_of_variable(row), number, {}))
+    return attributes
+
+
+def labels_of_variables(rows: Iterator[tuple[int, Sequence[str]]]) -> dict[str, str]:
+    """{name: label} of the same rows, "" for no label."""
+    return {
+        name: (row.get("label") or row.get("title") or "").strip()
+        for _, row in _variables(rows)
+        if (name := row.get("name", "").strip())
+    }
+
+
+def _variables(rows: Iterator[tuple[int, Sequence[str]]]) -> Iterator[tuple[int, dict[str, str]]]:
+    _, header = next(rows, (1, []))
+    columns = [column.strip().lower() for column in header]
+    for number, cells in rows:
+        yield number, dict(zip(columns, cells, strict=False))
+
+
+def _field_of_variable(row: Mapping[str, str]) -> dict[str, Any]:
+    """The field of a Table Schema that a row stands for."""
+    field: dict[str, Any] = {"name": row["name"].strip()}
+    if label := (row.get("label") or row.get("title") or "").strip():
+        field["title"] = label
+    kind, text = row.get("type", "").strip().lower(), row["values"].strip()
+    if missing := _listed_values(row.get("missing", "")):
+        field["missingValues"] = [
+            {"value": value, "label": label} if label != value else value
+            for value, label in missing.items()
+        ]
+    span = _RANGE.fullmatch(text)
+    if kind == "bins":
+        return field | {"bins": [_number(edge) for edge in _listed_values(text)]}
+    if span is None:
+        listed = _listed_values(text)
+        field["constraints"] = {"enum": list(listed)}
+        field["categories"] = [{"value": value, "label": label} for value, label in listed.items()]
+        return field | {"type": "number" if kind == "number" else "string"}
+    low, high, step = span.groups()
+    if kind == "amounts":
+        return field | {"type": "number", "bounds": [low, high]}
+    if kind in DATES or not re.fullmatch(r"[+-]?[0-9]+", low):
+        constraints = {"minimum": low, "maximum": high} | ({"step": step} if step else {})
+        return field | {"type": kind if kind in DATES else "date", "constraints": constraints}
+    constraints = {"minimum": _number(low), "maximum": _number(high)}
+    return field | {
+        "type": "integer",
+        "constraints": constraints | ({"step": _number(step)} if step else {}),
+    }
+
+
+def _listed_values(text: str) -> dict[str, str]:
+    """{value: label} of a list such as "F=Female; M=Male"; the value itself for no label."""
+    separator = next((sign for sign in ("\n", ";", "|") if sign in text), ",")
+    listed: dict[str, str] = {}
+    for item in filter(None, (item.strip() for item in text.split(separator))):
+        value, _, label = item.partition("=")
+        if value.strip() in listed:
+            raise DomainError(f"the value {value.strip()!r} is listed twice; keep one of them.")
+        listed[value.strip()] = label.strip() or value.strip()
+    return listed
+
+
+def _number(text: str) -> int | float | str:
+    """A number as JSON has it; the text itself where it is none."""
+    try:
+        return int(text)
+    except ValueError:
+        try:
+            return float(text)
+        except ValueError:
+            return text
 
 
 def _renamed(header: Sequence[str], named: Mapping[str, str], source: str) -> list[str]:
@@ -227,6 +341,8 @@ def _attribute_from_field(field: Any, number: int, missing_in_all: dict[str, str
                     value: label for value, label in missing_in_all.items() if values.holds(value)
                 }
             values, groups = _with_cells(values, missing, groups)
+        if "recode" in field:
+            values = recoded(values, recode_of_field(field["recode"]))
         levels = levels_from_json(field.get("levels", {}), values)
     return Attribute(name, values, label, groups, levels)
 

@@ -14,11 +14,13 @@ from xml.parsers import expat
 from rpexplore.common.file_kinds import PACKAGES, DictionaryVariable, dictionary, statistics_format
 from rpexplore.common.files import HEAD, file_bytes
 from rpexplore.common.numbers import shown, shown_few
+from rpexplore.common.spreadsheets import spreadsheet_kind
 from rpexplore.common.text import data_size
 from rpexplore.domain.attribute import MISSING, Attribute
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.levels import LEVELS
+from rpexplore.domain.table_codebooks import codebook_of_px, codebook_of_sheets
 from rpexplore.errors import DomainError
 
 # ---- A codebook drafted from a dictionary of data: its variables, with their labels.
@@ -194,16 +196,23 @@ def dictionary_kind(head: bytes, filename: str) -> str:
     """The kind of file in words, by its first bytes or its ending; "" for another kind."""
     if form := statistics_format(head, filename):
         return f"{PACKAGES[form]} file"
+    if kind := spreadsheet_kind(filename):
+        return kind
+    if filename.lower().endswith(".px"):
+        return "PX file"
     is_marked_up = head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"<?xml", b"<codeBook"))
     return "DDI codebook" if is_marked_up or filename.lower().endswith(".xml") else ""
 
 
-def draft_of_file(content: bytes | Path, filename: str) -> Draft:
+def draft_of_file(
+    content: bytes | Path, filename: str, columns: Mapping[str, str] | None = None
+) -> Draft:
     """The codebook in a file of a kind that has one.
 
     Args:
         content: What it holds, or where it is.
         filename: What errors call it; its ending counts where there is no path.
+        columns: Of a spreadsheet, what its columns are, as of `Domain.load`.
 
     Raises:
         DomainError: For one that cannot be read. Of a file of records none is read.
@@ -213,7 +222,15 @@ def draft_of_file(content: bytes | Path, filename: str) -> Draft:
         return draft_of(variables_of_statistics_file(content, form, filename))
     refuse_large(len(content) if isinstance(content, bytes) else content.stat().st_size, filename)
     if isinstance(content, Path):
-        content = file_bytes(content, filename, DomainError)
+        ending, content = content.suffix, file_bytes(content, filename, DomainError)
+    else:
+        ending = Path(filename).suffix
+    if spreadsheet_kind(f"codebook{ending}"):
+        draft = codebook_of_sheets(content, f"{filename}", columns)
+        return Draft(draft.domain, draft.without_values, draft.remarks)
+    if ending.lower() == ".px":
+        draft = codebook_of_px(content, filename)
+        return Draft(draft.domain, draft.without_values, draft.remarks)
     return draft_of(variables_of_ddi(content, filename))
 
 

@@ -55,7 +55,8 @@ SCHEMA: Mapping[str, Fate] = {
 FIELD: Mapping[str, Fate] = {
     **dict.fromkeys(("name", "title", "type", "constraints", "categories"), READ),
     **dict.fromkeys(("missingValues", "trueValues", "falseValues"), READ),
-    **dict.fromkeys(("bins", "groups", "levels", "areas", "spellings", "step"), READ),  # our own,
+    **dict.fromkeys(("bins", "groups", "levels", "areas", "step"), READ),  # our own,
+    **dict.fromkeys(("spellings", "recode"), READ),
     **dict.fromkeys(("bounds", "unit", "decimals", "weights"), READ),  # and of amounts
     "decimalChar": Refused(
         "write the numbers of the records with a point, and leave it out", (".",)
@@ -125,7 +126,7 @@ STATISTICS: Mapping[str, Fate] = {
 CSV: Mapping[str, Fate] = {
     **dict.fromkeys(("attribute", "value", "label", "group"), READ),
     **dict.fromkeys(
-        ("type", "minimum", "maximum", "step", "bins", "bounds", "missing", "spellings"),
+        ("type", "minimum", "maximum", "step", "bins", "bounds", "missing", "spellings", "recode"),
         Refused("a CSV codebook lists categories alone; save it as JSON, or leave the column out"),
     ),
     **dict.fromkeys(("description", "note"), _TEXT),

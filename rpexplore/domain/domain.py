@@ -17,6 +17,7 @@ import numpy as np
 
 from rpexplore.common.files import file_bytes, utf8_text, write_whole
 from rpexplore.common.numbers import read_only, shown_few, whole_number
+from rpexplore.common.spreadsheets import spreadsheet_kind
 from rpexplore.common.text import begins_formula, joined
 from rpexplore.domain import codebook
 from rpexplore.domain.amounts import WEIGHT_DECIMALS, Amounts
@@ -133,7 +134,8 @@ class Domain:
         """Read a codebook: Frictionless Table Schema (.json) or attribute,value,label (.csv).
 
         Or what the dictionary of a DDI codebook or a file of SPSS, Stata or SAS says: its variables
-        with two labelled values or more. None of its records is read.
+        with two labelled values or more. None of its records is read. Or a spreadsheet (.xlsx,
+        .ods), a PX file, or metadata of CSV on the Web (.json).
 
         resource: the table of a Data Package, where it holds several
         columns: what columns of a CSV file are, if they have other names: "attribute", "value",
@@ -144,14 +146,16 @@ class Domain:
         from rpexplore.domain.codebook_formats import dictionary_kind, draft_of_file
 
         kind = dictionary_kind(b"", Path(path).name)
-        if columns is not None and Path(path).suffix.lower() not in CSV_ENDINGS:
+        has_columns = Path(path).suffix.lower() in CSV_ENDINGS or spreadsheet_kind(str(path))
+        if columns is not None and not has_columns:
             raise DomainError(
-                f"{Path(path).name} has no columns that need other names; those of a CSV file can."
+                f"{Path(path).name} has no columns that need other names; those of a CSV file or a "
+                "spreadsheet can."
             )
         if kind:
             if resource is not None:
                 raise DomainError(f"{Path(path).name} is no Data Package; name none of its tables.")
-            draft = draft_of_file(Path(path), f"The codebook {str(path)!r}")
+            draft = draft_of_file(Path(path), f"The codebook {str(path)!r}", columns)
             if not draft.domain.attributes:
                 raise DomainError(
                     f"The {kind} {str(path)!r} has no variable with two labelled values or more; "
@@ -176,7 +180,10 @@ class Domain:
         """
         ending = Path(filename).suffix.lower()
         if ending == ".json":
-            return cls.from_schema(schema_in_json(text, filename, resource).schema)
+            stated = schema_in_json(text, filename, resource)
+            # Of descriptions of tables, and no codebooks, what lists no values is left out.
+            has_some = stated.describes_tables and stated.has_fields
+            return cls.from_schema(stated.with_values if has_some else stated.schema)
         if ending in CSV_ENDINGS and resource is not None:
             raise DomainError(f"{filename} is no Data Package; name none of its tables.")
         if ending in CSV_ENDINGS:

@@ -30,16 +30,18 @@ Role: TypeAlias = Literal[
     "lower", "upper",  # ends of the interval
     "margin",  # half the interval's length
     "cv",
+    "share", "share_error",  # the figure in per cent of its total, and the error of that
     "target",  # the standard error that was asked for
     "quality",  # a letter
     "publishable", "flag",  # yes or no
+    "status",  # what the figure is, by a code of SDMX
     "note",  # what was done to the value
 ]  # fmt: skip
 
-TEXTS = frozenset({"code", "label", "quality", "publishable", "flag", "note"})
+TEXTS = frozenset({"code", "label", "quality", "publishable", "flag", "status", "note"})
 NUMBERS = frozenset(get_args(Role)) - TEXTS
 # Columns in which the same number hardly ever stands twice.
-DISTINCT = frozenset({"value", "estimate", "model_error", "lower", "upper"})
+DISTINCT = frozenset({"value", "estimate", "model_error", "lower", "upper", "share"})
 
 INTERVAL_ROLES: tuple[Role, ...] = ("value", "error", "lower", "upper")
 
@@ -114,13 +116,13 @@ ADAPTIVE_INTERVAL_MEANING = (
     "From lower_95 to upper_95: contains the true count in about 95 % of the cells if the model "
     "holds."
 )
-_RECORDS = "records"
+RECORDS = "records"
 
 RELEASED = (
-    Column("value", "value", "The noisy count. Unbiased; may be negative.", _RECORDS),
-    Column("standard_error", "error", STANDARD_ERROR_MEANING, _RECORDS),
-    Column("lower_95", "lower", INTERVAL_MEANING, _RECORDS),
-    Column("upper_95", "upper", INTERVAL_MEANING, _RECORDS),
+    Column("value", "value", "The noisy count. Unbiased; may be negative.", RECORDS),
+    Column("standard_error", "error", STANDARD_ERROR_MEANING, RECORDS),
+    Column("lower_95", "lower", INTERVAL_MEANING, RECORDS),
+    Column("upper_95", "upper", INTERVAL_MEANING, RECORDS),
 )
 """The figures of each cell of a released table, in their order."""
 
@@ -169,25 +171,25 @@ EMPTY_NOTE = "empty by the list of areas: exactly 0, without noise"
 VALUE_IS = Column("value_is", "note", "What was done to the count in value.")
 UNBIASED_VALUE = Column(
     "unbiased_value", "estimate", "The unbiased noisy count. Not rounded; may be negative.",
-    _RECORDS,
+    RECORDS,
 )  # fmt: skip
-MODEL_ERROR = Column("model_error", "model_error", MODEL_ERROR_MEANING, _RECORDS)
-PROCESSED_VALUE = Column("value", "value", "The count after post-processing.", _RECORDS)
+MODEL_ERROR = Column("model_error", "model_error", MODEL_ERROR_MEANING, RECORDS)
+PROCESSED_VALUE = Column("value", "value", "The count after post-processing.", RECORDS)
 PROCESSED = (PROCESSED_VALUE, UNBIASED_VALUE, *RELEASED[1:], VALUE_IS)
 """Those of a processed table: the processed count, and the released figures beside it."""
 
 SMOOTH = (PROCESSED_VALUE, MODEL_ERROR, *PROCESSED[1:])
 """Those of a smooth table."""
 
-AREA_MODEL_ERROR = Column("model_error", "model_error", AREA_ERROR_MEANING, _RECORDS)
+AREA_MODEL_ERROR = Column("model_error", "model_error", AREA_ERROR_MEANING, RECORDS)
 AREA_GUESSES = (PROCESSED_VALUE, AREA_MODEL_ERROR, *PROCESSED[1:])
 """Those of a table of best guesses for areas."""
 
 ADAPTIVE = (
-    Column("value", "value", "The estimated count: the best guess of a model. Biased.", _RECORDS),
-    Column("model_error", "model_error", ADAPTIVE_ERROR_MEANING, _RECORDS),
-    Column("lower_95", "lower", ADAPTIVE_INTERVAL_MEANING, _RECORDS),
-    Column("upper_95", "upper", ADAPTIVE_INTERVAL_MEANING, _RECORDS),
+    Column("value", "value", "The estimated count: the best guess of a model. Biased.", RECORDS),
+    Column("model_error", "model_error", ADAPTIVE_ERROR_MEANING, RECORDS),
+    Column("lower_95", "lower", ADAPTIVE_INTERVAL_MEANING, RECORDS),
+    Column("upper_95", "upper", ADAPTIVE_INTERVAL_MEANING, RECORDS),
     VALUE_IS,
 )
 """Those of a table of adaptive estimates."""
@@ -217,6 +219,14 @@ QUALITY = Column(
     "quality",
     "The quality of the count by its CV: A to 5 %, B to 10 %, C to 20 %, D to 33 %, E above, or "
     "not above 0.",
+)
+
+
+STATUS = Column(
+    "obs_status",
+    "status",
+    "The status of the figure, by the codes of SDMX: A exact, E estimated (with noise), U of low "
+    "reliability (CV above 20 %, or not above 0), O missing.",
 )
 
 

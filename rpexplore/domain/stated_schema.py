@@ -16,8 +16,10 @@ from rpexplore.domain.codebook import (
     is_range,
     missing_values,
 )
+from rpexplore.domain.csvw_codebook import is_csvw, schemas_of_csvw
 from rpexplore.errors import DomainError
 
+DATA_PACKAGE, DATA_RESOURCE, CSVW = "Data Package", "Data Resource", "CSV on the Web"
 IMPOSSIBLE = "impossible"  # the property of a schema with the combinations that no record has
 
 
@@ -27,6 +29,11 @@ class StatedSchema:
 
     kind: str
     schema: Any
+
+    @property
+    def describes_tables(self) -> bool:
+        """Whether it comes from a description of tables, whose columns need not list values."""
+        return self.kind in (DATA_PACKAGE, DATA_RESOURCE, CSVW)
 
     @property
     def has_fields(self) -> bool:
@@ -89,8 +96,13 @@ def schemas_in_json(text: str, source: str) -> dict[str, StatedSchema]:
         content = loads(text)
         if _is_package(content):
             return _schemas_in_package(content["resources"])
+        if is_csvw(content):
+            return {
+                name: StatedSchema(CSVW, schema)
+                for name, schema in schemas_of_csvw(content).items()
+            }
         if _is_resource(content):
-            return {"": StatedSchema("Data Resource", content["schema"])}
+            return {"": StatedSchema(DATA_RESOURCE, content["schema"])}
         if _is_sizes(content):
             return {"": StatedSchema("sizes", _schema_of_sizes(content))}
     return {"": StatedSchema("Table Schema", content)}
@@ -140,7 +152,7 @@ def _schemas_in_package(resources: list[Any]) -> dict[str, StatedSchema]:
             raise DomainError(
                 f"this Data Package holds two tables named {shown(name)!r}; rename one of them."
             )
-        schemas[name] = StatedSchema("Data Package", table["schema"])
+        schemas[name] = StatedSchema(DATA_PACKAGE, table["schema"])
     return schemas
 
 

@@ -623,6 +623,80 @@ def with_columns(
     return whole
 
 
+MOST_SEARCHED = 20_000  # cells of a table whose nearest whole numbers are searched for: seconds
+MOST_OF_THREE = 1_000  # the same of a table with more than two totals
+# For a table with more than two totals, which may have no whole numbers at all. A number of steps,
+# and not of seconds: the same table is rounded alike everywhere.
+_MOST_NODES = 50
+
+
+def nearest_whole(
+    values: np.ndarray, totals: Sequence[tuple[int, np.ndarray]], possible: np.ndarray
+) -> np.ndarray | None:
+    """The table in whole numbers with these totals that is nearest to the values (least squares).
+
+    Among the three whole numbers around each value. With one or two totals (rows and columns) this
+    is a flow of least cost: its matrix is totally unimodular, so that the linear program has whole
+    numbers as its answer. With more, whole numbers are searched for, in a limited number of steps.
+
+    Args:
+        values: float64, one axis an attribute; if none is below 0, no cell becomes so.
+        totals: (axis, sums over that axis in whole numbers), for two axes or more.
+        possible: Which cells may be other than 0, bool of the same shape.
+
+    Returns:
+        The table, float64; None where there is none, none was found, or cells are too many.
+    """
+    from scipy.optimize import Bounds as Limits
+    from scipy.optimize import LinearConstraint, linprog, milp
+
+    cells = np.flatnonzero(possible.ravel())
+    if not 0 < cells.size <= (MOST_SEARCHED if len(totals) <= 2 else MOST_OF_THREE):
+        return None
+    wanted = values.ravel()[cells]
+    base = np.floor(wanted + _WHOLE)
+    fractions = wanted - base
+    # One step up and one down from the base, at what they add to the squared distance.
+    costs = np.concatenate([1 - 2 * fractions, 1 + 2 * fractions])
+    can_go_down = (base >= 1) | (values.min(initial=0.0) < 0)
+    most = np.concatenate([np.ones(cells.size), can_go_down.astype(float)])
+    places = np.unravel_index(cells, values.shape)
+    blocks, needed = [], []
+    for axis, sums in totals:
+        others = [place for other, place in enumerate(places) if other != axis]
+        rows = np.ravel_multi_index(others, sums.shape) if others else np.zeros(cells.size, int)
+        ones = np.ones(cells.size)
+        block = sparse.csr_array((ones, (rows, np.arange(cells.size))), (sums.size, cells.size))
+        blocks.append(sparse.hstack([block, -block]))
+        needed.append(sums.ravel() - block @ base)
+    matrix, needs = sparse.csr_array(sparse.vstack(blocks)), np.concatenate(needed)
+    if len(totals) <= 2:
+        bounds = np.column_stack([np.zeros(most.size), most])
+        found = linprog(costs, A_eq=matrix, b_eq=needs, bounds=bounds, method="highs-ds")
+    else:
+        found = milp(
+            costs,
+            # Stubs of scipy take limits for numbers alone.
+            constraints=LinearConstraint(matrix, needs, needs),  # pyright: ignore[reportArgumentType]
+            bounds=Limits(np.zeros(most.size), most),  # pyright: ignore[reportArgumentType]
+            integrality=np.ones(most.size),
+            options={"node_limit": _MOST_NODES},
+        )
+    if found.x is None:
+        return None
+    up, down = np.rint(found.x).reshape(2, -1)
+    whole = np.zeros(values.size)
+    whole[cells] = base + up - down
+    whole = whole.reshape(values.shape)
+    are_right = all(np.array_equal(whole.sum(axis=axis), sums) for axis, sums in totals)
+    return whole if are_right else None
+
+
+def parts_of(wholes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The values in whole numbers that add up to `wholes` over their last axis."""
+    return _parts(wholes.ravel(), values.reshape(wholes.size, -1)).reshape(values.shape)
+
+
 def _parts(wholes: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The values [m, n] in whole numbers that add up to wholes [m] along each row.
 

@@ -575,10 +575,7 @@ def adaptive_plan(workload: Workload, *, budget: Budget, expected_records: int) 
     sets = [row for order in (1, 2) for row in subsets_within(workload, order).tolist()]
     tables = Workload.of(workload.domain, [tuple(names[index] for index in row) for row in sets])
     weights = SmoothWeights(float(steps.first_rho), records)
-    own_budget = Budget(
-        rho=steps.first_rho * budget.records_factor,
-        max_records_per_person=budget.max_records_per_person,
-    )
+    own_budget = budget.of_unit(rho=steps.first_rho * budget.records_factor)
     first = plan_tables(weights.weighted(tables), loss=SumOfVariances(), budget=own_budget)
     rounds_rho = steps.rho - steps.first_rho
     return AdaptivePlan(

@@ -29,7 +29,6 @@ from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
 from rpexplore.planning.table_plan import PILOT_STEPS, TablePlan, refuse_unsuitable_for_pilot
-from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
 DEFAULT_SHARE = Fraction(1, 20)
@@ -71,6 +70,11 @@ def with_pilot(plan: Plan | PartPlan, share: Exact = DEFAULT_SHARE) -> Plan:
             "tables, or leave the pilot out."
         )
     refuse_unsuitable_for_pilot(tables.workload)
+    if tables.closure.has_own_costs:
+        raise PlanError(
+            "A pilot goes with neighbours that add or remove a record, and records of any periods; "
+            "leave it out."
+        )
     first = slice(n_pilot_residuals(tables.closure))
     costs = tables.closure.privacy_cost_factor[first] / tables.sigma_squared.floats[first]
     of_one_way = float(np.sum(costs)) * float(tables.budget.records_factor)
@@ -162,7 +166,7 @@ def pilot_plan(plan: TablePlan, sha256: str) -> TablePlan:
     loss, factor = SumOfVariances(), plan.budget.records_factor
     closure = Closure.of(tables)
     cost = privacy_cost_upper_bound(closure, scales) * factor
-    budget = Budget(privacy_cost=cost, max_records_per_person=plan.budget.max_records_per_person)
+    budget = plan.budget.of_unit(privacy_cost=cost)
     best = optimum(tables, loss=loss, closure=closure).at(budget)
     variances = TableVariances.of(tables, closure, scales.floats)
     shares = loss.table_weights(tables) * variances.mean

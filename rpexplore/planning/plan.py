@@ -123,11 +123,16 @@ class Plan:
             )
         tables = self.part("tables")
         refuse_unweighted(None if tables is None else tables.workload, kinds)
+        refuse_unreplaced(self.budget, kinds)
         for part in self.parts:
-            if part.budget.max_records_per_person != self.budget.max_records_per_person:
+            unit, whole = (
+                (one.max_records_per_person, one.neighbours, one.period)
+                for one in (part.budget, self.budget)
+            )
+            if unit != whole:
                 raise PlanError(
-                    f"The {part.noun} protects {part.budget.unit}, and the whole "
-                    f"{self.budget.unit}; all parts must protect the same."
+                    f"The {part.noun} protects {part.budget.full_unit}, and the whole "
+                    f"{self.budget.full_unit}; all parts must protect the same."
                 )
         if sum(part.budget.privacy_cost for part in self.parts) > self.budget.privacy_cost:
             raise PlanError(
@@ -251,6 +256,8 @@ class Plan:
     @property
     def record_rho(self) -> Fraction:
         """ρ for one record, what the ledger books: ρ of the unit over m²."""
+        if self.budget.period is not None:
+            return self.part("tables").record_rho
         return self.rho / self.budget.records_factor
 
     @property
@@ -309,7 +316,7 @@ class Plan:
     def privacy_lines(self) -> list[str]:
         """Whom the plan protects and how much, as two lines of its summary."""
         return [
-            f"  Protects   {self.budget.unit}; neighbours add or remove it",
+            f"  Protects   {self.budget.unit}; {self.budget.neighbours_text}",
             f"  Privacy    {rounded(self.rho, 6, 'up')}-zCDP "
             f"(privacy cost {rounded(self.exact_privacy_cost, 6, 'up')}), "
             f"{' and '.join(self.epsilon_texts[:2])}",
@@ -351,8 +358,9 @@ class Plan:
         counted = "" if self.universe is None else f" {self.universe.sentence}"
         return (
             f"A release by this plan is ρ-zCDP with {rho_text(self.rho)} for "
-            f"{self.budget.unit}: adding or removing it changes the distribution of everything "
-            f"that is released by no more than that. {self._gaussian_text} "
+            f"{self.budget.unit}: {self.budget.change} changes the distribution of everything "
+            f"that is released by no more than that.{self.budget.public_text} "
+            f"{self._gaussian_text} "
             f"(ε, δ)-differentially private with {', '.join(self.epsilon_texts)}. "
             f"{drawn}, not only for an ideal. "
             f"{' '.join([*statements, *(part.note for part in self.parts if part.note)])}{counted}"
@@ -663,6 +671,23 @@ def refuse_unweighted(tables: "Workload | None", kinds: Sequence[str]) -> None:
         f"{TITLES[others[0]]} cannot be weighted, and tables of this plan are, by {weights!r}; "
         "make a plan of each."
     )
+
+
+def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
+    """Raise `PlanError` for parts of which it is not known what replacing a record costs."""
+    others = [TITLES[kind].lower() for kind in kinds if kind != "tables"]
+    if budget.period is not None and others:
+        raise PlanError(
+            f"A panel by {budget.period!r} goes with plans of tables alone, and not with "
+            f"{joined(others)}; plan for people with any records (--records-per-person "
+            f"{budget.max_records_per_person})."
+        )
+    if budget.replaces and others:
+        raise PlanError(
+            f"Neighbours that replace a record go with plans of tables alone, and not with "
+            f"{joined(others)}; plan for people with 2 records (--records-per-person 2), which "
+            "protects against a replaced record as well, at four times a record's cost."
+        )
 
 
 def refuse_unsplittable(

@@ -275,7 +275,17 @@ DEFINITIONS = {
             ),
             minimum=1,
         ),
-    ),
+        neighbours=const(
+            "replace",
+            "Neighbours replace the records of a unit by as many others, and the number of records "
+            "is public; left out where they add or remove the unit.",
+        ),
+        period=name(
+            "The attribute of which a person has at most one record for each value; left out where "
+            "a person's records can be any."
+        ),
+    )
+    | {"required": ["stated", "privacy_cost", "max_records_per_person"]},
     "impossible": rows(
         {
             "type": "object",

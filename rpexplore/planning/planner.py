@@ -13,16 +13,25 @@ from rpexplore.common.numbers import Decimals
 from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.common.text import rounded
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.planning.losses.losses import Loss
+from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.panel import Panel
+from rpexplore.planning.mechanism.replacement import FREE_NOISE, Replacement
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import with_best_strategies
 from rpexplore.planning.part_plan import Certificate, keeping
 from rpexplore.planning.solvers.caps import FeasiblePoint, find_feasible
 from rpexplore.planning.solvers.kinds_of_records import find_feasible_with_kinds
-from rpexplore.planning.solvers.solution import TOLERANCE, Solution
+from rpexplore.planning.solvers.panels import minimise_in_panel
+from rpexplore.planning.solvers.replacements import minimise_replacing
+from rpexplore.planning.solvers.solution import (
+    TOLERANCE,
+    Solution,
+    dual_bound,
+    rounding_allowance,
+)
 from rpexplore.planning.solving import (
     LOSSES,
     Problem,
@@ -32,7 +41,7 @@ from rpexplore.planning.solving import (
     weights_within,
 )
 from rpexplore.planning.table_plan import TablePlan, noise_of_residuals
-from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.budget import ADD_REMOVE, REPLACE, Budget
 from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.rules import Rule
 from rpexplore.workload.workload import Workload
@@ -63,6 +72,7 @@ class Optimum:
     closure: Closure
     solution: Solution
     budget: Budget | None = None
+    _for_others: "Optimum | None" = None  # the last that was asked for
 
     @cached_property
     def table_variances(self) -> TableVariances:
@@ -86,14 +96,32 @@ class Optimum:
         cell: "mean" (root of the mean variance), "largest" or "smallest"; of tables with amounts as
         of a `TablePlan`
         """
-        variances = self.table_variances.at(cell) / record_cost(budget)
+        optimum = self.for_neighbours(budget)
+        variances = optimum.table_variances.at(cell) / record_cost(budget)
         return np.sqrt(variances) * self.workload.units
+
+    def for_neighbours(self, budget: Budget) -> "Optimum":
+        """The optimum where neighbours are those of a budget: this one if it was solved for them.
+
+        Raises `PlanError` where they replace a record, and what that costs is not known.
+        """
+        if suits(self.closure, self.workload, budget):
+            return self
+        found = self._for_others
+        if found is None or not suits(found.closure, self.workload, budget):
+            found = optimum(self.workload, loss=self.loss, budget=budget, closure=self.closure)
+            if self.budget is None:  # else it is for one budget
+                object.__setattr__(self, "_for_others", found)
+        return found
 
     def noise(self, budget: Budget) -> DiscreteNoise:
         """The noise of its plans for the privacy unit of a budget, at whatever scale, for (ε, δ).
 
         Of a plan with a pilot it is the noise of both measurements together.
         """
+        optimum = self.for_neighbours(budget)
+        if optimum is not self:
+            return optimum.noise(budget)
         factor = budget.records_factor
         if factor not in self._noises:
             self._noises[factor] = noise_of_residuals(
@@ -116,16 +144,26 @@ class Optimum:
 
         Raises `PlanError` for a budget that cannot be computed with, or is not the one solved for.
         """
+        if not suits(self.closure, self.workload, budget):
+            return self.for_neighbours(budget).at(budget, rules)
         cost, limit, solved_at = record_cost(budget), self.solution.limit, self.budget
         if solved_at and solved_at.record_privacy_cost != budget.record_privacy_cost:
             raise PlanError(
                 f"With the objective {self.loss.title} the best plan of one budget is not that of "
                 "another; plan again for this one."
             )
+        sigma_squared = self._sigma_squared / cost
+        if self.closure.replacement is not None:
+            sigma_squared[0] = min(FREE_NOISE, sigma_squared[0])  # of the total, which is public
         sigma_squared, exact_cost = _within_budget(
-            self.closure, self._sigma_squared / cost, budget.record_privacy_cost
+            self.closure, sigma_squared, budget.record_privacy_cost
         )
         variances = TableVariances.of(self.workload, self.closure, sigma_squared.floats)
+        prices = self.solution.shadow_prices
+        if self.closure.replacement is not None and isinstance(self.loss, SumOfVariances):
+            # Those of the noise with which the total is released.
+            parts = self.loss.table_weights(self.workload) * variances.mean
+            prices = parts / np.sum(parts)
         return TablePlan(
             workload=self.workload,
             loss=self.loss,
@@ -137,7 +175,7 @@ class Optimum:
             certificate=Certificate(
                 loss_value=self.loss.value(variances.of_loss(self.loss), self.workload),
                 lower_bound=self.solution.lower_bound / (cost if self.budget is None else 1.0),
-                shadow_prices=self.solution.shadow_prices,
+                shadow_prices=prices,
                 cells=self.solution.cells,
                 dual_weights=self.solution.dual_weights,
                 limit=None if limit is None else limit / cost,
@@ -295,12 +333,70 @@ def optimum(
         closure = Closure.of(workload)
     if strategies is not None:
         closure = closure.with_strategies(workload, strategies)
+    if budget is not None:
+        closure = with_neighbours(closure, workload, budget)
     problem = Problem(workload, closure, loss, cost, tolerance, on_progress, uniform_reference)
     if strategies is not None:
         closure, solution = solve(problem)
     else:
         closure, solution = solve_with_optimal_strategies(problem)
     return Optimum(workload, loss, closure, solution, None if loss.is_homogeneous else budget)
+
+
+def with_neighbours(closure: Closure, workload: Workload, budget: Budget) -> Closure:
+    """The closure of a workload at the costs of a budget's neighbours.
+
+    Raises `PlanError` where they replace a record, and what that costs is not known.
+    """
+    if suits(closure, workload, budget):
+        return closure
+    if closure.has_own_costs:
+        closure = closure.replacing(None).in_panel(None)
+    if budget.period is not None:
+        return closure.in_panel(_panel_of(closure, workload, budget))
+    if not budget.replaces:
+        return closure
+    if not workload.is_marginals or workload.has_levels:
+        raise PlanError(
+            "Neighbours that replace a record go with tables of single values: leave out levels, "
+            "amounts and aggregations such as cumulative sums, or plan for people with 2 records "
+            "(--records-per-person 2), which protects against a replaced record as well."
+        )
+    if closure.members.shape[1] == 0:
+        raise PlanError(
+            "Where neighbours replace a record the number of records is public, and nothing else "
+            "is asked for; ask for a table with an attribute of several values."
+        )
+    return closure.replacing(Replacement.of_all(closure))
+
+
+def suits(closure: Closure, workload: Workload, budget: Budget) -> bool:
+    """Whether costs of a closure are those of the neighbours of a budget."""
+    own, panel = None, closure.panel
+    if panel is not None:
+        own = (workload.domain.names[panel.period], panel.most)
+    wanted = None if budget.period is None else (budget.period, budget.max_records_per_person)
+    return (closure.replacement is not None) == budget.replaces and own == wanted
+
+
+def _panel_of(closure: Closure, workload: Workload, budget: Budget) -> Panel:
+    """The panel of a budget; raises `PlanError` where the cost of a person in it is not known."""
+    assert budget.period is not None
+    period, most = workload.domain.position(budget.period), budget.max_records_per_person or 1
+    if not workload.is_marginals or workload.has_levels:
+        raise PlanError(
+            f"A panel by {budget.period!r} goes with tables of single values; leave out levels, "
+            "amounts and aggregations, or plan for people with any records "
+            f"(--records-per-person {most})."
+        )
+    n = int(closure.sizes[period])
+    if not np.any(closure.members == period) or most > n:
+        raise PlanError(
+            f"A person can have records in {most} of the periods {budget.period!r}, which must be "
+            "an attribute of some table with at least so many values, and more than one; got "
+            f"{n} values{'' if np.any(workload.members == period) else ', and no table with it'}."
+        )
+    return Panel.of(closure, period, most)
 
 
 def refuse_weights(table_weights: np.ndarray, workload: Workload) -> None:
@@ -391,7 +487,13 @@ class MinimumBudget:
     def budget(self) -> Budget:
         """The smallest budget that is enough, in ρ, rounded up to five digits."""
         rho = typed_above(rho_with_allowance(self.rho))
-        return Budget(rho=rho, max_records_per_person=self.max_records_per_person)
+        closure, names = self.closure, self.workload.domain.names
+        return Budget(
+            rho=rho,
+            max_records_per_person=self.max_records_per_person,
+            neighbours=ADD_REMOVE if closure.replacement is None else REPLACE,
+            period=None if closure.panel is None else names[closure.panel.period],
+        )
 
     @property
     def rho(self) -> float:
@@ -441,8 +543,11 @@ class MinimumBudget:
         return 1 - (1 + by) ** (-2 * self.shares)
 
     def for_unit_of(self, budget: Budget) -> "MinimumBudget":
-        """The same for the privacy unit of a budget."""
-        return replace(self, max_records_per_person=budget.max_records_per_person)
+        """The same for the privacy unit and the neighbours of a budget."""
+        if suits(self.closure, self.workload, budget):
+            return replace(self, max_records_per_person=budget.max_records_per_person)
+        of_tables = np.isin(np.arange(len(self.workload)), self.tables)
+        return _minimum_budget(self.workload, of_tables, self.closure, budget, TOLERANCE)
 
 
 def minimum_budget(
@@ -450,6 +555,8 @@ def minimum_budget(
     *,
     required_only: bool = False,
     max_records_per_person: int | None = None,
+    neighbours: str | None = None,
+    period: str | None = None,
     closure: Closure | None = None,
     uniform_reference: bool = False,
     tolerance: float = TOLERANCE,
@@ -460,6 +567,7 @@ def minimum_budget(
     Args:
         required_only: Whether only required targets have to be met.
         max_records_per_person: Most records of a person, who then is the privacy unit.
+        neighbours, period: As of `Budget`; by default those of the closure, or "add-remove".
         closure: Of the workload, with strategies where it needs them; by default with those that
             suit these targets.
         uniform_reference: Whether reference distributions are uniform, as in `optimum`.
@@ -504,13 +612,63 @@ def minimum_budget(
             uniform_reference=uniform_reference,
             on_progress=searching,
         )
+    if neighbours is None:
+        neighbours = ADD_REMOVE if closure.replacement is None else REPLACE
+    if period is None and closure.panel is not None:
+        period, max_records_per_person = (
+            workload.domain.names[closure.panel.period], closure.panel.most
+        )  # fmt: skip
+    unit = Budget(
+        rho=1, max_records_per_person=max_records_per_person, neighbours=neighbours, period=period
+    )
+    return _minimum_budget(workload, capped, closure, unit, tolerance, on_progress)
+
+
+def _minimum_budget(
+    workload: Workload,
+    capped: np.ndarray,
+    closure: Closure,
+    unit: Budget,
+    tolerance: float,
+    on_progress: Progress = no_progress,
+) -> MinimumBudget:
+    """The smallest budget for the targets of some tables, bool[n_tables], for a unit of privacy."""
+    caps = np.where(capped, workload.planned_targets**2, np.inf)
+    closure = with_neighbours(closure, workload, unit)
     with one_thread():
         cells = CellVariances(workload, closure)
-        if closure.classes is None:
+        if closure.has_own_costs:
+            closure, point = _feasible_at_prices(workload, closure, caps, tolerance, on_progress)
+        elif closure.classes is None:
             point = find_feasible(cells, caps, 1.0, tolerance, on_progress=on_progress)
         else:
             closure, point = find_feasible_with_kinds(cells, caps, 1.0, on_progress=on_progress)
-    return MinimumBudget(workload, closure, np.flatnonzero(capped), point, max_records_per_person)
+    return MinimumBudget(
+        workload, closure, np.flatnonzero(capped), point, unit.max_records_per_person
+    )
+
+
+def _feasible_at_prices(
+    workload: Workload,
+    closure: Closure,
+    caps: np.ndarray,
+    tolerance: float,
+    on_progress: Progress,
+) -> tuple[Closure, FeasiblePoint]:
+    """`find_feasible` at privacy cost 1 for neighbours with costs of their own, and the closure."""
+
+    def solve(priced: Closure, cost: float) -> Solution:
+        cells = CellVariances(workload, priced)
+        return find_feasible(cells, caps, cost, tolerance, on_progress=on_progress).solution
+
+    minimise = minimise_replacing if closure.panel is None else minimise_in_panel
+    closure, solution = minimise(closure, 1.0, solve, tolerance, scales=True)
+    of_residuals = closure.residual_weights(solution.shadow_prices / caps)
+    bound = dual_bound(closure.privacy_cost_factor, of_residuals, 1.0)
+    bound *= 1 - rounding_allowance(len(workload))
+    least_accurate = CellVariances(workload, closure).least_accurate(solution.sigma_squared)
+    largest = float(np.max(least_accurate.variances / caps))
+    return closure, FeasiblePoint(replace(solution, lower_bound=bound), largest)
 
 
 def rho_of_unit(record_privacy_cost: Cost, max_records_per_person: int | None) -> Cost:

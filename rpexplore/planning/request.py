@@ -32,6 +32,7 @@ from rpexplore.planning.plan import (
     PARTS,
     Plan,
     best_shares,
+    refuse_unreplaced,
     refuse_unsplittable,
     refuse_unweighted,
     stated_shares,
@@ -100,6 +101,7 @@ class Request:
         if not self.kinds:
             raise WorkloadError("Nothing is asked for; ask for tables, or for own counts.")
         refuse_unweighted(self.tables, self.kinds)
+        refuse_unreplaced(self.budget, self.kinds)
         if self.pilot is not None:
             share_of_pilot(self.pilot)
         if self.require and self.tables is None:
@@ -258,10 +260,7 @@ def share_of_budget(budget: Budget, share: Fraction) -> Budget:
     """The budget of a part, exact; the whole one as it was stated."""
     if share == 1:
         return budget
-    return Budget(
-        privacy_cost=budget.privacy_cost * share,
-        max_records_per_person=budget.max_records_per_person,
-    )
+    return budget.of_unit(privacy_cost=budget.privacy_cost * share)
 
 
 # ---- how each part is planned, scalable to another budget wherever its loss allows that

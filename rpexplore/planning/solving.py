@@ -8,7 +8,7 @@ for a weighted sum, first with the loss's own weights and then with the solution
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,15 @@ from rpexplore.planning.solvers.kinds_of_records import (
     minimise_with_kinds,
 )
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance, minimise_p_norm
+from rpexplore.planning.solvers.panels import minimise_in_panel
 from rpexplore.planning.solvers.record_prices import with_best_prices
-from rpexplore.planning.solvers.solution import Solution, minimise_sum, rounding_allowance
+from rpexplore.planning.solvers.replacements import minimise_replacing
+from rpexplore.planning.solvers.solution import (
+    Solution,
+    dual_bound,
+    minimise_sum,
+    rounding_allowance,
+)
 from rpexplore.workload.workload import Workload
 
 # The limit of a bounded average is right up to this, relative, however coarse the plan may be.
@@ -112,6 +119,8 @@ def solve(problem: Problem) -> tuple[Closure, Solution]:
     """
     solver = LOSSES[type(problem.loss)]
     with one_thread():
+        if problem.closure.has_own_costs:
+            return _solved_at_prices(problem)
         if problem.closure.classes is None:
             return problem.closure, _with_needless(problem, solver(problem))
         if isinstance(problem.loss, CustomLoss):
@@ -129,6 +138,60 @@ def solve(problem: Problem) -> tuple[Closure, Solution]:
         else:
             closure, solution = _with_kinds_of_records(problem)
         return closure, _with_needless(replace(problem, closure=closure), solution)
+
+
+def _solved_at_prices(problem: Problem) -> tuple[Closure, Solution]:
+    """The best noise for neighbours with costs of their own, with the bound of their prices."""
+    solver = LOSSES[type(problem.loss)]
+    if isinstance(problem.loss, SumWithBoundedMax):
+        limit = problem.loss.limit(smallest_largest_variance(problem))
+        solver = partial(_within_limit, limit=limit)
+    minimise = minimise_replacing if problem.closure.panel is None else minimise_in_panel
+    closure, solution = minimise(
+        problem.closure,
+        problem.privacy_cost,
+        lambda closure, cost: solver(replace(problem, closure=closure, privacy_cost=cost)),
+        problem.tolerance,
+        scales=problem.loss.is_homogeneous and not problem.loss.has_limit,
+    )
+    priced = replace(problem, closure=closure)
+    return closure, replace(solution, lower_bound=_proven_bound(priced, solution))
+
+
+def smallest_largest_variance(problem: Problem) -> float:
+    """The smallest possible largest weighted variance for neighbours with costs of their own.
+
+    Well within the tolerance of limits, so that it is found again.
+    """
+    within = min(problem.tolerance, LIMIT_TOLERANCE / 100)
+    closure, solution = _solved_at_prices(replace(problem, loss=MaxVariance(), tolerance=within))
+    cells = CellVariances(problem.workload, closure)
+    largest = cells.least_accurate(solution.sigma_squared).variances
+    return float(np.max(problem.workload.weights * largest))
+
+
+def _within_limit(problem: Problem, limit: float) -> Solution:
+    """The solution of `SumWithBoundedMax` with this limit."""
+    caps = problem.loss.caps(problem.workload, limit)
+    assert caps is not None
+    inside = find_feasible(problem.cells, caps, **problem.search)
+    return _within_caps(problem, caps, inside, limit)
+
+
+def _proven_bound(problem: Problem, solution: Solution) -> float:
+    """What no plan's loss is below, by the prices of a solution and the costs of the closure."""
+    workload, closure, loss = problem.workload, problem.closure, problem.loss
+    lowered, cost = 1 - rounding_allowance(len(workload)), problem.privacy_cost
+    dual = solution.dual_weights
+    if dual is None or loss.is_proven_by_shadow_prices:
+        prices = solution.shadow_prices / max(float(np.sum(solution.shadow_prices)), 1.0)
+        in_sum = problem.weights * (1.0 if isinstance(loss, SumOfVariances) else prices)
+        of_residuals = closure.residual_weights(in_sum)
+        return dual_bound(closure.privacy_cost_factor, of_residuals, cost) * lowered
+    smallest = smallest_weighted_sum(workload, closure, loss, dual, solution.cells, cost)
+    mean = closure.variances(solution.sigma_squared)
+    factor, offset = loss.minorant_of_plan(dual, workload, solution.limit, mean)
+    return float(factor * smallest * lowered - offset * (2 - lowered))
 
 
 def _with_needless(problem: Problem, solution: Solution) -> Solution:

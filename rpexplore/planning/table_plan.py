@@ -14,6 +14,7 @@ from rpexplore.common.text import plural, rounded
 from rpexplore.domain.domain import AttributeIndices, AttributeSet
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.losses import Loss
+from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import (
     MarginalNoise,
@@ -53,11 +54,14 @@ def noise_of_residuals(
     residuals: int64[n], of the closure; sigma_squared: float64[n], the σ² of each;
     privacy_cost: of the privacy unit; records_factor: how many times that of a record it is
     """
+    if closure.replacement is not None:  # the total is the same for all neighbours
+        moved = residuals > 0
+        residuals, sigma_squared = residuals[moved], sigma_squared[moved]
     return DiscreteNoise.of(
         privacy_cost,
         gamma_squared=sigma_squared * closure.squared_scales[residuals],
         numbers=closure.measured_numbers[residuals],
-        costs=closure.full_cost_factor[residuals] / sigma_squared * records_factor,
+        costs=closure.largest_cost_factor[residuals] / sigma_squared * records_factor,
     )
 
 
@@ -149,6 +153,13 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
 
     # ---- what it guarantees
 
+    @property
+    def record_rho(self) -> Fraction:
+        if self.closure.panel is None:
+            return super().record_rho
+        # In a panel a person costs less than m² times a record.
+        return privacy_cost_upper_bound(self.closure.in_panel(None), self.sigma_squared) / 2
+
     @cached_property
     def noise(self) -> DiscreteNoise:
         from rpexplore.planning.pilot import pilot_scales, rest_scales  # which know this class
@@ -191,10 +202,14 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
                 "the plan; this file cannot prove it."
             )
         as_here = "that measure the attributes as this one does"
+        if self.closure.panel is not None:
+            as_here = "that are charged as this one is"
         return self.certificate.sentence(as_here if self.restriction else "")
 
     @property
     def restriction(self) -> str:
+        if self.closure.panel is not None:
+            return "tables of people who are charged as here"
         return "tables with their attributes measured as here" if self.closure.strategies else ""
 
     @property

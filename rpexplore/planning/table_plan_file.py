@@ -27,12 +27,14 @@ from rpexplore.common.json_fields import (
     positive_exact,
     text_of,
 )
-from rpexplore.common.numbers import Decimals, distinct_rows, exact_text
+from rpexplore.common.numbers import Decimals, distinct_rows, exact_text, shown
 from rpexplore.common.processes import collection_paused
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.panel import Panel, partners_of
+from rpexplore.planning.mechanism.replacement import Replacement
 from rpexplore.planning.mechanism.variances import TableVariances
 from rpexplore.planning.part_plan import Certificate, certificate_from_json
 from rpexplore.planning.plan_fields import (
@@ -190,6 +192,34 @@ FIELDS = record(
     ),
     block_strategies=BLOCK_STRATEGIES,
     record_prices=RECORD_PRICES,
+    replaced_groups=rows(
+        rows(index(), "Attributes of one number of values, ascending.", minItems=1),
+        (
+            "Where neighbours replace a record, and only there: all attributes of several values "
+            "that some table has, each in one group. The cost is bounded as if residuals with as "
+            "many attributes of each group had one noise scale, the smallest of theirs."
+        ),
+        minItems=1,
+    ),
+    differences=rows(
+        record(
+            counts=rows(index(), "How many attributes of each group differ.", minItems=1),
+            price=at_least_0("Its share in the lower bound; they sum to 1."),
+        ),
+        (
+            "With replaced_groups: the differences between two records that bound the loss; each "
+            "stands for the mean of all with these counts."
+        ),
+        minItems=1,
+    ),
+    period_prices=rows(
+        of_type("number", minimum=0, maximum=1),
+        (
+            "In a panel, and only there: of each residual that is measured by period as well, in "
+            "their order, the price of what it costs beyond that, against 0."
+        ),
+        minItems=1,
+    ),
     pilot=exact(
         "Of a plan with a pilot: the share of the precision (1 over sigma squared) of every "
         "residual of at most one attribute that is measured before the rest."
@@ -228,7 +258,9 @@ FIELDS = record(
         minItems=1,
     ),
 )
-_OF_LEVELS, _IF_ANY = ("block_strategies", "record_prices"), ("pilot", "pilot_of", "rules")
+_OF_LEVELS = ("block_strategies", "record_prices")
+_OF_REPLACING = ("replaced_groups", "differences")
+_IF_ANY = (*_OF_REPLACING, "period_prices", "pilot", "pilot_of", "rules")
 FIELDS["required"] = [key for key in FIELDS["required"] if key not in (*_OF_LEVELS, *_IF_ANY)]
 
 # ---- Tables in a plan file: each table and each residual on a line of its own.
@@ -279,6 +311,17 @@ def text_of_plan(plan: "TablePlan") -> str:
         prices = plan.closure.prices
         sections["block_strategies"] = block_strategy_lines(workload, plan.closure)
         sections["record_prices"] = [] if prices is None else list(map(dumps, prices.tolist()))
+    replacement = plan.closure.replacement
+    if replacement is not None:
+        pairs = zip(replacement.counts.tolist(), replacement.prices.tolist(), strict=True)
+        sections["replaced_groups"] = [dumps(list(group)) for group in replacement.groups]
+        sections["differences"] = [
+            dumps({"counts": counts, "price": price}) for counts, price in pairs
+        ]
+    panel = plan.closure.panel
+    if panel is not None:
+        paired = partners_of(plan.closure, panel.period) >= 0
+        sections["period_prices"] = list(map(dumps, panel.shares[paired].tolist()))
     if plan.rules:
         sections["rules"] = [_rule_line(rule, workload) for rule in plan.rules]
     return object_text(head, sections)
@@ -368,6 +411,25 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     closure = closure.with_strategies(workload, strategies)
     if has_levels:
         closure = _with_stated_prices(closure, not_negative(content["record_prices"], "price"))
+    budget = Budget.from_json(content["budget"])
+    if any((key in content) != budget.replaces for key in _OF_REPLACING):
+        raise PlanError(
+            f"{' and '.join(_OF_REPLACING)} must be there where neighbours replace a record, and "
+            "nowhere else."
+        )
+    if ("period_prices" in content) != (budget.period is not None):
+        raise PlanError("period_prices must be there in a panel, and nowhere else.")
+    if budget.period is not None:
+        if not workload.is_marginals or has_levels or "pilot" in content:
+            raise PlanError("a panel must be of tables of single values, without a pilot.")
+        closure = closure.in_panel(_panel(content, closure, budget, domain))
+    if budget.replaces:
+        if not workload.is_marginals or has_levels or "pilot" in content:
+            raise PlanError(
+                "neighbours can replace a record only where all tables are of single values, "
+                "without a pilot."
+            )
+        closure = closure.replacing(_replacement(content, closure))
     loss = loss_from_json(content["loss"])
 
     def of_tables(key: str, check: Callable[..., np.ndarray] = not_negative) -> np.ndarray:
@@ -386,7 +448,7 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
     return {
         "workload": workload,
         "loss": loss,
-        "budget": Budget.from_json(content["budget"]),
+        "budget": budget,
         "closure": closure,
         "sigma_squared": scales[scale_index],
         "table_variances": variances,
@@ -420,6 +482,50 @@ def _is_of_columns(content: dict[str, Any], n_columns: int) -> bool:
     listed = (row[0] for row in list_of(content, "tables") if isinstance(row, list) and row)
     numbers = (number for own in listed if isinstance(own, list) for number in own)
     return not any(type(number) is int and number >= n_columns for number in numbers)
+
+
+def _panel(content: dict[str, Any], closure: Closure, budget: Budget, domain: Domain) -> Panel:
+    """The panel of a budget, with the prices that are stated."""
+    assert budget.period is not None
+    if budget.period not in domain.names:
+        raise PlanError(f"the period {shown(budget.period)} must be one of the attributes.")
+    period, most = domain.names.index(budget.period), budget.max_records_per_person or 1
+    panel, paired = Panel.of(closure, period, most), partners_of(closure, period) >= 0
+    prices = not_negative(list_of(content, "period_prices"), "price")
+    if len(prices) != np.count_nonzero(paired) or np.any(prices > 1) or not np.any(paired):
+        raise PlanError(
+            f"there must be {np.count_nonzero(paired):,} period_prices, at most 1 and one for each "
+            f"residual that is measured by period as well, got {len(prices):,}."
+        )
+    if most > closure.sizes[period]:
+        raise PlanError("a person cannot have records in more periods than there are.")
+    shares = np.array(panel.shares)
+    shares[paired] = prices
+    return Panel(period, most, shares)
+
+
+def _replacement(content: dict[str, Any], closure: Closure) -> Replacement:
+    """How records differ that replace each other, as stated; its prices prove what they can."""
+    groups = lists(list_of(content, "replaced_groups"), "group")
+    used = indices(list(chain.from_iterable(groups)), len(closure.sizes), "attribute of a group")
+    in_tables = np.unique(closure.members[closure.members >= 0])
+    same_size = all(len(set(closure.sizes[group].tolist())) == 1 for group in groups)
+    ascend = all(group == sorted(group) for group in groups)
+    if not (np.array_equal(np.sort(used), in_tables) and same_size and ascend):
+        raise PlanError(
+            "the replaced_groups must be of attributes of one number of values, ascending, and "
+            "have every attribute of several values that some table has, once."
+        )
+    listed = columns(content, "differences", ("counts", "price"))
+    rows = lists(listed["counts"], "counts")
+    if not rows or any(len(row) != len(groups) for row in rows):
+        raise PlanError("every difference must have one count for each of the replaced_groups.")
+    for group, counts in zip(groups, zip(*rows, strict=True), strict=True):
+        indices(list(counts), len(group) + 1, "count of attributes that differ")
+    prices = not_negative(listed["price"], "price")
+    if not abs(float(np.sum(prices)) - 1) <= 1e-9:
+        raise PlanError("the prices of differences must sum to 1.")
+    return Replacement(tuple(map(tuple, groups)), np.array(rows, dtype=np.int64), prices)
 
 
 def _with_stated_prices(closure: Closure, prices: np.ndarray) -> Closure:

@@ -17,7 +17,11 @@ from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.counts_objectives import TARGETS_THEN_SUM
 from rpexplore.planning.losses.constrained import SumWithBoundedMax, WithinTargets
 from rpexplore.planning.losses.losses import SumOfVariances
-from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
+from rpexplore.planning.mechanism.accounting import (
+    ExactVariances,
+    privacy_cost_upper_bound,
+    replacement_cost,
+)
 from rpexplore.planning.mechanism.variances import CELLS, CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import strategy_bound
 from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, smallest_weighted_sum
@@ -27,7 +31,7 @@ from rpexplore.planning.solvers.kinds_of_records import Limits, minimise_with_ki
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.queries import cost_bound
 from rpexplore.planning.solvers.solution import dual_bound, rounding_allowance
-from rpexplore.planning.solving import LIMIT_TOLERANCE
+from rpexplore.planning.solving import LIMIT_TOLERANCE, Problem, smallest_largest_variance
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.conversions import rho_text
 
@@ -189,7 +193,7 @@ def _gap(value: float, bound: float) -> str:
 
 def table_checks(plan: TablePlan, *, strategies: bool) -> tuple[Check, ...]:
     """The claims of a plan of tables; its variances of marginals are compared exactly."""
-    checks = [privacy_check(plan, privacy_cost_upper_bound(plan.closure, plan.sigma_squared))]
+    checks = [_check_cost(plan)]
     variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats)
     checks += [_check_variances(plan, variances), _check_loss(plan, variances)]
     if plan.pilot is not None:
@@ -204,6 +208,18 @@ def table_checks(plan: TablePlan, *, strategies: bool) -> tuple[Check, ...]:
             checks.append(_check_limits(plan, variances.largest, caps))
         checks.append(_check_bound_of_dual_weights(plan))
     return tuple(checks)
+
+
+def _check_cost(plan: TablePlan) -> Check:
+    """The privacy check of tables, with the dearest replacement found where there are any."""
+    if not plan.budget.replaces:
+        return privacy_check(plan, privacy_cost_upper_bound(plan.closure, plan.sigma_squared))
+    most, found = replacement_cost(plan.closure, plan.sigma_squared)
+    check = privacy_check(plan, most)
+    dearest = rounded(found * plan.budget.records_factor, 12, "up")
+    return replace(
+        check, finding=f"{check.finding}; the dearest replacement that was found costs {dearest}"
+    )
 
 
 def _check_pilot(plan: TablePlan) -> Check:
@@ -280,12 +296,21 @@ def _wrong_limit(plan: TablePlan, loss: SumWithBoundedMax) -> str:
     cells, weights = CellVariances(plan.workload, plan.closure), plan.workload.weights
     cost, limit = float(plan.budget.record_privacy_cost), plan.certificate.limit or 0.0
     with one_thread():
+        if plan.closure.has_own_costs:
+            problem = Problem(plan.workload, plan.closure, loss, cost, LIMIT_TOLERANCE)
+            smallest = smallest_largest_variance(problem)
+            return _beside_limit(loss, limit, smallest / (1 + LIMIT_TOLERANCE), smallest)
         if plan.closure.classes is None:
             solution = minimise_max_cell_variance(cells, weights, cost)
         else:
             _, solution = minimise_with_kinds(cells, Limits(largest=weights), cost)
     largest = float(np.max(weights * cells.least_accurate(solution.sigma_squared).variances))
-    least = loss.limit(solution.lower_bound) * (1 - DECODED_TOLERANCE)
+    return _beside_limit(loss, limit, solution.lower_bound, largest)
+
+
+def _beside_limit(loss: SumWithBoundedMax, limit: float, lower_bound: float, largest: float) -> str:
+    """What is wrong with a limit, where the smallest largest variance is between these two."""
+    least = loss.limit(lower_bound) * (1 - DECODED_TOLERANCE)
     most = loss.limit(largest) * (1 + 2 * LIMIT_TOLERANCE)
     if least <= limit <= most:
         return ""

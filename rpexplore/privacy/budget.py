@@ -12,6 +12,10 @@ from rpexplore.privacy import conversions
 from rpexplore.privacy.discrete_noise import DiscreteNoise, gaussian_cost, proven_epsilon
 
 _UNITS = ("privacy_cost", "rho", "mu", "epsilon", "delta")
+ADD_REMOVE, REPLACE = "add-remove", "replace"
+NEIGHBOURS = (ADD_REMOVE, REPLACE)
+"""How two data sets differ that a release must hardly tell apart: by one unit of privacy more, or
+by what the records of one unit hold, where the number of records is public."""
 _LEAST_COST = Fraction(1, 10**100)  # for a record; noise scales of less leave what floats hold
 
 
@@ -26,6 +30,12 @@ class Budget:
     Decimal or Fraction. The privacy unit is one record, or one person who has at most
     max_records_per_person = m records; a release then runs at privacy cost / m² for records.
 
+    Neighbours differ by the unit being there ("add-remove"), or by what its records hold
+    ("replace"): then the number of records is public, and is released as it is.
+
+    period: the name of the attribute, such as a quarter, of which a person has at most one record
+    for each value; then m is the number of periods, and costs less than m² times a record.
+
     Example:
         >>> Budget(rho="0.5", max_records_per_person=2).record_privacy_cost
         Fraction(1, 4)
@@ -34,6 +44,8 @@ class Budget:
     privacy_cost: Fraction
     stated: tuple[tuple[str, Fraction], ...]
     max_records_per_person: int | None
+    neighbours: str
+    period: str | None
 
     def __init__(
         self,
@@ -44,6 +56,8 @@ class Budget:
         epsilon: Exact | None = None,
         delta: Exact | None = None,
         max_records_per_person: int | None = None,
+        neighbours: str = ADD_REMOVE,
+        period: str | None = None,
     ) -> None:
         values = (privacy_cost, rho, mu, epsilon, delta)
         given: dict[str, Any] = dict(zip(_UNITS, values, strict=True))
@@ -75,6 +89,19 @@ class Budget:
         object.__setattr__(self, "privacy_cost", _cost(given))
         object.__setattr__(self, "stated", tuple(stated.items()))
         object.__setattr__(self, "max_records_per_person", records)
+        if neighbours not in NEIGHBOURS:
+            raise BudgetError(
+                f"Neighbours must be {' or '.join(NEIGHBOURS)}, got {shown(str(neighbours))}: data "
+                "sets with one record more, or with one record replaced."
+            )
+        object.__setattr__(self, "neighbours", neighbours)
+        if period is not None and (records is None or self.replaces):
+            raise BudgetError(
+                f"The period {shown(str(period))} goes with the number of periods that a person "
+                "can have records in (--max-periods, max_records_per_person in Python), and with "
+                "neighbours that add or remove the person."
+            )
+        object.__setattr__(self, "period", period)
         if self.record_privacy_cost < _LEAST_COST:
             amount = " and ".join(f"{name} = {shown(given[name])}" for name in stated)
             raise BudgetError(
@@ -117,7 +144,7 @@ class Budget:
     def with_cost(self, privacy_cost: Fraction) -> "Budget":
         """The same (ε, δ) at the privacy cost at which some noise proves them."""
         stated: dict[str, Any] = dict(self.stated)
-        budget = Budget(max_records_per_person=self.max_records_per_person, **stated)
+        budget = self.of_unit(**stated)
         if privacy_cost != budget.privacy_cost:
             if self.stated_epsilon is None:
                 raise BudgetError(
@@ -126,6 +153,47 @@ class Budget:
                 )
             object.__setattr__(budget, "privacy_cost", privacy_cost)
         return budget
+
+    def of_unit(self, **stated: Any) -> "Budget":
+        """Another amount, stated as for `Budget`, for the same privacy unit and neighbours."""
+        return Budget(
+            max_records_per_person=self.max_records_per_person,
+            neighbours=self.neighbours,
+            period=self.period,
+            **stated,
+        )
+
+    @property
+    def replaces(self) -> bool:
+        """Whether neighbours replace records, so that their number is public."""
+        return self.neighbours == REPLACE
+
+    @property
+    def change(self) -> str:
+        """What of the unit is protected: what follows "for one record:" in a sentence."""
+        return change_of(self.neighbours, self.max_records_per_person)
+
+    @property
+    def full_unit(self) -> str:
+        """The privacy unit in a list, with the neighbours where these are not the usual ones."""
+        return f"{self.unit}, replaced" if self.replaces else self.unit
+
+    @property
+    def neighbours_text(self) -> str:
+        """What neighbours do, in a few words: "neighbours add or remove it"."""
+        if not self.replaces:
+            return "neighbours add or remove it"
+        return f"neighbours differ by {self.change}; the number of records is public"
+
+    @property
+    def public_text(self) -> str:
+        """What is released as it is, as a sentence behind a blank; "" for nothing."""
+        if not self.replaces:
+            return ""
+        return (
+            " The number of records is public and released as it is: whether somebody is among "
+            "those that are counted is not protected, only what their records hold."
+        )
 
     @property
     def records_factor(self) -> int:
@@ -142,6 +210,11 @@ class Budget:
         """The privacy unit, for a sentence."""
         if self.max_records_per_person is None:
             return "one record"
+        if self.period is not None:
+            return (
+                f"one person with at most one record in each {self.period!r} and records in at "
+                f"most {self.max_records_per_person}"
+            )
         return f"one person with at most {plural(self.max_records_per_person, 'record')}"
 
     def epsilon_text(
@@ -172,18 +245,36 @@ class Budget:
             "stated": {name: exact_text(value) for name, value in self.stated},
             "privacy_cost": exact_text(self.privacy_cost),
             "max_records_per_person": self.max_records_per_person,
+            **({"neighbours": self.neighbours} if self.replaces else {}),
+            **({} if self.period is None else {"period": self.period}),
         }
 
     @classmethod
     def from_json(cls, content: Any) -> "Budget":
         """The budget of a plan file; raises `BudgetError` if it is not what `to_json` writes."""
         with refusing(BudgetError, "The budget cannot be used"):
-            check_keys(content, ("stated", "privacy_cost", "max_records_per_person"), "it")
+            known = ("stated", "privacy_cost", "max_records_per_person")
+            if isinstance(content, dict) and "neighbours" in content:
+                known = (*known, "neighbours")
+                if content["neighbours"] != REPLACE:
+                    raise BudgetError(
+                        f"its neighbours must be {REPLACE}, or be left out where they add or "
+                        "remove the unit."
+                    )
+            if isinstance(content, dict) and "period" in content:
+                known = (*known, "period")
+                text_of(content, "period")
+            check_keys(content, known, "it")
             stated, written = content["stated"], text_of(content, "privacy_cost")
             if not set(stated) <= set(_UNITS):
                 raise BudgetError(f"what is stated must be among {', '.join(_UNITS)}.")
             exact = {name: text_of(stated, name) for name in stated}
-            budget = cls(**exact, max_records_per_person=content["max_records_per_person"])
+            budget = cls(
+                **exact,
+                max_records_per_person=content["max_records_per_person"],
+                neighbours=content.get("neighbours", ADD_REMOVE),
+                period=content.get("period"),
+            )
         cost, full = exact_fraction(written, "privacy_cost"), budget.privacy_cost
         least = most = full
         if "epsilon" in stated:
@@ -200,6 +291,15 @@ class Budget:
             )
         object.__setattr__(budget, "privacy_cost", cost)
         return budget
+
+
+def change_of(neighbours: str, max_records_per_person: int | None) -> str:
+    """What neighbours do to the unit of privacy, to begin a clause: "adding or removing it"."""
+    if neighbours != REPLACE:
+        return "adding or removing it"
+    return "replacing it by any other" if max_records_per_person is None else (
+        "replacing any of their records by others"
+    )  # fmt: skip
 
 
 def _cost(given: dict[str, Any]) -> Fraction:

@@ -49,7 +49,8 @@ def deployments_beside(budget: Budget, most: int = _SHOWN) -> list[tuple[str, st
     What each is called, and its facts: by whom and when, its parameters, privacy unit, neighbours.
     """
     rows = [(row["rho"], row["product"], _facts(row)) for row in _by_nearness(budget)[:most]]
-    own = f"ρ = {rounded(budget.rho, 3)} for {budget.unit}, neighbours: add or remove one"
+    does = "replace" if budget.replaces else "add or remove"
+    own = f"ρ = {rounded(budget.rho, 3)} for {budget.unit}, neighbours: {does} one"
     rows.append((float(budget.rho), "This plan", own))
     return [(name, facts) for _, name, facts in sorted(rows)]
 
@@ -74,16 +75,29 @@ def describe_comparability(budget: Budget) -> list[str]:
     """The published budgets that can be compared with this one, in sentences."""
     return [
         "Numbers compare only for the same privacy unit and the same neighbours. This plan "
-        f"protects {budget.unit}, by adding or removing it. A promise per day or per event is "
+        f"protects {budget.unit}, by {budget.change}. A promise per day or per event is "
         "weaker than one for a user or a person with the same number: it is spent again for each "
         "day or event.",
-        "Where neighbours differ by changing one record instead, as in the 2020 Census "
-        "redistricting data, the same number promises something else: this plan's ρ for a change "
-        f"of {budget.unit} is at most four times its ρ, {rounded(4 * budget.rho, 3)}.",
+        _on_other_neighbours(budget),
         "A ρ is compared as it is. A pure ε is put at ρ = ε²/2, which it implies. An ε with a δ "
         "is put at the largest ρ that implies it, with which a plan here could claim the same.",
         f"Source: {SOURCE}.",
     ]
+
+
+def _on_other_neighbours(budget: Budget) -> str:
+    """What the budget says for neighbours of the other kind, as a sentence."""
+    if budget.replaces:
+        return (
+            "It says nothing where neighbours differ by one record more, as in most releases of "
+            "private companies: the number of records is taken to be public. It compares with the "
+            "2020 Census redistricting data, where one record is changed."
+        )
+    return (
+        "Where neighbours differ by changing one record instead, as in the 2020 Census "
+        "redistricting data, the same number promises something else: this plan's ρ for a change "
+        f"of {budget.unit} is at most four times its ρ, {rounded(4 * budget.rho, 3)}."
+    )
 
 
 def _by_nearness(budget: Budget) -> list[dict[str, Any]]:

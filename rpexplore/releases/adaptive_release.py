@@ -80,7 +80,7 @@ class AdaptiveRelease(PartRelease[AdaptivePlan]):
     postprocessing = "estimates by a model (smooth tables), biased"
 
     @classmethod
-    def files_of(cls, plan: AdaptivePlan) -> TableFiles:
+    def files_of(cls, plan: AdaptivePlan, listed: Collection[str]) -> TableFiles:
         others = (*residual_files(plan.first.closure), ROUNDS)
         bounds = (f"{BOUNDS}.parquet", f"{BOUNDS}.csv")
         return files_of_tables(plan.workload.tables) | dict.fromkeys((*others, *bounds))
@@ -262,7 +262,7 @@ class AdaptiveSteps:
     booked_share: ClassVar[float] = 0.1
     drawn_share: ClassVar[float] = 0.6
 
-    def n_bytes(self, *, parquet_only: bool) -> float:
+    def n_bytes(self, *, parquet_only: bool, file_per_table: bool = False) -> float:
         per_cell = BYTES_PER_CELL_IN_PARQUET if parquet_only else BYTES_PER_CELL
         n_measured = float(np.sum(measurement.measured_cells(self.plan.first.closure)))
         n_measured += self.n_in_rounds

@@ -1,7 +1,7 @@
 """Tables in areas of a release: what is counted, measured and written, and their folder `areas`."""
 
 from abc import abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -177,7 +177,7 @@ class AreaRelease(TablesInAreas, PartRelease[AreaPlan]):
         return ReleasedAnswers(self.parts, self.folder)
 
     @classmethod
-    def files_of(cls, plan: AreaPlan) -> TableFiles:
+    def files_of(cls, plan: AreaPlan, listed: Collection[str]) -> TableFiles:
         return area_files(AreaParts(plan))
 
 
@@ -213,7 +213,7 @@ class AreaSteps:
     booked_share: ClassVar[float] = 0.1
     drawn_share: ClassVar[float] = 0.5
 
-    def n_bytes(self, *, parquet_only: bool) -> float:
+    def n_bytes(self, *, parquet_only: bool, file_per_table: bool = False) -> float:
         workload = self.plan.workload
         of_kinds = [float(np.sum(asked.cells)) for asked in workload.workloads]
         n_cells = float(np.array(of_kinds) @ workload.areas_asked)

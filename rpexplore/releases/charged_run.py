@@ -4,7 +4,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
@@ -16,8 +16,9 @@ from rpexplore.common.numbers import Exact, exact_fraction
 from rpexplore.common.processes import Progress, part_of_progress
 from rpexplore.common.text import data_size, joined, plural, text_of_path
 from rpexplore.data.files.source import AnySource, source_of
-from rpexplore.data.source import COUNTING, weight_note
+from rpexplore.data.source import COUNTING, PersonRule, weight_note
 from rpexplore.domain.domain import formulas_warning
+from rpexplore.domain.universe import Comparison, Joined, Universe
 from rpexplore.errors import ApprovalError, DataError, LedgerError, ReleaseError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
 from rpexplore.planning.plan import LAST_OF_VERSION_1, Plan, is_plan_of_version_1
@@ -38,7 +39,13 @@ from rpexplore.releases.atomic_folder import (
     not_written_but_drawn,
     unfinished_folder,
 )
-from rpexplore.releases.ledger.account import Account, LedgerEntry, check_limit, ledger_ids
+from rpexplore.releases.ledger.account import (
+    Account,
+    LedgerEntry,
+    check_limit,
+    check_neighbours,
+    ledger_ids,
+)
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.releases.ledger.overlaps import (
     in_place_of,
@@ -95,10 +102,17 @@ class ChargedRun:
         self.steps, rule = PlanSteps.of(plan), options.person_rule
         self.pilot_only = options.pilot_only
         check_new(output, drawn=NOTE)
-        self._n_bytes = self.steps.n_bytes(parquet_only=options.parquet_only) + len(plan.text)
-        self._n_bytes += _BYTES_OF_NOTES
+        self._n_bytes = self.steps.n_bytes(
+            parquet_only=options.parquet_only, file_per_table=options.file_per_table
+        )
+        self._n_bytes += len(plan.text) + _BYTES_OF_NOTES
         check_room(self._n_bytes, output)
         self._record_limit = _record_limit(plan, options.limit_rho)
+        if rule is not None and plan.budget.period is not None and rule.excess != "refuse":
+            raise ReleaseError(
+                "In a panel more records of a person than the plan protects are refused, and not "
+                "left out: which of them are counted would depend on the others."
+            )
         if rule is not None and rule.most != plan.budget.max_records_per_person:
             raise ReleaseError(
                 f"The plan protects {plan.budget.unit}, and the rule for persons allows "
@@ -127,6 +141,7 @@ class ChargedRun:
             refuse_unnoted(ledger, source)
             if self._record_limit is not None and account.limit_record_rho is None:
                 ledger.store.check_bookable(sets_limit=True)
+            check_neighbours(account, plan)
             check_limit(account, plan, self._record_limit)
             check_approvals(account.approval_demands, plan.sha256, options.approvals)
         else:
@@ -146,7 +161,7 @@ class ChargedRun:
                 "them again."
             )
         on_progress(COUNTING, 0.0)
-        booked, n_parts, n_kept = self.steps.booked_share, len(self.counts), 0
+        booked, n_parts, n_kept, n_records = self.steps.booked_share, len(self.counts), 0, 0
         unknown_names = {*options.unknown_values, *options.missing_values}
         unknown_names -= set(self._plan.domain.names)
         if unknown_names:
@@ -160,6 +175,7 @@ class ChargedRun:
                     "one. A release of nothing is charged like any other: to have one, say that it "
                     "may be empty (the option --empty)."
                 )
+            n_records = counts.n_records
             steps.check_countable(counts)
             self._impossible.look_at(steps.plan.domain, counts)
             for before in self.counts[:place]:
@@ -170,6 +186,8 @@ class ChargedRun:
                 n_kept -= counts.n_cells
                 of_part.forget()
             del counts
+        if self._plan.budget.period is not None and options.person_rule is not None:
+            self._refuse_more_in_a_period(options.person_rule, n_records)
         if not options.count_impossible:
             domain = self._plan.domain
             for tables in self._impossible.passes():
@@ -178,6 +196,42 @@ class ChargedRun:
                 )
                 self._impossible.look_at(domain, counts)
             self._impossible.refuse()
+
+    def _refuse_more_in_a_period(self, rule: PersonRule, n_records: int) -> None:
+        """Raise `DataError` if a person has several records in one period of a panel.
+
+        Each period is counted by itself, with one record allowed to a person. Together these must
+        be all records, or one of them was not looked at.
+        """
+        domain, options, period = self._plan.domain, self._options, self._plan.budget.period
+        assert period is not None
+        attribute, universe, n_in_periods = domain[period], self._plan.universe, 0
+        takers = options.takers(domain)
+        if universe is not None and period in universe.columns:
+            raise ReleaseError(
+                f"The universe of the plan is about {period!r}, so that records of a person in one "
+                "period cannot be looked for; leave --person-id out, or plan without that universe."
+            )
+        for code in range(attribute.size):
+            attributes = (attribute,) if universe is None else (*universe.attributes, attribute)
+            within = Comparison(len(attributes) - 1, frozenset({code}))
+            condition = within if universe is None else Joined("and", (universe.condition, within))
+            takers["universe"] = Universe(f"{period}, value {code + 1}", attributes, condition)
+            try:
+                counts = self._source.count(
+                    domain, [()], **takers, person_rule=replace(rule, most=1, excess="refuse")
+                )
+            except DataError as error:
+                raise DataError(
+                    f"{error} The plan allows a person one record in each {period!r}."
+                ) from None
+            n_in_periods += counts.n_records
+        if n_in_periods != n_records:
+            raise DataError(
+                f"Not every record has one of the listed values of {period!r} as it is written in "
+                "the codebook, so that records of a person in one period cannot be looked for; "
+                "write these values alike, or leave --person-id out."
+            )
 
     @property
     def origin(self) -> Mapping[str, Any]:

@@ -8,11 +8,7 @@ import numpy as np
 from rpexplore.common.text import data_size, describe_count, duration, plural
 from rpexplore.planning.mechanism.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
 from rpexplore.releases.measurement import MAX_TABLE_CELLS, PART_CELLS
-from rpexplore.releases.table_cells import (
-    BYTES_PER_CELL,
-    BYTES_PER_CELL_IN_PARQUET,
-    BYTES_PER_TABLE,
-)
+from rpexplore.releases.packed_tables import bytes_of_tables, packed_tables
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 
@@ -21,6 +17,7 @@ _MEMORY = 400_000_000  # bytes, whatever the tables
 _MEMORY_PER_CELL = 4  # of all that is counted at a time
 _MEMORY_PER_LARGEST_CELL = 40  # while the largest table is measured and written
 _SECONDS_PER_TABLE, _SECONDS_PER_CELL = 0.0025, 1e-6
+_SECONDS_PER_PACKED_TABLE, _SECONDS_PER_PACKED_CELL = 0.0003, 3e-7
 
 _LONG = 3600.0  # seconds from which on a run is worth a warning
 _MOST_NAMES = 6  # of the attributes of a table
@@ -46,10 +43,15 @@ class ReleaseSize:
     def of(cls, workload: Workload) -> "ReleaseSize":
         # Single values are measured; the rows of a basis, such as ranges, are more cells.
         cells, largest = float(np.sum(workload.cells)), float(np.max(workload.cells))
+        packed = packed_tables(workload)
+        packed_cells, n_others = float(np.sum(workload.cells[packed])), len(workload) - len(packed)
         return cls(
-            disk=BYTES_PER_CELL * cells + BYTES_PER_TABLE * len(workload),
+            disk=float(np.sum(bytes_of_tables(workload))),
             memory=float(_memory(float(np.sum(workload.counted_cells)), largest)),
-            seconds=_SECONDS_PER_TABLE * len(workload) + _SECONDS_PER_CELL * cells,
+            seconds=_SECONDS_PER_TABLE * n_others
+            + _SECONDS_PER_CELL * (cells - packed_cells)
+            + _SECONDS_PER_PACKED_TABLE * len(packed)
+            + _SECONDS_PER_PACKED_CELL * packed_cells,
         )
 
     @property
@@ -132,9 +134,10 @@ def _release_obstacles(workload: Workload, free_disk: float, memory: float) -> l
             f"{data_size(memory)}. {table}."
         )
     if size.disk > free_disk:
-        lean = size.disk - (BYTES_PER_CELL - BYTES_PER_CELL_IN_PARQUET) * np.sum(workload.cells)
+        lean = float(np.sum(bytes_of_tables(workload, parquet_only=True)))
+        per_cell = size.disk / float(np.sum(workload.cells))
         obstacles.append(
-            f"A release writes about {data_size(size.disk)}, {BYTES_PER_CELL} bytes a cell; "
+            f"A release writes about {data_size(size.disk)}, {per_cell:.0f} bytes a cell; "
             f"{data_size(free_disk)} are free on this computer. {table}. Without CSV files "
             "(--parquet-only, or “Parquet files only” on the Release page) it writes about "
             f"{data_size(lean)}."
@@ -152,7 +155,7 @@ def _fewer_cells(workload: Workload, free_disk: float, memory: float) -> Remedy 
     largest, counted_so_far = np.maximum.accumulate(cells), np.cumsum(counted)
     fits = (
         (largest <= MAX_TABLE_CELLS)
-        & (np.cumsum(BYTES_PER_CELL * cells + BYTES_PER_TABLE) <= free_disk)
+        & (np.cumsum(bytes_of_tables(workload)[order]) <= free_disk)
         & (_memory(counted_so_far, largest) <= memory)
     )
     # Tables of the same size stay or go together.

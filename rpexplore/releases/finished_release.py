@@ -1,7 +1,7 @@
 """A finished release: one folder, with what each part of its plan publishes. Noisy figures only.
 
     plan.json        the plan, canonical, with the files that it names (areas-….parquet, …)
-    tables/, …       tables (`table_release`)
+    tables…          tables (`table_release`)
     areas/           tables in areas (`area_release`)
     counts/          own counts (`query_release`)
     rounds/          adaptive tables (`adaptive_release`)
@@ -87,6 +87,10 @@ MISSING_VALUES = "missing_values"
 """The key of a manifest for what missing values were counted as; there if any were to be."""
 COUNT_IMPOSSIBLE = "count_impossible"
 """The key of a manifest that says that records with impossible combinations were counted."""
+NEIGHBOURS = "neighbours"
+"""The key of a manifest that says that neighbours replace records; there if they do."""
+PERIOD = "period"
+"""The key of a manifest for the attribute of which a person has one record for each value."""
 UNIVERSE = "universe"
 """The key of a manifest for which records were counted; there if not all were."""
 _STATED = (*_TEXTS, "unknown_values", "plan_sha256", "rho", "max_records_per_person")
@@ -152,8 +156,11 @@ class PartRelease(PartReader, Generic[PlanKind]):
 
     @classmethod
     @abstractmethod
-    def files_of(cls, plan: PlanKind) -> TableFiles:
-        """The files in the folder of the part; a release may be without all that are CSV."""
+    def files_of(cls, plan: PlanKind, listed: Collection[str]) -> TableFiles:
+        """The files in the folder of the part; a release may be without all that are CSV.
+
+        listed: those of the manifest, if a part may have its tables in one file or in several
+        """
 
 
 def parts_beside(folder: Path, *kinds: str) -> str:
@@ -363,7 +370,7 @@ class Release(SeveralParts):
         folder = Path(folder)
         _refuse_version_1(folder)
         # Only releases of which it is true say that they were approved, or what they counted.
-        optional = {APPROVALS, MISSING_VALUES, COUNT_IMPOSSIBLE, UNIVERSE}
+        optional = {APPROVALS, MISSING_VALUES, COUNT_IMPOSSIBLE, UNIVERSE, NEIGHBOURS, PERIOD}
         stated = (*_STATED, *(optional & read_manifest(folder).keys()))
         manifest = checked_folder(folder, FORMAT, _NOUN, stated)
         listed = {entry["path"] for entry in manifest["files"]}
@@ -379,8 +386,9 @@ class Release(SeveralParts):
                     facts[option] = dict(manifest[option])
             if not facts.get(MISSING_VALUES, True):  # then nothing is said of them
                 raise KeyError(MISSING_VALUES)
-            if (UNIVERSE in manifest) != (UNIVERSE in facts):
-                raise KeyError(UNIVERSE)
+            for key in (UNIVERSE, NEIGHBOURS, PERIOD):
+                if (key in manifest) != (key in facts):
+                    raise KeyError(key)
             if COUNT_IMPOSSIBLE in manifest:
                 if not plan.domain.impossible:
                     raise KeyError(COUNT_IMPOSSIBLE)
@@ -397,7 +405,7 @@ class Release(SeveralParts):
         files = {
             in_release(part.kind, path): attributes
             for part in plan.parts
-            for path, attributes in _reader(part.kind).files_of(part).items()
+            for path, attributes in _reader(part.kind).files_of(part, listed).items()
         }
         if listed.issubset({README, *others, *without_csv(files)}):
             files = {path: files[path] for path in without_csv(files)}
@@ -474,6 +482,8 @@ def _facts_of(plan: Plan) -> dict[str, Any]:
         "rho": exact_text(plan.rho),
         "max_records_per_person": plan.budget.max_records_per_person,
         **({} if plan.universe is None else {UNIVERSE: plan.universe.text}),
+        **({} if plan.budget.period is None else {PERIOD: plan.budget.period}),
+        **({NEIGHBOURS: plan.budget.neighbours} if plan.budget.replaces else {}),
     }
 
 

@@ -44,6 +44,7 @@ class Item:
     level       the level of areas that it is on; None of tables without areas
     file        its Parquet file within the folder, without ending; of tables in areas the folder
                 of its files
+    number      of tables in one file: that of the table, as the file has it; None of others
     note        what tells it from a table of the same attributes beside it; "" for nothing
     bound       how far all its estimates together are from the truth, in words; "" for nothing
     """
@@ -56,6 +57,7 @@ class Item:
     file: str = ""
     bound: str = ""
     note: str = ""
+    number: int | None = None
 
     @classmethod
     def of_table(

@@ -65,6 +65,7 @@ class MeasurementNote:
     approvals       SHA-256 of the files of approvals, in their order
     n_demanded      how many approvals the ledger demanded when the run was booked
     missing_values  attribute name -> category that took missing values
+    file_per_table  whether small tables have files of their own, however many they are
     count_impossible
                     whether records with impossible combinations were counted, if there were any
     """
@@ -83,6 +84,7 @@ class MeasurementNote:
     n_demanded: int = 0
     missing_values: Mapping[str, str] = field(default_factory=dict)
     count_impossible: bool = False
+    file_per_table: bool = False
 
 
 @dataclass(frozen=True)

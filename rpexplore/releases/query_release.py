@@ -5,7 +5,7 @@ measurements.parquet    what was measured, one whole number a row of the plan's 
 """
 
 from abc import abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -62,6 +62,11 @@ class OwnCounts(PartReader):
         """One row a query, in the columns of `OWN_COUNTS`, perhaps with a note."""
 
     @property
+    @abstractmethod
+    def noise_rows(self) -> np.ndarray:
+        """The noise of the answers as rows of independent noise of variance 1, [n_queries, k]."""
+
+    @property
     def figures(self) -> str:
         return "Noisy counts"
 
@@ -116,7 +121,7 @@ class QueryRelease(OwnCounts, PartRelease[QueryPlan]):
     kind = "counts"
 
     @classmethod
-    def files_of(cls, plan: QueryPlan) -> TableFiles:
+    def files_of(cls, plan: QueryPlan, listed: Collection[str]) -> TableFiles:
         return dict.fromkeys(_FILES)
 
     @property
@@ -130,6 +135,10 @@ class QueryRelease(OwnCounts, PartRelease[QueryPlan]):
 
     def cells(self) -> pa.Table:
         return read_rows(self.folder / f"{ANSWERS}.parquet", OWN_COUNTS, self.plan.n_items)
+
+    @property
+    def noise_rows(self) -> np.ndarray:
+        return self.plan.strategy.decoding * np.sqrt(float(self.plan.gamma_squared))
 
     @property
     def measurements(self) -> np.ndarray:
@@ -184,7 +193,7 @@ class QuerySteps:
     booked_share: ClassVar[float] = 0.9
     drawn_share: ClassVar[float] = 0.95
 
-    def n_bytes(self, *, parquet_only: bool) -> float:
+    def n_bytes(self, *, parquet_only: bool, file_per_table: bool = False) -> float:
         return 3.0 * len(self.plan.text)  # the plan is in the folder, and nothing else is larger
 
     @property

@@ -32,6 +32,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.adaptive_rounds import RoundOutcome
 from rpexplore.releases.measurement_file import MeasurementNote
+from rpexplore.releases.packed_tables import MOST_CELLS, PACKED
 from rpexplore.releases.table_cells import not_what_was_written, table_path
 from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
@@ -39,19 +40,37 @@ from rpexplore.workload.workload import Workload
 # ---- The README of a release folder: what the numbers of each part are, and what a row counts.
 
 
-def table_readme(folder: Path, plan: TablePlan, residual_files: Iterable[str]) -> str:
-    """What the README.md says of tables, whose files are in the folder."""
+def table_readme(
+    folder: Path,
+    plan: TablePlan,
+    residual_files: Iterable[str],
+    packed: np.ndarray,
+    *,
+    with_csv: bool,
+) -> str:
+    """What the README.md says of tables, whose files are in the folder.
+
+    packed: those that are in one file, int64[m]
+    """
     workload = plan.workload
-    largest = np.flatnonzero(workload.orders == workload.orders.max())
+    shown = packed if len(packed) else np.arange(len(workload))
+    largest = shown[workload.orders[shown] == workload.orders[shown].max()]
     residuals = list(residual_files)
     example = int(largest[np.argmin(workload.cells[largest])])
+    path, number = table_path(example, workload.tables[example]), None
+    if len(packed):
+        path, number = PACKED.removesuffix(".parquet"), example
     return _render(
         "tables.md.j2",
         plan,
-        figures=_explained(RELEASED),
+        figures=_explained(RELEASED if len(packed) < len(workload) else RELEASED[:2]),
         limit=f"{100 * CV_LIMIT:g} %",
         impossible=impossible_rows(plan.domain),
-        example=TableFile.of(folder, table_path(example, workload.tables[example])),
+        example=TableFile.of(folder, path, number),
+        n_packed=len(packed),
+        has_others=len(packed) < len(workload),
+        largest_packed=MOST_CELLS,
+        has_csv=with_csv and len(packed) < len(workload),
         basis_lines=_basis_lines(workload),
         residuals=residuals[0] if len(residuals) == 1 else "residuals/",
         has_custom_basis=any(
@@ -234,6 +253,7 @@ class TableFile:
                   Parquet files, of a table in areas
     error, count  the columns that CVs are made of
     has_csv       whether it has a CSV file
+    number        that of the table, where it is in one file with others
     is_folder     whether it is a folder
     """
 
@@ -243,31 +263,34 @@ class TableFile:
     count: str = "value"
     has_csv: bool = True
     is_folder: bool = False
+    number: int | None = None
 
     @classmethod
-    def of(cls, folder: Path, path: str) -> "TableFile":
+    def of(cls, folder: Path, path: str, number: int | None = None) -> "TableFile":
         """The table in a folder of results with this path, without ending.
+
+        number: of a table that is in one file with others
 
         Raises `ReleaseError` if its file cannot be read.
         """
         as_parquet = folder / f"{path}.parquet"
+        has_csv = (folder / f"{path}.csv").is_file()
         try:
-            is_folder = (folder / path).is_dir()
+            is_folder = number is None and (folder / path).is_dir()
             first = min((folder / path).glob("*.parquet")) if is_folder else as_parquet
             with pyarrow.parquet.ParquetFile(first) as file:
                 schema = Schema.of(file.schema_arrow)
                 columns = [
                     TableColumn(
                         column.name,
-                        None if column.is_number else _n_bytes(file, column.name),
+                        None if column.is_number else _n_bytes(file, column.name, has_csv),
                         column.role == "flag",
                     )
                     for column in schema.columns
                 ]
         except (OSError, ValueError, pa.ArrowException):
             raise not_what_was_written(as_parquet, "it cannot be read any more") from None
-        has_csv = (folder / f"{path}.csv").is_file()
-        return cls(path, tuple(columns), *schema.error_and_count, has_csv, is_folder)
+        return cls(path, tuple(columns), *schema.error_and_count, has_csv, is_folder, number)
 
     @property
     def _parquet(self) -> str:
@@ -299,10 +322,11 @@ class TableFile:
     def _python(self, limit: str) -> str:
         cv, publishable = self._added
         error, estimate = self.error, self.count
+        only = "" if self.number is None else f', filters=[("table", "==", {self.number})]'
         return (
             "import pandas as pd\n"
             "\n"
-            f'table = pd.read_parquet("{self._parquet}")\n'
+            f'table = pd.read_parquet("{self._parquet}"{only})\n'
             f'table["{cv}"] = table["{error}"] / table["{estimate}"].abs()\n'
             f'table["{publishable}"] = (table["{estimate}"] > 0) & '
             f'(table["{cv}"] <= {limit})\n'
@@ -324,6 +348,10 @@ class TableFile:
         )
         if not self.has_csv:
             read = f'table <- as.data.frame(arrow::read_parquet("{self._parquet}"))\n'
+            if self.number is not None:
+                opened = f'arrow::open_dataset("{self._parquet}")'
+                opened = f"dplyr::filter({opened}, table == {self.number})"
+                read = f"table <- as.data.frame(dplyr::collect({opened}))\n"
             if self.is_folder:
                 opened = f'dplyr::collect(arrow::open_dataset("{self._parquet}"))'
                 read = f"table <- as.data.frame({opened})\n"
@@ -389,9 +417,11 @@ class TableFile:
         return variables
 
 
-def _n_bytes(file: pyarrow.parquet.ParquetFile, column: str) -> int:
-    """How long the longest text of a column is."""
+def _n_bytes(file: pyarrow.parquet.ParquetFile, column: str, has_csv: bool) -> int:
+    """How long the longest text of a column is; 0 without CSV, as only readers of CSV ask."""
     longest = 0
+    if not has_csv and file.schema_arrow.field(column).type != pa.bool_():
+        return longest
     for batch in file.iter_batches(columns=[column]):
         values = batch.column(0)
         if pa.types.is_boolean(values.type):

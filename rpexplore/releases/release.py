@@ -73,6 +73,7 @@ def release(
     count_impossible: bool = False,
     escape_formulas: bool = False,
     parquet_only: bool = False,
+    file_per_table: bool = False,
     expected_fingerprint: Fingerprint | None = None,
     approvals: Sequence[str | Path | Approval] = (),
     pilot_only: bool = False,
@@ -107,6 +108,8 @@ def release(
             would take for formulas.
         parquet_only: Whether to leave out CSV files, half of the time and two thirds
             of the disk.
+        file_per_table: Whether each table has files of its own, however many tables there are.
+            Else more than 100 tables of at most 2^20 cells are in one file, `tables.parquet`.
         expected_fingerprint: What a dry run has seen of the records: refused if they are no longer
             the same.
         approvals: Files of approvals of the plan, or what `approve` returns. Each must be right,
@@ -152,6 +155,7 @@ def release(
         count_impossible=count_impossible,
         escape_formulas=escape_formulas,
         parquet_only=parquet_only,
+        file_per_table=file_per_table,
         expected_fingerprint=expected_fingerprint,
         approvals=load_approvals(approvals),
         universe=plan.universe,
@@ -183,6 +187,7 @@ def release(
             *charged_run.noted_approvals(),
             missing_values=dict(options.missing_values),
             count_impossible=options.count_impossible and bool(plan.domain.impossible),
+            file_per_table=file_per_table,
         )
         on_writing = part_of_progress(on_progress, steps.drawn_share, 1.0)
         if pilot_only:
@@ -214,6 +219,7 @@ def dry_run(
     count_impossible: bool = False,
     escape_formulas: bool = False,
     parquet_only: bool = False,
+    file_per_table: bool = False,
     approvals: Sequence[str | Path | Approval] = (),
     on_progress: Progress = no_progress,
 ) -> DryRun:
@@ -244,6 +250,7 @@ def dry_run(
         count_impossible=count_impossible,
         escape_formulas=escape_formulas,
         parquet_only=parquet_only,
+        file_per_table=file_per_table,
         approvals=load_approvals(approvals),
         universe=plan.universe,
     )

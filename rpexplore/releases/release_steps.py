@@ -53,6 +53,7 @@ class RunOptions:
     count_impossible: bool = False
     escape_formulas: bool = False
     parquet_only: bool = False
+    file_per_table: bool = False
     expected_fingerprint: Fingerprint | None = None
     approvals: Sequence[Approval] = ()
     pilot_only: bool = False
@@ -102,7 +103,7 @@ class PartSteps(Protocol):
     booked_share: ClassVar[float]
     drawn_share: ClassVar[float]
 
-    def n_bytes(self, *, parquet_only: bool) -> float:
+    def n_bytes(self, *, parquet_only: bool, file_per_table: bool = False) -> float:
         """About how much is written to the disk."""
         ...
 
@@ -182,9 +183,10 @@ class PlanSteps:
         """When all noise is drawn, as a share of the run's time."""
         return sum(steps.drawn_share for steps in self.parts) / len(self.parts)
 
-    def n_bytes(self, *, parquet_only: bool) -> float:
+    def n_bytes(self, *, parquet_only: bool, file_per_table: bool = False) -> float:
         """About how much is written to the disk."""
-        return sum(steps.n_bytes(parquet_only=parquet_only) for steps in self.parts)
+        forms = {"parquet_only": parquet_only, "file_per_table": file_per_table}
+        return sum(steps.n_bytes(**forms) for steps in self.parts)
 
     def starts(self) -> list[int]:
         """Where the measurements of each part begin among all, and where the last begin to end."""

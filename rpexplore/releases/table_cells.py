@@ -105,15 +105,25 @@ def rows_of_columns(
     labels: Sequence[Labels], columns: Sequence[np.ndarray], figures: Sequence[Column]
 ) -> pa.Table:
     """One row a cell, of figures that are known already; NaN is an empty cell."""
+    arrays = [pa.array(column.reshape(-1), from_pandas=True) for column in columns]
+    return rows_of_arrays(labels, columns[0].shape, arrays, figures)
+
+
+def rows_of_arrays(
+    labels: Sequence[Labels],
+    shape: Sequence[int],
+    arrays: Sequence[pa.Array],
+    figures: Sequence[Column],
+) -> pa.Table:
+    """One row a cell of a table of this shape, of the columns `figures` as arrays."""
     schema = schema_of_cells([column for named in labels for column, _ in named], figures)
-    codes = _codes(0, columns[0].size, columns[0].shape)
-    arrays = [
+    codes = _codes(0, math.prod(shape), shape)
+    of_labels = [
         pa.DictionaryArray.from_arrays(code, texts)
         for code, named in zip(codes, labels, strict=True)
         for _, texts in named
     ]
-    arrays += [pa.array(column.reshape(-1), from_pandas=True) for column in columns]
-    return pa.table(arrays, schema=schema)
+    return pa.table([*of_labels, *arrays], schema=schema)
 
 
 def schema_of_cells(labels: Sequence[Column], figures: Sequence[Column]) -> pa.Schema:
@@ -233,7 +243,8 @@ _MOST_TEXTS = 1 << 16  # of a column, laid out once and not as they come
 _FILLER = b"\xff"
 _GROUP = 4  # digits
 
-_Field = bytes | np.ndarray  # the same for all rows, or an item a row
+ByteField = bytes | np.ndarray
+"""Bytes that are the same in all rows, or an item a row."""
 
 
 def csv_decimals(smallest_error: float, largest: float) -> int:
@@ -270,10 +281,10 @@ class CsvWriter:
             step = max(1, min(_ROWS, _BYTES // width))
             for start in range(0, batch.num_rows, step):
                 stop = min(start + step, batch.num_rows)
-                fields: list[_Field] = []
+                fields: list[ByteField] = []
                 for column in columns:
                     fields += [*column.fields(start, stop), b","]
-                self._file.write(_joined([*fields[:-1], b"\n"], stop - start))
+                self._file.write(joined_bytes([*fields[:-1], b"\n"], stop - start))
 
     def _column(self, column: pa.Array) -> "_Numbers | _Texts":
         if pa.types.is_floating(column.type):
@@ -290,14 +301,14 @@ class _Texts:
         self._codes = codes.to_numpy()
         self.width = max(map(len, self._texts.to_pylist()), default=0) * 4
         few = len(texts) <= _MOST_TEXTS and len(texts) * self.width <= _BYTES
-        self._items = _items(self._texts) if few else None
+        self._items = byte_items(self._texts) if few else None
 
-    def fields(self, start: int, stop: int) -> list[_Field]:
+    def fields(self, start: int, stop: int) -> list[ByteField]:
         codes = self._codes[start:stop]
         if self._items is not None:
             return [self._items.take(codes)]
         used, codes = np.unique(codes, return_inverse=True)
-        return [_items(self._texts.take(pa.array(used))).take(codes)]
+        return [byte_items(self._texts.take(pa.array(used))).take(codes)]
 
 
 class _Numbers:
@@ -316,17 +327,17 @@ class _Numbers:
         self._is_constant, self._has_negative = low == high, low < 0
         self._are_digits = max(-low, high) * self._power < _LARGEST
 
-    def fields(self, start: int, stop: int) -> list[_Field]:
+    def fields(self, start: int, stop: int) -> list[ByteField]:
         numbers = self._numbers[start:stop]
         if not self._are_digits:
             texts = pa.array(numbers, from_pandas=True).cast(pa.string())
-            return [_items(texts.fill_null(""))]
+            return [byte_items(texts.fill_null(""))]
         if self._is_constant:
             number = int(np.rint(numbers[0] * float(self._power))) / self._power
             return [f"{number:.{self._decimals}f}".encode()]
         scaled = np.rint(numbers * float(self._power))
         sizes = np.abs(scaled).astype(np.int64)
-        fields: list[_Field] = []
+        fields: list[ByteField] = []
         if self._has_negative:
             fields.append(np.where(scaled < 0, b"-", _FILLER))
         whole = sizes // self._power
@@ -336,10 +347,10 @@ class _Numbers:
         return fields
 
 
-def _whole_digits(numbers: np.ndarray) -> list[_Field]:
+def _whole_digits(numbers: np.ndarray) -> list[ByteField]:
     """The digits of whole numbers, without zeros before."""
     n_groups = math.ceil(len(str(int(numbers.max()))) / _GROUP)
-    fields: list[_Field] = []
+    fields: list[ByteField] = []
     for _ in range(n_groups):
         higher = numbers // 10**_GROUP
         # The second half of a table is for digits behind others.
@@ -349,9 +360,9 @@ def _whole_digits(numbers: np.ndarray) -> list[_Field]:
     return fields[::-1]
 
 
-def _decimal_digits(numbers: np.ndarray, count: int) -> list[_Field]:
+def _decimal_digits(numbers: np.ndarray, count: int) -> list[ByteField]:
     """So many digits of whole numbers, with zeros before."""
-    fields: list[_Field] = []
+    fields: list[ByteField] = []
     for left in range(count, 0, -_GROUP):
         n_digits = min(left, _GROUP)
         higher = numbers // 10**n_digits
@@ -375,24 +386,24 @@ def _leading_groups(*, is_last: bool) -> np.ndarray:
     Without: nothing at all is left of 0, unless it is the last group.
     """
     texts = [str(i) if i or is_last else "" for i in range(10**_GROUP)]
-    return np.concatenate([_items(pa.array(texts)), _groups(_GROUP)])
+    return np.concatenate([byte_items(pa.array(texts)), _groups(_GROUP)])
 
 
-def _items(texts: pa.Array) -> np.ndarray:
+def byte_items(texts: pa.Array) -> np.ndarray:
     """Texts as bytes of the length of the longest, at least 1, filled up at the end: void[n]."""
     encoded = texts.cast(pa.binary())
-    lengths = np.diff(
-        np.frombuffer(encoded.buffers()[1], np.int32)[encoded.offset :][: len(texts) + 1]
-    )
+    _, ends, content = encoded.buffers()
+    offsets = np.frombuffer(ends, np.int32)[encoded.offset :][: len(texts) + 1]
+    lengths = np.diff(offsets)
     width = max(int(lengths.max(initial=0)), 1)
     items = np.full((len(texts), width), _FILLER[0], dtype=np.uint8)
-    items[np.arange(width) < lengths[:, None]] = np.frombuffer(
-        b"".join(encoded.to_pylist()), np.uint8
-    )
+    if content is not None and len(texts):
+        letters = np.frombuffer(content, np.uint8)[offsets[0] : offsets[-1]]
+        items[np.arange(width) < lengths[:, None]] = letters
     return items.view(f"V{width}").ravel()
 
 
-def _joined(fields: Sequence[_Field], n_rows: int) -> bytes:
+def joined_bytes(fields: Sequence[ByteField], n_rows: int) -> bytes:
     """The fields of rows one after another."""
     row = b"".join(
         field if isinstance(field, bytes) else _FILLER * field.itemsize for field in fields

@@ -2,6 +2,8 @@
 
 tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell (an answer); of a run
                         that wants Parquet only, without CSV
+tables.parquet          instead of these, small tables where there are more than 100
+                        (`packed_tables`), unless the run wants a file for each
 residuals.parquet       what was measured, so that tables can be rebuilt (residual: its place
                         in the plan file's list; cell: row-major, an attribute with a strategy
                         having one entry for each row of its matrix; measured: integer); beyond
@@ -13,7 +15,7 @@ pilot.parquet           the same of what a pilot measured, where the plan has on
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
@@ -71,27 +73,35 @@ from rpexplore.releases.measurement import (
     ranges_of,
 )
 from rpexplore.releases.measurement_file import Measured, MeasuredFile, MeasurementNote
+from rpexplore.releases.packed_tables import (
+    PACKED,
+    Figures,
+    PackedTables,
+    bytes_of_tables,
+    packed_tables,
+    rows_of_packed,
+    write_packed,
+)
 from rpexplore.releases.readme import table_readme
 from rpexplore.releases.table_cells import (
-    BYTES_PER_CELL,
-    BYTES_PER_CELL_IN_PARQUET,
-    BYTES_PER_TABLE,
     MEANS_FOLDER,
     TABLES,
     Labels,
+    check_schema,
     csv_decimals,
     files_of_tables,
     label_columns,
     not_what_was_written,
     pieces_of_cells,
-    read_columns,
     read_rows,
+    refuse_gaps,
     rows_of_columns,
     table_path,
     table_paths,
     write_table,
 )
 from rpexplore.workload.table_text import QueryMatrix
+from rpexplore.workload.workload import Workload
 
 
 class TableRelease(PartRelease[TablePlan]):
@@ -101,12 +111,14 @@ class TableRelease(PartRelease[TablePlan]):
     is_adaptive: ClassVar[bool] = False  # as of `Estimates`
 
     @classmethod
-    def files_of(cls, plan: TablePlan) -> TableFiles:
-        tables = plan.workload.tables
-        of_means = np.flatnonzero(plan.workload.has_means).tolist()
+    def files_of(cls, plan: TablePlan, listed: Collection[str]) -> TableFiles:
+        workload = plan.workload
+        packed = packed_tables(workload, file_per_table=PACKED not in listed)
+        of_means = np.flatnonzero(workload.has_means).tolist()
         return (
-            files_of_tables(tables)
-            | files_of_tables(tables, MEANS_FOLDER, of_means)
+            ({PACKED: None} if len(packed) else {})
+            | files_of_tables(workload.tables, TABLES, _others(workload, packed))
+            | files_of_tables(workload.tables, MEANS_FOLDER, of_means)
             | dict.fromkeys(residual_files(plan.closure))
             | ({} if plan.pilot is None else {PILOT: None})
         )
@@ -124,10 +136,15 @@ class TableRelease(PartRelease[TablePlan]):
     @cached_property
     def items(self) -> Sequence[Item]:
         workload = self.plan.workload
-        cells = workload.exact_cells
-        return [
+        cells, packed = workload.exact_cells, set(self._packed.tables.tolist())
+        tables = [
             Item.of_table(position, names, int(cells[position]), partial(self.cells, position))
             for position, names in enumerate(self.table_names)
+        ]
+        packed_file = PACKED.removesuffix(".parquet")
+        return [
+            replace(item, file=packed_file, number=position) if position in packed else item
+            for position, item in enumerate(tables)
         ] + [
             Item(
                 names,
@@ -184,9 +201,29 @@ class TableRelease(PartRelease[TablePlan]):
     def cells(self, position: int) -> pa.Table:
         """The table at a position of the workload as it was released, one row a cell."""
         workload = self.plan.workload
+        if position in self._packed:
+            bases = workload.attribute_basis_index[position, : workload.orders[position]].tolist()
+            labels = [self._labels.of(basis) for basis in bases]
+            shape = [workload.n_queries[basis] for basis in bases]
+            indices = workload.attribute_indices(position)
+            impossible = impossible_answers(self.domain, indices, self.queries[position])
+            values, errors = self._packed.figures(position)
+            return rows_of_packed(labels, shape, values, errors, impossible)
         path = self.folder / f"{table_path(position, workload.tables[position])}.parquet"
         n_rows = int(workload.exact_cells[position])
         return read_rows(path, RELEASED, n_rows)
+
+    @cached_property
+    def _packed(self) -> PackedTables:
+        """The tables that are in one file, if there are any."""
+        listed = any(entry["path"] == PACKED for entry in self.manifest["files"])
+        workload = self.plan.workload
+        packed = packed_tables(workload, file_per_table=not listed)
+        return PackedTables(self.folder / PACKED, workload, packed)
+
+    @cached_property
+    def _labels(self) -> "LabelsOfBases":
+        return LabelsOfBases(self.plan.workload)
 
     def means(self, *attributes: AttributeSet) -> pd.DataFrame:
         """The means of a table with amounts, by the others of its attributes, as released.
@@ -268,15 +305,22 @@ class TableRelease(PartRelease[TablePlan]):
 
     def measured(self, residuals: Sequence[int]) -> dict[int, np.ndarray]:
         """What was measured of these residuals, one axis an attribute: int64, means float64."""
-        closure = self.plan.closure
-        measured = StoredResiduals(self.folder, closure).measured(residuals)
+        measured = self._stored.measured(residuals)
         if self.plan.pilot is not None:
             weights = pilot_weights(self.plan)
             first = [residual for residual in residuals if weights[residual]]
-            of_pilot = StoredResiduals(self.folder, closure, PILOT).measured(first)
+            of_pilot = self._stored_pilot.measured(first)
             for residual, array in of_pilot.items():
                 measured[residual] = together(array, measured[residual], weights[residual])
         return measured
+
+    @cached_property
+    def _stored(self) -> "StoredResiduals":
+        return StoredResiduals(self.folder, self.plan.closure)
+
+    @cached_property
+    def _stored_pilot(self) -> "StoredResiduals":
+        return StoredResiduals(self.folder, self.plan.closure, PILOT)
 
 
 @dataclass(frozen=True)
@@ -287,11 +331,12 @@ class TableSteps:
     booked_share: ClassVar[float] = 0.3
     drawn_share: ClassVar[float] = 0.4
 
-    def n_bytes(self, *, parquet_only: bool) -> float:
+    def n_bytes(self, *, parquet_only: bool, file_per_table: bool = False) -> float:
         n_measured = float(np.sum(measured_cells(self.plan.closure)))
-        per_cell = BYTES_PER_CELL_IN_PARQUET if parquet_only else BYTES_PER_CELL
-        n_bytes = per_cell * float(np.sum(self.plan.workload.cells)) + 8.0 * n_measured
-        return n_bytes + BYTES_PER_TABLE * len(self.plan.workload)
+        of_tables = bytes_of_tables(
+            self.plan.workload, parquet_only=parquet_only, file_per_table=file_per_table
+        )
+        return float(np.sum(of_tables)) + 8.0 * n_measured
 
     @property
     def parts(self) -> Sequence[Part]:
@@ -348,22 +393,56 @@ class TableSteps:
             measured,
             escape_formulas=note.escape_formulas,
             with_csv=not note.parquet_only,
+            file_per_table=note.file_per_table,
         )
-        cells = self.plan.workload.cells
+        workload = self.plan.workload
+        cells = workload.cells
         n_written, n_cells = 0.0, float(np.sum(cells))
         files = []
         with ThreadPoolExecutor(1) as beside:
             residuals = beside.submit(writer.residuals)
-            with closing(in_order(writer.table, range(len(cells)))) as written:
-                for position, entries in enumerate(written):
+            if len(writer.packed):
+                files += writer.packed_file(lambda n: on_progress(WRITING, n / n_cells))
+                n_written = float(np.sum(cells[writer.packed]))
+            others = _others(workload, writer.packed)
+            with closing(in_order(writer.table, others)) as written:
+                for number, (position, entries) in enumerate(zip(others, written, strict=True)):
                     files += entries
                     n_written += cells[position]
-                    if position % 16 == 0:
+                    if number % 16 == 0:
                         on_progress(WRITING, n_written / n_cells)
             files += residuals.result()
         return WrittenPart(
-            table_readme(folder, self.plan, residual_files(self.plan.closure)), files
+            table_readme(
+                folder,
+                self.plan,
+                residual_files(self.plan.closure),
+                writer.packed,
+                with_csv=not note.parquet_only,
+            ),
+            files,
         )
+
+
+def _others(workload: Workload, packed: np.ndarray) -> list[int]:
+    """The tables that have files of their own."""
+    return np.setdiff1d(np.arange(len(workload)), packed).tolist()
+
+
+class LabelsOfBases:
+    """The label columns of each basis of a workload, made once: there may be a million in each."""
+
+    def __init__(self, workload: Workload) -> None:
+        self._workload = workload
+        self._labels: dict[int, Labels] = {}
+
+    def of(self, basis_index: int) -> Labels:
+        """Those of one of `workload.attribute_bases`."""
+        if basis_index not in self._labels:
+            index, basis = self._workload.attribute_bases[basis_index]
+            attribute = self._workload.domain.attributes[index]
+            self._labels[basis_index] = label_columns(attribute, basis)
+        return self._labels[basis_index]
 
 
 class TableWriter:
@@ -377,15 +456,18 @@ class TableWriter:
         *,
         escape_formulas: bool,
         with_csv: bool = True,
+        file_per_table: bool = False,
     ) -> None:
         self.folder, self.plan = folder, plan
+        self.packed = packed_tables(plan.workload, file_per_table=file_per_table)
         self._escape_formulas, self._with_csv = escape_formulas, with_csv
         self._measurements = measurements_of(plan, measured)
         self._contributions = Contributions(plan, self._measurements)
         self._cells = CellVariances(plan.workload, plan.closure)
-        self._labels: dict[int, Labels] = {}
+        self._labels = LabelsOfBases(plan.workload)
         self._large = threading.Lock()
-        folders = [TABLES, MEANS_FOLDER] if np.any(plan.workload.has_means) else [TABLES]
+        folders = [TABLES] if len(self.packed) < len(plan.workload) else []
+        folders += [MEANS_FOLDER] if np.any(plan.workload.has_means) else []
         self._written = WrittenFiles(
             folder, [*residual_files(plan.closure), *map("{}/".format, folders)], measured
         )
@@ -404,12 +486,42 @@ class TableWriter:
         self._written.note(entries)
         return entries
 
+    def packed_file(self, on_cells: Callable[[int], None]) -> list[dict[str, Any]]:
+        """Write the tables that are in one file; what the manifest says of it."""
+        if (entries := self._written.entries([PACKED])) is not None:
+            return entries
+        figures_of = self._figures_of
+        path, labels_of = self.folder / PACKED, self._labels.of
+        for n_cells in write_packed(path, self.plan, self.packed, labels_of, figures_of):
+            on_cells(n_cells)
+        entries = [file_entry(self.folder, PACKED)]
+        self._written.note(entries)
+        return entries
+
+    def _figures_of(self, position: int) -> Figures:
+        if self._common_errors is None:
+            scales = self.plan.sigma_squared.floats
+            errors = np.sqrt(self._cells.variances_of(position, scales))
+        else:
+            errors = self._common_errors[position]
+        impossible = None
+        if self.plan.domain.impossible:
+            impossible = self._contributions.impossible(position)
+        return self._contributions.answers(position), errors, impossible
+
+    @cached_property
+    def _common_errors(self) -> np.ndarray | None:
+        """The standard error of all cells of each table, where those of a table are alike."""
+        if not self.plan.workload.is_marginals:
+            return None
+        return np.sqrt(self.plan.closure.variances(self.plan.sigma_squared.floats))
+
     def _write(self, position: int, names: Sequence[str]) -> list[dict[str, Any]]:
         workload = self.plan.workload
         units = self._cells.units_of(position)
         values = self._contributions.answers(position) * units
         labels = [
-            self._labels_of(basis_index)
+            self._labels.of(basis_index)
             for basis_index in workload.attribute_basis_index[position, : values.ndim].tolist()
         ]
         variances = self._cells.variances_of(position, self.plan.sigma_squared.floats)
@@ -489,14 +601,6 @@ class TableWriter:
             write_residuals(self._measurements.pilot, self.folder, PILOT, pilot)
             entries.append(file_entry(self.folder, PILOT))
         return entries
-
-    def _labels_of(self, basis_index: int) -> Labels:
-        """Made once for each basis of an attribute: there may be a million, in every table."""
-        if basis_index not in self._labels:
-            index, basis = self.plan.workload.attribute_bases[basis_index]
-            attribute = self.plan.domain.attributes[index]
-            self._labels[basis_index] = label_columns(attribute, basis)
-        return self._labels[basis_index]
 
 
 # ---- What a pilot measured, with what was measured after it.
@@ -690,7 +794,10 @@ _ROWS_PER_FILE = 100_000_000  # or those of one residual that has more; of the f
 _COLUMNS = {"residual": pa.int32(), "cell": pa.int64(), "measured": pa.int64()}
 _SCHEMA = pa.schema(list(_COLUMNS.items()))
 _ROWS_AT_ONCE = 1 << 20
+_ROWS_IN_GROUP = 1 << 14  # what is read, at least, to have one residual
 _SMALL_STEPS = "DELTA_BINARY_PACKED"
+_MANY_GROUPS = 64  # that are read in threads
+_NOT_IN_ORDER = "each number must be in it once, in order"
 
 
 def residual_files(closure: Closure) -> dict[str, range]:
@@ -713,6 +820,7 @@ def write_residuals(measurements: MeasuredFile, folder: Path, path: str, residua
     options: dict[str, Any] = {
         "use_dictionary": ["residual"],
         "column_encoding": {"cell": _SMALL_STEPS},
+        "write_statistics": ["residual"],
     }
     with pyarrow.parquet.ParquetWriter(folder / path, _SCHEMA, **options) as writer:
         for start in range(first, last, _ROWS_AT_ONCE):
@@ -724,12 +832,16 @@ def write_residuals(measurements: MeasuredFile, folder: Path, path: str, residua
                 pa.array(np.arange(start, stop) - starts[residual]),
                 pa.array(measurements.numbers.read(start, stop)),
             ]
-            writer.write_batch(pa.record_batch(columns, schema=_SCHEMA))
+            rows = pa.record_batch(columns, schema=_SCHEMA)
+            writer.write_batch(rows, row_group_size=_ROWS_IN_GROUP)
 
 
 @dataclass(frozen=True, eq=False)
 class StoredResiduals:
-    """What a finished release has measured, in whichever files."""
+    """What a finished release has measured, in whichever files.
+
+    Any of it is read without the rest: where a residual begins follows from the plan.
+    """
 
     folder: Path
     closure: Closure
@@ -741,21 +853,66 @@ class StoredResiduals:
         Raises `ReleaseError` for files that do not hold it once, in order.
         """
         measured = {}
-        if self.file:
-            return self._in_file(self.folder / self.file, residuals)
-        for path, within in residual_files(self.closure).items():
+        for path, within in self._files.items():
             if wanted := [residual for residual in residuals if residual in within]:
-                measured |= self._in_file(self.folder / path, wanted)
+                measured |= self._in_file(path, wanted)
         return measured
 
-    def _in_file(self, path: Path, residuals: Sequence[int]) -> dict[int, np.ndarray]:
-        stored = read_columns(path, _COLUMNS, filters=[("residual", "in", set(residuals))])
-        number, cell, measured = (stored[name].to_numpy() for name in _COLUMNS)
+    @cached_property
+    def _files(self) -> dict[str, range]:
+        if self.file:
+            return {self.file: range(n_pilot_residuals(self.closure))}
+        return residual_files(self.closure)
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        """Where each residual begins in the list, and the end: int64[n_residuals + 1]."""
+        return np.concatenate([[0], np.cumsum(measured_cells(self.closure))])
+
+    @cached_property
+    def _footers(self) -> dict[str, "tuple[pyarrow.parquet.FileMetaData, np.ndarray]"]:
+        """Path -> the footer of the file; where its row groups begin, and the last one ends."""
+        return {}
+
+    def _footer(self, name: str) -> "tuple[pyarrow.parquet.FileMetaData, np.ndarray]":
+        if name not in self._footers:
+            path, within = self.folder / name, self._files[name]
+            footer = pyarrow.parquet.read_metadata(path)
+            check_schema(path, footer.schema.to_arrow_schema(), _COLUMNS)
+            first, stop = self._starts[[within.start, within.stop]].tolist()
+            if footer.num_rows != stop - first:
+                raise not_what_was_written(path, _NOT_IN_ORDER)
+            sizes = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
+            self._footers[name] = footer, first + np.cumsum([0, *sizes])
+        return self._footers[name]
+
+    def _in_file(self, name: str, residuals: Sequence[int]) -> dict[int, np.ndarray]:
+        path = self.folder / name
+        firsts = self._starts[list(residuals)]
+        stops = self._starts[[residual + 1 for residual in residuals]]
+        try:
+            footer, begins = self._footer(name)
+            of_first = np.searchsorted(begins, firsts, "right") - 1
+            of_last = np.searchsorted(begins, stops - 1, "right")
+            groups = np.unique(np.concatenate([*map(np.arange, of_first, of_last)]))
+            with pa.OSFile(str(path)) as raw:
+                file = pyarrow.parquet.ParquetFile(raw, metadata=footer)
+                stored = file.read_row_groups(
+                    groups.tolist(), columns=[*_COLUMNS], use_threads=len(groups) > _MANY_GROUPS
+                )
+        except (OSError, pa.ArrowException):
+            raise not_what_was_written(path, "it cannot be read any more") from None
+        refuse_gaps(path, stored, _COLUMNS)
+        number, cell, measured = (stored[column].to_numpy() for column in _COLUMNS)
+        # Where the first row of each group is among those that were read, and in the file.
+        sizes = np.diff(begins)[groups]
+        shifts = np.cumsum(sizes) - sizes - begins[groups]
+        at = firsts + shifts[np.searchsorted(groups, of_first)]
         arrays = {}
-        for residual in residuals:
-            shape = measured_shape(self.closure, residual)
-            rows = number == residual
-            if not np.array_equal(cell[rows], np.arange(np.prod(shape, dtype=np.int64))):
-                raise not_what_was_written(path, "each number must be in it once, in order")
-            arrays[residual] = measured[rows].reshape(shape)
+        for residual, start, size in zip(residuals, at.tolist(), stops - firsts, strict=True):
+            rows = slice(start, start + int(size))
+            in_order = np.array_equal(cell[rows], np.arange(size))
+            if not (in_order and np.all(number[rows] == residual)):
+                raise not_what_was_written(path, _NOT_IN_ORDER)
+            arrays[residual] = measured[rows].reshape(measured_shape(self.closure, residual))
         return arrays

@@ -179,8 +179,13 @@ def make_command(plan: Plan, scenario: Scenario) -> str:
 
 def _budget(budget: Budget) -> list[list[str]]:
     options = [[f"--{name.replace('_', '-')}", typed_text(value)] for name, value in budget.stated]
-    if budget.max_records_per_person is not None:
+    if budget.period is not None:
+        options.append(["--period", budget.period])
+        options.append(["--max-periods", str(budget.max_records_per_person)])
+    elif budget.max_records_per_person is not None:
         options.append(["--records-per-person", str(budget.max_records_per_person)])
+    if budget.replaces:
+        options.append(["--neighbours", budget.neighbours])
     return options
 
 

@@ -52,7 +52,7 @@ def tables_report(plan: TablePlan, given: Given) -> PartReport:
         accuracy(plan, noun),
         fairness_section(plan, noun),
     ]
-    if plan.loss.is_available:
+    if plan.loss.is_available and not plan.closure.has_own_costs:
         sections.append(baselines_section(plan))
     if isinstance(made, Forecast):
         sections.append(forecast_section(made))

@@ -135,6 +135,10 @@ class CombinedCounts(OwnCounts):
         """Of each answer, exact: float64[n_queries]."""
         return np.sqrt(np.sum(self._decoding**2, axis=1))
 
+    @property
+    def noise_rows(self) -> np.ndarray:
+        return self._decoding
+
     @cached_property
     def _plans(self) -> list[QueryPlan]:
         return [release.plan.part("counts") for release in self.releases]

@@ -9,7 +9,7 @@ from rpexplore.common.json_fields import positive_exact, text_of
 from rpexplore.common.numbers import exact_text
 from rpexplore.common.text import plural, rounded
 from rpexplore.errors import ReleaseError
-from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.budget import ADD_REMOVE, Budget, change_of
 from rpexplore.privacy.conversions import epsilon_from_rho, epsilon_texts, rho_text
 from rpexplore.releases.finished_release import PartRelease
 from rpexplore.releases.items import PartReader
@@ -43,6 +43,8 @@ class MeasurementSource:
     count_impossible
                   whether records with impossible combinations were counted as they are
     universe      which records were counted, as a condition; "" for all
+    neighbours    that the ρ is for, as in a `Budget`
+    period        of a panel; "" where records of a person can be any
 
     Raises `BudgetError` for a ρ or a number of records that is not positive.
     """
@@ -58,11 +60,15 @@ class MeasurementSource:
     missing_values: Mapping[str, str] = field(default_factory=dict)
     count_impossible: bool = False
     universe: str = ""
+    neighbours: str = ADD_REMOVE
+    period: str = ""
 
     def __post_init__(self) -> None:
         Budget(
             rho=1 if self.rho is None else self.rho,
             max_records_per_person=self.max_records_per_person,
+            neighbours=self.neighbours,
+            period=self.period or None,
         )
 
     @classmethod
@@ -81,12 +87,14 @@ class MeasurementSource:
             missing_values=manifest.get("missing_values", {}),
             count_impossible=manifest.get("count_impossible", False),
             universe=manifest.get("universe", ""),
+            neighbours=manifest.get("neighbours", ADD_REMOVE),
+            period=manifest.get("period", ""),
         )
 
     @property
     def unit(self) -> str:
         """The privacy unit, for a sentence."""
-        return _unit_cost(self.max_records_per_person).unit
+        return _unit_cost(self.max_records_per_person, self.period).unit
 
     @property
     def is_release(self) -> bool:
@@ -107,6 +115,8 @@ class MeasurementSource:
             **({"missing_values": dict(self.missing_values)} if self.missing_values else {}),
             **({"count_impossible": True} if self.count_impossible else {}),
             **({"universe": self.universe} if self.universe else {}),
+            **({"neighbours": self.neighbours} if self.neighbours != ADD_REMOVE else {}),
+            **({"period": self.period} if self.period else {}),
         }
 
     @classmethod
@@ -126,6 +136,8 @@ class MeasurementSource:
             {name: text_of(missing_values, name) for name in missing_values},
             count_impossible="count_impossible" in content,
             universe=text_of(content, "universe") if "universe" in content else "",
+            neighbours=text_of(content, "neighbours") if "neighbours" in content else ADD_REMOVE,
+            period=text_of(content, "period") if "period" in content else "",
         )
 
 
@@ -142,6 +154,7 @@ class Spent:
     unit         the privacy unit: the one that asks the most, a person with the most records
     max_records_per_person
                  of it; None if it is one record
+    neighbours   of all sources
     rhos         what each source adds to it; None where nobody stated it
     """
 
@@ -149,6 +162,7 @@ class Spent:
     unit: str
     max_records_per_person: int | None
     rhos: tuple[Fraction | None, ...]
+    neighbours: str = ADD_REMOVE
 
     @property
     def is_known(self) -> bool:
@@ -165,13 +179,13 @@ def spent(sources: Sequence[MeasurementSource]) -> Spent:
     known = [source for source in sources if source.rho is not None]
     limits = [source.max_records_per_person for source in known if source.max_records_per_person]
     most = max(limits, default=None)
-    common = _unit_cost(most)
+    common = _unit_cost(most, sources[0].period)  # one for all, see `refuse_unlike`
     rhos = []
     for source in sources:
         factor = _unit_cost(source.max_records_per_person).records_factor
         rhos.append(None if source.rho is None else source.rho * common.records_factor / factor)
     total = sum((rho for rho in rhos if rho is not None), Fraction(0))
-    return Spent(total, common.unit, most, tuple(rhos))
+    return Spent(total, common.unit, most, tuple(rhos), sources[0].neighbours)
 
 
 def facts_of_sources(sources: Sequence[MeasurementSource]) -> dict[str, Any]:
@@ -235,10 +249,11 @@ def guarantee(sources: Sequence[MeasurementSource], noun: str = "tables") -> str
         summed = f", the sum of what each spent ({' + '.join(parts)})"
     if len({source.unit for source in sources}) > 1:
         converted = " What was released for another privacy unit is counted here for this one."
+    change = change_of(total.neighbours, total.max_records_per_person)
     epsilons = epsilon_texts(lambda delta: epsilon_from_rho(total.rho, delta), None)
     return (
         f"{start}What was measured for them is ρ-zCDP, all together, with {amount} for "
-        f"{total.unit}{summed}: adding or removing it changes the distribution of all these "
+        f"{total.unit}{summed}: {change} changes the distribution of all these "
         "measurements by no more than that. It follows from ρ, whatever the noise, that they are "
         f"(ε, δ)-differentially private with {', '.join(epsilons)}.{converted} Anything else that "
         "was released from the same records comes on top."
@@ -251,6 +266,22 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
     Values outside the domain must have gone into the same category everywhere, and the records of
     one person been bounded in the same way: else a ρ for one unit says nothing about another, too.
     """
+    for source in sources[1:]:
+        panels = [
+            (one.period, one.max_records_per_person if one.period else None)
+            for one in (sources[0], source)
+        ]
+        if panels[0] != panels[1]:
+            raise ReleaseError(
+                f"{sources[0].name!r} protects {sources[0].unit}, and {source.name!r} "
+                f"{source.unit}; combine releases of panels only with those of the same panel."
+            )
+        if source.neighbours != sources[0].neighbours:
+            raise ReleaseError(
+                f"The ρ of {sources[0].name!r} is for neighbours of the kind "
+                f"{sources[0].neighbours!r} and that of {source.name!r} for {source.neighbours!r}, "
+                "and the two do not add up; combine only releases of one kind of neighbours."
+            )
     releases = [source for source in sources if source.is_release]
     for source in releases[1:]:
         if source.universe != releases[0].universe:
@@ -288,6 +319,6 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
                 )
 
 
-def _unit_cost(max_records_per_person: int | None) -> Budget:
+def _unit_cost(max_records_per_person: int | None, period: str = "") -> Budget:
     """A ρ of 1 for a privacy unit: budgets know what it is called, and what a record costs."""
-    return Budget(rho=1, max_records_per_person=max_records_per_person)
+    return Budget(rho=1, max_records_per_person=max_records_per_person, period=period or None)

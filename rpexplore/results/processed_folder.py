@@ -16,12 +16,14 @@ comes last.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.common.numbers import shown_few, shown_value
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.text import FORMULAS_ESCAPED, data_size, joined
 from rpexplore.domain.domain import AttributeIndices, Domain
@@ -38,7 +40,15 @@ from rpexplore.domain.result_schema import (
 )
 from rpexplore.domain.values import describe_combinations
 from rpexplore.errors import ReleaseError
-from rpexplore.estimation.nonnegative import GAP, impossible_cells, with_columns, with_zeros
+from rpexplore.estimation.nonnegative import (
+    GAP,
+    MOST_SEARCHED,
+    impossible_cells,
+    nearest_whole,
+    parts_of,
+    with_columns,
+    with_zeros,
+)
 from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.estimation.nonnegative import rounded as whole_numbers
 from rpexplore.estimation.smooth_tables import SmoothTables
@@ -70,6 +80,8 @@ from rpexplore.workload.table_text import QueryMatrix
 
 _BYTES_PER_CELL = 330  # about, as CSV and Parquet together
 _MEMORY_PER_CELL = 50  # bytes, while nonnegative tables are searched for; measured
+_MOST_BASE = 1000
+_MOST_AGREEING = 3  # attributes of tables whose whole numbers have all totals, if they can
 _SEARCHED = 0.7  # share of the work that is done when the tables are nonnegative, or smooth
 
 
@@ -78,7 +90,7 @@ def postprocess(
     output: str | Path,
     *,
     method: Method | None = None,
-    rounded: bool = False,
+    rounded: bool | int = False,
     gap: float | None = None,
     escape_formulas: bool = False,
     on_progress: Progress = no_progress,
@@ -94,7 +106,8 @@ def postprocess(
             "smooth": each measurement counts only as far as it is more than noise
             (`smooth.smooth`): best guesses, with a model-based error beside each. No cell is below
             0 either, all tables agree, and the total is kept, but is at least 1.
-        rounded: Whether cells are whole numbers. Of an attribute with another aggregation, the
+        rounded: Whether cells are whole numbers; a number, such as 5: multiples of it, which is
+            for reading and protects nobody. Of an attribute with another aggregation, the
             counts of its single values are, before they are summed.
         gap: Of nonnegative tables, which share of the distance to the noisy ones may be avoidable;
             `nonnegative.GAP` if left out.
@@ -139,21 +152,21 @@ def postprocess(
     matrices = [released.queries[position] for position in positions]
     processed = smooth_tables if projection is None else projection
     contributions = _with_zeros(estimates) if processed is None else processed.contributions
-    # A larger table has the totals of the table of its first attributes, which stays as it is.
-    add_up = all(len(subset) <= 2 for subset in contributions)
+    processed_counts = ProcessedCounts(
+        estimates,
+        contributions,
+        is_nonnegative=method is not None,
+        base=max(int(rounded), 1),
+        has_larger=any(len(subset) > 2 for subset in contributions),
+    )
     gains: dict[AttributeIndices, SmoothingGain] = {}
     groups = GroupDistances(estimates.domain)
 
     def cells(position: int) -> pa.Table:
         attributes = estimates.domain.positions(tables[position])
-        counts = _processed_counts(
-            estimates,
-            contributions,
-            attributes,
-            rounded,
-            is_nonnegative=method is not None,
-            add_up=add_up,
-        )
+        counts = processed_counts.of(attributes)
+        if rounded:
+            counts = processed_counts.whole(attributes) * int(rounded)
         columns = {PROCESSED_VALUE: answers(counts, matrices[position]).ravel()}
         unbiased = released.items[positions[position]].read()
         if smooth_tables is not None:
@@ -178,7 +191,7 @@ def postprocess(
         "contradicted": "" if smooth_tables is None else _contradicted(estimates, smooth_tables),
         "raised": 0.0 if smooth_tables is None else smooth_tables.raised,
         "rounded_cells": rounded,
-        "adds_up": add_up,
+        "base": int(rounded),
         "formulas": f" {FORMULAS_ESCAPED}" if escape_formulas else "",
     }
     with new_tables_folder(output) as folder:
@@ -192,6 +205,12 @@ def postprocess(
                 groups,
                 escape_formulas=escape_formulas,
             )
+        wanted = {estimates.domain.positions(names) for names in tables}
+        apart = [
+            " × ".join(estimates.domain.names[index] for index in table)
+            for table in sorted(processed_counts.disagreeing & wanted)
+        ]
+        processing |= {"n_apart": len(apart), "apart": shown_few(apart)}
         files.append(write_readme(folder, "processed.md.j2", estimates, label, **processing))
         facts = {
             "created": now(),
@@ -226,11 +245,16 @@ def _check_memory(n_cells: float) -> None:
         )
 
 
-def _check(method: Method | None, rounded: bool, gap: float | None) -> None:
+def _check(method: Method | None, rounded: bool | int, gap: float | None) -> None:
     """Raise `ReleaseError` for what cannot be asked for."""
     if method is None and not rounded:
         raise ReleaseError(
             "Nothing to do to the tables: ask for nonnegative or smooth tables, or whole numbers."
+        )
+    if not isinstance(rounded, int) or not 0 <= rounded <= _MOST_BASE:
+        raise ReleaseError(
+            f"Counts are rounded to multiples of a whole number from 2 to {_MOST_BASE:,}, got "
+            f"{shown_value(rounded)}; give 5, say, or leave it out for whole numbers."
         )
     if method not in (None, *METHODS):
         raise ReleaseError(f"The method must be one of {', '.join(METHODS)}, got {method!r}.")
@@ -249,42 +273,83 @@ def _with_zeros(estimates: Estimates) -> ContributionArrays:
     return contributions
 
 
-def _processed_counts(
-    estimates: Estimates,
-    contributions: ContributionArrays,
-    table: AttributeIndices,
-    rounded: bool,
-    *,
-    is_nonnegative: bool,
-    add_up: bool,
-) -> np.ndarray:
-    """The processed counts of the single values of a table, one axis an attribute.
+@dataclass(frozen=True, eq=False)
+class ProcessedCounts:
+    """The processed counts of the single values of tables, in whole numbers where these are wanted.
 
-    add_up: whether whole tables of two attributes have the totals of both one-way tables
+    base         the number whose multiples are counted in `whole`
+    has_larger   whether some table has more than two attributes
+    disagreeing  the tables whose whole numbers do not have all totals of the smaller tables
     """
-    domain = estimates.domain
 
-    def counts(attributes: AttributeIndices) -> np.ndarray:
+    estimates: Estimates
+    contributions: ContributionArrays
+    is_nonnegative: bool
+    base: int
+    has_larger: bool
+    disagreeing: set[AttributeIndices] = field(default_factory=set)
+    _whole: dict[AttributeIndices, np.ndarray] = field(default_factory=dict)
+
+    def of(self, attributes: AttributeIndices) -> np.ndarray:
+        """One axis an attribute."""
+        domain = self.estimates.domain
         several = _of_several_values(domain, attributes)
-        within = {subset: contributions[subset] for subset in subsets(several)}
-        values = marginal(attributes, domain.sizes, within, estimates.strategies)
+        within = {subset: self.contributions[subset] for subset in subsets(several)}
+        values = marginal(attributes, domain.sizes, within, self.estimates.strategies)
         # Sums of nonnegative tables, computed from contributions, are below 0 by rounding at most,
         # and what is 0 without a record nearly is.
-        if is_nonnegative:
+        if self.is_nonnegative:
             values = np.maximum(values, 0.0)
         possible = domain.structural_zeros.possible(attributes)
         return values if possible is None else np.where(possible, values, 0.0)
 
-    if not rounded:
-        return counts(table)
-    whole = whole_numbers([counts(table[:i]) for i in range(len(table) + 1)])
-    if len(table) != 2 or not add_up:
+    def whole(self, attributes: AttributeIndices) -> np.ndarray:
+        """The same over `base` in whole numbers; a table has the totals of the smaller ones.
+
+        Tables of two attributes always, but for impossible combinations that stand in the way;
+        those of three where such whole numbers are found. Of others, up to 20,000 cells, those of
+        the table of all attributes but the last are kept.
+        """
+        if attributes in self._whole:
+            return self._whole[attributes]
+        whole = self._made_whole(attributes)
+        # Larger tables need those of two attributes again.
+        if len(attributes) <= 1 or (self.has_larger and whole.size <= MOST_SEARCHED):
+            self._whole[attributes] = whole
         return whole
-    second = table[1:]
-    sums = whole_numbers([counts(()), counts(second)])
-    possible = domain.structural_zeros.possible(table)
-    everywhere = np.ones(whole.shape, bool)
-    return with_columns(whole, counts(table), sums, everywhere if possible is None else possible)
+
+    def _made_whole(self, attributes: AttributeIndices) -> np.ndarray:
+        values = self.of(attributes) / self.base
+        if not attributes:
+            return np.rint(values)
+        if len(attributes) == 1:
+            return parts_of(self.whole(()), values)
+        possible = self.estimates.domain.structural_zeros.possible(attributes)
+        possible = np.ones(values.shape, bool) if possible is None else possible
+        is_searched = values.size <= MOST_SEARCHED
+        axes = range(len(attributes)) if len(attributes) <= _MOST_AGREEING else ()
+        totals = [
+            (axis, self.whole(attributes[:axis] + attributes[axis + 1 :]))
+            for axis in axes
+            if is_searched or len(attributes) == 2
+        ]
+        if totals and (nearest := nearest_whole(values, totals, possible)) is not None:
+            return nearest
+        whole = None
+        if len(attributes) == 2:
+            whole = parts_of(totals[1][1], values)
+            whole = with_columns(whole, values, totals[0][1], possible)
+            if all(np.array_equal(whole.sum(axis=axis), sums) for axis, sums in totals):
+                return whole
+        elif is_searched:
+            last = len(attributes) - 1
+            whole = nearest_whole(values, [(last, self.whole(attributes[:-1]))], possible)
+        if whole is None:
+            whole = whole_numbers(
+                [self.of(attributes[:i]) / self.base for i in range(len(attributes) + 1)]
+            )
+        self.disagreeing.add(attributes)
+        return whole
 
 
 def _of_several_values(domain: Domain, attributes: AttributeIndices) -> AttributeIndices:

@@ -74,14 +74,18 @@ _STEPS: Mapping[Method | None, str] = {
 }
 
 
-def kind_of(method: Method | None, rounded: bool) -> str:
-    """What was done to tables, and what that makes of them, in words."""
-    steps = filter(None, [_STEPS[method], "rounded to whole numbers" if rounded else ""])
+def kind_of(method: Method | None, rounded: bool | int) -> str:
+    """What was done to tables, and what that makes of them, in words.
+
+    rounded: whether to whole numbers, or the number to whose multiples
+    """
+    step = f"rounded to multiples of {rounded}" if rounded > 1 else "rounded to whole numbers"
+    steps = filter(None, [_STEPS[method], step if rounded else ""])
     biased = "biased, small groups most" if method == "smooth" else "biased"
     return f"{', then '.join(steps)}; {biased}"
 
 
-def label_of(method: Method | None, rounded: bool) -> str:
+def label_of(method: Method | None, rounded: bool | int) -> str:
     """`kind_of` tables, in words that go with every row."""
     return f"{kind_of(method, rounded)}; intervals are those of the unbiased answers"
 
@@ -114,12 +118,14 @@ class ProcessedTables(PartReader):
         loaded = cls(folder, MappingProxyType(manifest))
         try:
             label, steps = said_in_files(folder, manifest)
-            method = steps["method"]
+            method, rounded = steps["method"], steps["rounded"]
+            if not isinstance(rounded, int):
+                raise TypeError(rounded)
             sources = [MeasurementSource.from_json(source) for source in manifest["sources"]]
             facts = {
                 "label": label,
                 "method": method,
-                "rounded": bool(steps["rounded"]),
+                "rounded": rounded,
                 "gap": float(manifest["gap"]) if method == "nonnegative" else None,
                 "rounds": int(manifest["rounds"]) if method == "nonnegative" else None,
                 "guarantee": guarantee(sources),

@@ -86,8 +86,9 @@ class Publication:
         after = schema.name("model_error" if schema.is_smooth else schema.last_of_interval)
         behind = table.columns.tolist().index(after) + 1
         table.insert(behind, CV.name, np.where(np.isfinite(cv), cv, np.nan))
+        answers = pd.Categorical.from_codes(publishable.astype(np.int8), ["no", "yes"])
         table.insert(behind + 1, QUALITY.name, flags)
-        table.insert(behind + 2, PUBLISHABLE.name, np.where(publishable, "yes", "no"))
+        table.insert(behind + 2, PUBLISHABLE.name, answers)
         columns[behind:behind] = added
         schema = Schema(tuple(columns))
         if self.leave_empty:

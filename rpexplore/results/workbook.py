@@ -1,13 +1,12 @@
 """An Excel workbook of released tables: privacy label, a list, then a sheet a table."""
 
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -27,16 +26,22 @@ from rpexplore.results.publication import (
     SmoothingGain,
 )
 from rpexplore.results.results import AnyResults, load_any_results
+from rpexplore.results.workbook_file import (
+    BOLD,
+    LINK,
+    WRAPPED,
+    SheetCell,
+    WorkbookFile,
+)
 
 if TYPE_CHECKING:
-    from xlsxwriter.format import Format
-    from xlsxwriter.worksheet import Worksheet
+    import pandas as pd
 
 
 # ---- An Excel workbook of released tables: the privacy label and a list first, then a sheet a
 # table.
 #
-# Rows are written one after another, so that memory does not grow with the tables. Numbers are
+# Tables are written one after another, so that memory does not grow with them. Numbers are
 # numbers, everything else is text: nothing in a codebook can become a formula.
 
 
@@ -61,6 +66,7 @@ _PATTERNS: Mapping[Role, str] = {
     "target": "#,##0.00",
     "cv": "0.0%",
 }
+_ALL_PATTERNS = sorted({_PATTERN, *_PATTERNS.values()})
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,7 @@ def write_workbook(
     *,
     tables: Iterable[Sequence[str]] | None = None,
     publication: Publication = _USUAL,
+    read: Callable[[Item], pd.DataFrame] = lambda item: item.frame,
     on_progress: Progress = no_progress,
 ) -> list[Sheet]:
     """Write an Excel workbook of tables to the file `output`, replacing what was there.
@@ -93,6 +100,7 @@ def write_workbook(
     Args:
         tables: The attributes of those to write, on all levels of areas; all if left out.
         publication: Which cells are marked as publishable, and what becomes of the others.
+        read: The rows of a table, which may have further columns behind those of its file.
 
     Returns:
         The sheets of tables.
@@ -102,31 +110,30 @@ def write_workbook(
             too long for a cell, or if there is no such table.
         OSError: If the file cannot be written.
     """
-    from xlsxwriter import Workbook  # which no other verb waits for
-    from xlsxwriter.exceptions import FileCreateError
-
     items = results.items
     positions = _positions(items, tables)
     sheets = _sheets(items, positions)
     n_written, n_cells = 0, sum(sheet.stop - sheet.start for sheet in sheets)
-    with whole_file(output) as part:
-        # Rows wait in files beside it: whatever stops the writing, they are cleared with it.
-        workbook = Workbook(str(part), {"constant_memory": True, "tmpdir": str(part.parent)})
-        contents = workbook.add_worksheet(CONTENTS)
-        look_of = _looks(workbook.add_format)
+    names = [CONTENTS, *(sheet.name for sheet in sheets)]
+    with whole_file(output) as part, WorkbookFile(part, names, _ALL_PATTERNS) as workbook:
         publishable: list[int] = []  # cells of each sheet
         gains: list[str] = []  # of each sheet's table, "" where it is not known
         columns: dict[Column, None] = {}  # of all tables
         for position in positions:
-            released = items[position].frame
+            released = read(items[position])
             frame = publication.table(released)
-            columns |= dict.fromkeys(Schema.of(frame).figures)
+            described = Schema.of(frame).columns
+            columns |= dict.fromkeys(column for column in described if not column.names_cells)
+            looks = [_look_of(column) for column in described]
             accurate = publication.publishable(released)
             gain = SmoothingGain.of_table(released)
-            for sheet in (sheet for sheet in sheets if sheet.position == position):
-                rows = frame.iloc[sheet.start : sheet.stop]
-                _write_cells(workbook.add_worksheet(sheet.name), rows, look_of)
-                publishable.append(int(np.sum(accurate[sheet.start : sheet.stop])))
+            for number, sheet in enumerate(sheets, start=1):
+                if sheet.position != position:
+                    continue
+                rows = slice(sheet.start, sheet.stop)
+                of_sheet = {name: _shown(frame[name].iloc[rows]) for name in frame.columns}
+                workbook.write_table(number, of_sheet, looks, _WIDTH)
+                publishable.append(int(np.sum(accurate[rows])))
                 gains.append("" if gain is None else gain.text)
             n_written += items[position].n_rows
             on_progress("Writing the workbook", n_written / n_cells)
@@ -136,11 +143,7 @@ def write_workbook(
             facts[BOUND] = [items[sheet.position].bound for sheet in sheets]
         if any(gains):
             facts[SMOOTHING_GAINS] = gains
-        _write_contents(contents, workbook.add_format, label, items, sheets, facts)
-        try:
-            workbook.close()
-        except FileCreateError as error:
-            raise OSError(*error.args) from error
+        workbook.write_cells(0, _contents(label, items, sheets, facts), _WIDTHS)
     return sheets
 
 
@@ -201,99 +204,48 @@ def sheet_name(text: str) -> str:
     return cut.strip()
 
 
-def _looks(add_format: Callable[[dict[str, Any]], "Format"]) -> Callable[[Role], "Format"]:
-    """The format of numbers in a column, by its role; each is made once for a workbook."""
-    patterns = {_PATTERN, *_PATTERNS.values()}
-    made = {pattern: add_format({"num_format": pattern}) for pattern in sorted(patterns)}
-    return lambda role: made[_PATTERNS.get(role, _PATTERN)]
+def _look_of(column: Column) -> str:
+    """How the numbers of a column are shown; "" of texts."""
+    return _PATTERNS.get(column.role, _PATTERN) if column.is_number else ""
 
 
-def _write_contents(
-    sheet: "Worksheet",
-    add_format: Callable[[dict[str, Any]], "Format"],
+def _shown(column: "pd.Series") -> "pd.Series":
+    """A column with yes and no for true and false."""
+    return column.map(_FLAGS) if column.dtype == bool else column
+
+
+def _contents(
     label: Iterable[tuple[str, str]],
     items: Sequence[Item],
     sheets: Sequence[Sheet],
     facts: Mapping[str, Sequence[int | str]],
-) -> None:
+) -> Iterator[Sequence[SheetCell]]:
     """The first sheet: what is promised, how to read the numbers, and a link to each table.
 
     facts: more columns of the list, by their heads: a number or a text for each sheet
     """
-    bold = add_format({"bold": True, "valign": "top"})
-    wrapped = add_format({"text_wrap": True})
-    link_look = add_format({"font_color": "#1d4f8f", "underline": 1})
-    for column, width in enumerate(_WIDTHS):
-        sheet.set_column(column, column, width)
-    write_text(sheet, 0, 0, "Noisy tables under differential privacy", bold)
-    row = 1
+    yield [SheetCell("Noisy tables under differential privacy", BOLD)]
+    yield []
     for term, sentence in label:
-        row += 1
-        write_text(sheet, row, 0, term, bold)
-        write_text(sheet, row, 1, sentence, wrapped)
-    row += 2
-    for column, head in enumerate([*_LIST_HEADS, *facts]):
-        write_text(sheet, row, column, head, bold)
+        yield [SheetCell(term, BOLD), SheetCell(sentence, WRAPPED)]
+    yield []
+    yield [SheetCell(head, BOLD) for head in (*_LIST_HEADS, *facts)]
     parts = Counter(listed.position for listed in sheets)
     for position, listed in enumerate(sheets):
-        row += 1
         item = items[listed.position]
-        write_text(sheet, row, 0, item.name)
-        write_text(sheet, row, 1, _title(item, listed, parts[listed.position]))
-        link = f"internal:'{listed.name}'!A1"
-        _done(sheet.write_url(row, 2, link, link_look, listed.name), listed.name)
-        _number(sheet, row, 3, listed.stop - listed.start)
-        for column, of_sheets in enumerate(facts.values(), start=len(_LIST_HEADS)):
-            fact = of_sheets[position]
-            if isinstance(fact, int):
-                _number(sheet, row, column, fact)
-            else:
-                write_text(sheet, row, column, fact)
+        yield [
+            SheetCell(item.name),
+            SheetCell(_title(item, listed, parts[listed.position])),
+            SheetCell(listed.name, LINK, sheet=listed.name),
+            SheetCell(listed.stop - listed.start),
+            *(SheetCell(of_sheets[position]) for of_sheets in facts.values()),
+        ]
 
 
 def _title(item: Item, sheet: Sheet, n_parts: int) -> str:
     """ "age × sex", "total", "region, part 1 of 2"."""
     part = f", part {sheet.start // (SHEET_ROWS - 1) + 1} of {n_parts}" if n_parts > 1 else ""
     return item.title + part
-
-
-def _write_cells(
-    sheet: "Worksheet", frame: pd.DataFrame, look_of: Callable[[Role], "Format"]
-) -> None:
-    """Column heads, and one row a cell."""
-    sheet.freeze_panes(1, 0)
-    sheet.set_column(0, len(frame.columns) - 1, _WIDTH)
-    columns = Schema.of(frame).columns
-    looks = [look_of(column.role) if column.is_number else None for column in columns]
-    for position, column in enumerate(columns):
-        write_text(sheet, 0, position, column.name)
-    for row, values in enumerate(frame.itertuples(index=False, name=None), start=1):
-        for column, (value, look) in enumerate(zip(values, looks, strict=True)):
-            if look is None:
-                write_text(sheet, row, column, _FLAGS.get(value, str(value)))
-            elif not math.isnan(value):
-                _number(sheet, row, column, value, look)
-
-
-def _number(
-    sheet: "Worksheet", row: int, column: int, value: float, look: "Format | None" = None
-) -> None:
-    _done(sheet.write_number(row, column, value, look), value)
-
-
-def write_text(
-    sheet: "Worksheet", row: int, column: int, text: str, look: "Format | None" = None
-) -> None:
-    _done(sheet.write_string(row, column, text, look), text)
-
-
-def _done(problem: int, content: object) -> None:
-    """Raise `ReleaseError` for what the library has left out, a text that is too long."""
-    if problem:
-        raise ReleaseError(
-            f"A cell of a workbook cannot hold {str(content)[:60]!r}…; shorten the label in the "
-            "codebook, or use the CSV files."
-        )
 
 
 # ---- The privacy label of a workbook: what is promised, and how to read its numbers.
@@ -314,6 +266,8 @@ _TERMS: dict[Role, str] = {
     "upper": "95 % interval",
     "margin": "95 % margin",
     "target": "Target",
+    "share": "Share",
+    "share_error": "Error of the share",
 }
 
 

@@ -119,7 +119,11 @@ def remarks_on_codebook(path: Path, resource: str | None = None) -> list[str]:
     """
     if path.suffix.lower() == ".json":
         text = utf8_text(file_bytes(path, str(path), DomainError), str(path), DomainError)
-        return [*schema_in_json(text, path.name, resource).remarks]
+        stated = schema_in_json(text, path.name, resource)
+        remarks = [*stated.remarks]
+        if stated.describes_tables and stated.has_fields and stated.without_values:
+            remarks.append(describe_left_out(stated.without_values))
+        return remarks
     if not dictionary_kind(b"", path.name):
         return []
     draft = draft_of_file(path, f"The codebook {str(path)!r}")

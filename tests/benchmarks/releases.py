@@ -1,8 +1,11 @@
 """Whole releases: the domain of Adult, one of 2·10^8 cells, and one of 10^9."""
 
+import shutil
 import tempfile
 import time
-from collections.abc import Callable
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, islice
 from pathlib import Path
 
@@ -11,16 +14,18 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import rpexplore as rp
+from rpexplore.common.processes import no_progress
 from rpexplore.data.files.source import source_of
 from rpexplore.data.source import Counts
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.measurement import measure_part, measured_cells, parts_of
-from rpexplore.releases.measurement_file import Draft, Measured, MeasuredFile
+from rpexplore.releases.measurement_file import Draft, Measured, MeasuredFile, MeasurementNote
 from rpexplore.releases.release import dry_run, release
 from rpexplore.releases.release_steps import PlanSteps
 from rpexplore.releases.table_cells import CsvWriter, csv_decimals, label_columns, table_of_cells
-from rpexplore.releases.table_release import Contributions
+from rpexplore.releases.table_release import Contributions, TableRelease
+from rpexplore.results.workbook import write_workbook
 from tests.benchmarks.measure import Row, once, peak_gigabytes, process_seconds
 from tests.published import figures
 
@@ -109,6 +114,93 @@ def reconstruction_of_many_small_tables() -> list[Row]:
     return [*rows, ("  counted and measured before: process peak, GB", peak_gigabytes(), "<=", 2)]
 
 
+SMALL_SIZES = (74, 9, 16, 16, 7, 15, 6, 5, 2, 30, 30, 40, 42, 2, 10)
+"""Of 15 attributes, whose 576 tables of at most three have 3.2 million cells."""
+
+
+def small_tables(sizes: Sequence[int]) -> TablePlan:
+    """The plan of all tables of at most three attributes of these sizes."""
+    domain = rp.Domain.from_sizes({f"a{i}": size for i, size in enumerate(sizes)})
+    workload = rp.Workload.all_up_to(domain, 3)
+    return plan_tables(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+
+
+def writing_of_small_tables() -> list[Row]:
+    """From the measurements to all files, beside the answers and nothing but their values."""
+    plan = small_tables(SMALL_SIZES)
+    (steps,) = PlanSteps.of(plan).parts
+    note = MeasurementNote("run", 1, "", plan.sha256, {}, "", "", escape_formulas=False)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        measure_mock_records(plan, folder)
+
+        def bare() -> None:
+            contributions = Contributions(plan, MeasuredFile(Measured(folder), plan.closure))
+            schema = pa.schema({"value": pa.float64()})
+            with pyarrow.parquet.ParquetWriter(folder / "x", schema, use_dictionary=False) as file:
+                for table in range(len(plan.workload)):
+                    values = contributions.answers(table).ravel()
+                    file.write_batch(pa.record_batch([pa.array(values)], schema=schema))
+
+        def write() -> None:
+            shutil.rmtree(folder / "out", ignore_errors=True)
+            (folder / "out").mkdir()
+            steps.write(folder / "out", Measured(folder), note, no_progress)
+
+        floor, seconds = process_seconds(bare), process_seconds(write)
+        n_files = sum(path.is_file() for path in (folder / "out").rglob("*"))
+    return [
+        (f"{len(plan.workload)} small tables written, s of processor time", seconds, "<=", 0.8),
+        ("  times their answers, and the values alone as Parquet", seconds / floor, "<=", 2.5),
+        ("  files", n_files, "<=", 2),
+    ]
+
+
+def answers_of_releases() -> list[Row]:
+    """Answers by three attributes from a release of 576 tables, and one of 4,526."""
+    seconds = []
+    for sizes in (SMALL_SIZES, [10] * 30):
+        plan = small_tables(sizes)
+        with tempfile.TemporaryDirectory() as name:
+            data = mock_records(Path(name) / "records.parquet", plan.domain, 10_000)
+            done = release(plan, data, Path(name) / "out").part("tables")
+            queries = [dict.fromkeys(names, "1") for names in islice(_triples_of(plan), 100)]
+
+            def ask(done: TableRelease = done, queries: list[dict[str, str]] = queries) -> None:
+                for query in queries:
+                    done.answer(where=query)
+
+            seconds.append(process_seconds(ask) / len(queries))
+    return [
+        ("an answer from 576 tables, ms of processor time", 1000 * seconds[0], "<=", 3),
+        ("  from 4,526 tables, times as long", seconds[1] / seconds[0], "<=", 1.3),
+    ]
+
+
+def _triples_of(plan: TablePlan) -> Iterator[tuple[str, ...]]:
+    return (names for names in plan.workload.tables if len(names) == 3)
+
+
+def workbook_of_small_tables() -> list[Row]:
+    """A sheet for each of the 576 tables, beside the compression of what is in them."""
+    plan = small_tables([min(size, 24) for size in SMALL_SIZES])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data = mock_records(folder / "records.parquet", plan.domain, 100_000)
+        done = release(plan, data, folder / "out")
+        start = time.process_time()
+        write_workbook(done, folder / "tables.xlsx")
+        seconds = time.process_time() - start
+        with zipfile.ZipFile(folder / "tables.xlsx") as book:
+            sheets = [book.read(sheet) for sheet in book.namelist()]
+        floor, _ = once(lambda: [zlib.compress(one, 1) for one in sheets], time.process_time)
+    n_rows = float(np.sum(plan.workload.cells))
+    return [
+        ("workbook of 576 tables, µs of processor time a row", 1e6 * seconds / n_rows, "<=", 6),
+        ("  times the compression of its sheets", seconds / floor, "<=", 5),
+    ]
+
+
 def measure_mock_records(plan: TablePlan, folder: Path) -> None:
     """Write the measurements of 100,000 mock records into a folder, as a release does."""
     (steps,) = PlanSteps.of(plan).parts
@@ -160,6 +252,9 @@ CASES: list[Callable[[], list[Row]]] = [
     measuring_of_many_small_tables,
     reconstruction_of_many_small_tables,
     csv_of_tables,
+    writing_of_small_tables,
+    answers_of_releases,
+    workbook_of_small_tables,
     release_of_adult,
     release_of_many_cells,
     release_of_a_billion_cells,

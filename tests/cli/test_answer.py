@@ -6,6 +6,7 @@ from dataclasses import astuple
 import openpyxl
 import pytest
 
+import rpexplore as rp
 from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.synthetic import questions
 
@@ -77,3 +78,16 @@ def test_a_workbook_has_a_sheet_for_every_table(planned):
     facts = [row[1].value or "" for row in openpyxl.load_workbook("tables.xlsx").worksheets[0]]
     assert any("CV at most 5 %." in text and "left empty" in text for text in map(str, facts))
     assert "must end in .xlsx" in planned.refused("workbook", "release", "--out", "tables.csv")
+
+
+def test_shares_are_answered_per_attribute(planned_with_bases):
+    planned_with_bases.done("release", "plan.json", "records.csv", "--out", "out")
+    expected = rp.shares(TableRelease.load("out"), {"age": "old"}, per=["sex"])
+    answers = planned_with_bases.json("answer", "out", "age=old", "--per", "sex")["answers"]
+    rows = expected.astype(object).where(expected.notna(), None).to_dict("records")
+    assert [row["value"] for row in answers] == [row["value"] for row in rows]
+    assert "--among goes with --per" in planned_with_bases.refused(
+        "answer", "out", "age=old", "--among", "sex=Female"
+    )
+    refusal = planned_with_bases.refused("answer", "out", "age=old", "--per", "height")
+    assert "--per 'height' must be an attribute" in refusal

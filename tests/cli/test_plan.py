@@ -396,3 +396,16 @@ def test_a_second_plan_from_a_first_release_is_combined_with_it(planned):
     again = (*plan, "--force", "--from-release")
     assert "leave --loss and --weighting out" in planned.refused(*again, "both", "--loss", "max")
     assert "unbiased tables are needed" in planned.refused(*again, "smooth")
+
+
+def test_values_that_are_public_are_taken_from_records_one_attribute_at_a_time(run):
+    Path("public.csv").write_text("region,town\nR1,b\nR1,a\nR9,b\n")
+    options = ("--public-values", "town=public.csv", "--public-values", "region=public.csv")
+    facts = run.json("schema", "codebook.csv", *options, "--out", "complete.json")
+    assert "The values of region and town were found in the records." in facts["remarks"][-1]
+    domain = Domain.load("complete.json")
+    assert domain["town"].stored_values() == ["a", "b"]
+    assert domain["region"].stored_values() == ["R1", "R9"]
+    assert "values found in the records" in domain["town"].label
+    refusal = run.refused("schema", "codebook.csv", "--public-values", "public.csv")
+    assert "must be an attribute, =, and a file of records" in refusal

@@ -16,7 +16,7 @@ from rpexplore.errors import DomainError
 SPECIFIED = {
     "FIELD": "name title type format description example rdfType constraints missingValues "
     "categories categoriesOrdered trueValues falseValues decimalChar groupChar bareNumber "
-    "bins groups areas spellings step",
+    "bins groups areas spellings recode step",
     "CONSTRAINTS": "required unique enum minimum maximum exclusiveMinimum exclusiveMaximum "
     "minLength maxLength pattern jsonSchema step",
     "SCHEMA": "fields missingValues primaryKey uniqueKeys foreignKeys fieldsMatch $schema "
@@ -55,6 +55,7 @@ HONOURED = {
     "levels": (WHOLE, {"pairs": 2}),
     "areas": (LISTED, {"path": "areas.csv"}),
     "spellings": (LISTED, [["A"], []]),
+    "recode": (LISTED, {"c": "b"}),
     "step": (WHOLE, 5),
     "format": (DAYS, "%d/%m/%Y"),
 }

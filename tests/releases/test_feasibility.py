@@ -103,7 +103,8 @@ def test_scarce_disk_or_memory(free_disk, memory):
 def test_a_long_run_is_told(monkeypatch):
     """As of 1,656,216 tables, of which half a million would take the test seconds to name."""
     workload = Workload.all_up_to(domain_of(*[2] * 42), 3)
-    monkeypatch.setattr(feasibility, "_SECONDS_PER_TABLE", 0.0025 * 1_656_216 / len(workload))
+    seconds = 0.0025 * 1_656_216 / len(workload)
+    monkeypatch.setattr(feasibility, "_SECONDS_PER_PACKED_TABLE", seconds)
     fit = Fit.of(workload, **ROOM)
     assert len(fit.obstacles) == 1
     assert "will take about 69 minutes" in fit.obstacles[0]

@@ -44,7 +44,14 @@ def small(tmp_path_factory) -> rp.Release:
 
 def test_the_schema_is_one():
     Draft202012Validator.check_schema(SCHEMA)
-    optional = {"approvals", "missing_values", "count_impossible", "universe"}
+    optional = {
+        "approvals",
+        "missing_values",
+        "count_impossible",
+        "universe",
+        "neighbours",
+        "period",
+    }
     assert set(SCHEMA["properties"]) == {*SCHEMA["required"], *optional}
 
 

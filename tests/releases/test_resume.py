@@ -100,7 +100,7 @@ def loaded(kind: str, folder: Path) -> Release:
     return done
 
 
-def stop(*_):
+def stop(*_, **__):
     raise KeyboardInterrupt
 
 

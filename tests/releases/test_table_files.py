@@ -58,13 +58,16 @@ def domain_of(*attributes: Attribute) -> Domain:
     return Domain(attributes)
 
 
-def released(domain: Domain, folder: Path, tables=None, **columns) -> TableRelease:
+def released(
+    domain: Domain, folder: Path, tables=None, *, file_per_table=False, **columns
+) -> TableRelease:
     frame = pd.DataFrame(columns if columns else {name: ["0", "1"] for name in domain.names})
     folder.mkdir(parents=True, exist_ok=True)
     frame.to_csv(folder / "records.csv", index=False)
     workload = Workload.all_up_to(domain, 2) if tables is None else Workload.of(domain, tables)
     planned = plan_tables(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
-    release(planned, folder / "records.csv", folder / "out" / "release")
+    options = {"file_per_table": file_per_table}
+    release(planned, folder / "records.csv", folder / "out" / "release", **options)
     return TableRelease.load(folder / "out" / "release")
 
 
@@ -344,7 +347,7 @@ def queries_of(workload, position, index):
 
 def test_odd_names_stay_inside_and_apart(tmp_path):
     domain = domain_of(*[Attribute(name, Integers(0, 1)) for name in ODD_NAMES])
-    done = released(domain, tmp_path / "work")
+    done = released(domain, tmp_path / "work", file_per_table=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["work"]
     assert sorted(path.name for path in (tmp_path / "work").iterdir()) == [
         "out",

@@ -517,3 +517,23 @@ def test_estimates_by_single_values_are_refused_where_own_matrices_leave_them_op
     table = frame_of(released.cells(0))
     assert len(table) == 2
     assert abs(table["value"].sum() - 60) < 6 * table["standard_error"].sum()
+
+
+@pytest.mark.parametrize(("method", "rounded"), [(None, 5), ("nonnegative", True), ("smooth", 3)])
+def test_whole_numbers_and_multiples_add_up_in_all_tables(tmp_path, method, rounded):
+    released = made(tmp_path, rp.Workload.all_up_to(DOMAIN, 3), "1/2")
+    processed = postprocess(released, tmp_path / "out", method=method, rounded=rounded)
+    tables = tables_of(tmp_path / "out", processed.manifest)
+    cells = {table: counts(rows, table) for table, rows in tables.items()}
+    for table, values in cells.items():
+        np.testing.assert_array_equal(values % int(rounded), 0)
+        for smaller, sums in cells.items():
+            if set(smaller) < set(table):
+                axes = tuple(axis for axis, name in enumerate(table) if name not in smaller)
+                np.testing.assert_array_equal(values.sum(axis=axes), sums)
+    words = f"multiples of {rounded}" if rounded > 1 else "whole numbers"
+    assert words in processed.label
+    assert words in (tmp_path / "out/README.md").read_text("utf-8")
+    assert ProcessedTables.load(tmp_path / "out").label == processed.label
+    with pytest.raises(ReleaseError, match="multiples of a whole number from 2"):
+        postprocess(released, tmp_path / "no", rounded=-5)

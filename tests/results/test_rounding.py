@@ -1,10 +1,13 @@
 """Whole numbers: how far cells move, which totals are kept, and what rounding errors can do."""
 
+from itertools import product
+
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rpexplore.estimation.nonnegative import rounded, with_columns
+from rpexplore.estimation.nonnegative import nearest_whole, rounded, with_columns
 
 
 def totals_of(table):
@@ -113,3 +116,40 @@ def test_many_cells_a_little_below_a_whole_number():
 def test_two_million_cells_are_fast_and_right():
     table = np.random.default_rng(0).gamma(0.05, 4.0, (100, 100, 200))
     check(table, rounded(totals_of(table)))
+
+
+@given(st.integers(0, 2**32), st.booleans())
+@settings(max_examples=30)
+def test_the_nearest_table_with_both_totals_is_found(seed, is_nonnegative):
+    """Against all tables of three whole numbers around each value."""
+    rng = np.random.default_rng(seed)
+    values = rng.gamma(0.5, 2.0, (2, 3)) if is_nonnegative else rng.normal(0.0, 2.0, (2, 3))
+    possible = rng.random((2, 3)) < 0.9
+    values = np.where(possible, values, 0.0)
+    rows, columns = (rounded([values.sum(), values.sum(axis=axis)]) for axis in (1, 0))
+    best, least = None, np.inf
+    for steps in product((-1, 0, 1), repeat=6):
+        table = np.floor(values + 1e-6) + np.reshape(steps, (2, 3))
+        table = np.where(possible, table, 0.0)
+        if is_nonnegative and table.min() < 0:
+            continue
+        fits = np.array_equal(table.sum(axis=1), rows) and np.array_equal(
+            table.sum(axis=0), columns
+        )
+        if fits and (distance := np.sum((table - values) ** 2)) < least - 1e-9:
+            best, least = table, distance
+    found = nearest_whole(values, [(0, columns), (1, rows)], possible)
+    assert (found is None) == (best is None)
+    if found is not None:
+        assert np.sum((found - values) ** 2) == pytest.approx(least)
+
+
+def test_three_totals_are_met_where_they_can_be():
+    values = np.random.default_rng(0).gamma(0.5, 3.0, (3, 4, 2))
+    exact = np.rint(values)
+    totals = [(axis, exact.sum(axis=axis)) for axis in range(3)]
+    found = nearest_whole(exact + 0.2 * (values - exact), totals, np.ones(values.shape, bool))
+    np.testing.assert_array_equal(found, exact)
+    # Of one cell nothing else than its total can be.
+    one = np.ones((1, 1, 1))
+    assert nearest_whole(one, [(0, 2 * one[0]), (1, one[0]), (2, one[0])], one > 0) is None

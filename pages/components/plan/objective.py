@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.components.shared.charts import folded, numbers
+from pages.components.shared.protected import protected_inputs
 from pages.components.shared.session import (
     bound,
     change,
@@ -136,7 +137,6 @@ def pilot_input() -> None:
 
 
 BUDGET_HERE = "plan"
-RECORD, PERSON = "A record", "A person"
 UNITS = {"rho": "ρ (zCDP)", "epsilon": "(ε, δ)", "mu": "μ"}
 LETTERS = {"rho": "ρ", "epsilon": "ε", "mu": "μ"}
 
@@ -144,33 +144,7 @@ LETTERS = {"rho": "ρ", "epsilon": "ε", "mu": "μ"}
 def unit_inputs() -> None:
     """The privacy unit, and the unit in which the budget is stated."""
     budget = current().budget
-    records = budget.max_records_per_person
-
-    def set_limit(limit: int | None) -> None:
-        change(
-            BUDGET_HERE,
-            lambda: current().replaced(
-                budget=budget_units.with_privacy_unit(current().budget, limit)
-            ),
-        )
-
-    def set_unit(unit: str) -> None:
-        limit = int(st.session_state.get("records per person") or 1)
-        set_limit(limit if unit == PERSON else None)
-
-    st.radio(
-        "Privacy unit",
-        [RECORD, PERSON],
-        horizontal=True,
-        help=meaning("Privacy unit"),
-        **bound("protected", RECORD if records is None else PERSON, set_unit),
-    )
-    if records is not None:
-        st.number_input(
-            "At most how many records can one person have?",
-            min_value=1,
-            **bound("records per person", records, set_limit),
-        )
+    protected_inputs(BUDGET_HERE)
     st.session_state["unit"] = _stated_as()
     st.segmented_control(
         "Privacy budget, stated as",

@@ -38,6 +38,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import FILENAME, Ledger, is_database
 from rpexplore.releases.ledger.overlaps import known_ledger
+from rpexplore.releases.packed_tables import packed_tables
 from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.release_steps import PlanSteps
 
@@ -45,7 +46,7 @@ LIMIT_UNITS = ("rho", "epsilon")
 _STATED = "limit stated in"  # the unit that the typed limit is in
 
 
-def output_folder(form: ReleaseForm, *, parquet_only: bool) -> Path | None:
+def output_folder(form: ReleaseForm, *, parquet_only: bool, file_per_table: bool) -> Path | None:
     """The new folder for the release; None, with the reason on the screen, if it cannot be."""
     output = new_folder_input(
         "Folder for the release",
@@ -65,7 +66,9 @@ def output_folder(form: ReleaseForm, *, parquet_only: bool) -> Path | None:
     if not (os.path.isdir(folder) and _writable(folder)):
         st.error(escaped(f"Nothing can be written to {folder}; choose another folder."))
         return None
-    needed = PlanSteps.of(form.planned).n_bytes(parquet_only=parquet_only)
+    needed = PlanSteps.of(form.planned).n_bytes(
+        parquet_only=parquet_only, file_per_table=file_per_table
+    )
     free = shutil.disk_usage(folder).free
     st.caption(
         f"{escaped(str(output))} (a new folder, in which nothing is yet). The release needs about "
@@ -84,6 +87,19 @@ def parquet_only_input() -> bool:
         persist_state="session",
         help="CSV files take about half of the time of a release and two thirds of its disk. "
         "Parquet files are read by R, Python, DuckDB and many others; spreadsheets need CSV.",
+    )
+
+
+def file_per_table_input(planned: Plan) -> bool:
+    """Whether each table gets files of its own; asked where there are many."""
+    tables = planned.part("tables")
+    n_packed = 0 if tables is None else len(packed_tables(tables.workload))
+    return n_packed > 0 and st.checkbox(
+        "A file for each table",
+        key="file per table",
+        persist_state="session",
+        help=f"Otherwise {n_packed:,} tables are in one Parquet file, tables.parquet, at a "
+        "fraction of the time and disk. Results and every export read both alike.",
     )
 
 

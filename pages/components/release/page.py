@@ -6,6 +6,7 @@ from pages.components.release.confirmation import approvals_input, ask, confirma
 from pages.components.release.destinations import (
     account_of,
     escape_formulas_input,
+    file_per_table_input,
     ledger_input,
     limit_input,
     output_folder,
@@ -121,9 +122,10 @@ def _set_up(planned: Plan) -> None:
     place = st.container()
     has_csv = any(part.kind != "areas" for part in planned.parts)
     parquet_only = not has_csv or parquet_only_input()
+    file_per_table = file_per_table_input(planned)
     escape_formulas = not parquet_only and escape_formulas_input(planned)
     with place:
-        output = output_folder(form, parquet_only=parquet_only)
+        output = output_folder(form, parquet_only=parquet_only, file_per_table=file_per_table)
     left, right = st.columns(2)
     with left:
         ledger = ledger_input(form)
@@ -165,6 +167,7 @@ def _set_up(planned: Plan) -> None:
         account=account,
         escape_formulas=escape_formulas,
         parquet_only=parquet_only,
+        file_per_table=file_per_table,
         approvals=approvals,
     )
     buttons = st.container(horizontal=True)

@@ -84,6 +84,7 @@ class ReleaseInputs:
     account: Account
     escape_formulas: bool = False  # in CSV files
     parquet_only: bool = False
+    file_per_table: bool = False
     count_impossible: bool = False
     approvals: tuple[Approval, ...] = ()
     expected_fingerprint: Fingerprint | None = None  # what a dry run has seen of the records
@@ -111,6 +112,7 @@ class ReleaseInputs:
             limit_rho=self.limit,
             escape_formulas=self.escape_formulas,
             parquet_only=self.parquet_only,
+            file_per_table=self.file_per_table,
             approvals=self.approvals,
             on_progress=on_progress,
             **options,

@@ -155,7 +155,7 @@ def reading_code(
         return
     file = in_release(results.kind, items[0].file) if results.kind in TITLES else items[0].file
     try:
-        code = kept(TableFile.of, folder, file).code(cv_limit)
+        code = kept(TableFile.of, folder, file, items[0].number).code(cv_limit)
     except RpexploreError:  # the browser above has said so
         return
     with st.expander("Read this table in Python, R, SAS or Stata"):

@@ -63,12 +63,13 @@ class WorkloadTasks:
 
         def solve(on_progress: Progress) -> Optimum:
             def solve_for(within: Budget | None) -> Optimum:
+                closure = self._shared_closure(on_progress)
                 return planner.optimum(
                     self.workload,
                     loss=loss,
                     budget=within,
                     uniform_reference=uniform,
-                    closure=self._shared_closure(on_progress),
+                    closure=planner.with_neighbours(closure, self.workload, budget),
                     on_progress=on_progress,
                 )
 
@@ -77,7 +78,7 @@ class WorkloadTasks:
                     return solve_for(None)
                 return solution_keeping(for_budget, solve_for)
 
-        return self._begun((loss, uniform), for_budget, solve)
+        return self._begun((loss, uniform, budget.neighbours), for_budget, solve)
 
     def minimum_budget(self, required_only: bool, uniform_reference: bool) -> Task[MinimumBudget]:
         """The task that finds the smallest budget for targets."""
@@ -288,10 +289,7 @@ def budget_of_stated(kind: str, budget: Budget) -> Budget:
 def _scaled(budget: Budget, of_part: Budget, whole: Fraction) -> Budget:
     if of_part.privacy_cost == whole:
         return with_privacy_unit(budget, budget.max_records_per_person)
-    return Budget(
-        privacy_cost=budget.privacy_cost * (whole / of_part.privacy_cost),
-        max_records_per_person=budget.max_records_per_person,
-    )
+    return budget.of_unit(privacy_cost=budget.privacy_cost * (whole / of_part.privacy_cost))
 
 
 # ---- how each part is solved: what tells one solution from another, and the part at a budget

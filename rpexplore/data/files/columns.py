@@ -21,7 +21,7 @@ from rpexplore.data.coding import as_text, of_known_type
 from rpexplore.data.files.csv_batches import csv_form
 from rpexplore.data.files.source import FileSource, file_errors, file_kind, record_files
 from rpexplore.data.files.statistics_batches import statistics_variables
-from rpexplore.domain.codebook import attributes_from_csv
+from rpexplore.domain.codebook import VARIABLES, attributes_from_csv
 from rpexplore.domain.codebook_formats import (
     ENDING,
     Draft,
@@ -414,7 +414,8 @@ def _may_be_codebook(content: bytes, filename: str) -> bool:
     head = content[:_FIRST_LINE].decode("utf-8-sig", errors="replace")
     for delimiter in ",;\t|":
         columns = next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter), [])
-        if {"attribute", "value"} <= {column.strip().lower() for column in columns}:
+        found = {column.strip().lower() for column in columns}
+        if {"attribute", "value"} <= found or {"type", *VARIABLES} <= found:
             return True
     return False
 

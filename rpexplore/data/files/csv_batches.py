@@ -4,6 +4,7 @@ Files in UTF-8 are read by pyarrow; those in another encoding, and those in a zi
 csv module, at about a tenth of the speed.
 """
 
+import codecs
 import csv
 import gzip
 import io
@@ -14,11 +15,11 @@ import zlib
 from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
 from unicodedata import normalize
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
@@ -29,6 +30,7 @@ from rpexplore.errors import DataError
 SEPARATORS = (",", ";", "\t", "|")
 UTF8 = "utf-8-sig"
 TEXT_ENDINGS = (".csv", ".tsv", ".tab")
+_BLOCK = 1 << 22  # bytes of a file, which are read together
 _ROWS_AT_ONCE = 1 << 16  # of a file that pyarrow does not read
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _limit, _n_readers, _limit_before = threading.Lock(), 0, 0  # of `_any_length`
@@ -134,7 +136,7 @@ def csv_batches(
     raw = pa.OSFile(os.fsencode(path))
     reader = pyarrow.csv.open_csv(
         pa.CompressedInputStream(raw, "gzip") if _is_gzip(path) else raw,
-        read_options=pyarrow.csv.ReadOptions(block_size=1 << 24),
+        read_options=pyarrow.csv.ReadOptions(block_size=_BLOCK),
         # In a file of one column an empty line is a missing value, which must be seen.
         parse_options=pyarrow.csv.ParseOptions(
             delimiter=form.separator,
@@ -205,11 +207,10 @@ def _check_quotes(path: Path, name: str, separator: str) -> None:
     """Refuse quotes that are never closed, or closed by another's opening.
 
     The fast reader would take the records between them for one value, and drop them. Python's
-    strict parser finds them; it is slow, and only needed where there are quotes at all.
+    strict parser finds them; it is slow, and only needed where quotes are not plainly in order.
     """
-    with opened(path) as file:
-        if not any(b'"' in block for block in iter(partial(file.read, 1 << 24), b"")):
-            return
+    if _has_plain_quotes(path, separator):
+        return
     try:
         # As the reader does, past a mark of UTF-8, behind which the first value begins.
         with _any_length(), _text_of(path, None, "utf-8-sig", errors="surrogateescape") as text:
@@ -217,6 +218,37 @@ def _check_quotes(path: Path, name: str, separator: str) -> None:
                 pass
     except csv.Error as error:
         raise _open_quote(name, error) from None
+
+
+def _has_plain_quotes(path: Path, separator: str) -> bool:
+    """Whether each quote opens a value, closes one, or is one of two within.
+
+    By turns quotes open and close, two within a value being a close and an opening. So an opening
+    must follow a separator, the end of a line or a closing, and a closing must precede one of these
+    or an opening. A strict parser agrees then, from the first quote to the last; where a quote
+    stands within a value without quotes, it may agree all the same.
+    """
+    ends_value = np.zeros(256, dtype=bool)
+    ends_value[list(f'{separator}\r\n"'.encode())] = True
+    n_quotes, data = 0, b"\n"
+    with opened(path) as file:
+        while True:
+            block = file.read(_BLOCK)
+            if data == b"\n":
+                block = block.removeprefix(codecs.BOM_UTF8)
+            # The first byte has been looked at, and the last one waits for what follows it.
+            data = data[-2:] + (block or b"\n")
+            if b'"' in data:
+                signs = np.frombuffer(data, np.uint8)
+                quotes = np.flatnonzero(signs[1:-1] == ord('"')) + 1
+                opening, closing = quotes[n_quotes % 2 :: 2], quotes[1 - n_quotes % 2 :: 2]
+                if not (
+                    ends_value[signs[opening - 1]].all() and ends_value[signs[closing + 1]].all()
+                ):
+                    return False
+                n_quotes += len(quotes)
+            if not block:
+                return n_quotes % 2 == 0
 
 
 def _open_quote(name: str, error: csv.Error) -> DataError:

@@ -12,6 +12,8 @@ import numpy as np
 from rpexplore.common.numbers import Decimals, distinct_rows
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.levels import COST_STEPS
+from rpexplore.planning.mechanism.panel import has_period, partners_of
+from rpexplore.planning.mechanism.replacement import dearest_replacement
 
 _GUARD_DIGITS = 30
 _MOST_COMPARED = 64  # subsets of a table that are compared with another's
@@ -21,8 +23,13 @@ def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fract
     """Σ_A p_A / σ²_A over the closure, never below the true sum (docs/mathematics.md §2.4).
 
     p_A is ∏ (n_i − 1)/n_i, or for attributes with a strategy ∏ β_i. Each term is rounded up, the
-    sum by less than 10^−29 of the smallest term times their number.
+    sum by less than 10^−29 of the smallest term times their number. Where neighbours replace a
+    record, `replacement_cost`.
     """
+    if closure.replacement is not None:
+        return replacement_cost(closure, sigma_squared)[0]
+    if closure.panel is not None:
+        return panel_cost(closure, sigma_squared)
     costs = [Fraction(n - 1, n) for n in closure.sizes.tolist()]
     for attribute, strategy in closure.strategies.items():
         costs[attribute] = strategy.cost_factor
@@ -51,6 +58,68 @@ def _rounded_up(
     above = above * powers[np.maximum(shifts, 0)]
     below = below * powers[np.maximum(-shifts, 0)]
     return -(-above // below), digits
+
+
+def replacement_cost(closure: Closure, sigma_squared: Decimals) -> tuple[Fraction, Fraction]:
+    """What replacing a record costs at most, and the dearest replacement that was found.
+
+    The first is never below the cost of any replacement; the second is that of one, rounded up by
+    less than `privacy_cost_upper_bound` rounds.
+    """
+    assert closure.replacement is not None
+    dearest = dearest_replacement(closure, closure.replacement.groups, sigma_squared.floats)
+    found = cost_of_difference(closure, dearest.changed, sigma_squared)
+    return max(Fraction(dearest.bound), found), found
+
+
+def panel_cost(closure: Closure, sigma_squared: Decimals) -> Fraction:
+    """What a person costs at most, over m², who has one record a period: rounded up as others."""
+    panel = closure.panel
+    assert panel is not None
+    n, m, every = int(closure.sizes[panel.period]), panel.most, np.arange(len(closure))
+    sizes = closure.sizes.tolist()
+    above = closure.exact_product([k - 1 for k in sizes], every)
+    below = closure.exact_product(sizes, every)
+    inside = np.flatnonzero(has_period(closure, panel.period))
+    above[inside] = above[inside] // (n - 1) * n  # the period has no part in p
+    partners = partners_of(closure, panel.period)
+    paired = np.flatnonzero(partners >= 0)
+    by_period = partners[paired]
+    # t ≥ t_q/n: p (t + (1/m − 1/n) t_q), else p t_q/m. Where rounding decides, both are the same.
+    own, others = sigma_squared.floats[paired], sigma_squared.floats[by_period]
+    is_above = n * others >= own
+    above[by_period] = above[by_period] * np.where(is_above, n - m, n).astype(object)
+    below[by_period] = below[by_period] * (n * m)
+    above[paired[~is_above]] = 0
+    below = below * sigma_squared.digits.astype(object)
+    terms, digits = _rounded_up(
+        above,
+        below,
+        sigma_squared.exponents,
+        float(np.min(closure.full_cost_factor / sigma_squared.floats)) / (n * m),
+    )
+    # Floats may take the smaller side where both are within 2^-50 of each other.
+    return Fraction(int(np.sum(terms)), 10**digits) * (1 + Fraction(1, 2**48))
+
+
+def cost_of_difference(
+    closure: Closure, changed: Sequence[int], sigma_squared: Decimals
+) -> Fraction:
+    """2 Σ p/σ² (1 − ∏ −1/(n − 1)) for two records that differ in these attributes alone."""
+    sizes, own = closure.sizes.tolist(), set(changed)
+    of_attributes = [(n, index in own) for index, n in enumerate(sizes)]
+    first, kinds = _kinds_of_residuals(closure, of_attributes, sigma_squared)
+    # Over ∏ n the factor is ∏ (n − 1) less the same with −1 for attributes that differ.
+    of_all = closure.exact_product([n - 1 for n in sizes], first)
+    signed = [-1 if index in own else n - 1 for index, n in enumerate(sizes)]
+    above = 2 * (of_all - closure.exact_product(signed, first))
+    scales = sigma_squared[first]
+    below = closure.exact_product(sizes, first) * scales.digits.astype(object)
+    amounts = (above / below).astype(float) * 10.0 ** -scales.exponents.astype(float)
+    smallest = float(np.min(amounts[amounts > 0], initial=1.0))
+    terms, digits = _rounded_up(above, below, scales.exponents, smallest)
+    counts = np.bincount(kinds).astype(object)
+    return Fraction(int(np.sum(terms * counts)), 10**digits)
 
 
 def _largest_cost_of_kinds(

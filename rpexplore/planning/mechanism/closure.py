@@ -24,6 +24,12 @@ from rpexplore.common.numbers import read_only
 from rpexplore.domain.amounts import Amounts
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.levels import Block, LevelTree, level_trees
+from rpexplore.planning.mechanism.panel import Panel, dearest_person, largest_factors
+from rpexplore.planning.mechanism.replacement import (
+    Replacement,
+    dearest_replacement,
+    largest_shares,
+)
 from rpexplore.planning.mechanism.strategy import Moments, Strategy, measured_attributes, moments
 from rpexplore.workload.workload import Workload
 
@@ -56,6 +62,10 @@ class Closure:
     classes    csr float64[n_kinds, n_residuals]: what records of each kind cost in residuals,
                relative to the dearest one in each; None where every record costs the same
     prices     of these kinds, sum 1: `privacy_cost_factor` is p at them (`with_prices`)
+    replacement
+               where neighbours replace a record: how records may differ, with prices at which
+               `privacy_cost_factor` is p; None where they add or remove one
+    panel      where a person has one record a period at most: the period, with prices likewise
     """
 
     members: np.ndarray
@@ -71,6 +81,8 @@ class Closure:
     trees: tuple[LevelTree, ...] = ()
     classes: sparse.csr_array | None = None
     prices: np.ndarray | None = None
+    replacement: Replacement | None = None
+    panel: Panel | None = None
 
     @classmethod
     def of(cls, workload: Workload, *, levels_apart: bool = False) -> "Closure":
@@ -231,6 +243,32 @@ class Closure:
         return replace(self, prices=read_only(prices), privacy_cost_factor=factor)
 
     @property
+    def can_replace(self) -> bool:
+        """Whether what replacing a record costs is known: where all tables are of single values."""
+        return not (self.trees or self.strategies)
+
+    def replacing(self, replacement: Replacement | None) -> "Closure":
+        """This closure where neighbours replace a record, or (None) add or remove one.
+
+        The total costs nothing where they replace one.
+        """
+        if replacement is None:
+            costs = self.full_cost_factor
+        else:
+            costs = replacement.prices @ replacement.cost_factors(self)
+        return replace(self, replacement=replacement, privacy_cost_factor=costs)
+
+    def in_panel(self, panel: Panel | None) -> "Closure":
+        """This closure where a person has at most one record a period, or (None) any records."""
+        costs = self.full_cost_factor if panel is None else panel.cost_factors(self)
+        return replace(self, panel=panel, privacy_cost_factor=costs)
+
+    @property
+    def has_own_costs(self) -> bool:
+        """Whether costs are other than those of an added or removed record."""
+        return self.replacement is not None or self.panel is not None
+
+    @property
     def n_kinds(self) -> int:
         """How many kinds of records there are with costs of their own; 0 where all are alike."""
         shape: Any = (0,) if self.classes is None else self.classes.shape
@@ -243,6 +281,15 @@ class Closure:
         for number, strategy in self.strategies.items():
             costs[number] = float(strategy.cost_factor)
         return _product(self.members, costs)
+
+    @property
+    def largest_cost_factor(self) -> np.ndarray:
+        """What each residual costs at σ² = 1 the neighbours that it costs most: [n_residuals]."""
+        if self.panel is not None:
+            return largest_factors(self, self.panel)
+        if self.replacement is None:
+            return self.full_cost_factor
+        return self.full_cost_factor * largest_shares(self)
 
     @property
     def integer_scales(self) -> list[int]:
@@ -268,7 +315,11 @@ class Closure:
         return _product(self.members, numbers)
 
     def largest_cost(self, sigma_squared: np.ndarray) -> float:
-        """Privacy cost of the kind of record that costs most."""
+        """Privacy cost of the kind of record that costs most, or of the dearest replacement."""
+        if self.replacement is not None:
+            return dearest_replacement(self, self.replacement.groups, sigma_squared).bound
+        if self.panel is not None:
+            return dearest_person(self, self.panel, sigma_squared)
         if self.classes is None:
             return float(np.sum(self.privacy_cost_factor / sigma_squared))
         return float(np.max(self.classes @ (self.full_cost_factor / sigma_squared)))

@@ -16,7 +16,8 @@ from rpexplore.errors import LedgerError
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions
-from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.budget import ADD_REMOVE, REPLACE, Budget
+from rpexplore.privacy.conversions import rho_text
 from rpexplore.privacy.discrete_noise import GaussianClaim
 from rpexplore.releases.approvals import ApprovalDemand, demand_as_noted
 
@@ -198,6 +199,9 @@ _HOW_TO_CHANGE = (
     "Whoever answers for these records can change the limit, with the command “rpexplore ledger”."
 )
 
+# Behind the privacy unit of runs whose neighbours replace records: units of older runs have none.
+_REPLACED = "; neighbours replace records"
+
 # What an entry has as its event holds it.
 _IN_ENTRY = ("started", "plan_sha256", "output", "data_bytes", "data_modified", "user")
 
@@ -230,7 +234,8 @@ class Spent:
     def by(cls, plan: Plan | PartPlan) -> "Spent":
         """What a run of a plan spends."""
         claim = None
-        if plan.noise is not None:
+        # In a panel a person costs less than m² times a record: what one costs is known by ρ.
+        if plan.noise is not None and plan.budget.period is None:
             of_record = plan.noise.for_one_record(plan.budget.records_factor)
             claim = of_record.claim_at(_CLAIMED_AT)
             if claim is not None:  # as an entry has it
@@ -301,6 +306,7 @@ class LedgerEntry:
     manifest_sha256: str = ""
     approvals: tuple[NotedApproval, ...] = ()
     n_demanded: int = 0  # approvals, when it was booked
+    neighbours: str = ADD_REMOVE  # that its ρ is for, as in a `Budget`
     claim: GaussianClaim | None = None  # of its noise, for one record; None: ρ alone is known
 
     @property
@@ -473,7 +479,12 @@ def account_of_names(
             rho, noise = amount_of(content["record_rho"]), content.get("noise")
             claim = None if noise is None else GaussianClaim.from_texts(noise)
             entries[event.id] = LedgerEntry(
-                event.id, record_rho=rho, state="started", claim=claim, **facts
+                event.id,
+                record_rho=rho,
+                state="started",
+                claim=claim,
+                neighbours=REPLACE if content["unit"].endswith(_REPLACED) else ADD_REMOVE,
+                **facts,
             )
         elif event.kind == "elsewhere":
             noted = Elsewhere(content["ledger"], content.get("ledger_id"))
@@ -581,6 +592,37 @@ def _set(
     terms[:] = [(others, other) for others, other in terms if set(own).isdisjoint(others)]
     if term is not None:
         terms.append((own, term))
+
+
+def noted_unit(budget: Budget) -> str:
+    """The privacy unit of a run as its event holds it, with the neighbours that are not usual."""
+    return budget.unit + (_REPLACED if budget.replaces else "")
+
+
+def check_neighbours(account: Account, plan: Plan | PartPlan) -> None:
+    """Raise `LedgerError` for a run for other neighbours than those of the runs before.
+
+    Their ρ does not add up. One that adds or removes a record says of a replaced one, which is
+    removed and another added, that it is 4ρ; one for replaced records says nothing of added ones.
+    What was spent in a ledger that is lost is taken to be for added or removed ones.
+    """
+    spent = {kind: Fraction(0) for kind in (ADD_REMOVE, REPLACE)}
+    for entry in account.entries:
+        spent[entry.neighbours] += entry.record_rho
+    spent[ADD_REMOVE] += total_of(lost.record_rho for lost in account.forgotten)
+    other = ADD_REMOVE if plan.budget.replaces else REPLACE
+    if not spent[other]:
+        return
+    spent[plan.budget.neighbours] += plan.record_rho
+    together = 4 * spent[ADD_REMOVE] + spent[REPLACE]
+    does = {ADD_REMOVE: "add or remove a record", REPLACE: "replace a record"}
+    raise LedgerError(
+        f"The dataset {account.dataset!r} has runs for neighbours that {does[other]}, and those of "
+        f"this plan {does[plan.budget.neighbours]}; the two kinds are not added up. Together they "
+        f"would promise {rho_text(together, 4, 'up')} for one replaced record (a run for added or "
+        "removed records counts four times), and nothing about one that is added or removed. Plan "
+        f"with --neighbours {other}."
+    )
 
 
 def check_limit(

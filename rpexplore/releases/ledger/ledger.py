@@ -28,8 +28,10 @@ from rpexplore.releases.ledger.account import (
     Spent,
     account_of_names,
     check_limit,
+    check_neighbours,
     ledger_id,
     ledger_ids,
+    noted_unit,
 )
 from rpexplore.releases.ledger.chain import LedgerTransaction
 from rpexplore.releases.ledger.ledger_database import ENGINE, LedgerDatabase
@@ -325,6 +327,7 @@ class Ledger:
         with self.store.transaction() as ledger:
             account = self._account(ledger.events, names)
             self.refuse_elsewhere(account, text_of_path(self.name), ledger_ids(ledger.events))
+            check_neighbours(account, plan)
             check_limit(account, plan, limit_record_rho)
             check_approvals(account.approval_demands, plan.sha256, approvals)
             if limit_record_rho is not None and account.limit_record_rho is None:
@@ -340,7 +343,7 @@ class Ledger:
                     "user": user_name(),
                     "plan_sha256": plan.sha256,
                     "record_rho": exact_text(plan.record_rho),
-                    "unit": plan.budget.unit,
+                    "unit": noted_unit(plan.budget),
                     "output": text_of_path(os.path.realpath(output)),
                     **({} if claim is None else {"noise": claim.to_texts()}),
                 },

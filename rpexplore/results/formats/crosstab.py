@@ -17,6 +17,7 @@ from rpexplore.common.text import plural
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
+from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.readings import are_publishable_as_estimated, quality_flags
 from rpexplore.domain.result_schema import Schema
 from rpexplore.domain.survey import Sampling
@@ -26,6 +27,7 @@ from rpexplore.releases.table_cells import MEANS_FOLDER
 from rpexplore.results.area_results import AreaTables
 from rpexplore.results.publication import Publication
 from rpexplore.results.results import ShownTables
+from rpexplore.results.shares import share_columns
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.table_text import query_matrix
 
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS, MOST_COLUMNS = 1000, 100
 SINGLE_VALUES, AS_PLANNED = "single values", "as planned"
+TOTALS = ("row", "column", "total")
+"""What shares can be of."""
 TOTAL = "Total"
 _MOST_ENTRIES = 20_000_000  # of a basis written out as a matrix, 160 MB
 
@@ -87,8 +91,9 @@ class Crosstab:
     errors      standard errors of the values; of biased counts those of the unbiased ones beside
     counts, count_errors
                 what coefficients of variation are made of
-    row_covariances, column_covariances
-                of each unbiased figure with the total of its row, or column; None if not known
+    row_covariances, column_covariances, all_covariances
+                of each unbiased figure with the total of its row, of its column, or of all; None if
+                not known
     kind        what the counts are: "noisy", "processed", "smooth", "estimated"
     unit        "" of counts, "%" of shares
     remarks     what is left out or fixed, in sentences; may be ""
@@ -104,6 +109,7 @@ class Crosstab:
     has_total_column: bool = False
     row_covariances: np.ndarray | None = None
     column_covariances: np.ndarray | None = None
+    all_covariances: np.ndarray | None = None
     kind: str = "noisy"
     unit: str = ""
     remarks: str = ""
@@ -151,23 +157,40 @@ class Crosstab:
     def shares(self, of: str, cv_limit: float) -> "Crosstab":
         """Each figure as a share of its total, in per cent, with its error in percentage points.
 
-        Empty where the total is not publishable. Errors are by the delta method, with the exact
-        covariance of figure and total; a total is 100 % without any.
+        Empty where the total is not publishable, or there is none. Errors are by the delta method,
+        with the exact covariance of figure and total; a total is 100 % without any.
 
-        of: "row" or "column"
+        of: one of `TOTALS`
         """
-        by_row = of == "row"
-        place = (slice(None), slice(-1, None)) if by_row else (slice(-1, None), slice(None))
-        base = np.where(self.publishable(cv_limit)[place], self.values[place], np.nan)
-        base = np.where(base > 0, base, np.nan)
-        shares = self.values / base
-        covariances = self.row_covariances if by_row else self.column_covariances
-        errors = np.full(self.values.shape, np.nan)
-        if covariances is not None:
-            squares = self.errors**2 - 2 * shares * covariances + (shares * self.errors[place]) ** 2
-            errors = np.sqrt(np.maximum(squares, 0.0)) / base
-            errors[place] = np.where(np.isnan(base), np.nan, 0.0)
-        return replace(self, values=100 * shares, errors=100 * errors, unit="%")
+        every, last = slice(None), slice(-1, None)
+        place = {"row": (every, last), "column": (last, every), "total": (last, last)}[of]
+        has_total = {
+            "row": self.has_total_column,
+            "column": self.has_total_row,
+            "total": self.has_grand_total,
+        }[of]
+        covariances = {
+            "row": self.row_covariances,
+            "column": self.column_covariances,
+            "total": self.all_covariances,
+        }[of]
+        shape = self.values.shape
+        empty = np.full(shape, np.nan)
+        if not has_total:
+            return replace(self, values=empty, errors=empty, unit="%")
+        bases = np.broadcast_to(self.values[place], shape)
+        if covariances is None:
+            is_large = self.publishable(cv_limit)[place] & (self.values[place] > 0)
+            values = np.where(is_large, 100 * self.values / np.where(bases > 0, bases, 1), np.nan)
+            return replace(self, values=values, errors=empty, unit="%")
+        base_variances = np.broadcast_to(self.errors[place] ** 2, shape)
+        values, errors, *_ = share_columns(
+            self.values, bases, self.errors**2, base_variances, covariances, cv_limit
+        )
+        values = np.where(self.publishable(cv_limit)[place], values, np.nan)  # by sampling as well
+        errors = np.where(np.isnan(values), np.nan, errors)
+        errors[place] = np.where(np.isnan(values[place]), np.nan, 0.0)
+        return replace(self, values=values, errors=errors, unit="%")
 
     def sorted_by(self, column: int, *, ascending: bool = False) -> "Crosstab":
         """The same with the rows in the order of a column, the total row last; unknown ones behind.
@@ -207,7 +230,14 @@ class Crosstab:
         return {name: getattr(self, name) for name in names} | {
             "row_covariances": self.row_covariances,
             "column_covariances": self.column_covariances,
+            "all_covariances": self.all_covariances,
         }
+
+    @property
+    def has_grand_total(self) -> bool:
+        """Whether the last figure of the last row is that of all."""
+        one_row, one_column = not self.rows.names, not self.columns.names
+        return (self.has_total_row or one_row) and (self.has_total_column or one_column)
 
 
 def crosstab(
@@ -350,7 +380,8 @@ def _of_sums(
     }
     row_totals = [totals[name] for name in order[n_down:] if name in axes]
     column_totals = [totals[name] for name in order[:n_down] if name in axes]
-    queries = [left, *(reduce(or_, some, left) for some in (row_totals, column_totals))]
+    of_totals = (row_totals, column_totals, [*row_totals, *column_totals])
+    queries = [left, *(reduce(or_, some, left) for some in of_totals)]
     names = [domain.names[index] for index in attributes]
 
     def turned(array: np.ndarray) -> np.ndarray:
@@ -372,7 +403,7 @@ def _of_sums(
     }
     parts = [(answers(one.values), *covariances[id(one.noise)]) for one in marginals]
     has_total = [name in axes and axes[name].has_total for name in order]
-    values, variances, with_row, with_column = (
+    values, variances, with_row, with_column, with_all = (
         _folded(np.stack(some, order.index(areas)) if areas else some[0], has_total, n_down)
         for some in zip(*parts, strict=True)
     )
@@ -395,6 +426,7 @@ def _of_sums(
         has_total_column,
         with_row if has_total_column else None,
         with_column if has_total_row else None,
+        with_all,
         remarks=" ".join(
             [f"{name}: {_rows_label(domain[name], value)}." for name, value in fixed.items()]
             + [
@@ -522,7 +554,7 @@ MOST_BESIDE = 12
 
 def crosstab_of_rows(frame: pd.DataFrame) -> Crosstab:
     """Any table of results as it was written, with its last attribute across if that has few
-    values, without totals: areas, own counts, means.
+    values, without totals: areas, own counts, means. Shows shares where the rows have them.
     """
     schema = Schema.of(frame)
     shown: list[tuple[str, list[str], list[str]]] = []
@@ -535,7 +567,11 @@ def crosstab_of_rows(frame: pd.DataFrame) -> Crosstab:
         one.role: frame[one.name].to_numpy(dtype=float) for one in schema.figures if one.is_number
     }
     error, count = (frame[name].to_numpy(dtype=float) for name in schema.error_and_count)
+    shares, unit = numbers.get("share"), ""
     arrays: list[np.ndarray] = [numbers["value"], error, count, error]
+    if shares is not None and not np.isnan(shares).all():
+        unknown = np.full(len(frame), np.nan)
+        arrays, unit = [shares, numbers.get("share_error", unknown), count, error], "%"
     n_columns, across = 1, Side((), ((),), ((),), 1)
     if len(shown) > 1:
         name, labels, codes = shown[-1]
@@ -562,26 +598,47 @@ def crosstab_of_rows(frame: pd.DataFrame) -> Crosstab:
     if schema.is_smooth and not schema.has_unbiased:
         kind = "estimated"
     values, errors, counts, count_errors = (array.reshape(n_rows, n_columns) for array in arrays)
-    return Crosstab(down, across, values, errors, counts, count_errors, kind=kind)
+    return Crosstab(down, across, values, errors, counts, count_errors, kind=kind, unit=unit)
 
 
-def crosstab_of_item(part: PartReader, item: Item) -> Crosstab:
-    """A table of a part as its readers see it: at its usual levels, its last few values across."""
+def crosstab_of_item(
+    part: PartReader, item: Item, shares: str = "", sampling: Sampling | None = None
+) -> Crosstab:
+    """A table of a part as its readers see it: at its usual levels, its last few values across.
+
+    shares: what figures are shares of, one of `TOTALS`; "" for counts, as where there are none
+    """
     results: Any = part
-    is_table = item.level is None and not item.file.startswith(MEANS_FOLDER)
-    if not is_table or part.kind not in ("tables", "rounds", "processed"):
-        return crosstab_of_rows(item.frame)
+    if not has_sides(part, item):
+        return crosstab_of_rows(item.frame).with_sampling(sampling)
     names = list(item.attributes)
     levels = {name: levels_of(results, name)[0] for name in names}
+    across = across_of_item(part, item)
+    down = [name for name in names if name != across]
+    table = crosstab(results, down, across, levels=levels).with_sampling(sampling)
+    as_shares = table.shares(shares, CV_LIMIT) if shares else table
+    return table if np.isnan(as_shares.values).all() else as_shares
+
+
+def across_of_item(part: PartReader, item: Item) -> str | None:
+    """The attribute across in the crosstab of a table; None where all are down."""
+    results: Any = part
+    names = list(item.attributes)
+    if not has_sides(part, item):
+        return names[-1] if names else None
     if results.has_sums:
-        sizes = {
-            name: _rows_of(results, results.domain, index, levels[name], MOST_BESIDE + 1).n_all
-            for name, index in zip(names, map(results.domain.position, names), strict=True)
-        }
+        sizes = {}
+        for name, index in zip(names, map(results.domain.position, names), strict=True):
+            level = levels_of(results, name)[0]
+            sizes[name] = _rows_of(results, results.domain, index, level, MOST_BESIDE + 1).n_all
     else:
         axes = ReleasedCells.of(item.frame, names).axes
         sizes = {axis.name: len(axis.labels) for axis in axes}
     few = [name for name in names if sizes[name] <= MOST_BESIDE]
-    across = few[-1] if few and len(names) > 1 else None
-    down = [name for name in names if name != across]
-    return crosstab(results, down, across, levels=levels)
+    return few[-1] if few and len(names) > 1 else None
+
+
+def has_sides(part: PartReader, item: Item) -> bool:
+    """Whether a table is shown by `crosstab`, and not row by row."""
+    is_table = item.level is None and not item.file.startswith(MEANS_FOLDER)
+    return is_table and part.kind in ("tables", "rounds", "processed")

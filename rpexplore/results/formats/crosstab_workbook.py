@@ -25,7 +25,8 @@ from rpexplore.results.formats.crosstab_html import (
 from rpexplore.results.formats.export import Export
 from rpexplore.results.formats.readers_page import headed_tables, noise_sentences
 from rpexplore.results.publication import Publication, sampling_of
-from rpexplore.results.workbook import SHEET_ROWS, check_size, sheet_name, write_text
+from rpexplore.results.workbook import SHEET_ROWS, check_size, sheet_name
+from rpexplore.results.workbook_file import too_long
 
 if TYPE_CHECKING:
     from xlsxwriter.format import Format
@@ -253,3 +254,11 @@ def _write_row_head(
         for text in [label, code][: 1 + with_code]:
             write_text(sheet, row, column, text)
             column += 1
+
+
+def write_text(
+    sheet: "Worksheet", row: int, column: int, text: str, look: "Format | None" = None
+) -> None:
+    """Raises `ReleaseError` for what the library leaves out, a text that is too long."""
+    if sheet.write_string(row, column, text, look):
+        raise too_long(text)

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unicodedata import combining, normalize
 from urllib.parse import urlsplit
 
@@ -17,8 +17,11 @@ import pyarrow.compute as pc
 
 from rpexplore.common.numbers import exact_text, float_at_least, shown_value
 from rpexplore.common.processes import Progress, in_order, no_progress
-from rpexplore.common.text import capitalised, is_text, text_of_path, without_formula
+from rpexplore.common.text import capitalised, is_text, joined, text_of_path, without_formula
 from rpexplore.domain import result_schema
+from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.expected_counts import CV_LIMIT
+from rpexplore.domain.readings import are_publishable_as_estimated
 from rpexplore.domain.result_schema import (
     ADAPTIVE,
     CV,
@@ -26,18 +29,27 @@ from rpexplore.domain.result_schema import (
     OWN_COUNTS,
     PUBLISHABLE,
     QUALITY,
+    RECORDS,
     RELEASED,
     SMOOTH,
+    STATUS,
     Role,
     Schema,
+    frame_of,
 )
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.adaptive_release import LEAST_ERROR, bound_sentence
-from rpexplore.releases.items import Item
+from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_cells import CsvWriter, csv_decimals
+from rpexplore.results.formats.crosstab import TOTALS
+from rpexplore.results.formats.item_shares import with_shares
 from rpexplore.results.measurement_source import sources_of, spent
 from rpexplore.results.results import AnyResults, load_any_results
+from rpexplore.results.shares import SHARE, SHARE_ERROR
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # ---- The columns of exported tables, under names that every format takes.
 #
@@ -48,8 +60,11 @@ from rpexplore.results.results import AnyResults, load_any_results
 
 _TAKEN = {
     one.name
-    for one in (*RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], NOTE, CV, QUALITY, PUBLISHABLE)
-}
+    for one in (
+        *RELEASED, *SMOOTH, *ADAPTIVE, *OWN_COUNTS[1:], NOTE, CV, QUALITY, PUBLISHABLE, STATUS,
+        SHARE, SHARE_ERROR,
+    )
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -150,8 +165,35 @@ def columns_of_table(
 # pyright: reportAttributeAccessIssue=false
 
 
-_PERIOD = r"[0-9]{4}(-(A1|S[12]|T[1-3]|Q[1-4]|M(0[1-9]|1[0-2])|(0[1-9]|1[0-2])(-[0-3][0-9])?))?"
 MOST_LISTED = 1000  # texts of a column that a description lists one by one
+
+
+STATUSES: Mapping[str, str] = {
+    "A": "Normal value",
+    "E": "Estimated value",
+    "U": "Low reliability",
+    "O": "Missing value",
+}
+"""What a figure is, as SDMX says it for all domains; see `statuses_of`."""
+
+_PERIODS = (  # how SDMX writes periods, and their frequencies
+    (r"[0-9]{4}(-A1)?", "A"),
+    (r"[0-9]{4}-S[12]", "S"),
+    (r"[0-9]{4}-T[1-3]", "T"),
+    (r"[0-9]{4}-Q[1-4]", "Q"),
+    (r"[0-9]{4}-M?(0[1-9]|1[0-2])", "M"),
+    (r"[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])", "W"),
+    (r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])", "D"),
+)
+
+
+def frequency_of(periods: Iterable[str]) -> str:
+    """The frequency of periods as SDMX writes both; "" if some is none, or they differ in it."""
+    found = {
+        next((code for pattern, code in _PERIODS if re.fullmatch(pattern, period)), "")
+        for period in periods
+    }
+    return found.pop() if len(found) == 1 else ""
 
 
 @dataclass(frozen=True)
@@ -163,6 +205,8 @@ class Imprint:
     license    web address of the licence
     agency     the identifier under which a statistical agency maintains its SDMX structures
     period     when the records are of, for SDMX: 2026, 2026-Q1, 2026-03 or 2026-03-31
+    time       the attribute whose values are periods, for SDMX; tables without it, and totals over
+               all of its values, have `period`
 
     Raises `ReleaseError` for a text that no file can hold, and for a licence, an agency or a period
     that cannot be one.
@@ -173,6 +217,7 @@ class Imprint:
     license: str = ""
     agency: str = ""
     period: str = ""
+    time: str = ""
 
     def __post_init__(self) -> None:
         for name, text in vars(self).items():
@@ -191,7 +236,7 @@ class Imprint:
                 "The SDMX agency must be an identifier of letters, digits and underscores, parts "
                 f"of it divided by full stops, got {self.agency!r}; give one such as ESTAT."
             )
-        if self.period and not re.fullmatch(_PERIOD, self.period):
+        if self.period and not frequency_of([self.period]):
             raise ReleaseError(
                 f"The period must be one as SDMX writes them, got {self.period!r}; give one such "
                 "as 2026, 2026-Q1, 2026-03 or 2026-03-31."
@@ -237,17 +282,25 @@ class Export:
     """A finished folder of tables, while it is written for other programs.
 
     source   the folder of a release, or of combined or processed tables
+    shares   what figures have shares of beside them, one of `crosstab.TOTALS`; "" for none
+    with_status   whether the last column is the status of each figure
     tables   of the export, from `read_tables` on
     """
 
     source: Path
     imprint: Imprint = field(default_factory=Imprint)
     escape_formulas: bool = False
+    shares: str = ""
+    with_status: bool = False
     tables: list[ExportedTable] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.manifest: Mapping[str, Any] = read_manifest(self.source)
         self.results: AnyResults = load_any_results(self.source)
+        if self.shares not in ("", *TOTALS):
+            raise ReleaseError(
+                f"Shares are of a {joined(TOTALS, ' or ')}, got {self.shares!r}; name one of these."
+            )
 
     # ---- what is known of all tables
 
@@ -343,11 +396,36 @@ class Export:
 
     def rows(self, table: ExportedTable) -> pa.Table:
         """The cells of a table, its columns by their names in the export."""
-        rows = _as_written(table.item.read())
+        rows = _as_written(self._exported(table.item))
         return rows.rename_columns([column.name for column in table.columns])
 
+    def frame(self, item: Item) -> "pd.DataFrame":
+        """The rows of a table under the names of the folder of results, perhaps with shares."""
+        return frame_of(self._rows_of(item))
+
+    def _rows_of(self, item: Item) -> pa.Table:
+        """The rows of a table as they are in the folder of results, perhaps with shares."""
+        if not self.shares:
+            return item.read()
+        return with_shares(*self._part_and_item[item.name], item.read(), self.shares)
+
+    def _exported(self, item: Item) -> pa.Table:
+        """The same with what the copies have besides."""
+        rows = self._rows_of(item)
+        if self.with_status:
+            status = statuses_of(rows)
+            rows = rows.append_column(STATUS.field(status.type), status)
+        return rows
+
+    @cached_property
+    def _part_and_item(self) -> dict[str, tuple[PartReader, Item]]:
+        """The part that each table is of, and how that calls it, by the table's name."""
+        own = [(part, item) for part in self.results.readers for item in part.items]
+        names = [item.name for item in self.results.items]
+        return dict(zip(names, own, strict=True))
+
     def _read(self, item: Item, folder: Path | None) -> ExportedTable:
-        rows = item.read()
+        rows = self._exported(item)
         schema = Schema.of(rows)
         columns = columns_of_table(schema, self.attribute_names, self.attribute_titles)
         rows = _as_written(rows)
@@ -407,10 +485,62 @@ def decimals_of(rows: pa.Table) -> int:
     by_model = schema.is_smooth and not schema.has_unbiased
     if schema.has("error"):
         errors = np.asarray(rows[schema.name("error")])
+    if schema.has("share_error"):
+        errors = np.append(errors, np.asarray(rows[schema.name("share_error")]))
     if by_model:
         return csv_decimals(max(errors.min(), LEAST_ERROR), largest)
     errors = errors[errors > 0]  # 0 in empty areas, and none where no mean is told
     return csv_decimals(errors.min() if errors.size else 1.0, largest)
+
+
+NUMBER = "number"
+"""The unit of figures that have none."""
+
+
+def units_of(export: Export, table: ExportedTable, rows: pa.Table) -> tuple[np.ndarray, list[str]]:
+    """The unit of each row's figure, as its place in a list of units, int32, and that list.
+
+    Amounts have theirs in the rows of sums, and records in the others.
+    """
+    (value,) = (one for one in Schema.of(rows).columns if one.role == "value")
+    domain = export.results.domain
+    attributes = () if domain is None else domain.attributes
+    amounts = {
+        one.name: one.values
+        for one in attributes
+        if one.name in table.attributes and isinstance(one.values, Amounts)
+    }
+    is_weighted = any(values.are_weights for values in amounts.values())
+    units = [value.unit or (RECORDS if amounts and not is_weighted else NUMBER)]
+    places = np.zeros(rows.num_rows, dtype=np.int32)
+    for name, values in amounts.items():
+        if values.are_weights:
+            continue
+        units.append(values.unit or NUMBER)
+        (column,) = (one for one in table.columns if one.attribute == name and one.role == "code")
+        is_sum = pc.equal(rows[column.name].cast(pa.string()), values.sum_label)
+        places[np.asarray(is_sum)] = len(units) - 1
+    return places, units
+
+
+def statuses_of(rows: pa.Table) -> pa.DictionaryArray:
+    """What each figure is, by a code of `STATUSES`.
+
+    A where it is exactly 0, as in empty areas; U where it is not publishable: its CV is above 20 %,
+    or it is not above 0; O where there is none, and E elsewhere, because it holds noise.
+    """
+    schema = Schema.of(rows)
+    names = schema.name("value"), *schema.error_and_count
+    values, errors, counts = (np.asarray(rows[name], dtype=float) for name in names)
+    is_exact = (errors == 0) & (counts == 0) & (values == 0) & (not schema.is_smooth)
+    is_unsure = ~np.isnan(errors) & ~are_publishable_as_estimated(errors, counts, CV_LIMIT)
+    codes = list(STATUSES)
+    places = np.select(
+        [np.isnan(values), is_exact, is_unsure],
+        [codes.index("O"), codes.index("A"), codes.index("U")],
+        codes.index("E"),
+    )
+    return pa.DictionaryArray.from_arrays(places.astype(np.int32), pa.array(codes))
 
 
 def _key(rows: pa.Table, columns: Sequence[Column]) -> tuple[str, ...]:

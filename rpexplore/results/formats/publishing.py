@@ -53,6 +53,7 @@ def publish(
     *,
     formats: Sequence[str] = (DEFAULT,),
     imprint: Imprint = _NO_IMPRINT,
+    shares: str = "",
     escape_formulas: bool = False,
     on_progress: Progress = no_progress,
 ) -> Published:
@@ -64,6 +65,8 @@ def publish(
         release: The folder of a release of any kind, or of tables that were made of one.
         formats: Keys of `FORMATS`, any number of them.
         imprint: Title, publisher and licence, for the formats that have fields for them.
+        shares: Whether figures have shares in per cent beside them, or crosstabs show shares: of
+            the total of their "row" or "column" in the crosstab of the table, or of the "total".
         escape_formulas: Whether no text in CSV files begins as formulas of spreadsheets do; codes
             of SDMX, in which no apostrophe may be, have an underscore in front then.
 
@@ -82,7 +85,7 @@ def publish(
             f"{joined(list(FORMATS), ' or ')}."
         )
     output = Path(output)
-    export = Export(Path(release), imprint, escape_formulas)
+    export = Export(Path(release), imprint, escape_formulas, shares, with_status="csvw" in chosen)
     with_copies = not all(FORMATS[name].has_files_of_its_own for name in chosen)
     n_cells = sum(item.n_rows for item in export.results.items)
     check_room(BYTES_PER_CELL * n_cells * len(chosen), output)

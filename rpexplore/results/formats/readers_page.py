@@ -16,12 +16,19 @@ from markupsafe import Markup
 
 from rpexplore import __version__
 from rpexplore.common.text import joined, plural, rounded
+from rpexplore.domain.result_schema import frame_of
 from rpexplore.domain.survey import Sampling
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.items import PartReader
-from rpexplore.results.formats.crosstab import Crosstab, crosstab_of_item
+from rpexplore.results.formats.crosstab import (
+    Crosstab,
+    crosstab_of_item,
+    crosstab_of_rows,
+    has_sides,
+)
 from rpexplore.results.formats.crosstab_html import CSS, html_of, legend
 from rpexplore.results.formats.export import Export
+from rpexplore.results.formats.item_shares import with_shares
 from rpexplore.results.publication import Publication, sampling_of
 
 MOST_TABLES = 1000
@@ -53,6 +60,7 @@ _NOISE_ALONE = (
     "The margins of error are those of the noise alone. Errors that were in the data before, such "
     "as those of a sample or of wrong answers, come on top."
 )
+_SHARES_OF = {"row": "each row", "column": "each column", "total": "all"}
 
 
 @dataclass(frozen=True)
@@ -147,8 +155,13 @@ def headed_tables(export: Export, sampling: Sampling | None) -> list[tuple[str, 
             details = f" ({details})" if details else ""
             noun = "Figures" if item.note or part.kind == "counts" else "Records"
             heading = f"{noun} by {joined(names)}" if names else f"{noun} in all"
+            table = crosstab_of_item(part, item, export.shares, sampling)
+            if export.shares and not has_sides(part, item):
+                rows = with_shares(part, item, item.read(), export.shares)
+                table = crosstab_of_rows(frame_of(rows)).with_sampling(sampling)
+            if table.unit:
+                details += f", in per cent of {_SHARES_OF[export.shares]}"
             title = " × ".join(names) or "Total"
-            table = crosstab_of_item(part, item).with_sampling(sampling)
             tables.append((title + details, heading + details, table))
     return tables
 

@@ -9,18 +9,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from rpexplore.results.formats.export import Column
+from rpexplore.common.text import plural
+from rpexplore.results.formats.export import STATUSES, Column
 
 VERSION = "1.0.0"
 TOTAL = "_T"  # of all values of an attribute, also where a table does not have it
-TIME_PERIOD, OBS_VALUE, OBS_STATUS, CONF_STATUS = (
-    "TIME_PERIOD", "OBS_VALUE", "OBS_STATUS", "CONF_STATUS",
+FREQ, TIME_PERIOD, OBS_VALUE, OBS_STATUS, CONF_STATUS = (
+    "FREQ", "TIME_PERIOD", "OBS_VALUE", "OBS_STATUS", "CONF_STATUS",
 )  # fmt: skip
-ESTIMATED, FREE = "E", "F"
+UNIT_MEASURE, UNIT_MULT, DECIMALS = "UNIT_MEASURE", "UNIT_MULT", "DECIMALS"
+FREE, UNITS = "F", "0"
 # Codes and what they are called in the code lists of SDMX for all domains.
+FREQUENCIES = {
+    "A": "Annual",
+    "S": "Half-yearly, semester",
+    "T": "Trimesterly",
+    "Q": "Quarterly",
+    "M": "Monthly",
+    "W": "Weekly",
+    "D": "Daily",
+}
 _FLAGS = {
-    OBS_STATUS: ("Observation status", ESTIMATED, "Estimated value"),
-    CONF_STATUS: ("Confidentiality status", FREE, "Free (free for publication)"),
+    UNIT_MULT: ("Unit multiplier", {UNITS: "Units"}),
+    OBS_STATUS: ("Observation status", STATUSES),
+    CONF_STATUS: ("Confidentiality status", {FREE: "Free (free for publication)"}),
 }
 _NAMESPACES = {
     prefix: f"http://www.sdmx.org/resources/sdmxml/schemas/v3_0/{name}"
@@ -51,7 +63,10 @@ class Cube:
     agency    who maintains it
     id        of the cube, in small letters
     measures  the columns of numbers, and of notes, by their identifiers, OBS_VALUE first
-    period    the time of all observations, "" for none
+    frequency of their times, one of `FREQUENCIES`; "" where observations have no time
+    units     what is counted: identifier -> name
+    decimals  how many decimals figures have, of all tables
+    may_miss  whether some figures are not there
     """
 
     agency: str
@@ -61,7 +76,20 @@ class Cube:
     prepared: str
     dimensions: Sequence[Dimension]
     measures: Mapping[str, Column]
-    period: str
+    frequency: str
+    units: Mapping[str, str]
+    decimals: Sequence[int]
+    may_miss: bool
+
+    @property
+    def flags(self) -> dict[str, tuple[str, Mapping[str, str]]]:
+        """Name and codes of each attribute of observations that has a code list."""
+        decimals = {str(number): plural(number, "decimal") for number in self.decimals}
+        return {
+            UNIT_MEASURE: ("Unit of measure", self.units),
+            DECIMALS: ("Decimals", decimals),
+            **_FLAGS,
+        }
 
     @property
     def dataflow(self) -> str:
@@ -102,8 +130,12 @@ class _Message:
                 parent = dimension.parents.get(identifier, "")
                 codes.append((identifier, label or code, stated, parent))
             self._add_codelist(codelists, dimension.id, dimension.name, codes)
-        for flag, (name, code, meaning) in _FLAGS.items():
-            self._add_codelist(codelists, flag, name, [(code, meaning, "", "")])
+        listed = cube.flags
+        if cube.frequency:
+            listed[FREQ] = "Frequency", {cube.frequency: FREQUENCIES[cube.frequency]}
+        for flag, (name, meanings) in listed.items():
+            codes = [(code, meaning, "", "") for code, meaning in meanings.items()]
+            self._add_codelist(codelists, flag, name, codes)
         self._add_concepts(_add(structures, "str:ConceptSchemes"))
         self._add_data_structure(_add(structures, "str:DataStructures"))
         ElementTree.indent(root, " ")
@@ -138,10 +170,10 @@ class _Message:
         cube = self._cube
         scheme = self._maintained(parent, "str:ConceptScheme", self._concepts, cube.title)
         concepts = [(dimension.id, dimension.name, "") for dimension in cube.dimensions]
-        if cube.period:
-            concepts.append((TIME_PERIOD, "Time period", ""))
+        if cube.frequency:
+            concepts += [(FREQ, "Frequency", ""), (TIME_PERIOD, "Time period", "")]
         concepts += [(id, column.name, column.meaning) for id, column in cube.measures.items()]
-        concepts += [(flag, name, "") for flag, (name, _, _) in _FLAGS.items()]
+        concepts += [(flag, name, "") for flag, (name, _) in cube.flags.items()]
         for identifier, name, description in concepts:
             concept = _add(scheme, "str:Concept", id=identifier)
             _add(concept, "com:Name", name)
@@ -153,12 +185,13 @@ class _Message:
         structure = self._maintained(parent, "str:DataStructure", cube._id("DSD"), cube.title)
         components = _add(structure, "str:DataStructureComponents")
         dimensions = _add(components, "str:DimensionList", id="DimensionDescriptor")
-        for position, dimension in enumerate(cube.dimensions, start=1):
+        ids = [FREQ] * bool(cube.frequency) + [dimension.id for dimension in cube.dimensions]
+        for position, identifier in enumerate(ids, start=1):
             self._add_coded(
-                _add(dimensions, "str:Dimension", id=dimension.id, position=str(position)),
-                dimension.id,
+                _add(dimensions, "str:Dimension", id=identifier, position=str(position)),
+                identifier,
             )
-        if cube.period:
+        if cube.frequency:
             time = _add(dimensions, "str:TimeDimension", id=TIME_PERIOD)
             self._add_concept_identity(time, TIME_PERIOD)
             local = _add(time, "str:LocalRepresentation")
@@ -168,12 +201,13 @@ class _Message:
             attribute = _add(attributes, "str:Attribute", id=identifier, usage="optional")
             self._add_number_or_text(attribute, identifier)
             self._add_to_observation(attribute)
-        for flag in _FLAGS:
+        for flag in cube.flags:
             attribute = _add(attributes, "str:Attribute", id=flag, usage="mandatory")
             self._add_coded(attribute, flag)
             self._add_to_observation(attribute)
+        usage = "optional" if cube.may_miss else "mandatory"
         measures = _add(components, "str:MeasureList", id="MeasureDescriptor")
-        measure = _add(measures, "str:Measure", id=OBS_VALUE, usage="mandatory")
+        measure = _add(measures, "str:Measure", id=OBS_VALUE, usage=usage)
         self._add_number_or_text(measure, OBS_VALUE)
 
     def _maintained(

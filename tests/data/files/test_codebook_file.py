@@ -129,7 +129,7 @@ def test_own_files_say_what_they_are(kind):
 @pytest.mark.parametrize(
     ("content", "name", "message"),
     [
-        (b"PK\x03\x04", "codes.xlsx", r"codes\.xlsx is a spreadsheet .*; save a codebook as"),
+        (b"PK\x03\x04", "codes.xlsx", r"codes\.xlsx is no usable spreadsheet; save it anew"),
         (b'{"age": 32, "sex": "two"}', "a.json", r'a\.json is JSON, but no codebook: .*"fields"'),
         (b'{"fields": []}', "a.json", r"a\.json is JSON, but no codebook"),
         (b"[1, 2]", "a.json", r"a\.json is JSON, but no codebook"),

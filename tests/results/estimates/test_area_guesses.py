@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.results.estimates import area_guesses
 from rpexplore.results.estimates.area_cells import cells_of
 from rpexplore.results.estimates.area_counts import AreaCounts
 from rpexplore.results.estimates.area_guesses import (
@@ -121,6 +122,35 @@ def test_counts_and_errors_are_those_of_the_dense_posterior(level):
         assert np.max(np.abs(counts - means)) < 2
 
 
+def test_areas_of_very_many_cells_are_estimated_cell_by_cell(monkeypatch):
+    """From the variance of each alone: m + τm/(τm + σ²)(y − m), all parts together adding up."""
+    monkeypatch.setattr(area_guesses, "_MOST_TOGETHER", 2)
+    plan, areas = PLANS["the same"], np.arange(*TREE.starts[[1, 2]])
+    spreads = np.full(len(SIZES) + 1, 2.0)
+    guesses = guesses_of(plan, {1: spreads})
+    above = np.array([40, 3, 0, 11, 25, 7])
+    noise = area_guesses.CellNoise.of_plan(plan, guesses.cells, 1)
+    family = area_guesses.Family.of(noise, 1, above, spreads, 2)
+    answers = np.array([[25.0, 1, 1, 3, 10, 3], [17, 2, -2, 9, 14, 3]])
+    expected = np.array([[0.5], [0.5]]) * above
+    means, variances = family.posterior(answers, expected, np.array([0.5, 0.5]), np.ones(2))
+    m, sigma = expected[0, family.support], noise.cell_variance(1)
+    alone = m + 2 * m / (2 * m + sigma) * (answers[:, family.support] - m)
+    surplus = alone.sum(axis=0) - above[family.support]
+    np.testing.assert_allclose(means, alone - surplus / 2)
+    np.testing.assert_allclose(
+        variances[0] * 2 * above[family.support], sigma * 2 * m / (2 * m + sigma)
+    )
+    generator = np.random.default_rng(0)
+    counts, errors = guesses.counts_of_parts(
+        1, areas, np.array([len(areas)]), above[None], generator.normal(9, 3, (len(areas), 6)),
+        np.ones((1, guesses.columns(1)[-1][2].stop)),
+    )  # fmt: skip
+    assert counts.sum(axis=0).tolist() == above.tolist()
+    assert errors is not None
+    assert np.all(errors > 0)
+
+
 @pytest.mark.parametrize("name", ["the same", "less further down", "none below"])
 def test_guesses_are_whole_and_add_up_and_records_have_them(released, tmp_path, name):  # noqa: F811
     plan = PLANS[name]
@@ -157,7 +187,7 @@ def test_guesses_are_whole_and_add_up_and_records_have_them(released, tmp_path, 
             codes = np.zeros(len(inside), dtype=int)
             for each in names:
                 size = plan.domain.attributes[plan.domain.names.index(each)].size
-                codes = codes * size + inside[each].to_numpy().astype(int)
+                codes = codes * size + np.asarray(inside[each]).astype(int)
             assert np.bincount(codes, minlength=len(own)).tolist() == own
 
 

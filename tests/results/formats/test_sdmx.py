@@ -60,11 +60,30 @@ def test_all_tables_are_one_cube_with_the_figures_of_the_release(exported):
             if column.is_number:
                 numbers = data[NUMBERS[column.role]].astype(float)
                 np.testing.assert_allclose(numbers, frame[column.name], rtol=0, atol=unit)
-        assert {*data["OBS_STATUS"], *data["CONF_STATUS"], *data["TIME_PERIOD"]} == {
-            "E",
-            "F",
-            "2026-Q1",
-        }
+        constants = ("CONF_STATUS", "TIME_PERIOD", "FREQ", "UNIT_MULT")
+        assert [set(data[name]) for name in constants] == [{"F"}, {"2026-Q1"}, {"Q"}, {"0"}]
+        assert data["OBS_STATUS"].tolist() == [*map(status, *figures_of(frame))]
+        if exported.source.name == "amounts":
+            is_sum = data["INCOME"].str.startswith("sum") if "INCOME" in data else None
+            assert is_sum is None or {*data["UNIT_MEASURE"][is_sum]} <= {"EUR"}
+        elif exported.source.name == "own counts":
+            assert set(data["UNIT_MEASURE"]) == {"NUMBER"}
+        else:
+            assert set(data["UNIT_MEASURE"]) == {"RECORDS"}
+
+
+def figures_of(frame: pd.DataFrame) -> tuple[list[float], list[float], list[float]]:
+    schema = Schema.of(frame)
+    error, count = schema.error_and_count
+    return frame[schema.name("value")].tolist(), frame[error].tolist(), frame[count].tolist()
+
+
+def status(value: float, error: float, count: float) -> str:
+    if np.isnan(value):
+        return "O"
+    if value == error == count == 0:
+        return "A"
+    return "E" if np.isnan(error) or (count > 0 and error <= count / 5) else "U"
 
 
 def test_the_dataflow_says_what_is_guaranteed(exported):

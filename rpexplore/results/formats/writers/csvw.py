@@ -1,16 +1,26 @@
 """Metadata of CSV on the Web: csv-metadata.json beside the tables.
 
 https://www.w3.org/TR/tabular-metadata/. What it says of privacy stands in terms of Dublin Core, as
-the standard has none of its own for it.
+the standard has none of its own for it. What a figure is, its unit, decimals, time and status, is
+said in the words of SDMX.
 """
 
 import json
 from pathlib import Path
 from typing import Any
 
-from rpexplore.results.formats.export import Column, Export, ExportedTable, Format
+from rpexplore.results.formats.export import (
+    Column,
+    Export,
+    ExportedTable,
+    Format,
+    decimals_of,
+    frequency_of,
+    units_of,
+)
 
 FILE = "csv-metadata.json"
+_SDMX = "http://purl.org/linked-data/sdmx/2009"  # its words as linked data
 
 
 def write_csvw(export: Export, folder: Path) -> None:
@@ -33,27 +43,62 @@ def csvw_metadata(export: Export) -> dict[str, Any]:
         group["dc:license"] = {"@id": imprint.license}
     if imprint.publisher:
         group["dc:publisher"] = imprint.publisher
-    return group | {"tables": [_table(table) for table in export.tables]}
+    return group | {"tables": [_table(export, table) for table in export.tables]}
 
 
-def _table(table: ExportedTable) -> dict[str, Any]:
-    schema: dict[str, Any] = {"columns": [_column(column) for column in table.columns]}
+def _table(export: Export, table: ExportedTable) -> dict[str, Any]:
+    columns = [_column(export, column) for column in table.columns]
+    schema: dict[str, Any] = {"columns": columns + _facts(export, table)}
     if table.key:
         schema["primaryKey"] = list(table.key)
     described = {"dc:description": table.note} if table.note else {}
     return {"url": table.path, "dc:title": table.title, **described, "tableSchema": schema}
 
 
-def _column(column: Column) -> dict[str, Any]:
+def _column(export: Export, column: Column) -> dict[str, Any]:
     # The head of the column is the first title; what the release calls it is another one.
     titles = [column.name] if column.title == column.name else [column.name, column.title]
-    return {
+    described: dict[str, Any] = {
         "name": column.name,
         "titles": titles,
         "datatype": "double" if column.is_number else "string",
         "required": column.is_required,
         "dc:description": column.meaning,
     }
+    if column.role == "value":
+        described["propertyUrl"] = f"{_SDMX}/measure#obsValue"
+    elif column.role == "status":
+        described["propertyUrl"] = f"{_SDMX}/attribute#obsStatus"
+        described["valueUrl"] = f"{_SDMX}/code#obsStatus-{{{column.name}}}"
+    elif column.role == "code" and column.attribute == export.imprint.time:
+        described["propertyUrl"] = f"{_SDMX}/dimension#timePeriod"
+    return described
+
+
+def _facts(export: Export, table: ExportedTable) -> list[dict[str, Any]]:
+    """What SDMX says of all figures of a table, as virtual columns: unit, decimals, time."""
+    rows = export.rows(table)
+    places, units = units_of(export, table, rows)
+    facts = {"attribute#unitMult": "0", "attribute#decimals": str(decimals_of(rows))}
+    if len(set(places.tolist())) == 1:  # else the rows say it
+        facts["attribute#unitMeasure"] = units[places[0]]
+    period, time = export.imprint.period, export.imprint.time
+    if time in table.attributes:
+        codes = next(one.texts for one in table.columns if one.attribute == time)
+        frequency = frequency_of(codes)
+    else:
+        frequency = frequency_of([period]) if period else ""
+        facts |= {"dimension#timePeriod": period} if period else {}
+    facts |= {"dimension#freq": frequency} if frequency else {}
+    return [
+        {
+            "name": f"sdmx_{fact.partition('#')[2]}",
+            "virtual": True,
+            "propertyUrl": f"{_SDMX}/{fact}",
+            "default": value,
+        }
+        for fact, value in facts.items()
+    ]
 
 
 FORMAT = Format(

@@ -10,7 +10,7 @@ FILE = "tables.xlsx"
 
 def write_excel(export: Export, folder: Path) -> None:
     """Write the workbook; raises `ReleaseError` for more tables than one is good for."""
-    write_workbook(export.results, folder / FILE)
+    write_workbook(export.results, folder / FILE, read=export.frame)
 
 
 FORMAT = Format(

@@ -11,15 +11,14 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from textwrap import wrap
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.domain.ordered_values import Dates
 from rpexplore.domain.result_schema import Schema
 from rpexplore.errors import ReleaseError
-from rpexplore.results.formats.export import Column, Export, ExportedTable, Format, decimals_of
+from rpexplore.results.formats.cube import Value, cube_of, is_time
+from rpexplore.results.formats.export import Export, ExportedTable, Format, decimals_of
 
 FOLDER = "px"
 MISSING = '".."'  # "is not known", in a cell
@@ -34,8 +33,6 @@ _PERIODS = {
     "M1": (r"(\d{4})-(\d\d)", r"\1\2"),
     "W1": (r"(\d{4})-W(\d\d)", r"\1\2"),
 }
-_Value: TypeAlias = tuple[str, str]
-"""Code and label."""
 
 
 def write_px(export: Export, folder: Path) -> None:
@@ -54,7 +51,7 @@ def write_px(export: Export, folder: Path) -> None:
 
 def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[str]:
     """The lines of a file, in the order that the format recommends."""
-    variables, order = _cube(rows, table)
+    variables, order = cube_of(rows, table)
     titles = _different([_title(export, attributes) for attributes, _ in variables])
     figures = [column for column in table.columns if column.is_number]
     figure_names = [column.title.replace("_", " ") for column in figures]
@@ -119,58 +116,6 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
     yield ";"
 
 
-def _cube(
-    rows: pa.Table, table: ExportedTable
-) -> tuple[list[tuple[tuple[str, ...], list[_Value]]], np.ndarray]:
-    """The variables of a table, each with its attributes and values, and the order of its rows.
-
-    Attributes are joined from the left, until all values of all variables occur together.
-    """
-    parts = []
-    for attribute in table.attributes:
-        columns = [column for column in table.columns if column.attribute == attribute]
-        parts.append(((attribute,), *_values(rows, columns)))
-    while len(parts) > 1 and np.prod([len(values) for _, values, _ in parts]) > rows.num_rows:
-        (left, first, high), (right, second, low), *others = parts
-        both, indices = _numbered(high * len(second) + low)
-        pairs = [divmod(index, len(second)) for index in both]
-        values = [
-            (f"{first[one][0]}/{second[two][0]}", second[two][1] or _path(first[one], second[two]))
-            for one, two in pairs
-        ]
-        parts = [((*left, *right), values, indices), *others]
-    place = np.zeros(rows.num_rows, dtype=np.int64)
-    for _, values, indices in parts:
-        place = place * len(values) + indices
-    return [(attributes, values) for attributes, values, _ in parts], np.argsort(place)
-
-
-def _path(first: _Value, second: _Value) -> str:
-    return f"{first[1] or first[0]}/{second[0]}"
-
-
-def _values(rows: pa.Table, columns: Sequence[Column]) -> tuple[list[_Value], np.ndarray]:
-    """The values of an attribute in the order in which they first come, and each row's index."""
-    codes, *labels = (rows[column.name].combine_chunks() for column in columns)
-    texts = codes.dictionary.to_pylist()
-    label_texts = labels[0].dictionary.to_pylist() if labels else [""]
-    numbers = codes.indices.to_numpy().astype(np.int64) * len(label_texts)
-    if labels:
-        numbers += labels[0].indices.to_numpy()
-    found, indices = _numbered(numbers)
-    pairs = (divmod(index, len(label_texts)) for index in found)
-    return [(texts[code], label_texts[label]) for code, label in pairs], indices
-
-
-def _numbered(numbers: np.ndarray) -> tuple[list[int], np.ndarray]:
-    """The different numbers in the order in which they first come, and the index of each."""
-    found, first, indices = np.unique(numbers, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return found[order].tolist(), rank[indices]
-
-
 def _title(export: Export, attributes: Sequence[str]) -> str:
     return _plain("/".join(export.attribute_titles[attribute] for attribute in attributes))
 
@@ -191,10 +136,7 @@ def _period(
     export: Export, attributes: Sequence[str], codes: Sequence[str]
 ) -> tuple[str, list[str]] | None:
     """The time scale of a variable, and its values as PX files write them; None if it has none."""
-    domain = export.results.domain
-    if domain is None or len(attributes) > 1 or attributes[0] not in domain.names:
-        return None
-    if not isinstance(domain[attributes[0]].values, Dates):
+    if len(attributes) > 1 or not is_time(export, attributes[0]):
         return None
     for scale, (here, there) in _PERIODS.items():
         if all(re.fullmatch(here, code) for code in codes):
@@ -205,14 +147,14 @@ def _period(
 def _notes(
     rows: pa.Table,
     table: ExportedTable,
-    variables: Sequence[tuple[tuple[str, ...], list[_Value]]],
+    variables: Sequence[tuple[tuple[str, ...], list[Value]]],
     order: np.ndarray,
 ) -> tuple[list[str], list[str]]:
     """What columns of words say of all cells, and the keywords of what they say of some."""
     of_all, of_cells = [], []
     sizes = [len(values) for _, values in variables]
     for column in table.columns:
-        if column.is_number or column.names_cells:
+        if column.is_number or column.names_cells or column.role == "status":
             continue
         texts = rows[column.name].combine_chunks()
         said, indices = texts.dictionary.to_pylist(), texts.indices.to_numpy()[order]

@@ -2,9 +2,10 @@
 
 All tables together are one cube: its dimensions are the attributes, and an attribute that a table
 does not have stands at its total, `_T`, as does a row of all its values. Groups are the parents of
-what lies in them. The count is the measure OBS_VALUE; standard error and
-interval are attributes of the observation, STD_ERR, LOWER_BOUND and UPPER_BOUND. The observations
-are SDMX-CSV 2.0, a file a table, each complete by itself.
+what lies in them. The count is the measure OBS_VALUE; standard error and interval are attributes of
+the observation, STD_ERR, LOWER_BOUND and UPPER_BOUND, and so are its unit, decimals and status.
+Times are those of an attribute, or one period. The observations are SDMX-CSV 2.0, a file a table,
+each complete by itself.
 """
 
 import re
@@ -15,8 +16,9 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.common.numbers import shown_few
 from rpexplore.common.text import begins_formula
-from rpexplore.domain.result_schema import Role
+from rpexplore.domain.result_schema import Role, Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.table_cells import CsvWriter
 from rpexplore.results.formats.export import (
@@ -25,16 +27,23 @@ from rpexplore.results.formats.export import (
     ExportedTable,
     Format,
     decimals_of,
+    frequency_of,
     safe_name,
+    statuses_of,
+    units_of,
 )
 from rpexplore.results.formats.sdmx_structure import (
     CONF_STATUS,
-    ESTIMATED,
+    DECIMALS,
     FREE,
+    FREQ,
     OBS_STATUS,
     OBS_VALUE,
     TIME_PERIOD,
     TOTAL,
+    UNIT_MEASURE,
+    UNIT_MULT,
+    UNITS,
     Cube,
     Dimension,
     structure_message,
@@ -50,6 +59,8 @@ _CONCEPTS: Mapping[Role, str] = {
     "lower": "LOWER_BOUND",
     "upper": "UPPER_BOUND",
 }
+# Components that are no attributes of the tables.
+_OWN = (FREQ, TIME_PERIOD, UNIT_MEASURE, UNIT_MULT, DECIMALS, OBS_STATUS, CONF_STATUS)
 _Value: TypeAlias = tuple[str, str]
 """Code and label of what a row counts; "" for no label."""
 
@@ -63,23 +74,37 @@ _AND_MORE = re.compile(r"\s*(\d[\d.,]*)\s*\+\s*")  # 65+ is ≥ 65
 
 
 def write_sdmx(export: Export, folder: Path) -> None:
-    """Write structure and observations; raises `ReleaseError` for a table without a key."""
+    """Write structure and observations; raises `ReleaseError` for a table without a key, and for
+    an attribute of time whose values are no periods.
+    """
     measures = {
         _concept(column): column
         for table in export.tables
         for column in table.columns
         if _is_of_observations(column)
     }
+    frequency = _frequency(export)
     dimensions = _dimensions(export, measures)
+    units: dict[str, str] = {}
+    decimals: set[int] = set()
+    may_miss = False
+    for table in export.tables:
+        rows = export.rows(table)
+        decimals.add(decimals_of(rows))
+        units |= {_unit_code(unit): unit for unit in units_of(export, table, rows)[1]}
+        may_miss |= bool(np.isnan(_values_of(rows)).any())
     cube = Cube(
         agency=export.imprint.agency or AGENCY,
         id=export.name,
         title=export.title,
         description=export.description,
         prepared=export.created,
-        dimensions=list(dimensions.values()),
+        dimensions=[own for name, own in dimensions.items() if name != export.imprint.time],
         measures=measures,
-        period=export.imprint.period,
+        frequency=frequency,
+        units=units,
+        decimals=sorted(decimals),
+        may_miss=may_miss,
     )
     (folder / FOLDER).mkdir()
     (folder / FOLDER / STRUCTURE).write_bytes(structure_message(cube))
@@ -90,12 +115,52 @@ def write_sdmx(export: Export, folder: Path) -> None:
                 "apart; give them different labels, or choose another format."
             )
         rows = export.rows(table)
-        observations = _observations(rows, table, cube, dimensions)
+        observations = _observations(export, rows, table, cube, dimensions)
         with (folder / FOLDER / f"{table.name}.csv").open("wb") as file:
             writer = CsvWriter(
                 file, observations.column_names, decimals_of(rows), escape_formulas=False
             )
             writer.write(observations)
+
+
+def _values_of(rows: pa.Table) -> np.ndarray:
+    return np.asarray(rows[Schema.of(rows).name("value")], dtype=float)
+
+
+def _unit_code(unit: str) -> str:
+    return safe_name(unit).upper()
+
+
+def _frequency(export: Export) -> str:
+    """That of the times of all observations; "" where they have none."""
+    time, period = export.imprint.time, export.imprint.period
+    if not time:
+        return frequency_of([period]) if period else ""
+    if time not in export.attributes:
+        raise ReleaseError(
+            f"The attribute of time {time!r} is in no table; name one of "
+            f"{', '.join(export.attributes)}."
+        )
+    texts: dict[str, None] = {}
+    for table in export.tables:
+        rows, needs_period = export.rows(table), time not in table.attributes
+        if not needs_period:
+            own, _, column = _values(rows, table, time)
+            texts |= dict.fromkeys(code for code, label in own if not _is_whole((code, label),
+                                                                               column))  # fmt: skip
+            needs_period = any(_is_whole(value, column) for value in own)
+        if needs_period and not period:
+            raise ReleaseError(
+                f"The table ({table.title}) has figures of all {time!r} together; say when these "
+                "are of (--period), such as 2026."
+            )
+    frequency = frequency_of(texts)
+    if not frequency:
+        raise ReleaseError(
+            f"The values of {time!r} must be periods of one length, such as 2026, 2026-Q1 or "
+            f"2026-03, got {shown_few(list(texts))}; name another attribute of time, or none."
+        )
+    return frequency
 
 
 def _is_of_observations(column: Column) -> bool:
@@ -111,7 +176,7 @@ def _concept(column: Column) -> str:
 def _dimensions(export: Export, measures: Collection[str]) -> Mapping[str, Dimension]:
     """The dimension of each attribute, with the codes of all tables."""
     names: dict[str, str] = {}
-    components = {name.lower() for name in (*measures, TIME_PERIOD, OBS_STATUS, CONF_STATUS)}
+    components = {name.lower() for name in (*measures, *_OWN)}
     for attribute in export.attributes:
         taken = {*components, *(name.lower() for name in names.values())}
         names[attribute] = safe_name(attribute, taken, "attribute").upper()
@@ -192,7 +257,11 @@ def identifiers(values: Collection[_Value], *, escape_formulas: bool = False) ->
 
 
 def _observations(
-    rows: pa.Table, table: ExportedTable, cube: Cube, dimensions: Mapping[str, Dimension]
+    export: Export,
+    rows: pa.Table,
+    table: ExportedTable,
+    cube: Cube,
+    dimensions: Mapping[str, Dimension],
 ) -> pa.Table:
     """The rows of a table as SDMX-CSV has them."""
     columns: dict[str, pa.Array] = {
@@ -200,7 +269,19 @@ def _observations(
         "STRUCTURE_ID": _constant(cube.dataflow, rows),
         "ACTION": _constant("I", rows),  # information: whoever loads it decides what it does
     }
+    time = export.imprint.time
+    if cube.frequency:
+        columns[FREQ] = _constant(cube.frequency, rows)
+        columns[TIME_PERIOD] = _constant(export.imprint.period, rows)
     for attribute, dimension in dimensions.items():
+        if attribute == time:
+            if time in table.attributes:
+                values, indices, own = _values(rows, table, time)
+                texts = [export.imprint.period if _is_whole(one, own) else one[0] for one in values]
+                columns[TIME_PERIOD] = pa.DictionaryArray.from_arrays(
+                    indices.astype(np.int32), pa.array(texts)
+                )
+            continue
         if attribute in table.attributes:
             values, indices, own = _values(rows, table, attribute)
             identifiers = pa.array(
@@ -210,12 +291,16 @@ def _observations(
         else:
             column = _constant(TOTAL, rows)
         columns[dimension.id] = column
-    if cube.period:
-        columns[TIME_PERIOD] = _constant(cube.period, rows)
     for column in table.columns:
         if _is_of_observations(column):
             columns[_concept(column)] = rows[column.name].combine_chunks()
-    columns[OBS_STATUS] = _constant(ESTIMATED, rows)
+    units, names = units_of(export, table, rows)
+    columns[UNIT_MEASURE] = pa.DictionaryArray.from_arrays(
+        units, pa.array([_unit_code(name) for name in names])
+    )
+    columns[UNIT_MULT] = _constant(UNITS, rows)
+    columns[DECIMALS] = _constant(str(decimals_of(rows)), rows)
+    columns[OBS_STATUS] = statuses_of(rows)
     columns[CONF_STATUS] = _constant(FREE, rows)
     return pa.table(columns)
 

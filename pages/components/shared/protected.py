@@ -1,0 +1,111 @@
+"""Who is protected: the privacy unit, what neighbours are, and a picture of two of them."""
+
+import base64
+
+import streamlit as st
+
+from pages.components.shared.session import bound, change, current
+from rpexplore.analysis import budget_units
+from rpexplore.analysis.glossary import meaning
+from rpexplore.privacy.budget import ADD_REMOVE, REPLACE, Budget
+
+RECORD, PERSON = "A record", "A person"
+KINDS = {ADD_REMOVE: "That they are in the data", REPLACE: "Only what their records hold"}
+_MANY, _STEP = 9, 22  # records in the picture, and points from one to the next
+
+
+def protected_inputs(here: str) -> None:
+    """The privacy unit and the kind of neighbours; here: the place of messages."""
+    budget = current().budget
+    records = budget.max_records_per_person
+
+    def take(limit: int | None, neighbours: str) -> None:
+        change(
+            here,
+            lambda: current().replaced(
+                budget=budget_units.with_privacy_unit(current().budget, limit, neighbours)
+            ),
+        )
+
+    def set_unit(unit: str) -> None:
+        limit = int(st.session_state.get("records per person") or 1)
+        take(limit if unit == PERSON else None, budget.neighbours)
+
+    st.radio(
+        "Privacy unit",
+        [RECORD, PERSON],
+        horizontal=True,
+        help=meaning("Privacy unit"),
+        **bound("protected", RECORD if records is None else PERSON, set_unit),
+    )
+    if records is not None:
+        st.number_input(
+            "At most how many records can one person have?",
+            min_value=1,
+            **bound("records per person", records, lambda limit: take(limit, budget.neighbours)),
+        )
+        _panel_input(here, budget)
+    st.radio(
+        "What of them is protected",
+        list(KINDS),
+        format_func=KINDS.__getitem__,
+        horizontal=True,
+        help=meaning("Neighbours"),
+        **bound("neighbours", budget.neighbours, lambda kind: take(records, kind)),
+    )
+
+
+def _panel_input(here: str, budget: Budget) -> None:
+    """The period of a panel, where a person has at most one record in each."""
+    names = [name for name in current().domain.names if current().domain[name].size > 1]
+    if budget.replaces or not names:
+        return
+
+    def take(period: str | None) -> None:
+        change(
+            here, lambda: current().replaced(budget=budget_units.in_panel(current().budget, period))
+        )
+
+    st.selectbox(
+        "At most one record in each (panel)",
+        [None, *names],
+        format_func=lambda name: name or "No: records can be any",
+        help=meaning("Panel"),
+        **bound("period", budget.period if budget.period in names else None, take),
+    )
+
+
+def who_is_protected(here: str) -> None:
+    """The section of the Data page: the choice, and what it means, as a picture."""
+    st.subheader("Who is protected")
+    choice, picture = st.columns(2)
+    with choice:
+        protected_inputs(here)
+    with picture:
+        budget = current().budget
+        st.html(neighbours_picture(budget))
+        st.caption(
+            "Protected is "
+            f"{budget.unit}; {budget.neighbours_text}: two data sets like these must give nearly "
+            f"the same results.{budget.public_text}"
+        )
+
+
+def neighbours_picture(budget: Budget) -> str:
+    """Two neighbouring sets of records as an image: a disc each, those of the unit filled."""
+    own = range(3, 3 + min(budget.max_records_per_person or 1, 4))
+    width = _STEP * _MANY
+    discs = []
+    for row, y in enumerate((16, 48)):
+        for place in range(_MANY):
+            x, look = _STEP * place + 11, 'fill="none" stroke="#8a929c"'
+            if place in own:
+                look = f'fill="{"#d95f02" if row and budget.replaces else "#1b6ca8"}"'
+                if row and not budget.replaces:
+                    look = 'fill="none" stroke="#1b6ca8" stroke-dasharray="2 3"'
+            discs.append(f'<circle cx="{x}" cy="{y}" r="7" {look}/>')
+    said = f"Two sets of records: {budget.neighbours_text}"
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 64">{"".join(discs)}</svg>'
+    # Streamlit takes SVG out of HTML, but leaves images.
+    data = base64.b64encode(svg.encode()).decode()
+    return f'<img alt="{said}" width="{width}" height="64" src="data:image/svg+xml;base64,{data}">'

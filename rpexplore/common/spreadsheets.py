@@ -1,0 +1,330 @@
+"""Spreadsheets: the rows of all sheets of an Excel workbook (.xlsx) or of OpenDocument (.ods).
+
+Read with the standard library, a piece after another, with a limit on what a file may become: both
+are zip files of XML, of which a small one can hold very much. Formulas count by their last results.
+"""
+
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+from xml.parsers import expat
+
+from rpexplore.common.text import data_size
+from rpexplore.errors import RpexploreError
+
+EXCEL, OPEN_DOCUMENT = "Excel workbook", "OpenDocument spreadsheet"
+_KINDS = {".xlsx": EXCEL, ".xlsm": EXCEL, ".ods": OPEN_DOCUMENT}
+MOST_XML = 256 * 1024**2  # bytes of a part of the file, unpacked
+MOST_CELLS = 5_000_000  # that are not empty, of all sheets
+_PIECE = 1 << 16
+_MOST_COLUMNS = 1000
+_REFERENCE = re.compile(r"([A-Z]+)[0-9]+")
+_EMPTY_RUN = 1000  # cells or rows that are repeated more often are the rest of the sheet
+
+Row = list[str]
+
+
+def spreadsheet_kind(filename: str) -> str:
+    """The kind of file in words, by its ending; "" for another kind."""
+    return _KINDS.get(Path(filename).suffix.lower(), "")
+
+
+def sheets_of(content: bytes, name: str, error: type[RpexploreError]) -> dict[str, list[Row]]:
+    """The rows of each sheet as texts, by its name; empty rows behind them are left out.
+
+    Args:
+        content: What the file holds, of either kind.
+        name: What errors call it.
+
+    Raises:
+        error: For a file that is none, is damaged, or holds more than a codebook has.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            parts = _Parts(archive, name, error)
+            is_excel = "xl/workbook.xml" in archive.namelist()
+            return _of_excel(parts) if is_excel else _of_open_document(parts)
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
+        raise error(
+            f"{name} is no usable spreadsheet; save it anew, without a password, or as CSV."
+        ) from None
+
+
+@dataclass
+class _Parts:
+    """The parts of the file, and what is counted while they are read."""
+
+    archive: zipfile.ZipFile
+    name: str
+    error: type[RpexploreError]
+    n_cells: int = 0
+
+    def parse(
+        self,
+        part: str,
+        start: Callable[[str, dict[str, str]], None],
+        end: Callable[[str], None],
+        text: Callable[[str], None],
+    ) -> None:
+        """Read a part, with names of elements and attributes without their namespaces."""
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartElementHandler = lambda tag, given: start(
+            _local(tag), {_local(key): value for key, value in given.items()}
+        )
+        parser.EndElementHandler = lambda tag: end(_local(tag))
+        parser.CharacterDataHandler = text
+        parser.StartDoctypeDeclHandler = self._refuse_doctype
+        n_bytes = 0
+        try:
+            with self.archive.open(part) as file:
+                while piece := file.read(_PIECE):
+                    n_bytes += len(piece)
+                    if n_bytes > MOST_XML:
+                        raise self.too_large()
+                    parser.Parse(piece, False)
+            parser.Parse(b"", True)
+        except KeyError:
+            raise self.error(f"{self.name} has no part {part!r}; save it anew.") from None
+        except expat.ExpatError:
+            raise self.error(f"{self.name} is damaged (in {part!r}); save it anew.") from None
+
+    def counted(self, row: Row) -> Row:
+        self.n_cells += len(row)
+        if self.n_cells > MOST_CELLS:
+            raise self.too_large()
+        return row
+
+    def too_large(self) -> RpexploreError:
+        return self.error(
+            f"{self.name} holds more than any codebook (over {MOST_CELLS:,} cells, or "
+            f"{data_size(MOST_XML)}); leave out sheets that are none."
+        )
+
+    def _refuse_doctype(self, *_: Any) -> None:
+        raise self.error(f"{self.name} declares entities, which no spreadsheet does; save it anew.")
+
+
+def _local(name: str) -> str:
+    return name.rpartition(" ")[2]
+
+
+def _without_end(rows: list[Row]) -> list[Row]:
+    while rows and not any(rows[-1]):
+        rows.pop()
+    return rows
+
+
+# ---- Excel: a list of sheets, where each lies, texts that cells share, and the cells.
+
+
+def _of_excel(parts: _Parts) -> dict[str, list[Row]]:
+    places: dict[str, str] = {}  # of relationships, by their identifiers
+    listed: list[tuple[str, str]] = []  # name and relationship of each sheet
+
+    def relationship(tag: str, given: dict[str, str]) -> None:
+        if tag == "Relationship":
+            places[given.get("Id", "")] = given.get("Target", "")
+
+    def sheet(tag: str, given: dict[str, str]) -> None:
+        if tag == "sheet":
+            listed.append((given.get("name", ""), given.get("id", "")))
+
+    def nothing(_: str) -> None:
+        pass
+
+    parts.parse("xl/_rels/workbook.xml.rels", relationship, nothing, nothing)
+    parts.parse("xl/workbook.xml", sheet, nothing, nothing)
+    texts = _shared_texts(parts) if "xl/sharedStrings.xml" in parts.archive.namelist() else []
+    sheets = {}
+    for name, identifier in listed:
+        target = places.get(identifier, "")
+        part = target.lstrip("/") if target.startswith("/") else str(PurePosixPath("xl") / target)
+        if "worksheets/" in part:  # and no chart
+            sheets[name] = _rows_of_excel(parts, part, texts)
+    return sheets
+
+
+def _shared_texts(parts: _Parts) -> list[str]:
+    texts: list[str] = []
+    reader = _Texts()
+
+    def start(tag: str, _: dict[str, str]) -> None:
+        if tag == "si":
+            reader.begin()
+        reader.start(tag)
+
+    def end(tag: str) -> None:
+        reader.end(tag)
+        if tag == "si":
+            texts.append(reader.joined)
+
+    parts.parse("xl/sharedStrings.xml", start, end, reader.text)
+    return texts
+
+
+@dataclass
+class _Texts:
+    """The text of a cell or a shared one: what is in `t`, but not readings beside it (`rPh`)."""
+
+    pieces: list[str] = field(default_factory=list)
+    is_text: bool = False
+    is_reading: bool = False
+
+    def begin(self) -> None:
+        self.pieces = []
+
+    def start(self, tag: str) -> None:
+        self.is_reading |= tag == "rPh"
+        self.is_text = tag in ("t", "v") and not self.is_reading
+
+    def end(self, tag: str) -> None:
+        self.is_text = False
+        self.is_reading &= tag != "rPh"
+
+    def text(self, text: str) -> None:
+        if self.is_text:
+            self.pieces.append(text)
+
+    @property
+    def joined(self) -> str:
+        return "".join(self.pieces)
+
+
+def _rows_of_excel(parts: _Parts, part: str, texts: list[str]) -> list[Row]:
+    rows: list[Row] = []
+    row: Row = []
+    cell: dict[str, str] = {}
+    reader = _Texts()
+
+    def start(tag: str, given: dict[str, str]) -> None:
+        nonlocal row, cell
+        if tag == "row":
+            number = given.get("r", "")
+            gap = int(number) - 1 - len(rows) if number.isdecimal() else 0
+            if 0 < gap <= _EMPTY_RUN:
+                rows.extend([] for _ in range(gap))
+            row = []
+        elif tag == "c":
+            cell = given
+            reader.begin()
+        reader.start(tag)
+
+    def end(tag: str) -> None:
+        reader.end(tag)
+        if tag == "c":
+            place = _column(cell.get("r", ""), len(row))
+            if place < _MOST_COLUMNS:
+                row.extend([""] * (place + 1 - len(row)))
+                row[place] = _excel_text(reader.joined, cell.get("t", "n"), texts)
+        elif tag == "row":
+            rows.append(parts.counted(row))
+
+    parts.parse(part, start, end, reader.text)
+    return _without_end(rows)
+
+
+def _excel_text(text: str, kind: str, texts: list[str]) -> str:
+    if kind == "s":
+        return texts[int(text)] if text.isdecimal() and int(text) < len(texts) else ""
+    if kind == "b":
+        return {"1": "true", "0": "false"}.get(text, "")
+    if kind == "e":  # an error, such as #N/A
+        return ""
+    if kind == "n":
+        return _number_text(text)
+    return text
+
+
+def _number_text(text: str) -> str:
+    """A number as a codebook has it: whole ones without a decimal point or an exponent."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else text
+
+
+def _column(reference: str, usual: int) -> int:
+    """The place of a cell in its row, from 0 on, by a reference such as AB12."""
+    match = _REFERENCE.fullmatch(reference)
+    if match is None:
+        return usual
+    place = 0
+    for letter in match[1][:4]:
+        place = 26 * place + ord(letter) - ord("A") + 1
+    return place - 1
+
+
+# ---- OpenDocument: all sheets in one part.
+
+
+def _of_open_document(parts: _Parts) -> dict[str, list[Row]]:
+    sheets: dict[str, list[Row]] = {}
+    rows: list[Row] = []
+    row: Row = []
+    cell: dict[str, str] = {}
+    lines: list[str] = []
+    depth = 0  # of paragraphs, and of notes, which are no content
+    notes = 0
+
+    def start(tag: str, given: dict[str, str]) -> None:
+        nonlocal rows, row, cell, lines, depth, notes
+        if tag == "table":
+            rows = sheets.setdefault(given.get("name", ""), [])
+        elif tag == "table-row":
+            row, cell = [], {}
+            repeats.append(_repeats(given.get("number-rows-repeated", "1")))
+        elif tag in ("table-cell", "covered-table-cell"):
+            cell, lines = given, []
+        elif tag == "annotation":
+            notes += 1
+        elif tag == "p" and not notes:
+            depth += 1
+            lines.append("")
+        elif tag == "s" and depth and not notes:
+            lines[-1] += " " * _repeats(given.get("c", "1"))
+
+    def end(tag: str) -> None:
+        nonlocal depth, notes
+        if tag in ("table-cell", "covered-table-cell"):
+            text = "\n".join(lines)
+            if cell.get("value-type") in ("float", "percentage", "currency"):
+                text = _number_text(cell.get("value", text))
+            elif cell.get("value-type") == "boolean":
+                text = cell.get("boolean-value", text)
+            times = _repeats(cell.get("number-columns-repeated", "1"))
+            if text or times <= _EMPTY_RUN:
+                row.extend([text] * min(times, _MOST_COLUMNS - len(row)))
+        elif tag == "table-row":
+            times = repeats.pop()
+            while row and not row[-1]:
+                row.pop()
+            if row or times <= _EMPTY_RUN:
+                rows.extend(parts.counted(list(row)) for _ in range(min(times, MOST_CELLS)))
+        elif tag == "annotation":
+            notes -= 1
+        elif tag == "p" and not notes:
+            depth -= 1
+
+    def text(piece: str) -> None:
+        if depth and not notes:
+            lines[-1] += piece
+
+    repeats: list[int] = []
+    parts.parse("content.xml", start, end, text)
+    return {name: _without_end(of_sheet) for name, of_sheet in sheets.items()}
+
+
+def _repeats(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else 1
+
+
+def numbered(rows: list[Row]) -> Iterator[tuple[int, Row]]:
+    """The rows that are not empty, each with its number as the program shows it."""
+    return ((number, row) for number, row in enumerate(rows, start=1) if any(row))

@@ -1,0 +1,172 @@
+"""Codebooks in tables: sheets of a spreadsheet, one row a value or an attribute, and PX files."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rpexplore.common.numbers import shown, shown_few
+from rpexplore.common.spreadsheets import Row, numbered, sheets_of
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.categories import Categories
+from rpexplore.domain.codebook import (
+    VARIABLES,
+    attributes_of_rows,
+    attributes_of_variables,
+    labels_of_variables,
+)
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import DomainError
+
+# ---- Spreadsheets: one sheet or several, each told by the names of its columns.
+
+
+@dataclass(frozen=True)
+class TableDraft:
+    """The codebook in a file, the attributes that list no values, and what to look at."""
+
+    domain: Domain
+    without_values: Mapping[str, str]
+    remarks: tuple[str, ...]
+
+
+def codebook_of_sheets(
+    content: bytes, filename: str, named: Mapping[str, str] | None = None
+) -> TableDraft:
+    """The codebook in a spreadsheet, of all of its sheets.
+
+    A sheet has one row a value (attribute, value, label, group), one row an attribute (name, type,
+    values), the values of the attribute that it is called as (value or code, label), or the labels
+    of attributes (name, label). Others are passed over.
+
+    named: as of `attributes_from_csv`
+    """
+    attributes: list[Attribute] = []
+    labels: dict[str, str] = {}
+    passed_over: list[str] = []
+    for name, rows in sheets_of(content, filename, DomainError).items():
+        source = f"{filename}, sheet {shown(name)!r}"
+        header = next((row for _, row in numbered(rows)), [])
+        columns = {column.strip().lower() for column in header}
+        if named is not None:
+            if {column.strip() for column in named.values()} <= {text.strip() for text in header}:
+                attributes += attributes_of_rows(numbered(rows), source, named)
+            else:
+                passed_over.append(name)
+        elif {"attribute", "value"} <= columns:
+            attributes += attributes_of_rows(numbered(rows), source)
+        elif columns >= VARIABLES:
+            attributes += attributes_of_variables(numbered(rows), source)
+            labels |= labels_of_variables(numbered(rows))
+        elif "value" in columns or "code" in columns:
+            of_sheet = _with_attribute(
+                rows, name.strip(), "value" if "value" in columns else "code"
+            )
+            attributes += attributes_of_rows(of_sheet, source)
+        elif "name" in columns and columns & {"label", "title", "type"}:
+            labels |= labels_of_variables(numbered(rows))
+        elif header:
+            passed_over.append(name)
+    if not attributes:
+        raise DomainError(
+            f"{filename} has no sheet with the columns attribute and value, name and values, or "
+            f"value (then the sheet is called as its attribute); its sheets are "
+            f"{shown_few(passed_over) or 'empty'}. Name the columns so, or say which is which "
+            "(--map)."
+        )
+    titled = [replace(one, label=one.label or labels.get(one.name, "")) for one in attributes]
+    known = {attribute.name for attribute in titled}
+    without_values = {name: "any" for name in labels if name not in known}
+    remarks = ()
+    if passed_over:
+        remarks = (f"Sheets that hold no codebook were passed over: {shown_few(passed_over)}.",)
+    return TableDraft(Domain(tuple(titled)), without_values, remarks)
+
+
+def _with_attribute(rows: list[Row], name: str, column: str) -> Iterator[tuple[int, Row]]:
+    """The rows of one attribute's values, with a column for its name."""
+    for position, (number, row) in enumerate(numbered(rows)):
+        if position == 0:
+            heads = [text.strip().lower() for text in row]
+            kept = [{column: "value"}.get(head, head) for head in heads]
+            yield number, ["attribute", *kept]
+        else:
+            yield number, [name, *row]
+
+
+# ---- PX files (PC-Axis): their variables are attributes.
+
+
+_STATEMENT = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)(?:\[([^\]]*)\])?(?:\((.*?)\))?\s*=", re.DOTALL)
+_TEXT = re.compile(r'"([^"]*)"')
+
+
+def codebook_of_px(content: bytes, filename: str) -> TableDraft:
+    """The codebook in a PX file: its variables by their codes, but for the one of the contents.
+
+    Its figures are not read. Raises `DomainError` for a file without variables.
+    """
+    head = content.partition(b"DATA=")[0]
+    said = re.search(rb'CODEPAGE="([^"]*)"', head)
+    try:
+        text = head.decode("utf-8-sig" if said is None else said[1].decode("ascii"))
+    except (LookupError, UnicodeDecodeError):
+        text = head.decode("cp1252", "replace")
+    keywords = dict(_statements(text))
+    variables = [*keywords.get(("STUB", ""), ()), *keywords.get(("HEADING", ""), ())]
+    contents = keywords.get(("CONTVARIABLE", ""), ())
+    attributes, without_values = [], {}
+    for variable in variables:
+        if variable in contents:
+            continue
+        labels = keywords.get(("VALUES", variable), ())
+        codes = keywords.get(("CODES", variable), labels)
+        (name, *_) = keywords.get(("VARIABLECODE", variable), (variable,))
+        if not codes:
+            without_values[name] = "any"
+            continue
+        if len(codes) != len(labels):
+            raise DomainError(
+                f"{filename} has {len(codes):,} codes and {len(labels):,} values of {variable!r}; "
+                "export it anew."
+            )
+        values = Categories(tuple(codes), _apart(labels, codes))
+        attributes.append(Attribute(name, values, variable if variable != name else ""))
+    if not attributes:
+        raise DomainError(
+            f"{filename} has no variables with values (STUB, HEADING, VALUES); export it anew."
+        )
+    return TableDraft(Domain(tuple(attributes)), without_values, ())
+
+
+def _apart(labels: Sequence[str], codes: Sequence[str]) -> tuple[str, ...]:
+    """The labels, those that several values have with their codes behind."""
+    return tuple(
+        f"{label} ({code})" if labels.count(label) > 1 else label
+        for label, code in zip(labels, codes, strict=True)
+    )
+
+
+def _statements(text: str) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
+    """((keyword, variable), texts) of those in the main language."""
+    for statement in _split(text):
+        match = _STATEMENT.match(statement)
+        if match is None or match[2]:
+            continue
+        (variable, *_) = [*_TEXT.findall(match[3] or ""), ""]
+        # Texts that follow one another without a comma are one, over several lines.
+        texts: list[str] = []
+        ends_text = False
+        for part in re.finditer(r'"([^"]*)"|,', statement[match.end() :]):
+            if part[0] == ",":
+                ends_text = False
+            elif ends_text:
+                texts[-1] += part[1]
+            else:
+                texts.append(part[1])
+                ends_text = True
+        yield (match[1].upper(), variable), tuple(texts)
+
+
+def _split(text: str) -> Iterable[str]:
+    """The statements, which semicolons outside of texts end."""
+    return (part for part in re.findall(r'(?:"[^"]*"|[^";])+', text))

@@ -1,0 +1,292 @@
+"""Small tables of a release in one Parquet file, where there are many: written and read.
+
+tables.parquet  one row a cell, the cells of each table together, row-major, the tables in the
+                plan's order:
+                table           its number, as files of single tables have it in their names
+                attributes      of the table, in words
+                category_1, …   what the cell counts of each of them; "" behind the last
+                value, standard_error, and `NOTE` where the codebook states impossible combinations
+
+Intervals are not in it: they follow from the standard error. A row group holds whole tables, so
+that a table is read without the others. Tables of amounts, whose figures have other meanings, and
+tables of many cells have files of their own (`table_cells`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from rpexplore.common.processes import in_order
+from rpexplore.domain.result_schema import NOTE, RELEASED, Column
+from rpexplore.planning.table_plan import TablePlan
+from rpexplore.releases.table_cells import (
+    BYTES_PER_CELL,
+    BYTES_PER_CELL_IN_PARQUET,
+    BYTES_PER_TABLE,
+    LARGEST_ESTIMATE,
+    TEXT,
+    Labels,
+    arrays_of_figures,
+    check_roles,
+    check_schema,
+    not_what_was_written,
+    notes_of,
+    refuse_gaps,
+    rows_of_arrays,
+)
+from rpexplore.workload.workload import Workload
+
+PACKED = "tables.parquet"
+MOST_FILES = 100
+"""So many small tables at most have files of their own; more are in one file."""
+MOST_CELLS = 1 << 20
+"""Of a table in it."""
+_BYTES_PER_CELL = 24  # or fewer
+_ROWS = 1 << 16  # of the tables in a row group, at least, where there are so many
+
+_VALUE, _ERROR = RELEASED[:2]
+_TABLE = Column(
+    "table", "code", "The number of the table: its place among those of the plan, from 0 on."
+)
+_ATTRIBUTES = Column("attributes", "label", "The attributes of the table.")
+_READ = {_TABLE.name: pa.int32(), _VALUE.name: pa.float64(), _ERROR.name: pa.float64()}
+
+
+def packed_tables(workload: Workload, *, file_per_table: bool = False) -> np.ndarray:
+    """The tables of a workload that are in one file, ascending: int64[m], m = 0 or > 100."""
+    is_small = (workload.cells <= MOST_CELLS) & ~workload.has_amounts
+    tables = np.flatnonzero(is_small)
+    return tables if len(tables) > MOST_FILES and not file_per_table else tables[:0]
+
+
+def bytes_of_tables(
+    workload: Workload, *, parquet_only: bool = False, file_per_table: bool = False
+) -> np.ndarray:
+    """About how much each table takes on the disk, or less: float64[n_tables]."""
+    per_cell = BYTES_PER_CELL_IN_PARQUET if parquet_only else BYTES_PER_CELL
+    n_bytes = per_cell * workload.cells + BYTES_PER_TABLE
+    packed = packed_tables(workload, file_per_table=file_per_table)
+    n_bytes[packed] = _BYTES_PER_CELL * workload.cells[packed]
+    return n_bytes
+
+
+# ---- written
+
+Figures = tuple[np.ndarray, np.ndarray | float, np.ndarray | None]
+"""Values and errors of the cells of a table, one axis an attribute (errors may be one for all), and
+which cells no record can be in; None for none."""
+
+
+def write_packed(
+    path: Path,
+    plan: TablePlan,
+    tables: np.ndarray,
+    labels_of: Callable[[int], Labels],
+    figures_of: Callable[[int], Figures],
+) -> Iterator[int]:
+    """Write these tables of a plan into one file; yields how many cells there are so far.
+
+    Args:
+        labels_of: The label columns of one of `workload.attribute_bases`.
+        figures_of: The figures of the table at a position; called in threads.
+    """
+    workload = plan.workload
+    schema = _schema(workload, tables, has_notes=bool(plan.domain.impossible))
+    rows = partial(_rows, workload, schema, labels_of, figures_of)
+    of_table: Any = [_TABLE.name]
+    repeated: Any = [name for name in schema.names if name != _VALUE.name]
+    n_cells = 0
+    groups = in_order(rows, _groups(workload.exact_cells, tables))
+    with (
+        closing(groups),
+        pyarrow.parquet.ParquetWriter(
+            path, schema, use_dictionary=repeated, write_statistics=of_table
+        ) as writer,
+    ):
+        for group in groups:
+            writer.write_table(group, row_group_size=max(len(group), 1))
+            n_cells += len(group)
+            yield n_cells
+
+
+def _schema(workload: Workload, tables: np.ndarray, *, has_notes: bool) -> pa.Schema:
+    order = int(workload.orders[tables].max())
+    categories = [
+        Column(f"category_{k}", "code", f"What a row counts of attribute {k} of its table.")
+        for k in range(1, order + 1)
+    ]
+    texts = [_ATTRIBUTES, *categories]
+    return pa.schema(
+        [
+            _TABLE.field(pa.int32()),
+            *(column.field(TEXT) for column in texts),
+            *(column.field(pa.float64()) for column in (_VALUE, _ERROR)),
+            *([NOTE.field(TEXT)] if has_notes else []),
+        ]
+    )
+
+
+def _groups(cells: np.ndarray, tables: np.ndarray) -> Iterator[list[int]]:
+    """The tables of each row group: enough of them, or a large one alone."""
+    group: list[int] = []
+    n_rows = 0
+    for table in tables.tolist():
+        if group and (n_rows >= _ROWS or cells[table] > _ROWS):
+            yield group
+            group, n_rows = [], 0
+        group.append(table)
+        n_rows += int(cells[table])
+    yield group
+
+
+def _rows(
+    workload: Workload,
+    schema: pa.Schema,
+    labels_of: Callable[[int], Labels],
+    figures_of: Callable[[int], Figures],
+    tables: Sequence[int],
+) -> pa.Table:
+    """The rows of some tables, one after another."""
+    sizes = [int(workload.exact_cells[table]) for table in tables]
+    n_rows, n_categories = sum(sizes), sum(name.startswith("category_") for name in schema.names)
+    values, errors = np.empty(n_rows), np.empty(n_rows)
+    has_notes = NOTE.name in schema.names
+    impossible = np.zeros(n_rows if has_notes else 0, dtype=bool)
+    codes = np.zeros((n_categories, n_rows), dtype=np.int32)
+    # A dictionary in which a text is twice becomes another one in a Parquet file.
+    texts, titles = {"": 0}, dict[str, int]()
+    codes_of: dict[int, np.ndarray] = {}
+    stop = 0
+    for table, size in zip(tables, sizes, strict=True):
+        rows = slice(stop, stop := stop + size)
+        of_cells, of_errors, without_record = figures_of(table)
+        shape = of_cells.shape
+        values[rows] = of_cells.ravel()
+        errors[rows].reshape(shape)[...] = of_errors
+        if without_record is not None:
+            impossible[rows] = without_record.ravel()
+        for axis, basis in enumerate(workload.attribute_basis_index[table, : len(shape)].tolist()):
+            if basis not in codes_of:
+                labels = labels_of(basis)[0][1].to_pylist()
+                codes_of[basis] = np.array(
+                    [texts.setdefault(text, len(texts)) for text in labels], dtype=np.int32
+                )
+            along = codes_of[basis].reshape(-1, *[1] * (len(shape) - axis - 1))
+            codes[axis, rows].reshape(shape)[...] = along
+    names = [" × ".join(workload.tables[table]) or "total" for table in tables]
+    of_table = np.array([titles.setdefault(name, len(titles)) for name in names], dtype=np.int32)
+    arrays = [
+        pa.array(np.repeat(np.array(tables, dtype=np.int32), sizes)),
+        pa.DictionaryArray.from_arrays(np.repeat(of_table, sizes), pa.array([*titles])),
+        *(pa.DictionaryArray.from_arrays(code, pa.array([*texts])) for code in codes),
+        pa.array(values),
+        pa.array(errors),
+    ]
+    if has_notes:
+        arrays.append(notes_of(impossible))
+    return pa.table(arrays, schema=schema)
+
+
+# ---- read
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PackedTables:
+    """The tables of a finished release that are in one file.
+
+    tables  as of `packed_tables`
+    """
+
+    path: Path
+    workload: Workload
+    tables: np.ndarray
+
+    def __contains__(self, table: int) -> bool:
+        at = int(np.searchsorted(self.tables, table))
+        return at < len(self.tables) and int(self.tables[at]) == table
+
+    def figures(self, table: int) -> tuple[np.ndarray, np.ndarray]:
+        """Values and standard errors of the cells of a table: float64[n_cells] each.
+
+        Raises `ReleaseError` for a file that does not hold them.
+        """
+        at = int(np.searchsorted(self.tables, table))
+        start, stop = self._starts[at : at + 2].tolist()
+        group = int(np.searchsorted(self._ends, start, side="right"))
+        first = int(self._ends[group - 1]) if group else 0
+        if stop > self._ends[group]:
+            raise not_what_was_written(self.path, "a table must be in one row group")
+        rows = self._group(group).slice(start - first, stop - start)
+        numbers, values, errors = (rows[name].to_numpy() for name in _READ)
+        if np.any(numbers != table):
+            raise not_what_was_written(self.path, "its tables must be in the order of the plan")
+        return values, errors
+
+    def _group(self, group: int) -> pa.Table:
+        """A row group; the last one is kept, as tables are often read one after another."""
+        kept = self._kept.get(group)
+        if kept is None:
+            try:
+                with pyarrow.parquet.ParquetFile(self.path, metadata=self._metadata) as file:
+                    kept = file.read_row_group(group, columns=[*_READ])
+            except (OSError, pa.ArrowException):
+                raise not_what_was_written(self.path, "it cannot be read any more") from None
+            kept = kept.combine_chunks()
+            refuse_gaps(self.path, kept, _READ, LARGEST_ESTIMATE)
+            self._kept.clear()
+            self._kept[group] = kept
+        return kept
+
+    @cached_property
+    def _kept(self) -> dict[int, pa.Table]:
+        return {}
+
+    @cached_property
+    def _metadata(self) -> pyarrow.parquet.FileMetaData:
+        try:
+            metadata = pyarrow.parquet.read_metadata(self.path)
+            schema = metadata.schema.to_arrow_schema()
+        except (OSError, pa.ArrowException):
+            raise not_what_was_written(self.path, "it cannot be read any more") from None
+        check_schema(self.path, schema, _READ)
+        check_roles(self.path, schema, (_TABLE, _VALUE, _ERROR))
+        n_rows = int(self._starts[-1])
+        if metadata.num_rows != n_rows:
+            reason = f"it must have {n_rows:,} rows, and has {metadata.num_rows:,}"
+            raise not_what_was_written(self.path, reason)
+        return metadata
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """Where each row group ends: int64[n_groups]."""
+        groups = self._metadata.num_row_groups
+        return np.cumsum([self._metadata.row_group(group).num_rows for group in range(groups)])
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        """Where the rows of each table begin, and the end: int64[n_tables + 1]."""
+        cells = self.workload.exact_cells
+        sizes = [int(cells[table]) for table in self.tables.tolist()]
+        return np.concatenate([[0], np.cumsum(sizes)])
+
+
+def rows_of_packed(
+    labels: Sequence[Labels],
+    shape: Sequence[int],
+    values: np.ndarray,
+    errors: np.ndarray,
+    impossible: np.ndarray | None,
+) -> pa.Table:
+    """The rows of a table from its figures, as files of single tables have them."""
+    figures = RELEASED if impossible is None else (*RELEASED, NOTE)
+    arrays = arrays_of_figures(figures, values, errors)
+    if impossible is not None:
+        arrays[-1] = notes_of(impossible.ravel())
+    return rows_of_arrays(labels, shape, arrays, figures)

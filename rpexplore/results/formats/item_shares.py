@@ -1,0 +1,122 @@
+"""Shares of the figures of exported tables, in columns of their own beside the figures."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+
+from rpexplore.analysis.released_cells import ReleasedCells
+from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.expected_counts import CV_LIMIT
+from rpexplore.domain.readings import are_publishable_as_estimated
+from rpexplore.domain.result_schema import Column
+from rpexplore.errors import ReleaseError
+from rpexplore.releases.area_release import TablesInAreas
+from rpexplore.releases.items import Item, Marginal, PartReader
+from rpexplore.releases.table_cells import MEANS_FOLDER
+from rpexplore.results.area_results import AreaResults
+from rpexplore.results.formats.crosstab import across_of_item
+from rpexplore.results.shares import SHARE, SHARE_ERROR, shares_of_marginal
+from rpexplore.workload.table_text import QueryMatrix
+
+
+def with_shares(part: PartReader, item: Item, rows: pa.Table, of: str) -> pa.Table:
+    """The rows of a table, with the share of each figure and its error behind the figures.
+
+    In areas shares are of the totals of each area. Own counts and means have none.
+
+    of: one of `TOTALS`; rows and columns are those of the crosstab of the table
+    """
+    if part.kind == "counts" or item.file.startswith(MEANS_FOLDER):
+        return rows
+    across = across_of_item(part, item)
+    summed = {
+        "row": [across],
+        "column": [name for name in item.attributes if name != across],
+        "total": list(item.attributes),
+    }[of]
+    if item.level is not None:
+        summed = [name for name in summed if name in item.attributes]
+    shares, errors = _shares(part, item, [name for name in summed if name is not None])
+    missing = np.full(rows.num_rows - len(shares), np.nan)  # empty areas, behind the others
+    columns: list[tuple[Column, np.ndarray]] = [(SHARE, shares), (SHARE_ERROR, errors)]
+    if np.isnan(errors).all() and not np.isnan(shares).all():
+        columns = columns[:1]  # of figures whose errors are not known
+    for column, figures in columns:
+        array = pa.array(np.append(figures, missing), from_pandas=False)
+        rows = rows.append_column(column.field(array.type), array)
+    return rows
+
+
+def _shares(part: Any, item: Item, summed: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Of each row of a table, in per cent; NaN where not known."""
+    empty = np.full(item.n_rows, np.nan)
+    names = list(item.attributes)
+    if not summed:
+        return empty, empty
+    if item.level is not None:
+        areas = part if isinstance(part, AreaResults) else AreaResults(_areas_of(part))
+        number = areas.tree.levels.index(item.level)
+        results = areas.side_by_side(number, areas.tree.level_slice(number))
+        queries: Sequence[QueryMatrix | None] = [None] * len(names)
+        domain = areas.domain
+    else:
+        results, domain = part, part.domain
+        queries = [None] * len(names)
+        if results.has_sums:
+            queries = results.queries[results.table_names.index(item.attributes)]
+    if not results.has_sums:
+        own = names if item.level is None else [results.axis, *names]
+        return _biased_shares(results, item, own, summed)
+    counted, base = {}, {}
+    for name, query in zip(names, queries, strict=True):
+        index = domain.position(name)
+        size = domain.attributes[index].size
+        matrix = sparse.csr_array(sparse.eye_array(size))
+        if query is not None:
+            matrix = sparse.csr_array(query.of(np.eye(size), 0))
+        counted[index] = base[index] = matrix
+        if name in summed and not isinstance(domain.attributes[index].values, Amounts):
+            base[index] = sparse.csr_array(np.ones((1, size)))
+    axes = [sorted(counted).index(domain.position(name)) for name in names]
+
+    def of_marginal(one: Marginal) -> list[np.ndarray]:
+        columns = shares_of_marginal(one.values, one.noise, counted, base)
+        return [column.transpose(axes).ravel() for column in columns[:2]]
+
+    parts = [of_marginal(one) for one in results.marginals(names)]
+    shares, errors = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return shares, errors
+
+
+def _areas_of(part: Any) -> TablesInAreas:
+    return part.area_tables()
+
+
+def _biased_shares(
+    results: Any, item: Item, names: Sequence[str], summed: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """From the smaller tables beside a table of which nothing may be added up, without errors."""
+    empty = np.full(item.n_rows, np.nan)
+    kept = [name for name in names if name not in summed]
+    if not results.has_counts(kept):
+        return empty, empty
+    try:
+        cells = ReleasedCells.of(results.table(names), names)
+        smaller = ReleasedCells.of(results.table(kept), kept)
+    except ReleaseError:
+        return empty, empty
+    shape = [1 if name in summed else len(axis.labels) for name, axis in zip(names, cells.axes,
+                                                                          strict=True)]  # fmt: skip
+    labels = [axis.labels for axis in cells.axes if axis.name in kept]
+    if labels != [axis.labels for axis in smaller.axes]:
+        return empty, empty
+    bases, counts = smaller.value.reshape(shape), smaller.unbiased.reshape(shape)
+    errors = smaller.standard_error
+    if smaller.model_error is not None:
+        counts, errors = bases, smaller.model_error
+    is_large = are_publishable_as_estimated(errors.reshape(shape), counts, CV_LIMIT) & (bases > 0)
+    shares = np.where(is_large, 100 * cells.value / np.where(bases > 0, bases, 1), np.nan)
+    return shares.ravel(), np.full(shares.size, np.nan)

@@ -1,0 +1,163 @@
+"""JSON-stat 2.0 (https://json-stat.org/full/): jsonstat/NNNN_age_sex.json, a dataset a table.
+
+The dimensions of a dataset are the attributes of the table, and last the figures of a cell, as in
+PX files. Groups are the parents of what lies in them. A figure that is not known is null.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rpexplore.domain.result_schema import Schema
+from rpexplore.errors import ReleaseError
+from rpexplore.results.formats.cube import cube_of, is_time
+from rpexplore.results.formats.export import (
+    STATUSES,
+    Export,
+    ExportedTable,
+    Format,
+    decimals_of,
+    safe_name,
+    statuses_of,
+)
+
+FOLDER = "jsonstat"
+_FIGURE = "figure"  # the dimension of the figures
+
+
+def write_jsonstat(export: Export, folder: Path) -> None:
+    """Write a file a table; raises `ReleaseError` for one with rows that are called alike."""
+    (folder / FOLDER).mkdir()
+    for table in export.tables:
+        if table.n_rows > 1 and not table.key:
+            raise ReleaseError(
+                f"The table ({table.title}) has rows that are called alike, which JSON-stat cannot "
+                "tell apart; give them different labels, or choose another format."
+            )
+        text = json.dumps(_dataset(export, table), ensure_ascii=False, allow_nan=False, indent=1)
+        (folder / FOLDER / f"{table.name}.json").write_text(
+            f"{text}\n", encoding="utf-8", newline="\n"
+        )
+
+
+def _dataset(export: Export, table: ExportedTable) -> dict[str, Any]:
+    rows = export.rows(table)
+    variables, order = cube_of(rows, table)
+    figures = [column for column in table.columns if column.is_number]
+    dimensions: dict[str, dict[str, Any]] = {}
+    roles: dict[str, list[str]] = {"metric": []}
+    for attributes, values in variables:
+        name = "_".join(export.attribute_names[attribute] for attribute in attributes)
+        codes = _codes(values)
+        category: dict[str, Any] = {
+            "index": codes,
+            "label": {code: label or own for code, (own, label) in zip(codes, values, strict=True)},
+        }
+        if len(attributes) == 1 and (child := _children(table, attributes[0], codes, values)):
+            category["child"] = child
+        title = "/".join(export.attribute_titles[attribute] for attribute in attributes)
+        dimensions[name] = {"label": title, "category": category}
+        if len(attributes) == 1 and is_time(export, attributes[0]):
+            roles.setdefault("time", []).append(name)
+        if set(attributes) <= {*export.results.area_levels}:
+            roles.setdefault("geo", []).append(name)
+    figure = safe_name(_FIGURE, {name.lower() for name in dimensions})
+    units = {column.name: column.unit for column in Schema.of(rows).columns}
+    decimals = decimals_of(rows)
+    dimensions[figure] = {
+        "label": _FIGURE,
+        "category": {
+            "index": [column.name for column in figures],
+            "label": {column.name: column.title for column in figures},
+            "unit": {
+                column.name: {"label": units[column.name] or "number", "decimals": decimals}
+                for column in figures
+            },
+            "note": {column.name: [column.meaning] for column in figures if column.meaning},
+        },
+    }
+    roles["metric"].append(figure)
+    numbers = np.stack([np.asarray(rows[column.name], dtype=float)[order] for column in figures], 1)
+    imprint = export.imprint
+    notes = [
+        export.kind,
+        export.guarantee,
+        export.results.adding_up,
+        table.note,
+        *_words(rows, table),
+    ]
+    facts = {"period": imprint.period, "license": imprint.license} | {"privacy": export.privacy}
+    return {
+        "version": "2.0",
+        "class": "dataset",
+        "label": f"{export.title}: {table.title}",
+        "source": imprint.publisher or export.title,
+        "updated": export.created,
+        "note": [note for note in notes if note],
+        "extension": {name: fact for name, fact in facts.items() if fact},
+        "id": list(dimensions),
+        "size": [len(one["category"]["index"]) for one in dimensions.values()],
+        "role": roles,
+        "dimension": dimensions,
+        "value": [
+            None if np.isnan(number) else round(number, decimals)
+            for number in numbers.ravel().tolist()
+        ],
+        "status": _statuses(rows, order, len(figures)),
+    }
+
+
+def _codes(values: list[tuple[str, str]]) -> list[str]:
+    """The identifiers of values: their codes, later ones that are alike numbered."""
+    codes: dict[str, None] = {}
+    for code, _ in values:
+        name, number = code, 1
+        while name in codes:
+            number += 1
+            name = f"{code} ({number})"
+        codes[name] = None
+    return list(codes)
+
+
+def _children(
+    table: ExportedTable, attribute: str, codes: list[str], values: list[tuple[str, str]]
+) -> dict[str, list[str]]:
+    """The codes that lie directly within each group."""
+    column = [one for one in table.columns if one.attribute == attribute][-1]
+    code_of = {label or own: code for code, (own, label) in zip(codes, values, strict=True)}
+    children: dict[str, list[str]] = {}
+    for text, group in column.parents.items():
+        children.setdefault(code_of[group], []).append(code_of[text])
+    return children
+
+
+def _words(rows: pa.Table, table: ExportedTable) -> list[str]:
+    """What columns of words say of all rows."""
+    words = []
+    for column in table.columns:
+        if column.is_number or column.names_cells or column.role == "status":
+            continue
+        (said, *others) = rows[column.name].unique().cast(pa.string()).to_pylist()
+        if said and not others:
+            words.append(f"{column.title.replace('_', ' ')}: {said}")
+    return words
+
+
+def _statuses(rows: pa.Table, order: np.ndarray, n_figures: int) -> str | dict[str, str]:
+    """The status of the count of each cell, by the codes of SDMX; one text where all are alike."""
+    codes = list(STATUSES)
+    places = np.asarray(statuses_of(rows).indices)[order]
+    if len(set(places.tolist())) == 1:
+        return codes[places[0]]
+    return {str(n_figures * cell): codes[place] for cell, place in enumerate(places.tolist())}
+
+
+FORMAT = Format(
+    "JSON-stat 2.0",
+    "`jsonstat/` has a dataset a table, for portals and programs that read it",
+    write_jsonstat,
+    has_files_of_its_own=True,
+)

@@ -1,0 +1,221 @@
+"""Shares in per cent, with the exact covariances of what is counted and what it is a share of."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+
+from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.expected_counts import CV_LIMIT, checked_cv_limit
+from rpexplore.domain.readings import are_publishable_as_estimated
+from rpexplore.domain.result_schema import RELEASED, Column, apart_from, frame_of
+from rpexplore.errors import WorkloadError
+from rpexplore.planning.mechanism.reconstruction import MarginalNoise, Where
+from rpexplore.releases.means import ratio_columns
+from rpexplore.releases.table_cells import Labels, label_columns
+from rpexplore.results.area_results import AreaTables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Queries: TypeAlias = Mapping[int, sparse.csr_array]
+"""Rows of each attribute of a marginal, [n_rows, n_i]: product queries, one axis an attribute."""
+
+_FIELLER = (
+    "From lower_95 to upper_95: contains the true share 95 % of the time (Fieller's interval)."
+)
+SHARES = (
+    Column(
+        "value",
+        "value",
+        "The share in per cent: the noisy count over the noisy count of its base. Empty where the "
+        "base is too small to be published.",
+        "%",
+    ),
+    Column(
+        "standard_error",
+        "error",
+        "Of the privacy noise alone, in percentage points, with the exact covariance of count and "
+        "base (delta method).",
+        "%",
+    ),
+    Column("lower_95", "lower", _FIELLER, "%"),
+    Column("upper_95", "upper", _FIELLER, "%"),
+)
+"""The figures of a table of shares."""
+
+
+def share_columns(
+    counts: np.ndarray,
+    bases: np.ndarray,
+    variances: np.ndarray,
+    base_variances: np.ndarray,
+    covariances: np.ndarray,
+    cv_limit: float = CV_LIMIT,
+) -> list[np.ndarray]:
+    """Share, standard error and interval in per cent; NaN where the base is not publishable.
+
+    All arrays are of one shape. The error is that of the delta method, the interval Fieller's; see
+    `ratio_columns`.
+    """
+    is_large = are_publishable_as_estimated(np.sqrt(base_variances), bases, cv_limit)
+    columns = ratio_columns(counts, bases, variances, base_variances, covariances)
+    return [np.where(is_large, 100 * column, np.nan) for column in columns]
+
+
+def shares_of_marginal(
+    values: np.ndarray,
+    noise: MarginalNoise,
+    counted: Queries,
+    base: Queries,
+    cv_limit: float = CV_LIMIT,
+) -> list[np.ndarray]:
+    """The columns of `share_columns` of product queries on a marginal, one axis an attribute.
+
+    Args:
+        values: The marginal by single values, one axis an attribute of `noise`.
+        counted, base: Rows of each attribute; a single row of the base goes with all that are
+            counted.
+    """
+    shape = [_n_rows(counted[index]) for index in noise.attributes]
+    arrays = (
+        _answers(values, noise, counted),
+        _answers(values, noise, base),
+        noise.covariances(counted, counted),
+        noise.covariances(base, base),
+        noise.covariances(counted, base),
+    )
+    counts, bases, *moments = (np.broadcast_to(array, shape) for array in arrays)
+    # What rounding leaves of a variance that is 0 may be below it.
+    variances, base_variances = (np.maximum(moment, 0.0) for moment in moments[:2])
+    return share_columns(counts, bases, variances, base_variances, moments[2], cv_limit)
+
+
+def _n_rows(matrix: Any) -> int:  # sparse ones have no types
+    return matrix.shape[0]
+
+
+def _answers(values: np.ndarray, noise: MarginalNoise, queries: Queries) -> np.ndarray:
+    for axis, index in enumerate(noise.attributes):
+        first = np.moveaxis(values, axis, 0)
+        answered = queries[index] @ first.reshape(len(first), -1)
+        values = np.moveaxis(answered.reshape(-1, *first.shape[1:]), 0, axis)
+    return values
+
+
+def shares(
+    results: Any,
+    where: Where,
+    *,
+    per: Collection[str] = (),
+    among: Where | None = None,
+    cv_limit: float = CV_LIMIT,
+) -> "pd.DataFrame":
+    """What per cent of the records a selection is, for each combination of the values of `per`.
+
+    Args:
+        results: A release or other unbiased tables; or the tables of areas, of which each has
+            shares of its own.
+        where: What is counted, as in `Release.answer`.
+        per: Attributes by whose values shares are told apart; none for one share.
+        among: What the base is limited to, as `where`; all records if left out.
+        cv_limit: The largest coefficient of variation of a base; shares of others are empty.
+
+    Returns:
+        One row a combination: the labels of `per`, value, standard_error, lower_95 and upper_95, in
+        per cent.
+
+    Raises:
+        WorkloadError: If an attribute is in `per` and in a selection, or has amounts; if no table
+            holds all these attributes together.
+    """
+    tables = results if isinstance(results, AreaTables) else results.unbiased_tables()
+    among, cv_limit = among or {}, checked_cv_limit(cv_limit)
+    names = list(dict.fromkeys([*per, *where, *among]))
+    for name in per:
+        if name in where or name in among:
+            raise WorkloadError(
+                f"The attribute {name!r} cannot both tell shares apart and be selected from; take "
+                "it out of one of them."
+            )
+    marginals = tables.marginals(names)
+    noise = marginals[0].noise
+    domain = noise.domain
+    for name in names:
+        if isinstance(values := domain[name].values, Amounts):
+            raise WorkloadError(
+                f"The attribute {name!r} has {values.noun}, of which there are sums "
+                "and means, and no shares of records; leave it out."
+            )
+    within, selected = noise.vectors(among), noise.vectors(where)
+    counted: dict[int, sparse.csr_array] = {}
+    base: dict[int, sparse.csr_array] = {}
+    for index in noise.attributes:
+        if domain.names[index] in per:
+            counted[index] = base[index] = sparse.csr_array(
+                sparse.eye_array(int(domain.sizes[index]))
+            )
+        else:
+            counted[index] = sparse.csr_array((selected[index] * within[index])[None])
+            base[index] = sparse.csr_array(within[index][None])
+    parts = [
+        shares_of_marginal(one.values, one.noise, counted, base, cv_limit) for one in marginals
+    ]
+    figures = [np.concatenate([part[k].ravel() for part in parts]) for k in range(len(SHARES))]
+    labels = [label_columns(domain[name]) for name in domain.names if name in per]
+    if isinstance(tables, AreaTables) and tables.axis:
+        codes, texts = tables.axis_labels(names)
+        column = Column(tables.axis, "code", f"{tables.axis}: the area.", "", tables.axis)
+        areas: Labels = [(column, pa.array(codes))]
+        if texts:
+            label = Column(f"{tables.axis} label", "label", "", "", tables.axis)
+            areas.append((label, pa.array(texts)))
+        labels.insert(0, areas)
+    return _frame(labels, figures)
+
+
+def _frame(labels: Sequence[Labels], figures: Sequence[np.ndarray]) -> "pd.DataFrame":
+    """One row for each combination of labels, those of the last ones fastest."""
+    sizes = [len(own[0][1]) for own in labels]
+    places = np.indices(sizes).reshape(len(sizes), len(figures[0]))
+    columns, arrays = [], []
+    for own, place in zip(labels, places, strict=True):
+        for column, texts in own:
+            columns.append(column)
+            arrays.append(texts.take(pa.array(place)))
+    columns = [*apart_from(columns, RELEASED), *SHARES]
+    arrays += [pa.array(figure, from_pandas=True) for figure in figures]
+    fields = [column.field(array.type) for column, array in zip(columns, arrays, strict=True)]
+    return frame_of(pa.table(arrays, schema=pa.schema(fields)))
+
+
+def share_of_counts(counts: Any, name: str, base: str, cv_limit: float = CV_LIMIT) -> list[float]:
+    """Share, standard error and interval in per cent, of one own count in another.
+
+    counts: the own counts of a release, or combined ones
+    """
+    names = list(counts.queries.names)
+    one, other = counts.answer(name), counts.answer(base)
+    rows = counts.noise_rows[[names.index(name), names.index(base)]]
+    covariance = rows @ rows.T
+    columns = share_columns(
+        np.asarray(one.value),
+        np.asarray(other.value),
+        covariance[0, 0],
+        covariance[1, 1],
+        covariance[0, 1],
+        cv_limit,
+    )
+    return [float(column) for column in columns]
+
+
+SHARE = replace(
+    SHARES[0],
+    name="share",
+    role="share",
+    meaning="The share of the total in per cent; empty where the total is not publishable.",
+)
+SHARE_ERROR = replace(SHARES[1], name="share_standard_error", role="share_error")

@@ -1,0 +1,42 @@
+"""Who is protected, on the Data page and beside the budget of the Plan page."""
+
+from rpexplore.privacy.budget import Budget
+from tests.pages.conftest import plain
+
+
+def test_the_data_page_chooses_and_shows_what_neighbours_are(app, small):
+    session = app("codebook")
+    assert "neighbours add or remove it" in plain(session.texts("caption"))
+    session.radio(key="neighbours").set_value("replace").run()
+    assert session.scenario.budget.replaces
+    assert "The number of records is public" in plain(session.texts("caption"))
+    session.radio(key="protected").set_value("A person").run()
+    session.number_input(key="records per person").set_value(2).run()
+    budget = session.scenario.budget
+    assert (budget.max_records_per_person, budget.neighbours) == (2, "replace")
+    session.radio(key="neighbours").set_value("add-remove").run()
+    assert not session.scenario.budget.replaces
+
+
+def test_the_plan_page_plans_for_them(app, small):
+    budget = Budget(rho="0.1", neighbours="replace")
+    session = app("plan")
+    session.scenario = small.replaced(budget=budget)
+    session.run()
+    assert not session.exception
+    made = session.scenario.plan()
+    assert "replacing it by any other" in made.guarantee
+
+
+def test_a_panel_is_chosen_on_the_data_page(app, small):
+    session = app("codebook")
+    name = session.scenario.domain.names[0]
+    session.radio(key="protected").set_value("A person").run()
+    session.number_input(key="records per person").set_value(2).run()
+    session.selectbox(key="period").set_value(name).run()
+    assert session.scenario.budget == Budget(
+        **dict(session.scenario.budget.stated), max_records_per_person=2, period=name
+    )
+    session.radio(key="protected").set_value("A record").run()
+    assert session.scenario.budget.period is None
+    assert not session.exception

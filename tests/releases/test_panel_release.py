@@ -1,0 +1,80 @@
+"""Releases of panels: one record a person and period is enforced; what the ledger books."""
+
+import json
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.data.source import PersonRule
+from rpexplore.errors import DataError, ReleaseError
+from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.results.measurement_source import MeasurementSource, refuse_unlike
+
+QUARTERS = ("Q1", "Q2", "Q3", "Q4")
+RULE = PersonRule("id", most=2)
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory) -> rp.Plan:
+    path = tmp_path_factory.mktemp("panel") / "codebook.csv"
+    lines = [*(f"quarter,{name}" for name in QUARTERS), "sex,f", "sex,m"]
+    path.write_text("\n".join(["attribute,value", *lines]) + "\n")
+    workload = rp.Workload.of(rp.Domain.load(path), [("quarter", "sex"), ("sex",)])
+    budget = rp.Budget(rho="0.5", max_records_per_person=2, period="quarter")
+    return rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
+
+
+def records(tmp_path, *rows: str):
+    path = tmp_path / "records.csv"
+    usual = [f"p{i},{QUARTERS[(i + k) % 4]},{'fm'[i % 2]}" for i in range(50) for k in (0, 1)]
+    path.write_text("\n".join(["id,quarter,sex", *usual, *rows]) + "\n")
+    return path
+
+
+def test_a_panel_is_released_and_its_ledger_is_on_the_safe_side(plan, tmp_path):
+    data = records(tmp_path)
+    rp.release(plan, data, tmp_path / "out", person_rule=RULE)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert (manifest["period"], manifest["max_records_per_person"]) == ("quarter", 2)
+    spent = Ledger.beside(data).account(data).spent_record_rho
+    # What one record costs, so that m² times it covers a person with any records.
+    assert spent == plan.record_rho
+    assert plan.rho < 4 * spent
+    assert rp.Release.load(tmp_path / "out").plan.budget.period == "quarter"
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [("p0,Q1,m", "one record in each 'quarter'"), ("p0,Q3,m", "more records than the 2")],
+)
+def test_more_records_of_a_person_are_refused_before_anything_is_spent(plan, tmp_path, row, told):
+    data = records(tmp_path, *([row] if "Q3" in row else ["p99,Q1,f", "p99,Q1,m"]))
+    with pytest.raises(DataError, match=told):
+        rp.release(plan, data, tmp_path / "out", person_rule=RULE)
+    assert Ledger.beside(data).account(data).spent_record_rho == 0
+    assert not (tmp_path / "out").exists()
+
+
+def test_records_of_a_panel_are_not_left_out(plan, tmp_path):
+    first = PersonRule("id", most=2, excess="keep first")
+    with pytest.raises(ReleaseError, match="refused, and not left out"):
+        rp.release(plan, records(tmp_path), tmp_path / "out", person_rule=first)
+
+
+def test_panels_are_combined_with_their_like_only():
+    sources = [
+        MeasurementSource(name, name * 9, rp.Budget(rho=1).rho, 2, "1", run=name, period=period)
+        for name, period in (("one", "quarter"), ("two", ""))
+    ]
+    with pytest.raises(ReleaseError, match="only with those of the same panel"):
+        refuse_unlike(sources)
+    assert MeasurementSource.from_json(sources[0].to_json()) == sources[0]
+
+
+def test_the_ledger_states_what_a_record_of_a_panel_costs_by_rho_alone(plan, tmp_path):
+    # The noise of a panel is known for a person: over m² it would claim too much for a record.
+    data = records(tmp_path)
+    rp.release(plan, data, tmp_path / "out", person_rule=RULE)
+    (entry,) = Ledger.beside(data).account(data).entries
+    assert entry.claim is None
+    assert entry.record_rho * 4 > plan.rho
