@@ -293,6 +293,11 @@ class FittedModel:
         Raises `ReleaseError` if no smooth tables can be made of what was measured.
         """
         domain = estimates.domain
+        if max(map(len, estimates.contributions)) == 1:
+            raise ReleaseError(
+                "all tables are of one attribute, which says nothing of how attributes depend on "
+                "each other; ask a release that has tables of two."
+            )
         attributes = tuple(sorted({index for table in estimates.tables for index in table}))
         conditions, _ = conditions_of_records(domain, attributes, (), ignore_codebook=False)
         impossible = Impossible.of(domain, attributes, conditions)

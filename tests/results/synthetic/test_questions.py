@@ -1,5 +1,6 @@
 """Questions that a table holds are answered from it, others by a model, or refused."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -15,6 +16,7 @@ from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.processed_tables import ProcessedTables
 from rpexplore.results.synthetic import questions as module
 from rpexplore.results.synthetic.questions import ModelAnswer, Questions
+from rpexplore.results.unbiased import Estimates
 from tests.support.samples import FOLDER, coded
 
 SIZES = (4, 3, 2, 5)
@@ -125,6 +127,16 @@ def test_what_has_no_meaning_is_refused(questions, released, tmp_path):
         questions.answer({"a0": "0", "a1": "1", "a2": [0.5, 1]})
     with pytest.raises(DomainError, match="question 'a0=0 a0=1' names 'a0' twice"):
         questions.answer("a0=0 a0=1")
+    estimates = Estimates.of(released)
+    ones = [subset for subset in estimates.contributions if len(subset) < 2]
+    alone = replace(
+        estimates,
+        tables=tuple(ones[1:]),
+        contributions={subset: estimates.contributions[subset] for subset in ones},
+        variances={subset: estimates.variances[subset] for subset in ones},
+    )
+    with pytest.raises(ReleaseError, match="answer in its place: all tables are of one attribute"):
+        Questions(alone).answer("a0=0 a1=1")
     postprocess(released, tmp_path / "whole", method=None, rounded=True)
     with pytest.raises(ReleaseError, match="unbiased tables are needed"):
         Questions(ProcessedTables.load(tmp_path / "whole"))
