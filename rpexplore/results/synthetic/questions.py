@@ -39,6 +39,7 @@ _FITTING_ROUNDS = (
 )
 _SMALLEST = 1e-9  # count, that is divided by
 _MOST_ATTRIBUTES = 6  # of rehearsed questions; of more the error is that of so many
+_MOST_ASKED = 10  # attributes of a question: there are 2¹⁰ cells, in and out of each selection
 _QUESTIONS = 250  # rehearsed of each number of attributes
 _FEWEST_COUNTS = 20  # of a rehearsed question that counts: intervals are claimed from 50 on
 _SIZES = (0.0, 150.0, 500.0, 2000.0)  # where kinds of questions by expected size begin
@@ -144,7 +145,20 @@ class Questions:
             )
         if self.is_held(where):
             return self._tables.answer(where=where)
-        condition = self._condition(where)
+        # Attributes of which all values count are summed over: a table may hold the others.
+        condition = {
+            index: within for index, within in self._condition(where).items() if not np.all(within)
+        }
+        narrowed: dict[str, list[float]] = {
+            self.domain.names[i]: own.astype(float).tolist() for i, own in condition.items()
+        }
+        if self.is_held(narrowed):
+            return self._tables.answer(where=narrowed)
+        if len(condition) > _MOST_ASKED:
+            raise WorkloadError(
+                f"A model answers questions over {_MOST_ASKED} attributes at most, got "
+                f"{len(condition)}; ask for fewer."
+            )
         return self.model(on_progress).answer(condition)
 
     def is_held(self, where: Where) -> bool:

@@ -74,6 +74,8 @@ def test_what_a_table_holds_is_answered_from_it(questions, released):
     assert answer == released.answer(where={"a0": [1, 1, 0, 0], "a3": [0, 0, 1, 0, 0]})
     assert answer.basis == "from the tables"
     assert not isinstance(answer, ModelAnswer)
+    # All values of an attribute are no condition.
+    assert questions.answer("a0=0..1 a1=0..2 a3=2") == answer
     assert questions._model is None  # nothing was fitted for it
 
 
