@@ -30,6 +30,7 @@ from rpexplore.results.combination import load_combined
 from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.processed_tables import ProcessedTables
 from rpexplore.results.publication import Publication, SmoothingGain
+from rpexplore.results.synthetic import questions
 from rpexplore.results.synthetic.records import SyntheticRecords
 from rpexplore.workload.query_definitions import stated_from_text
 from tests.pages.conftest import check_charts, plain
@@ -227,6 +228,27 @@ def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
     session.multiselect(key="looked at").set_value(["age", "sex", "region"]).run()
     assert "There is no released table" in session.info[0].value
     assert not session.dataframe
+
+
+def test_questions_are_answered_from_the_tables_or_by_a_model(app, released, monkeypatch):
+    monkeypatch.setattr(questions, "_POPULATION", 2_000)
+    session = opened(app, released["all"])
+    session.text_input(key="question").set_value("age=2..5 sex=female").run()
+    exact = TableRelease.load(released["all"]).answer(where={"age": [0, 0, 1, 1, 1, 1, 0, 0, 0, 0],
+                                                             "sex": [1, 0]})  # fmt: skip
+    assert f"{exact.value:,.0f} people, from the tables; 95 % interval" in plain(
+        session.texts("info")
+    )
+    assert "By a model" not in plain(session.texts("caption"))
+    session.text_input(key="question").set_value("age=2..5 sex=female region=R0").run()
+    for _ in range(60):
+        if "By a model" in plain(session.texts("caption")):
+            break
+        session.run()
+    assert "people, by a model; 95 % interval" in plain(session.texts("info"))
+    session.text_input(key="question").set_value("age=old").run()
+    assert "'old'" in plain(session.texts("error"))
+    assert not session.exception
 
 
 def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monkeypatch):
