@@ -569,7 +569,7 @@ def _is_unknown(column: Any) -> bool:
 
 def for_reading(frame: "pd.DataFrame") -> "pd.DataFrame":
     """The `names_for_reading` of a frame."""
-    return frame[names_for_reading(frame)]
+    return frame.loc[:, names_for_reading(frame)]
 
 
 def worst_first_order(columns: "Mapping[str, Any] | pd.DataFrame") -> np.ndarray:
