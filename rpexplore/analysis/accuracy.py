@@ -2,18 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from rpexplore.analysis.measures import STANDARD_ERROR, Measure
 from rpexplore.common.text import csv_of_frame, plural, rounded
 from rpexplore.planning.mechanism.variances import cells_differ, is_negligible_difference
-from rpexplore.planning.part_plan import Z_95, PartPlan, for_reading, worst_first
+from rpexplore.planning.part_plan import (
+    Z_95,
+    PartPlan,
+    for_reading,
+    names_for_reading,
+    worst_first,
+)
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.table_text import texts_of_tables, title_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The command line needs columns alone, so functions that make frames import pandas themselves.
 
 _TEXTS = {"met": {True: "yes", False: "no"}, "required": {True: "required", False: ""}}
 
@@ -77,7 +88,7 @@ def headline(plan: TablePlan) -> Headline:
     )
 
 
-def by_order(plan: TablePlan) -> pd.DataFrame:
+def by_order(plan: TablePlan) -> "pd.DataFrame":
     """Standard error of a cell over the tables of each order, one row an order.
 
     Columns: order, tables, smallest, lower_quartile, median, upper_quartile, largest,
@@ -85,6 +96,8 @@ def by_order(plan: TablePlan) -> pd.DataFrame:
     median are those of root mean squares over cells, smallest and largest of the most and the
     least accurate cell of any table. Tables with amounts are left out beside others.
     """
+    import pandas as pd
+
     lowest = plan.variances_in_units.standard_errors("smallest")
     highest, comparable = plan.largest_standard_errors, plan.workload.comparable
     rows = []
@@ -108,7 +121,9 @@ def by_order(plan: TablePlan) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def describe_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bool = False) -> str:
+def describe_by_order(
+    frame: "pd.DataFrame", record_noun: str, *, cells_differ: bool = False
+) -> str:
     """What `by_order` shows, in one or two sentences: a chart's caption and alternative text.
 
     cells_differ: whether some table's cells differ in accuracy, as in `Headline`
@@ -140,7 +155,7 @@ def describe_medians(medians: Mapping[str, float], record_noun: str, measure: Me
     return f"Median {measure.nouns} range from {low} for {most} to {high} for {least}."
 
 
-def describe_boxes(frame: pd.DataFrame, *, cells_differ: bool = False) -> str:
+def describe_boxes(frame: "pd.DataFrame", *, cells_differ: bool = False) -> str:
     """How to read the boxes of the chart of `by_order`; "" where there are none."""
     spans = zip(frame["smallest"].tolist(), frame["largest"].tolist(), strict=True)
     if all(is_negligible_difference(*span) for span in spans):
@@ -160,25 +175,33 @@ def describe_order(order: int) -> str:
     return "the total" if order == 0 else f"tables of {plural(order, 'attribute')}"
 
 
-def accuracy_of(plan: Plan | PartPlan) -> pd.DataFrame:
-    """One row an item of every part, each part's least accurate first: see `accuracy_frame`."""
+def accuracy_of(plan: Plan | PartPlan) -> "pd.DataFrame":
+    """One row an item of every part, each part's least accurate first: see `item_columns`."""
+    import pandas as pd
+
     return worst_first(pd.concat([part.accuracy() for part in plan.parts]))
 
 
-def of_tables(plan: TablePlan, containing: Sequence[str] = ()) -> pd.DataFrame:
+def of_tables(plan: TablePlan, containing: Sequence[str] = ()) -> "pd.DataFrame":
     """The rows of the tables that have all of these attributes, the least accurate first."""
     return plan.accuracy().iloc[least_accurate_first(plan, containing)]
 
 
-def readable(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows of an accuracy frame as people read them, without columns that say nothing."""
-    frame = for_reading(frame)
-    for name, texts in _TEXTS.items():
-        if name in frame:
-            frame[name] = [texts.get(value, "") for value in frame[name]]
+def readable_columns(columns: "Mapping[str, Any] | pd.DataFrame") -> dict[str, Any]:
+    """Columns of `item_columns` as people read them, without those that say nothing."""
+    shown = {name: columns[name] for name in names_for_reading(columns)}
+    for name in shown.keys() & _TEXTS.keys():
+        shown[name] = [_TEXTS[name].get(value, "") for value in shown[name]]
     same = {"weight": 1, "required": ""}  # for all items: says nothing
-    says_nothing = [name for name in same if name in frame and set(frame[name]) == {same[name]}]
-    return frame.drop(columns=says_nothing)
+    says_nothing = [name for name in same if name in shown and set(shown[name]) == {same[name]}]
+    return {name: shown[name] for name in shown if name not in says_nothing}
+
+
+def readable(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """The `readable_columns` of an accuracy frame."""
+    shown = readable_columns(frame)
+    texts = {name: shown[name] for name in shown.keys() & _TEXTS.keys()}
+    return frame[[*shown]].assign(**texts)
 
 
 def standard_error_alone(budget: Budget) -> float:
@@ -198,6 +221,8 @@ def csv_of_accuracy(plan: Plan | PartPlan, *, escape_formulas: bool = False) -> 
     Of a plan of tables `workload_from_csv` reads it again. Whether targets are required is there
     where some are; the most and least accurate cell where those of some item differ.
     """
+    import pandas as pd
+
     frames = [part.accuracy() for part in plan.parts]
     for part, frame in zip(plan.parts, frames, strict=True):
         if frame["attributes"].notna().to_numpy().all():

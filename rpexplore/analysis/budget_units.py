@@ -1,9 +1,7 @@
 """One budget in every unit people state it in."""
 
 from fractions import Fraction
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from rpexplore.common.numbers import exact_text
 from rpexplore.common.text import rounded, with_decimal_point
@@ -14,6 +12,9 @@ from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.discrete_noise import gaussian_epsilon
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 UNITS = ("rho", "epsilon", "mu")
 DELTAS = privacy.USUAL_DELTAS[:2]  # beside each headline
@@ -210,11 +211,13 @@ def _right(budget: Budget, plan: Plan | PartPlan | None) -> str:
     return rounded(100 * share, 2, "up")
 
 
-def equivalents(budget: Budget) -> pd.DataFrame:
+def equivalents(budget: Budget) -> "pd.DataFrame":
     """The budget in every unit: columns measure, value. ε and μ are rounded up.
 
     Of an (ε, δ) for the largest ρ that a plan for it can have, whatever its noise.
     """
+    import pandas as pd  # the command line needs the sentences alone
+
     most = budget.largest
     rho = rounded(most.rho, 4, "up") if most is not budget else text_in_unit(budget, "rho")
     rows = [("ρ", f"up to {rho}" if most is not budget else rho)]

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import gammaincinv, ndtri
 
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.seeded_numbers import SeededNumbers
@@ -169,6 +168,8 @@ class Population:
 
 def _skewed(size: int, shape: float, numbers: SeededNumbers) -> np.ndarray:
     """Shares of values of which nothing is known: float64[size], sum 1."""
+    from scipy.special import gammaincinv  # slow to import
+
     own = shape * np.exp(_SHAPES_DIFFER * numbers.normals(1).item())
     sizes = gammaincinv(own, np.clip(numbers.uniforms(size).astype(float), 1e-7, 1 - 1e-7))
     sizes = np.maximum(sizes, max(float(np.max(sizes)), 1e-300) * _LEAST_SHARE)
@@ -432,5 +433,7 @@ def _fill_people(
 
 def _counts(expected: np.ndarray, noise: SeededNumbers) -> np.ndarray:
     """Whole numbers about as Poisson's law has them, float64."""
+    from scipy.special import ndtri  # slow to import
+
     normals = ndtri(np.clip(noise.uniforms(len(expected)).astype(float), 1e-7, 1 - 1e-7))
     return np.maximum(np.rint(expected + np.sqrt(expected) * normals), 0.0)

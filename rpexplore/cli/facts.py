@@ -2,18 +2,14 @@
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from rpexplore.analysis.accuracy import readable
-from rpexplore.analysis.area_accuracy import AreaErrors
-from rpexplore.analysis.queries import spare_cells
 from rpexplore.cli.console import one_line, text_table
 from rpexplore.common.numbers import exact_text
 from rpexplore.common.text import (
@@ -30,14 +26,18 @@ from rpexplore.domain.domain import Domain
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts import QueryPlan
-from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, worst_first
+from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, worst_first_order
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import REPLACE
 from rpexplore.privacy.conversions import MOST_RHO, USUAL_DELTAS, epsilon_at_delta, rho_text
-from rpexplore.releases.ledger.account import Account
 from rpexplore.scenarios.bases import basis_choices_of
 from rpexplore.workload.table_text import list_titles, title
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from rpexplore.releases.ledger.account import Account
 
 # ---- What the command line says about adaptive plans: values, texts.
 
@@ -78,7 +78,7 @@ _USUAL_ROWS = 20  # of a part that a text lists
 _MOST_CELLS = 10  # with unused budget, that a text lists
 
 
-def row_facts(rows: pd.DataFrame) -> list[dict[str, Any]]:
+def row_facts(rows: "pd.DataFrame") -> list[dict[str, Any]]:
     """Rows in plain values; what is not known is None."""
     return [
         {name: None if value != value else value for name, value in row.items()}
@@ -171,6 +171,8 @@ def _facts_of_areas(part: AreaPlan) -> dict[str, Any]:
 
 
 def _facts_of_counts(part: QueryPlan) -> dict[str, Any]:
+    from rpexplore.analysis.queries import spare_cells
+
     return {
         **_certified(part),
         "cell_count": part.domain.n_cells,
@@ -246,43 +248,51 @@ def plan_text(plan: Plan | PartPlan, count: int | None) -> str:
 
 def part_text(part: Any, count: int | None) -> str:
     """What a part of a plan promises, with its first `count` items (None: as many as usual)."""
-    rows = worst_first(part.accuracy())
-    count = min(len(rows), _USUAL_ROWS if count is None else count)
-    before, after = _BESIDE[part.kind](part, rows)
-    table = accuracy_table(rows.head(count), part.item) if count else ""
-    if count < len(rows):
+    columns = part.accuracy_columns()
+    order = worst_first_order(columns)
+    count = min(len(order), _USUAL_ROWS if count is None else count)
+    first = {name: [column[row] for row in order[:count]] for name, column in columns.items()}
+    before, after = _BESIDE[part.kind](part, columns, order)
+    table = accuracy_table(first, part.item) if count else ""
+    if count < len(order):
         table += (
-            f"\n… and {len(rows) - count:,} more {items_of(part)}: --tables {len(rows)} shows "
+            f"\n… and {len(order) - count:,} more {items_of(part)}: --tables {len(order)} shows "
             "all, --csv FILE writes all."
         )
     return "\n\n".join(filter(None, (str(part), before, table.strip("\n"), after)))
 
 
-def _beside_tables(part: TablePlan, rows: pd.DataFrame) -> tuple[str, str]:
+def _beside_tables(part: TablePlan, *_: Any) -> tuple[str, str]:
     return "" if part.workload.is_marginals else basis_text(part), ""
 
 
-def _beside_areas(part: AreaPlan, rows: pd.DataFrame) -> tuple[str, str]:
-    worst = rows.iloc[0]  # the least accurate table
-    return AreaErrors.of(part, worst["attributes"]).describe(worst["level"]), ""
+def _beside_areas(part: AreaPlan, columns: dict[str, Any], order: np.ndarray) -> tuple[str, str]:
+    from rpexplore.analysis.area_accuracy import AreaErrors
+
+    worst = order[0]  # the least accurate table
+    errors = AreaErrors.of(part, columns["attributes"][worst])
+    return errors.describe(columns["level"][worst]), ""
 
 
 # What is said before and after the items of a part.
-_BESIDE: dict[str, Callable[[Any, pd.DataFrame], tuple[str, str]]] = {
+_BESIDE: dict[str, Callable[[Any, dict[str, Any], np.ndarray], tuple[str, str]]] = {
     "tables": _beside_tables,
     "areas": _beside_areas,
-    "counts": lambda part, rows: ("", spare_text(part)),
-    "rounds": lambda part, rows: ("", ""),
+    "counts": lambda part, *_: ("", spare_text(part)),
+    "rounds": lambda *_: ("", ""),
 }
 
 
-def accuracy_table(rows: pd.DataFrame, item: str) -> str:
-    """Rows of an accuracy frame as a text table, without columns that say nothing.
+def accuracy_table(rows: Mapping[str, Sequence[Any]], item: str) -> str:
+    """Columns of `item_columns` as a text table, without those that say nothing.
 
     item: what the rows are: "table", "own count"
     """
-    rows = readable(rows.assign(ratio=rows["largest_standard_error"] / rows["target"]))
-    name = "RMS standard error" if "largest_standard_error" in rows else "standard error"
+    from rpexplore.analysis.accuracy import readable_columns
+
+    ratios = np.divide(rows["largest_standard_error"], rows["target"])
+    shown = readable_columns({**rows, "ratio": ratios})
+    name = "RMS standard error" if "largest_standard_error" in shown else "standard error"
     columns: dict[str, Sequence[str]] = {}
     for column, heading, texts in (
         ("level", "level", str),
@@ -299,18 +309,18 @@ def accuracy_table(rows: pd.DataFrame, item: str) -> str:
         ("met", "met", str),
         ("required", "required", str),
     ):
-        if column in rows:
-            values = rows[column]
+        if column in shown:
+            values = shown[column]
             columns[heading] = (
                 describe_numbers(values)
                 if texts is None
-                else ["" if pd.isna(value) else texts(value) for value in values]
+                else ["" if value is None or value != value else texts(value) for value in values]
             )
     texts_first = 2 if "level" in columns else 1
     return text_table(columns, "<" * texts_first + ">" * (len(columns) - texts_first))
 
 
-def baseline_table(needed: pd.DataFrame) -> str:
+def baseline_table(needed: "pd.DataFrame") -> str:
     """Rows of `budgets_needed` as a text table."""
     return text_table(
         {
@@ -324,6 +334,8 @@ def baseline_table(needed: pd.DataFrame) -> str:
 
 def spare_text(plan: QueryPlan) -> str:
     """The cells whose records leave some of the budget unused, most of it first; for reading."""
+    from rpexplore.analysis.queries import spare_cells
+
     rows = spare_cells(plan).sort_values("profile", kind="stable")
     if not len(rows):
         return "The records of every cell use the whole budget."
@@ -348,13 +360,13 @@ def level_facts(plan: AreaPlan) -> list[dict[str, Any]]:
     return [{"level": name, "areas": size} for name, size in zip(tree.levels, sizes, strict=True)]
 
 
-def csv_of_sums(rows: pd.DataFrame, *, escape_formulas: bool) -> str:
+def csv_of_sums(rows: "pd.DataFrame", *, escape_formulas: bool) -> str:
     """Rows of `accuracy_of_sums` as CSV."""
     named = rows.assign(attributes=[title(table) for table in rows["attributes"]])
     return csv_of_frame(named, escape_formulas=escape_formulas)
 
 
-def level_table(sizes: pd.DataFrame) -> str:
+def level_table(sizes: "pd.DataFrame") -> str:
     """Rows of `level_sizes` as a text table."""
     names = {
         "areas": "areas",
@@ -385,7 +397,7 @@ def note_on_depth(tree: AreaTree) -> str | None:
     )
 
 
-def share_table(beside: pd.DataFrame) -> str:
+def share_table(beside: "pd.DataFrame") -> str:
     """Rows of `beside_shares_by_level` as a text table."""
     levels = beside.columns.drop(["title", "loss", "ratio"])
     columns = {
@@ -403,7 +415,7 @@ def share_table(beside: pd.DataFrame) -> str:
 # ---- What the command line says about ledgers, and what a run is charged: values, texts.
 
 
-def announcement(plan: Plan, ledger: str, account: Account, limit_rho: str | None) -> str:
+def announcement(plan: Plan, ledger: str, account: "Account", limit_rho: str | None) -> str:
     """What a run of the plan will be charged, and what a ledger has of the data before."""
     factor, limit = plan.budget.records_factor, account.limit_record_rho
     limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
@@ -422,7 +434,7 @@ def announcement(plan: Plan, ledger: str, account: Account, limit_rho: str | Non
     )
 
 
-def booked_since(before: Account, after: Account, plan: Plan, output: Path) -> Fraction:
+def booked_since(before: "Account", after: "Account", plan: Plan, output: Path) -> Fraction:
     """ρ for the plan's unit that its run into this folder has been charged between two looks."""
     written = text_of_path(os.path.realpath(output))
     charged = [
@@ -433,7 +445,7 @@ def booked_since(before: Account, after: Account, plan: Plan, output: Path) -> F
     return sum(charged, Fraction(0)) * plan.budget.records_factor
 
 
-def account_facts(account: Account, factor: int) -> dict[str, Any]:
+def account_facts(account: "Account", factor: int) -> dict[str, Any]:
     """The totals of a ledger, exact, for a unit that counts `factor` times a record."""
     limit = account.limit_record_rho
     return {
@@ -453,7 +465,7 @@ def account_facts(account: Account, factor: int) -> dict[str, Any]:
     }
 
 
-def _epsilon_of(account: Account) -> str:
+def _epsilon_of(account: "Account") -> str:
     """The ε of all runs together and its proof, to go on with; "" where nothing was spent."""
     spent, delta = account.spent, USUAL_DELTAS[0]
     if not 0 < spent.record_rho < MOST_RHO:
@@ -462,7 +474,7 @@ def _epsilon_of(account: Account) -> str:
     return f"; {epsilon}, {spent.proof(delta)}"
 
 
-def _spent_epsilon(account: Account, factor: int) -> dict[str, Any]:
+def _spent_epsilon(account: "Account", factor: int) -> dict[str, Any]:
     """What all runs together prove, for a unit that counts `factor` times a record."""
     spent, records = account.spent, math.isqrt(factor)
     if spent.record_rho * factor >= MOST_RHO:
@@ -473,7 +485,7 @@ def _spent_epsilon(account: Account, factor: int) -> dict[str, Any]:
     }
 
 
-def account_text(account: Account, ledger: str) -> str:
+def account_text(account: "Account", ledger: str) -> str:
     """What a ledger of this name holds on a dataset, for reading."""
     limit, runs = account.limit_record_rho, account.entries
     limit_text = "none" if limit is None else f"{rho_text(limit, mode='down')} for one record"

@@ -58,7 +58,6 @@ def show(
     plan for areas with --areas how accurate sums over lists of areas will be, each table for each
     list. Refuses a plan that `verify` finds wrong.
     """
-    from rpexplore.analysis.accuracy import accuracy_of, csv_of_accuracy
     from rpexplore.cli.after import planned_sum_table, planned_sums
     from rpexplore.cli.facts import csv_of_sums, items_of, plan_facts, plan_text, row_facts
     from rpexplore.cli.publishable import (
@@ -85,12 +84,18 @@ def show(
             loaded.domain, design_effect, weight_cv, sampling_fraction, wanted
         )
         useful = usefulness_of(loaded, wanted, totals, design)
-        if areas is None:
-            rows, items = accuracy_of(loaded), items_of(loaded)
-        else:
-            rows, items = planned_sums(loaded, areas), "sums"
+        rows: Any = None  # text alone needs no frame: pandas would take half of the time
+        items = items_of(loaded) if areas is None else "sums"
+        if areas is not None:
+            rows = planned_sums(loaded, areas)
+        elif csv is not None or as_json:
+            from rpexplore.analysis.accuracy import accuracy_of
+
+            rows = accuracy_of(loaded)
         if csv is not None:
             if areas is None:
+                from rpexplore.analysis.accuracy import csv_of_accuracy
+
                 text = csv_of_accuracy(loaded, escape_formulas=escape_formulas)
             else:
                 text = csv_of_sums(rows, escape_formulas=escape_formulas)
@@ -113,10 +118,10 @@ def show(
 
 def _forecast_text(plan: "Plan", outcome: "Outcome | None") -> str:
     """The forecast that a plan keeps, and the outcome beside it; "" if it keeps none."""
-    from rpexplore.analysis.outcome import describe_forecast, forecast_by_order, outcome_columns
-
     if plan.forecast is None:
         return ""
+    from rpexplore.analysis.outcome import describe_forecast, forecast_by_order, outcome_columns
+
     if outcome is None:
         frame = forecast_by_order(plan.forecast, plan.part("tables").workload)
         sentences = [describe_forecast(plan.forecast)]

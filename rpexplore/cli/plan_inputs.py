@@ -9,13 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rpexplore.analysis.binding_targets import budget_explanation, describe_advice, describe_binding
-from rpexplore.analysis.rule_targets import RuleTargets
-from rpexplore.analysis.sufficient_budgets import (
-    restated,
-    smallest_budget,
-    smallest_query_budget,
-)
 from rpexplore.cli import area_options, inputs
 from rpexplore.cli import counts as preset_inputs
 from rpexplore.common.numbers import exact_fraction
@@ -23,9 +16,7 @@ from rpexplore.common.processes import Progress
 from rpexplore.common.text import joined, plural
 from rpexplore.errors import DomainError, PlanError, RpexploreError, WorkloadError
 from rpexplore.planning import planner
-from rpexplore.planning.areas.area_planner import minimum_area_budget
 from rpexplore.planning.counts_objectives import LARGEST, OBJECTIVES
-from rpexplore.planning.counts_planner import query_optimum
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.losses.losses import Loss, MaxVariance
 from rpexplore.planning.part_plan import PartPlan
@@ -36,6 +27,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
+    from rpexplore.analysis.rule_targets import RuleTargets
     from rpexplore.cli.options import PresetName
     from rpexplore.domain.area_tree import AreaTree
     from rpexplore.domain.domain import Domain
@@ -507,6 +499,13 @@ def optimum_at_smallest_budget(
 
     Raises `WorkloadError` if there are no such targets, `BudgetError` if no budget is large enough.
     """
+    from rpexplore.analysis.binding_targets import (
+        budget_explanation,
+        describe_advice,
+        describe_binding,
+    )
+    from rpexplore.analysis.sufficient_budgets import restated, smallest_budget
+
     required_only = which == REQUIRED
     if isinstance(loss, SumWithinTargets) and not required_only:
         workload = replace(workload, required=~np.isnan(workload.targets))
@@ -543,7 +542,7 @@ def plan_at_smallest_budget(
     objective: tuple[str | None, str | None, str | None],
     shares: Mapping[str, Fraction] | None,
     *,
-    ruled: RuleTargets | None,
+    ruled: "RuleTargets | None",
     uniform_reference: bool,
     uniform_levels: bool,
     tolerance: float | None,
@@ -560,6 +559,10 @@ def plan_at_smallest_budget(
 
     Raises `WorkloadError` for parts without targets, or options that do not go with it.
     """
+    from rpexplore.analysis.sufficient_budgets import restated, smallest_query_budget
+    from rpexplore.planning.areas.area_planner import minimum_area_budget
+    from rpexplore.planning.counts_planner import query_optimum
+
     if shares is not None:
         raise WorkloadError("--minimum-budget finds the shares of the parts; leave --share out.")
     in_areas = () if asked.areas is None else asked.areas.workloads

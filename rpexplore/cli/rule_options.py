@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rpexplore.analysis.forecast import Forecast
-from rpexplore.analysis.most_people import MostPeople
-from rpexplore.analysis.rule_targets import RuleTargets, budget_range, describe_meeting
-from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.processes import Progress
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.survey import SurveyDesign
@@ -22,6 +18,8 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.workload.rules import EXAMPLE, MEDIAN, SURELY, Rule, rules_of
 
 if TYPE_CHECKING:
+    from rpexplore.analysis.most_people import MostPeople
+    from rpexplore.analysis.rule_targets import RuleTargets
     from rpexplore.cli.plan_inputs import PartsAsked
     from rpexplore.domain.expected_counts import ExpectedCounts
 
@@ -61,12 +59,14 @@ def rules_from_options(
     wanted: "tuple[ExpectedCounts, float] | None",
     survey: SurveyDesign | None,
     on_progress: Progress,
-) -> tuple[tuple[Rule, ...], RuleTargets | None]:
+) -> "tuple[tuple[Rule, ...], RuleTargets | None]":
     """The rules of --require, and their targets by --public and --expected-count, if given.
 
     wanted: the counts of --expected-count, or of --expected, which are one public table more
     survey: whose sampling error counts beside the noise
     """
+    from rpexplore.analysis.rule_targets import RuleTargets
+
     if asked.tables is None:
         raise WorkloadError(
             "--require is about tables, and none is asked for; ask for some, such as --up-to 2."
@@ -101,9 +101,9 @@ def most_people_from_options(
     wanted: "tuple[ExpectedCounts, float] | None",
     cv_limit: float | None,
     survey: SurveyDesign | None,
-    ruled: RuleTargets | None,
+    ruled: "RuleTargets | None",
     on_progress: Progress,
-) -> MostPeople:
+) -> "MostPeople":
     """The weights of --most-people.
 
     budget: of all parts; shares: of it, as they are stated
@@ -111,6 +111,8 @@ def most_people_from_options(
     cv_limit: as it was stated, else that of the rules if they have one in common
     ruled: has counts that were drawn already
     """
+    from rpexplore.analysis.most_people import MostPeople
+
     if asked.tables is None:
         raise WorkloadError(
             "--most-people is about tables, and none is asked for; ask for some, such as --up-to 2."
@@ -142,12 +144,16 @@ def most_people_from_options(
 
 
 def rule_outcome(
-    made: Plan, ruled: RuleTargets, is_smallest: bool, on_progress: Progress
+    made: Plan, ruled: "RuleTargets", is_smallest: bool, on_progress: Progress
 ) -> tuple[dict[str, Any], str]:
     """How many tables of a plan meet its rules, as facts and as text.
 
     is_smallest: whether the plan has the smallest budget for them; else that is said
     """
+    from rpexplore.analysis.forecast import Forecast
+    from rpexplore.analysis.rule_targets import budget_range, describe_meeting
+    from rpexplore.analysis.sufficient_budgets import sufficient_budget
+
     forecast = Forecast(made, drawn=ruled.counts, survey=ruled.survey)
     facts: dict[str, Any] = {
         "rules": [rule.text for rule in ruled.rules],

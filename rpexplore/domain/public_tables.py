@@ -14,9 +14,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.special import gammaincinv
 
 from rpexplore.common.json_fields import refusing
 from rpexplore.common.numbers import shown
@@ -255,6 +252,8 @@ class PublicTables:
         Counts are drawn from Gamma distributions with their means and standard errors, and sum to
         the table's total.
         """
+        from scipy.special import gammaincinv  # slow to import
+
         if all(table.errors is None for table in self.tables):
             return self
         numbers, tables = SeededNumbers(seed), []
@@ -434,6 +433,9 @@ class _Groups(NamedTuple):
 
 def _shared(known: Domain, left: Sequence[str], right: Sequence[str]) -> list[_Groups]:
     """The groups of every column that both tables are about; none where they share nothing."""
+    from scipy.sparse import coo_array  # slow to import
+    from scipy.sparse.csgraph import connected_components  # slow to import
+
     by_column = {int(known.columns[known.position(name)]): known[name] for name in left}
     shared = []
     for name in right:

@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-import pyarrow as pa
-
 from rpexplore.domain.readings import SMOOTH_COVERAGE
 from rpexplore.errors import ReleaseError
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 Role: TypeAlias = Literal[
     "code",  # which value or group of an attribute, or which area, a row is of
@@ -74,7 +73,7 @@ class Column:
         groups = json.loads(self.within or "{}")
         return {text: group for group, texts in groups.items() for text in texts}
 
-    def field(self, kind: pa.DataType) -> pa.Field:
+    def field(self, kind: "pa.DataType") -> "pa.Field":
         """The column as Parquet files describe it: the role and the rest are its metadata."""
         return _field(self, kind)
 
@@ -89,7 +88,9 @@ class Column:
 
 
 @lru_cache(1 << 14)  # a release may have a hundred thousand files with the same few columns
-def _field(column: Column, kind: pa.DataType) -> pa.Field:
+def _field(column: Column, kind: "pa.DataType") -> "pa.Field":
+    import pyarrow as pa  # slow, and planning needs the names of columns alone
+
     facts = {name: fact for name, fact in vars(column).items() if name != "name" and fact}
     return pa.field(column.name, kind, metadata=facts)
 
@@ -239,6 +240,8 @@ class Schema:
     @classmethod
     def of(cls, rows: "pa.Table | pa.Schema | pd.DataFrame") -> "Schema":
         """Those of a table as it was read; raises `ReleaseError` for columns without a role."""
+        import pyarrow as pa
+
         if isinstance(rows, pa.Table | pa.Schema):
             fields = rows.schema if isinstance(rows, pa.Table) else rows
             return cls(tuple(_column(field.name, field.metadata or {}) for field in fields))
@@ -310,8 +313,10 @@ class Schema:
         frame.attrs[_KEY] = json.dumps(facts, ensure_ascii=False)
         return frame
 
-    def rows(self, frame: "pd.DataFrame") -> pa.Table:
+    def rows(self, frame: "pd.DataFrame") -> "pa.Table":
         """A frame with these columns as Arrow, whose fields have the roles."""
+        import pyarrow as pa
+
         rows = pa.Table.from_pandas(frame, preserve_index=False)
         fields = [
             column.field(field.type)
@@ -320,12 +325,12 @@ class Schema:
         return pa.Table.from_arrays(rows.columns, schema=pa.schema(fields))
 
 
-def frame_of(rows: pa.Table) -> "pd.DataFrame":
+def frame_of(rows: "pa.Table") -> "pd.DataFrame":
     """Rows as a DataFrame that keeps what its columns are."""
     return Schema.of(rows).marked(rows.to_pandas())
 
 
-def rows_of(frame: "pd.DataFrame") -> pa.Table:
+def rows_of(frame: "pd.DataFrame") -> "pa.Table":
     """The rows of such a DataFrame; `frame_of` undoes it."""
     return Schema.of(frame).rows(frame)
 

@@ -26,7 +26,7 @@ from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import ContradictionError, PlanError, WorkloadError
 from rpexplore.planning.losses.losses import SumOfVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.part_plan import WorkloadPlan, accuracy_frame
+from rpexplore.planning.part_plan import WorkloadPlan, item_columns
 from rpexplore.planning.plan_fields import (
     ATTRIBUTES,
     BUDGET,
@@ -49,8 +49,6 @@ from rpexplore.workload.table_text import all_titles
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from rpexplore.planning.verification import Check
 
 
@@ -264,9 +262,9 @@ class AdaptivePlan(WorkloadPlan):
         largest = max(sums)
         return tuple(max(round(_LARGEST_WEIGHT * each / largest), 1) for each in sums)
 
-    def accuracy(self) -> "pd.DataFrame":
-        """The tables that are estimated, whose accuracy is not known: see `accuracy_frame`."""
-        return accuracy_frame(
+    def accuracy_columns(self) -> dict[str, Any]:
+        """The tables that are estimated, whose accuracy is not known: see `item_columns`."""
+        return item_columns(
             self.kind,
             all_titles(self.workload),
             attributes=self.workload.tables,

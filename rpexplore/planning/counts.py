@@ -17,14 +17,12 @@ from rpexplore.planning.counts_objectives import LARGEST, CountsObjective
 from rpexplore.planning.counts_plan_file import fields_of_plan, text_of_plan
 from rpexplore.planning.counts_strategy import QueryStrategy
 from rpexplore.planning.losses.losses import Loss, p_norm
-from rpexplore.planning.part_plan import Certificate, CertifiedPlan, accuracy_frame
+from rpexplore.planning.part_plan import Certificate, CertifiedPlan, item_columns
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.discrete_noise import DiscreteNoise
 from rpexplore.workload.query_list import QueryList
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from rpexplore.planning.verification import Check
 
 
@@ -191,9 +189,9 @@ class QueryPlan(CertifiedPlan):
         """
         return normal_quantile(confidence) * self.standard_errors
 
-    def accuracy(self) -> "pd.DataFrame":
-        """How accurate every count is, one row a count: see `accuracy_frame`."""
-        return accuracy_frame(
+    def accuracy_columns(self) -> dict[str, Any]:
+        """How accurate every count is, one entry a count: see `item_columns`."""
+        return item_columns(
             self.kind,
             self.queries.names,
             standard_error=self.standard_errors,

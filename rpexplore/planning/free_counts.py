@@ -12,7 +12,6 @@ no record costs more than before, and the precisions add up (docs/mathematics.md
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from scipy.linalg import null_space
 
 from rpexplore.common.numbers import shown
 from rpexplore.common.processes import Progress, no_progress, one_thread
@@ -72,6 +71,8 @@ def with_free_counts(
         PlanError: For a free count of which a part is in cells that leave nothing, and does not
             follow from what is measured anyway.
     """
+    from scipy.linalg import null_space  # slow to import
+
     # Cells that no count tells apart are measured together; a cell of each kind stands for them.
     kinds, kind_of = kinds_of_cells(queries.integers)
     cells = np.array([np.argmax(kind_of == kind) for kind in range(kinds.shape[1])])

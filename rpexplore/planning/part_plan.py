@@ -16,7 +16,6 @@ from rpexplore.common.numbers import (
     Exact,
     exact_fraction,
     float_at_least,
-    normal_quantile,
     read_only,
 )
 from rpexplore.common.text import describe_count, plural, rounded
@@ -30,6 +29,7 @@ from rpexplore.privacy import conversions
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.privacy.discrete_noise import DiscreteNoise
+from rpexplore.workload.table_text import titles_column
 from rpexplore.workload.targets import MET_FACTOR
 from rpexplore.workload.workload import Workload
 
@@ -271,8 +271,18 @@ class PartPlan(ABC):
         return None
 
     @abstractmethod
+    def accuracy_columns(self) -> dict[str, Any]:
+        """How accurate each of its items will be; see `item_columns`."""
+
     def accuracy(self) -> "pd.DataFrame":
-        """How accurate each of its items will be; see `accuracy_frame`."""
+        """How accurate each of its items will be, one row an item; see `item_columns`."""
+        import pandas as pd  # half of the time that importing this package would take
+
+        return pd.DataFrame(self.accuracy_columns() | self._made_columns())
+
+    def _made_columns(self) -> "dict[str, pd.Series]":
+        """Columns of `accuracy` that were made before."""
+        return {}
 
     # ---- its part of the file
 
@@ -466,6 +476,9 @@ class WorkloadPlan(PartPlan):
     def full_contents(self) -> str:
         return f"{self.contents} with {describe_count(self.workload.n_cells)} cells"
 
+    def _made_columns(self) -> "dict[str, pd.Series]":
+        return {"item": titles_column(self.workload)}
+
 
 class CertifiedPlan(PartPlan):
     """A part whose accuracy is known beforehand, and proven to be near the best."""
@@ -485,7 +498,8 @@ class CertifiedPlan(PartPlan):
 # report and summaries read this frame, so that none of them has to know kinds of plans.
 
 
-Z_95 = normal_quantile(0.95)  # standard errors to either side of a 95 % interval, 1.96
+# Standard errors to either side of a 95 % interval: `normal_quantile(0.95)`, which loads SciPy.
+Z_95 = 1.959963984540054
 EXTREMES = ["smallest_standard_error", "largest_standard_error"]
 COLUMNS = [
     "part", "level", "item", "attributes", "cells", "areas", "standard_error", *EXTREMES,
@@ -493,8 +507,8 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def accuracy_frame(part: str, items: "Sequence[str] | pd.Series", **columns: Any) -> "pd.DataFrame":
-    """The frame of a part of a plan, one row an item, in the order of the plan.
+def item_columns(part: str, items: Sequence[str], **columns: Any) -> dict[str, Any]:
+    """The accuracy of a part of a plan: arrays or lists of one entry an item, as the plan has them.
 
     columns: those of these that the kind of plan has; all others are empty (NaN or None)
 
@@ -514,9 +528,7 @@ def accuracy_frame(part: str, items: "Sequence[str] | pd.Series", **columns: Any
     weight                   in the objective
     shadow_price             share that the item has in what the plan's proof weighs
     """
-    import pandas as pd  # half of the time that importing this package would take
-
-    known = {"part": part, "item": items, **columns}
+    known = {"part": [part] * len(items), "item": items, **columns}
     if "standard_error" in columns:
         known["margin_95"] = columns["standard_error"] * Z_95
     if "target" in columns:
@@ -524,37 +536,59 @@ def accuracy_frame(part: str, items: "Sequence[str] | pd.Series", **columns: Any
         met = columns["largest_standard_error"] <= targets * MET_FACTOR
         known["met"] = np.where(np.isnan(targets), None, met)
     texts = ("level", "attributes", "required", "met")
-    empty = {name: None if name in texts else np.nan for name in COLUMNS}
-    return pd.DataFrame({name: known.get(name, empty[name]) for name in COLUMNS})
+    none, nan = [None] * len(items), np.full(len(items), np.nan)
+    return {name: known.get(name, none if name in texts else nan) for name in COLUMNS}
 
 
-def cells_differ(frame: "pd.DataFrame") -> bool:
+def cells_differ(columns: "Mapping[str, Any] | pd.DataFrame") -> bool:
     """Whether the cells of some item differ noticeably in accuracy."""
-    return bool((frame[EXTREMES[1]] > frame[EXTREMES[0]] * SAME).any())
+    smallest, largest = (np.asarray(columns[name], dtype=float) for name in EXTREMES)
+    return bool(np.any(largest > smallest * SAME))
+
+
+def names_for_reading(columns: "Mapping[str, Any] | pd.DataFrame") -> list[str]:
+    """The columns in which something is known of some item; all where there is no item.
+
+    Without the extremes of cells where all cells of an item are equally accurate.
+    """
+    names = list(columns)
+    if not len(columns[names[0]]):
+        return names
+    names = [name for name in names if not _is_unknown(columns[name])]
+    if EXTREMES[0] in names and not cells_differ(columns):
+        return [name for name in names if name not in EXTREMES]
+    return names
+
+
+def _is_unknown(column: Any) -> bool:
+    """Whether all of a column is None or NaN."""
+    if getattr(column, "dtype", None) == np.float64:
+        return bool(np.all(np.isnan(column)))
+    return all(value is None or value != value for value in column)
 
 
 def for_reading(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """The frame without columns in which nothing is known.
-
-    Also without the extremes of cells where all cells of an item are equally accurate.
-    """
-    if not len(frame):
-        return frame
-    frame = frame.drop(columns=[name for name in frame if np.all(frame[name].isna())])
-    if EXTREMES[0] in frame and not cells_differ(frame):
-        return frame.drop(columns=EXTREMES)
-    return frame
+    """The `names_for_reading` of a frame."""
+    return frame.loc[:, names_for_reading(frame)]
 
 
-def worst_first(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """The items of each part, the least accurate first; the index says where they were.
+def worst_first_order(columns: "Mapping[str, Any] | pd.DataFrame") -> np.ndarray:
+    """The positions of the items of each part, the least accurate first, int64[n].
 
     Own counts, which have targets in place of weights, are compared by these: the furthest off
     first. Where nothing is known of the accuracy, the order stays.
     """
-    errors = frame["largest_standard_error"]
-    keys = errors.where(frame["weight"].notna(), errors / frame["target"]).fillna(0.0)
-    parts = frame["part"].to_numpy()
-    order = np.argsort(-keys.to_numpy(), kind="stable")
+    errors, weights, targets = (
+        np.asarray(columns[name], dtype=float)
+        for name in ("largest_standard_error", "weight", "target")
+    )
+    keys = np.where(np.isnan(weights), errors / targets, errors)
+    order = np.argsort(-np.where(np.isnan(keys), 0.0, keys), kind="stable")
+    parts = np.asarray(columns["part"])
     rows = [order[parts[order] == part] for part in dict.fromkeys(parts.tolist())]
-    return frame.iloc[np.concatenate(rows)] if rows else frame
+    return np.concatenate([order[:0], *rows])
+
+
+def worst_first(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """A frame in the `worst_first_order`; the index says where its rows were."""
+    return frame.iloc[worst_first_order(frame)]

@@ -23,7 +23,7 @@ from rpexplore.planning.mechanism.reconstruction import (
     residuals_within,
 )
 from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
-from rpexplore.planning.part_plan import Certificate, CertifiedPlan, WorkloadPlan, accuracy_frame
+from rpexplore.planning.part_plan import Certificate, CertifiedPlan, WorkloadPlan, item_columns
 from rpexplore.planning.table_plan_file import fields_of_plan, text_of_plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.discrete_noise import DiscreteNoise
@@ -245,10 +245,10 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
         position = self.workload.position(table)
         return cells.standard_errors_of(position, self.sigma_squared.floats)
 
-    def accuracy(self) -> "pd.DataFrame":
-        """How accurate every table is, one row a table: see `accuracy_frame`."""
+    def accuracy_columns(self) -> dict[str, Any]:
+        """How accurate every table is, one entry a table: see `item_columns`."""
         cells, extremes = self.workload.exact_cells, self.variances_in_units.standard_errors
-        return accuracy_frame(
+        return item_columns(
             self.kind,
             all_titles(self.workload),
             attributes=self.workload.tables,

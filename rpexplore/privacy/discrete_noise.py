@@ -22,7 +22,6 @@ from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
-from scipy.special import erfcx
 
 from rpexplore.common.numbers import Exact, exact_fraction, float_at_least, read_only
 from rpexplore.common.text import rounded
@@ -390,6 +389,8 @@ def _epsilon_of_gaussian(mu_squared: Fraction, delta: Fraction, above: float) ->
 
 def _epsilon_in_floats(mu: float, log_delta: float, above: float) -> float:
     """`_epsilon_of_gaussian` up to rounding in floats; `above` where these do not do."""
+    from scipy.special import erfcx  # slow to import
+
     epsilon = above
     for _ in range(_STEPS):
         first, second = epsilon / mu - mu / 2, epsilon / mu + mu / 2

@@ -7,18 +7,21 @@ from fractions import Fraction
 from itertools import pairwise
 from math import prod
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rpexplore.common.numbers import distinct_rows, matrix_along
 from rpexplore.common.processes import in_order
-from rpexplore.data.areas import AreaCuts
 from rpexplore.data.source import Counts
 from rpexplore.domain.atoms import Atoms
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.noise.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
+
+if TYPE_CHECKING:
+    from rpexplore.data.areas import AreaCuts
 
 MAX_TABLE_CELLS = 50_000_000
 PART_CELLS = 200_000_000
@@ -49,7 +52,7 @@ class Part:
     tables: Sequence[Sequence[int]]
     items: range
     n_measured: int
-    areas: AreaCuts | None = None
+    areas: "AreaCuts | None" = None
     atoms: Atoms | None = None
     is_needed_again: bool = False
 

@@ -265,11 +265,17 @@ def titles(workload: Workload, tables: np.ndarray) -> list[str]:
 
 
 @lru_cache(maxsize=2)  # most of the work for a long list, and the same at every budget
-def all_titles(workload: Workload) -> "pd.Series":
-    """Titles of all tables of a workload."""
+def all_titles(workload: Workload) -> list[str]:
+    """Titles of all tables of a workload, which must not be changed."""
+    return titles(workload, np.arange(len(workload)))
+
+
+@lru_cache(maxsize=2)
+def titles_column(workload: Workload) -> "pd.Series":
+    """`all_titles` as a column of a frame."""
     import pandas as pd  # half of the time that importing this package would take
 
-    return pd.Series(titles(workload, np.arange(len(workload))), dtype="str")
+    return pd.Series(all_titles(workload), dtype="str")
 
 
 def title_of(workload: Workload, table: int) -> str:

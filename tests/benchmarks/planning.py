@@ -4,6 +4,9 @@ Cases of `tests.benchmarks.run`.
 """
 
 import json
+import resource
+import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -178,7 +181,43 @@ def report_on_many_tables() -> list[Row]:
     ]
 
 
+def verbs_on_a_small_codebook() -> list[Row]:
+    """`plan` and `show` as programs, over Python with what no plan does without."""
+    needed = "import click, numpy, scipy.sparse, scipy.special"
+    verb = "from rpexplore.cli.main import main; main()"
+    with tempfile.TemporaryDirectory() as folder:
+        codebook, plan = Path(folder) / "codebook.csv", str(Path(folder) / "plan.json")
+        rows = [f"a{i},{value}," for i in range(11) for value in range(5)]
+        codebook.write_text("\n".join(["attribute,value,label", *rows]), "utf-8")
+        asked = [str(codebook), "--out", plan, "--force", "--up-to", "2", "--rho", "0.1"]
+        floor = _program_seconds("-c", needed)
+        planning = _program_seconds("-c", verb, "plan", *asked)
+        showing = _program_seconds("-c", verb, "show", plan)
+    return [
+        ("`plan` of 67 tables, processor s", planning, "<=", 0.8),
+        ("  over the start of Python with SciPy, times", planning / floor, "<=", 2.2),
+        ("`show` of them, processor s", showing, "<=", 0.8),
+        ("  over the start of Python with SciPy, times", showing / floor, "<=", 2.2),
+    ]
+
+
+def _program_seconds(*arguments: str) -> float:
+    """Processor time of the fastest of three runs of Python with these arguments."""
+
+    def ended() -> float:
+        times = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return times.ru_utime + times.ru_stime
+
+    seconds = []
+    for _ in range(REPEATS):
+        start = ended()
+        subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+        seconds.append(ended() - start)
+    return min(seconds)
+
+
 CASES = (
+    verbs_on_a_small_codebook,
     published_figures,
     sum_of_variances,
     three_hundred_attributes,

@@ -43,7 +43,7 @@ from rpexplore.planning.areas.solvers import AreaProblem, AreaState
 from rpexplore.planning.losses.constrained import WithinTargets
 from rpexplore.planning.losses.losses import Loss, WeightedSum
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.part_plan import Certificate, CertifiedPlan, accuracy_frame
+from rpexplore.planning.part_plan import Certificate, CertifiedPlan, item_columns
 from rpexplore.planning.table_plan import targets_lines
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.discrete_noise import DiscreteNoise
@@ -230,10 +230,10 @@ class AreaPlan(AreaDesign, CertifiedPlan):
         """
         return accuracy_of_sums(self, lists, tables)
 
-    def accuracy(self) -> "pd.DataFrame":
-        """How accurate every table is, one row a table and level from the top.
+    def accuracy_columns(self) -> dict[str, Any]:
+        """How accurate every table is, one entry a table and level from the top.
 
-        See `accuracy_frame`. The shadow price is by how many per cent the smallest possible loss
+        See `item_columns`. The shadow price is by how many per cent the smallest possible loss
         grows when the weights of the table in these areas grow by one per cent; with required
         targets, its share of all that the plan's proof weighs.
         """
@@ -338,13 +338,14 @@ def _proven(plan: AreaPlan) -> AreaPlan:
 # ---- The accuracy of a plan for areas, by level and table; and a few lines of it, for a terminal.
 
 
-def area_accuracy(plan: "AreaPlan") -> "pd.DataFrame":
-    """The frame of `AreaPlan.accuracy`."""
-    import pandas as pd
-
-    rows = pd.DataFrame(_rows(plan))
-    rows["shadow_price"] /= rows["shadow_price"].sum()
-    return accuracy_frame(plan.kind, rows.pop("item"), **{name: rows[name] for name in rows})
+def area_accuracy(plan: "AreaPlan") -> dict[str, Any]:
+    """What `AreaPlan.accuracy_columns` gives."""
+    rows = list(_rows(plan))
+    texts = ("level", "item", "attributes")
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
+    columns |= {name: np.array(columns[name]) for name in columns if name not in texts}
+    columns["shadow_price"] /= columns["shadow_price"].sum()
+    return item_columns(plan.kind, columns.pop("item"), **columns)
 
 
 def _rows(plan: "AreaPlan") -> Iterator[dict[str, Any]]:

@@ -7,7 +7,6 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from rpexplore.common.processes import Progress, Share, no_share
 from rpexplore.planning.solvers.solution import VarianceMap, report_gap, share_done
@@ -235,6 +234,8 @@ def central_prices(
     weighted: C, float64[m, n_residuals]. costs, fixed: p and v₀, float64[n_residuals]. start:
     float64[m], sum 1, and the gap it has.
     """
+    from scipy.linalg import cho_factor, cho_solve  # slow to import
+
     count = len(start)
     # A barrier of b a price means a gap of about b · count: it begins where the start already is.
     barrier = max(min(gap, 0.01), tolerance / 8) / count
@@ -287,6 +288,8 @@ def central_cap_prices(
     relative: float64[m, n_residuals], rows of B over their caps. held: v₀. value: about the
     maximum; gap: that of the start, relative. The rest as for `central_prices`.
     """
+    from scipy.linalg import cho_factor, cho_solve  # slow to import
+
     count = len(start)
     barrier = max(min(gap, 0.01), tolerance / 4) * value / count
     z = np.maximum(start, barrier)
@@ -336,7 +339,7 @@ def _maximum(
         try:
             step, gain, longest = newton(point)
         # Not positive definite by rounding: there is no more to gain here.
-        except LinAlgError:
+        except np.linalg.LinAlgError:
             return point
         if gain <= least_gain:
             return point

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, qr, solve_triangular
 
 from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.planning.solvers.acceleration import squarem_step
@@ -85,6 +84,8 @@ class QueryRoot:
     """
 
     def __init__(self, queries: FactoredQueries, state: np.ndarray) -> None:
+        from scipy.linalg import solve_triangular  # slow to import
+
         self._queries, n = queries, queries.n_cells
         self.weights = np.concatenate([weights_of(state[:n]), weights_of(state[n:])])
         self.state = np.log(self.weights)
@@ -298,6 +299,8 @@ def cost_bound(
 @one_thread()
 def decoding(matrix: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """D with W = D R and the shortest rows, float64[n_queries, k], for R of full rank."""
+    from scipy.linalg import qr, solve_triangular  # slow to import
+
     # Rᵀ = Q U, so D = W Q U^−ᵀ; without R Rᵀ, whose condition is the square of R's.
     orthonormal, upper = qr(matrix.T, mode="economic")  # pyright: ignore[reportAssignmentType]
     return solve_triangular(upper, (coefficients @ orthonormal).T, lower=False).T
@@ -408,6 +411,8 @@ class _Search:
 
     def _newton_step(self, barriers: np.ndarray) -> tuple[np.ndarray, float]:
         """Newton's step in the logarithms of the weights, and how steep it is."""
+        from scipy.linalg import cho_factor, cho_solve  # slow to import
+
         at, n = self.at, self._queries.n_cells
         # Lagrange multipliers of the two sums: at the path's point share + barrier = multiplier ·
         # weight.

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
-from scipy.linalg import null_space, qr
 
 from rpexplore.planning.solvers.queries import decoding, kinds_of_cells, largest_and_mean
 
@@ -77,6 +76,8 @@ def _with_faint_rows(matrix: np.ndarray, kinds: np.ndarray) -> Iterator[np.ndarr
     What rounding leaves out of R is taken out with the noise of the faint rows; both are least at
     about the root of R's length.
     """
+    from scipy.linalg import null_space  # slow to import
+
     first = kinds.argmax(axis=1)  # a cell of each kind
     within = matrix[:, first]
     others = null_space(within).T
@@ -87,6 +88,8 @@ def _with_faint_rows(matrix: np.ndarray, kinds: np.ndarray) -> Iterator[np.ndarr
 
 def _basis(integers: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """As many of the queries as R has rows, far from depending on one another, in whole numbers."""
+    from scipy.linalg import qr  # slow to import
+
     rows = integers // np.gcd.reduce(integers, axis=1, keepdims=True)
     lengths = np.linalg.norm(rows.astype(float), axis=1, keepdims=True)
     _, order = qr((rows / lengths).T, mode="r", pivoting=True)  # pyright: ignore[reportAssignmentType]

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from rpexplore.common.processes import Share, no_share, one_thread
 from rpexplore.planning.solvers.acceleration import anderson_acceleration
@@ -58,6 +57,8 @@ class JointSearch:
         *,
         slack: float = 0.0,
     ) -> None:
+        from scipy.linalg import cholesky  # slow to import
+
         self.total_grams, self.total, self.slack = total_grams, total, slack
         self.n = len(gram)
         self.gram = gram + _DESCENT_RIDGE * np.eye(self.n)
@@ -137,6 +138,7 @@ class JointSearch:
         For where λ reaches 0 and the joint search cannot follow. on_step: called now and then; what
         it raises ends the search.
         """
+        from scipy.linalg import cholesky, solve_triangular  # slow to import
         from scipy.optimize import minimize  # slow to import, and not needed to open the app
 
         n = self.n
@@ -182,6 +184,8 @@ class JointSearch:
         return best[1], best[2]
 
     def _solved(self, vector: np.ndarray) -> np.ndarray:
+        from scipy.linalg import cho_solve  # slow to import
+
         return cho_solve((self.factor, True), vector)
 
     def _least_at(self, direction: np.ndarray) -> float:
