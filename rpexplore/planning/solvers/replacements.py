@@ -71,7 +71,7 @@ def minimise_replacing(
         if over <= (1 + tolerance if scales else 1 - _ROOM):
             break
         replacement = closure.replacement
-        known = replacement.has(dearest.counts)
+        known = replacement.has(dearest.counts, dearest.others)
         is_settled = dearest.found <= privacy_cost * (1 + tolerance) or (
             known and len(replacement.counts) == 1
         )
@@ -81,7 +81,7 @@ def minimise_replacing(
             allowed *= (1 - 2 * _ROOM) / over  # what the bound is above the cost, or rounding
             continue
         if not known:
-            replacement = replacement.with_counts(dearest.counts)
+            replacement = replacement.with_counts(dearest.counts, dearest.others)
         weights = _with_least_costs(closure).privacy_cost_factor / sigma_squared**2
         closure = closure.replacing(_with_best_prices(closure, replacement, weights))
     assert best is not None
