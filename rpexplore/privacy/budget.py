@@ -345,8 +345,8 @@ def change_of(
     """What neighbours do to the unit of privacy, to begin a clause: "adding or removing it"."""
     if exact:
         return (
-            "changing what it holds beside the attributes of exact totals, or exchanging values "
-            "with another record so that all of these totals stay"
+            "changing what it holds outside of the exact totals, or exchanging values with another "
+            "record so that all of these totals stay"
         )
     if neighbours != REPLACE:
         return "adding or removing it"

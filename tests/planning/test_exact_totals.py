@@ -1,7 +1,6 @@
 """Exact totals: what moves of records that keep them cost, against all pairs of data sets."""
 
 import itertools
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -9,8 +8,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.numbers import Decimals
-from rpexplore.errors import BudgetError, PlanError
-from rpexplore.planning.mechanism.accounting import cost_of_difference, replacement_cost
+from rpexplore.errors import PlanError
+from rpexplore.planning.mechanism.accounting import replacement_cost
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.exact_totals import exact_totals, refuse_unprotected
 from rpexplore.planning.mechanism.replacement import (
@@ -98,9 +97,7 @@ def random_problem(
         weights = np.exp(rng.normal(size=len(tables))).tolist()
         workload = rp.Workload.of(domain, tables, weights=weights)
         margins = [
-            own
-            for own in sets
-            if len(own) < 3 and any(set(own) <= set(table) for table in tables)
+            own for own in sets if len(own) < 3 and any(set(own) <= set(table) for table in tables)
         ]
         n = min(len(margins), int(rng.integers(1, 4)))
         exact = [margins[index] for index in rng.choice(len(margins), size=n, replace=False)]
