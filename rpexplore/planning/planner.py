@@ -563,7 +563,8 @@ class MinimumBudget:
     def for_unit_of(self, budget: Budget) -> "MinimumBudget":
         """The same for the privacy unit and the neighbours of a budget."""
         if suits(self.closure, self.workload, budget):
-            return replace(self, max_records_per_person=budget.max_records_per_person)
+            most = budget.max_records_per_person
+            return replace(self, max_records_per_person=most, exact=budget.exact)
         of_tables = np.isin(np.arange(len(self.workload)), self.tables)
         return _minimum_budget(self.workload, of_tables, self.closure, budget, TOLERANCE)
 

@@ -1,5 +1,6 @@
 """Exact totals: what moves of records that keep them cost, against all pairs of data sets."""
 
+import hashlib
 import itertools
 from fractions import Fraction
 
@@ -8,8 +9,9 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.numbers import Decimals
-from rpexplore.errors import PlanError
-from rpexplore.planning.mechanism.accounting import replacement_cost
+from rpexplore.errors import BudgetError, PlanError
+from rpexplore.planning.mechanism import replacement
+from rpexplore.planning.mechanism.accounting import cost_of_difference, replacement_cost
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.exact_totals import exact_totals, refuse_unprotected
 from rpexplore.planning.mechanism.replacement import (
@@ -131,7 +133,32 @@ def test_the_cost_is_that_of_the_dearest_move_that_keeps_the_totals():
         assert found <= most <= found * (1 + Fraction(1, 10**10))
         dearest = dearest_replacement(closure, groups, sigma_squared.floats)
         kinds.add(bool(dearest.others_changed))
-    assert kinds == {False, True} or kinds == {True}
+        # Groups of attributes that are not alike, and each residual by itself: from above.
+        by_size = Replacement.of_all(closure).groups
+        raised = dearest_replacement(closure, by_size, sigma_squared.floats).bound
+        assert raised >= brute * (1 - 1e-13)
+        each = np.sum(closure.largest_cost_factor / sigma_squared.floats)
+        assert each >= brute * (1 - 1e-13)
+    assert kinds == {False, True}
+
+
+def test_where_not_all_exchanges_can_be_tried_the_bound_holds(monkeypatch):
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2, "b": 3, "c": 4, "d": 5}), 3)
+    closure = Closure.of(workload)
+    closure = closure.replacing(Replacement.of_all(closure, ((0,), (2, 3))))
+    scales, groups = np.ones(len(closure)), tuple((index,) for index in range(4))
+    tried = dearest_replacement(closure, groups, scales)
+    monkeypatch.setattr(replacement, "MOST_EXCHANGES", 1)
+    bounded = dearest_replacement(closure, groups, scales)
+    assert bounded.found == pytest.approx(tried.found)
+    assert tried.found < bounded.bound < 4 * tried.found
+
+
+def test_the_exact_cost_of_an_exchange():
+    # a × b of 2 and 3 values, σ² = 1: 4 · 1/2 · 2/3 · (1 + 1)(1 + 1/2) = 4
+    closure = Closure.of(rp.Workload.of(rp.Domain.from_sizes({"a": 2, "b": 3}), [("a", "b")]))
+    cost = cost_of_difference(closure, (0,), Decimals.rounded_up(np.ones(4)), (1,))
+    assert 0 <= cost - 4 < Fraction(1, 10**25)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.kind)
@@ -150,3 +177,37 @@ def test_plans_are_within_the_budget_for_every_move_and_proven_near_the_best(los
         assert brute * (1 - 1e-11) <= float(plan.exact_privacy_cost) <= 1
         again = rp.Plan.parse(plan.text)
         assert (again.sha256, again.budget) == (plan.sha256, plan.budget)
+
+
+def test_totals_that_leave_something_unprotected_without_saying_so_are_refused():
+    domain = rp.Domain.from_sizes({"a": 2, "b": 3, "c": 2})
+    tables = rp.Workload.all_up_to(domain, 2)
+    with pytest.raises(PlanError, match="changes a × c, which would not be protected"):
+        rp.plan(tables, loss=LOSSES[0], budget=rp.Budget(rho=1, exact=[("a", "b"), ("b", "c")]))
+    with pytest.raises(PlanError, match="nothing is left to protect"):
+        only = rp.Workload.of(domain, [("a", "b")])
+        rp.plan(only, loss=LOSSES[0], budget=rp.Budget(rho=1, exact=[("a", "b")]))
+    with pytest.raises(PlanError, match="there is no attribute 'd'; ask"):
+        rp.plan(tables, loss=LOSSES[0], budget=rp.Budget(rho=1, exact=["d"]))
+    with pytest.raises(BudgetError, match="must have the name of at least one attribute"):
+        rp.Budget(rho=1, exact=[()])
+    # Those inside of others say nothing more; the order does not matter.
+    budget = rp.Budget(rho=1, exact=[("b", "a"), "a", "c"])
+    assert budget.exact == (("a", "b"), ("c",))
+
+
+def test_a_plan_whose_claims_are_changed_is_refused():
+    tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2, "b": 3, "c": 2}), 2)
+    text = rp.plan(tables, loss=LOSSES[0], budget=rp.Budget(rho=1, exact=["a"])).text
+    hidden = sealed(text.replace(',"exact":[["a"]]', ""))
+    with pytest.raises(PlanError):
+        rp.Plan.parse(hidden)
+    # Of a × b as exact, differences that are priced would change it.
+    with pytest.raises(PlanError, match=r"would change an exact total|alike in the exact totals"):
+        rp.Plan.parse(sealed(text.replace('"exact":[["a"]]', '"exact":[["a","b"]]')))
+
+
+def sealed(text: str) -> str:
+    body, _, _ = text.rpartition(',\n"sha256"')
+    seal = hashlib.sha256(f"{body}\n}}\n".encode()).hexdigest()
+    return f'{body},\n"sha256":"{seal}"\n}}\n'

@@ -21,7 +21,9 @@ def exact_totals(workload: Workload, budget: Budget) -> Totals:
         wanted = {names.index(name) for name in total if name in names}
         within = (wanted <= set(workload.attribute_indices(row)) for row in range(len(workload)))
         if unknown or not any(within):
-            reason = f"there is no attribute {shown(unknown[0])}" if unknown else "no table has it"
+            reason = (
+                f"there is no attribute {shown(unknown[0])!r}" if unknown else "no table has it"
+            )
             raise PlanError(
                 f"The total of {' × '.join(total)} is to be exact, and {reason}; ask for that "
                 "table, or for a larger one that it is a margin of."
