@@ -140,8 +140,10 @@ def with_conditions(domain: Domain, lines: Iterable[Line]) -> Iterator[Line]:
     """Lines that people wrote, those by other attributes taken apart.
 
     Everything is counted by the word total, unless an attribute is called so: raises
-    `WorkloadError` for a line without a condition, and for what behind the word by is no attribute.
+    `WorkloadError` for a line without a condition, for what behind the word by is no attribute, and
+    for the line with which a list gets too long.
     """
+    n_counts = 0
     for line in lines:
         if isinstance(line[2], str) and not line[2].strip() and TOTAL not in domain:
             raise WorkloadError(
@@ -153,6 +155,8 @@ def with_conditions(domain: Domain, lines: Iterable[Line]) -> Iterator[Line]:
             continue
         with refusing(WorkloadError, where):
             counts = list(counts_by(domain, name, definition))
+            n_counts += len(counts)
+            check_list_size(n_counts, 1)  # before all lines are taken apart
         for own_name, condition in counts:
             yield where, own_name, condition, target
 

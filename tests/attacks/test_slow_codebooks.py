@@ -9,11 +9,13 @@ import time
 import pytest
 
 from rpexplore import Attribute, Categories, Domain
-from rpexplore.data.files.columns import recognise
+from rpexplore.data.files.columns import CodebookFile, recognise
 from rpexplore.domain.area_file import tree_of_file
 from rpexplore.domain.values import values_by_name
 from rpexplore.errors import RpexploreError
+from rpexplore.workload.query_definitions import stated_from_lines, with_conditions
 from rpexplore.workload.rules import rules_from_text
+from rpexplore.workload.targets import Target
 
 WHOLE = {"type": "integer", "constraints": {"minimum": 0, "maximum": 99_999}}
 IMPOSSIBLE = [{"a": f"{i}..{i + 40_000}", "b": str(i)} for i in range(100)]
@@ -74,7 +76,9 @@ def test_groups_that_lie_deep_in_each_other_are_left_out_in_time():
     values = b"".join(b"<catgry><catValu>%d</catValu></catgry>" % i for i in (1, 2))
     head = b'<codeBook xmlns="ddi:codebook:2_5"><dataDscr><var name="v">'
     content = head + groups + values + b"</var></dataDscr></codeBook>"
-    (remark,) = recognise(content, "groups.xml").remarks
+    file = recognise(content, "groups.xml")
+    assert isinstance(file, CodebookFile)
+    (remark,) = file.remarks
     assert "more than 20 deep in each other" in remark
 
 
@@ -103,3 +107,17 @@ def test_areas_of_very_many_levels_are_refused_before_they_are_made(content, how
     """A file of 3 MB took 0.8 GB of memory: the beginnings of each code, level by level."""
     with pytest.raises(RpexploreError, match="100 levels at most"):
         tree_of_file(content.encode(), "areas.csv", **how)
+
+
+def test_a_list_of_too_many_counts_is_refused_at_the_line_that_is_too_many(monkeypatch):
+    """Few lines may stand for any number of counts: 10 MB of them for billions."""
+    monkeypatch.setattr("rpexplore.workload.query_list.MAX_QUERIES", 150)
+    domain = Domain.from_sizes({"a": 10, "b": 10, "c": 1_000})
+
+    def lines():
+        yield "Line 1", "x", "total by a, b", "5"
+        yield "Line 2", "y", "total by a, b", "5"
+        raise AssertionError("another line was asked for")
+
+    with pytest.raises(RpexploreError, match="Line 2: A list can have at most 150 own counts"):
+        stated_from_lines(domain, with_conditions(domain, lines()), Target(5))

@@ -105,8 +105,8 @@ FORECAST_COLUMNS = {
     "cells": COLUMNS["cells"],
     "standard_error": COLUMNS["standard_error"],
     "people_median": Column("people in good cells", "share"),
-    "people_low": Column("at least", "share"),
-    "people_high": Column("at most", "share"),
+    "people_low": Column("from", "share"),
+    "people_high": Column("to", "share"),
     "cells_median": Column("good cells", "share"),
     "meets": Column("meets the rule", "text"),
 }
@@ -114,7 +114,7 @@ FORECAST_COLUMNS = {
 
 def good_cells_view(planned: TablePlan, compared: list[Accuracy], chosen: Accuracy) -> None:
     """People in good cells by a forecast: under each plan, and table by table under the chosen."""
-    st.markdown(meaning("Good cell"))
+    st.markdown(f"**Good cell.** {meaning('Good cell')}")
     if current().expected is None:
         st.info(
             "How many people are in good cells depends on how many records there are; say it, or "

@@ -1,5 +1,7 @@
 """Who is protected: the privacy unit, what neighbours are, and a picture of two of them."""
 
+import base64
+
 import streamlit as st
 
 from pages.components.shared.session import bound, change, current
@@ -83,26 +85,27 @@ def who_is_protected(here: str) -> None:
         budget = current().budget
         st.html(neighbours_picture(budget))
         st.caption(
-            "Two data sets like these must give nearly the same results: "
-            f"{budget.neighbours_text}.{budget.public_text}"
+            "Protected is "
+            f"{budget.unit}; {budget.neighbours_text}: two data sets like these must give nearly "
+            f"the same results.{budget.public_text}"
         )
 
 
 def neighbours_picture(budget: Budget) -> str:
-    """Two neighbouring sets of records as SVG: a disc each, those of the unit filled."""
+    """Two neighbouring sets of records as an image: a disc each, those of the unit filled."""
     own = range(3, 3 + min(budget.max_records_per_person or 1, 4))
     width = _STEP * _MANY
     discs = []
     for row, y in enumerate((16, 48)):
         for place in range(_MANY):
-            x, look = _STEP * place + 11, 'fill="none" stroke="currentColor" stroke-opacity="0.5"'
+            x, look = _STEP * place + 11, 'fill="none" stroke="#8a929c"'
             if place in own:
                 look = f'fill="{"#d95f02" if row and budget.replaces else "#1b6ca8"}"'
                 if row and not budget.replaces:
                     look = 'fill="none" stroke="#1b6ca8" stroke-dasharray="2 3"'
             discs.append(f'<circle cx="{x}" cy="{y}" r="7" {look}/>')
     said = f"Two sets of records: {budget.neighbours_text}"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="64" role="img" '
-        f'aria-label="{said}" viewBox="0 0 {width} 64">{"".join(discs)}</svg>'
-    )
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 64">{"".join(discs)}</svg>'
+    # Streamlit takes SVG out of HTML, but leaves images.
+    data = base64.b64encode(svg.encode()).decode()
+    return f'<img alt="{said}" width="{width}" height="64" src="data:image/svg+xml;base64,{data}">'
