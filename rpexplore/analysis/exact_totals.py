@@ -48,8 +48,8 @@ def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> 
         warnings.append(
             f"By the expected counts {plural(few, 'cell')} of the exact total "
             f"{' × '.join(total)} {'holds' if few == 1 else 'hold'} fewer than {FEW_PEOPLE} "
-            f"records (about {rounded(float(counts.min()), 2)} with {values}), and the release tells how "
-            "many exactly: people who know the others in such a cell learn who is left. Make a "
-            "coarser total exact."
+            f"records (about {rounded(float(counts.min()), 2)} with {values}), and the release "
+            "tells how many exactly: people who know the others in such a cell learn who is left. "
+            "Make a coarser total exact."
         )
     return warnings

@@ -497,10 +497,10 @@ def account_text(account: Account, ledger: str) -> str:
         return text
     if any(run.exact for run in runs):
         totals = exact_totals_text(runs[-1].exact)
-        replaced = f" for one record, where the totals of {one_line(totals)} are exact and stay\n"
-        text = text.replace(" for one record\n", replaced, 1)
+        replaced = f" for one record, around the exact totals of {one_line(totals)}"
+        text = text.replace(" for one record", replaced, 1)
     elif any(run.neighbours == REPLACE for run in runs):
-        text = text.replace(" for one record\n", " for one record, replaced\n", 1)
+        text = text.replace(" for one record", " for one record, replaced", 1)
     columns = {
         "run": [str(number) for number in range(1, len(runs) + 1)],
         "started": [f"{run.started[:19]}+00:00" for run in runs],

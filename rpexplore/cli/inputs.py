@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli.options import ExcessRecords
 from rpexplore.common.files import file_bytes, utf8_text
@@ -89,8 +89,9 @@ def with_exact_totals(
             f"--exact {shown(exact[0])} keeps the number of records, and --neighbours add-remove "
             f"changes it; leave --neighbours out, or take {REPLACE}."
         )
+    stated: dict[str, Any] = dict(budget.stated)
     return Budget(
-        **dict(budget.stated),
+        **stated,
         max_records_per_person=budget.max_records_per_person,
         period=budget.period,
         exact=[table_from_text(domain.with_levels, text) for text in exact],

@@ -346,7 +346,7 @@ def change_of(
     if exact:
         return (
             "changing what it holds outside of the exact totals, or exchanging values with another "
-            "record so that all of these totals stay"
+            "record (of each exact total all or none)"
         )
     if neighbours != REPLACE:
         return "adding or removing it"

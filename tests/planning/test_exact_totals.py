@@ -126,7 +126,7 @@ def test_the_cost_is_that_of_the_dearest_move_that_keeps_the_totals():
         sigma_squared = Decimals.rounded_up(np.exp(rng.normal(size=len(closure))))
         groups = chosen_groups(closure, sigma_squared.floats)
         closure = closure.replacing(Replacement.of_groups(closure, groups))
-        changes = moves(workload.domain.sizes, indices_of(workload, exact))
+        changes = moves(tuple(map(int, workload.domain.sizes)), indices_of(workload, exact))
         brute = dearest_move(closure, sigma_squared, changes)
         most, found = replacement_cost(closure, sigma_squared)
         assert float(found) == pytest.approx(brute, rel=1e-11)
@@ -172,7 +172,7 @@ def test_plans_are_within_the_budget_for_every_move_and_proven_near_the_best(los
         assert rp.verify(plan).holds
         assert plan.certificate is not None
         assert plan.certificate.gap < 2e-6
-        changes = moves(workload.domain.sizes, indices_of(workload, exact))
+        changes = moves(tuple(map(int, workload.domain.sizes)), indices_of(workload, exact))
         brute = dearest_move(tables.closure, tables.sigma_squared, changes)
         assert brute * (1 - 1e-11) <= float(plan.exact_privacy_cost) <= 1
         again = rp.Plan.parse(plan.text)
@@ -184,8 +184,8 @@ def test_totals_that_leave_something_unprotected_without_saying_so_are_refused()
     tables = rp.Workload.all_up_to(domain, 2)
     with pytest.raises(PlanError, match="changes a × c, which would not be protected"):
         rp.plan(tables, loss=LOSSES[0], budget=rp.Budget(rho=1, exact=[("a", "b"), ("b", "c")]))
+    only = rp.Workload.of(domain, [("a", "b")])
     with pytest.raises(PlanError, match="nothing is left to protect"):
-        only = rp.Workload.of(domain, [("a", "b")])
         rp.plan(only, loss=LOSSES[0], budget=rp.Budget(rho=1, exact=[("a", "b")]))
     with pytest.raises(PlanError, match="there is no attribute 'd'; ask"):
         rp.plan(tables, loss=LOSSES[0], budget=rp.Budget(rho=1, exact=["d"]))
