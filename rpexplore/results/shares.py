@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from scipy import sparse
 
@@ -14,12 +15,12 @@ from rpexplore.domain.readings import are_publishable_as_estimated
 from rpexplore.domain.result_schema import RELEASED, Column, apart_from, frame_of
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.reconstruction import MarginalNoise, Where
+from rpexplore.releases.finished_release import Release
 from rpexplore.releases.means import ratio_columns
 from rpexplore.releases.table_cells import Labels, label_columns
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.area_results import AreaTables
-
-if TYPE_CHECKING:
-    import pandas as pd
+from rpexplore.results.unbiased import Estimates
 
 Queries: TypeAlias = Mapping[int, sparse.csr_array]
 """Rows of each attribute of a marginal, [n_rows, n_i]: product queries, one axis an attribute."""
@@ -107,13 +108,13 @@ def _answers(values: np.ndarray, noise: MarginalNoise, queries: Queries) -> np.n
 
 
 def shares(
-    results: Any,
+    results: Release | TableRelease | Estimates | AreaTables,
     where: Where,
     *,
     per: Collection[str] = (),
     among: Where | None = None,
     cv_limit: float = CV_LIMIT,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """What per cent of the records a selection is, for each combination of the values of `per`.
 
     Args:
@@ -177,7 +178,7 @@ def shares(
     return _frame(labels, figures)
 
 
-def _frame(labels: Sequence[Labels], figures: Sequence[np.ndarray]) -> "pd.DataFrame":
+def _frame(labels: Sequence[Labels], figures: Sequence[np.ndarray]) -> pd.DataFrame:
     """One row for each combination of labels, those of the last ones fastest."""
     sizes = [len(own[0][1]) for own in labels]
     places = np.indices(sizes).reshape(len(sizes), len(figures[0]))

@@ -41,7 +41,7 @@ def test_a_project_outlives_the_server_and_a_forgotten_address(context, tmp_path
     with running_app(tmp_path) as address, visit(context, address, "/plan") as page:
         settled(page)
         expect(page.get_by_role("heading", name="Plan", exact=True)).to_be_visible()
-        expect(page.get_by_text("ε = 2.15 at δ")).to_be_visible()
+        expect(page.get_by_text("ε = 2 at δ")).to_be_visible()
         go_to(page, "Tables")
         expect(page.get_by_text("67 tables to measure")).to_be_visible()
         go_to(page, "Plan")

@@ -246,7 +246,6 @@ def test_what_is_not_for_areas_says_what_is(released):
             "--level LEVEL for all of a level",
         ),
         (("answer", "out", "sex=F", "--area", "1"), "2 areas have it"),
-        (("synthesize", "out", "--out", "made"), "is not made of tables in areas"),
         (("rehearse", "plan.json"), "give a plan that has some"),
     ):
         assert remedy in released.refused(*words)

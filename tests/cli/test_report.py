@@ -58,7 +58,7 @@ def test_notes_for_the_board_and_expected_counts_are_in_it(plan):
     for sentence in (
         "As agreed.",
         "This is the plan that the decision is on.",
-        "at most 10 %.",
+        "at most 10 %;",
         "5,000 records are expected.",
         "the office",
         f"old.csv (2011) and new.csv contradict each other by {name}",

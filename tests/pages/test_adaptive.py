@@ -78,7 +78,7 @@ def test_an_adaptive_plan_is_run_once_and_its_tables_are_looked_at(app, scenario
     assert by_table["bound"].tolist() == [said[table] for table in smallest_first]
     assert len(selected) == len(done.selections)
     session.checkbox(key="leave cells empty").check().run()
-    for view in VIEWS:
+    for view in VIEWS.keys() - {"Map"}:
         look(session, ["sex", "age"], view)
     downloads = [button.label for button in session.get("download_button")]
     assert "Download all tables as an Excel workbook" in downloads

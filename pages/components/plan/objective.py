@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from pages.components.shared.charts import folded, numbers
 from pages.components.shared.protected import protected_inputs
@@ -178,7 +177,7 @@ def _restate(value: str, unit: str, delta: str) -> None:
     )
 
 
-def budget_inputs() -> DeltaGenerator:
+def budget_inputs() -> Any:
     """The budget, typed or by a slider, in the unit of `unit_inputs`, which a button shows.
 
     Returns where it stands what the budget means, for `describe_guess` of the plan.
