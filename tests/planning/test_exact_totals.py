@@ -52,7 +52,8 @@ def moves(sizes: tuple[int, ...], exact: list[tuple[int, ...]]) -> np.ndarray:
         set(side)
         for k in range(1, n)
         for side in itertools.combinations(range(n), k)
-        if all(set(total) <= set(side) or set(total).isdisjoint(side) for total in exact)
+        if 0 in side  # of E and the others, which are exchanged alike
+        and all(set(total) <= set(side) or set(total).isdisjoint(side) for total in exact)
     ]
     for one, two in itertools.combinations(every, 2):
         if all(one[index] == two[index] for index in in_totals):

@@ -87,6 +87,11 @@ def minimise_replacing(
     assert best is not None
     over, closure, solution = best
     if not np.isfinite(over) or (not scales and over > 1):
+        if closure.exact_totals:
+            raise PlanError(
+                "The tables could not be planned around these exact totals; take another "
+                "objective, or leave the exact totals out."
+            )
         raise PlanError(
             "The tables could not be planned for neighbours that replace a record; take another "
             "objective, or --records-per-person 2, which protects against that as well."
