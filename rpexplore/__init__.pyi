@@ -56,6 +56,7 @@ from rpexplore.results.processed_folder import postprocess as postprocess
 from rpexplore.results.results import load_results as load_results
 from rpexplore.results.shares import shares as shares
 from rpexplore.results.synthetic.area_records import synthesize_areas as synthesize_areas
+from rpexplore.results.synthetic.questions import Questions as Questions
 from rpexplore.results.synthetic.records import SyntheticRecords as SyntheticRecords
 from rpexplore.results.synthetic.records_folder import synthesize as synthesize
 from rpexplore.workload.bases import CustomBasis as CustomBasis

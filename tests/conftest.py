@@ -17,7 +17,7 @@ TESTS = Path(__file__).parent
 # Marks of all tests in a folder, so that parts can be chosen: `pytest -m "not browser"`.
 MARKS = {"browser": "browser", "data/engines": "engines", "statistical": "statistical"}
 # What takes long or starts a server that its tests share: a process begins with each of these.
-SLOW = ("browser", "data/engines", ("attacks", "test_"))
+SLOW = ("browser", ("data/engines", "data/test_amounts"), ("attacks", "test_"))
 
 # Files in memory, on Linux, and how many bytes have to be free there: a run writes about 1 GB.
 MEMORY, ROOM = Path("/dev/shm"), 4 << 30
@@ -98,7 +98,8 @@ def thin_out(items: list[pytest.Item]) -> None:
         marker = cases[0].get_closest_marker("by_day")
         (n_cases,) = marker.args or (0,)
         if n_cases:
-            chosen = {round(k * (len(cases) - 1) / (n_cases - 1)) for k in range(n_cases)}
+            last = len(cases) - 1
+            chosen = {round(k * last / max(1, n_cases - 1)) for k in range(n_cases)}
         else:
             chosen = with_every_value(cases)
         for index, case in enumerate(cases):

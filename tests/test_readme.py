@@ -42,6 +42,7 @@ AREA_PLANS = ("docs/areas.md", "Plan on the command line")
 AREA_RELEASES = ("docs/areas.md", "Release the tables of all areas")
 AREAS_IN_PYTHON = ("docs/areas.md", "In Python")
 POSTPROCESSING = ("docs/postprocessing.md", "Combine, process, answer")
+SECOND_PLAN = ("docs/model-based-estimates.md", "A second plan from a first release")
 SYNTHETIC_RECORDS = ("docs/synthetic-records.md", "Synthetic records")
 DRY_RUN = ("docs/release.md", "Dry run")
 STOPPED_RUNS = ("docs/stopped-runs.md", "What to do")
@@ -56,10 +57,7 @@ RUN = {
     SMALLEST_BUDGET: (["plan", "show"], 1),
     ("docs/rule.md", "In Python"): ([], 1),
     ("docs/plan.md", "A loss of your own"): ([], 1),
-    ("docs/model-based-estimates.md", "A second plan from a first release"): (
-        ["plan", "release", "plan", "release", "combine", "postprocess"],
-        0,
-    ),
+    SECOND_PLAN: (["plan", "release", "plan", "release", "combine", "postprocess"], 0),
     OWN_COUNTS: (["plan", "verify", "release"], 1),
     OBJECTIVE_OF_COUNTS: (["plan", "show"], 0),
     FREE_COUNTS: (["plan", "verify"], 0),
@@ -81,6 +79,7 @@ RUN_APART = {
     APPROVALS: (["approve", "approve", "ledger", "verify", "release"], 0),
     TEAM_LEDGER: (["ledger", "release", "ledger"], 0),
 }
+BY_NIGHT = (SECOND_PLAN, SYNTHETIC_RECORDS)
 Section = tuple[str, str]
 
 
@@ -167,7 +166,11 @@ def test_every_section_that_shows_something_to_run_is_run():
     assert {section: what for section, what in shows.items() if what != ([], 0)} == RUN | RUN_APART
 
 
-@pytest.mark.parametrize("section", RUN, ids=": ".join)
+@pytest.mark.parametrize(
+    "section",
+    [pytest.param(section, marks=[pytest.mark.nightly] * (section in BY_NIGHT)) for section in RUN],
+    ids=": ".join,
+)
 def test_a_section_runs(shown, section):
     shown(section)
 
@@ -200,6 +203,7 @@ def test_postprocessing(shown):
     assert (shown(POSTPROCESSING) / "published" / "manifest.json").exists()
 
 
+@pytest.mark.nightly
 def test_synthetic_records(shown):
     folder = shown(SYNTHETIC_RECORDS) / "synthetic"
     records = SyntheticRecords.load(folder).records()

@@ -180,8 +180,9 @@ def describe_guess(budget: Budget, plan: Plan | PartPlan | None = None) -> str:
     elif budget.stated_epsilon is not None:
         # What the plan costs is known when its noise is.
         rho = f"{rho} to {rounded(budget.largest.rho, 4, 'up')}, as the noise of the plan allows"
+    guessed = "which of two records somebody has" if budget.replaces else "who is in the data"
     return (
-        f"{epsilon}, {rho}, for {budget.unit}. Guesses who is in the data: "
+        f"{epsilon}, {rho}, for {budget.unit}. Guesses {guessed}: "
         f"at most **{_right(budget, plan)} %** right (50 % without)."
     )
 
@@ -192,9 +193,12 @@ def right_guesses(budget: Budget, plan: Plan | PartPlan | None = None) -> str:
     plan: as of `describe_guess`
     """
     whom = "a record" if budget.max_records_per_person is None else "a person"
+    guessed = f"whether {whom} is in the data, where half are,"
+    if budget.replaces:
+        guessed = f"which of two equally likely things {whom} holds"
     return (
-        f"Somebody who guesses whether {whom} is in the data, where half are, is right at most "
-        f"{_right(budget, plan)} % of the time (50 % without the release)."
+        f"Somebody who guesses {guessed} is right at most {_right(budget, plan)} % of the time "
+        "(50 % without the release)."
     )
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rpexplore.planning.part_plan import PartPlan
     from rpexplore.planning.plan import Plan
     from rpexplore.releases.area_release import TablesInAreas
+    from rpexplore.releases.items import Answer
     from rpexplore.results.area_results import AreaTables
 
 
@@ -45,8 +46,11 @@ def answer(
     """Answer a query from a release, with its margin.
 
     Say which values count: age=18..24 sex=Female counts those who are both. Attributes that are not
-    named are summed over; some table of the release must have those that are. The standard error is
-    exact, with all covariances of what is added up. Costs no privacy.
+    named are summed over. If some table has those that are named, the standard error is exact, with
+    all covariances of what is added up. Otherwise a model is fitted to the tables, and its answer
+    says "by a model": it is biased, and its error comes from rehearsed questions. In quotation
+    marks each text is a question of its own: "age=18..24 sex=Female" "age=65.. region=R01". Costs
+    no privacy.
 
     From a release of tables in areas: with --areas sums over lists of areas, of the table of the
     attributes that are named (sex age), or totals. With --area the same of one area, or the query
@@ -56,9 +60,9 @@ def answer(
     With --per the answer is a share in per cent: status=unemployed --per region, of the records of
     each region; empty where there are too few of these (CV above 20 %).
     """
-    from rpexplore.common.text import rounded
     from rpexplore.domain.values import product_query
     from rpexplore.results.results import load_any_results
+    from rpexplore.results.synthetic.questions import Questions
 
     if sum(option is not None for option in (area, areas, level)) > 1:
         raise RpexploreError(
@@ -113,30 +117,51 @@ def answer(
         return
     if csv is not None:
         raise RpexploreError("--csv goes with tables in areas; leave it out for a single answer.")
-    with progress("Reading the release"):
+    with progress("Reading the release") as on_progress:
         results = load_any_results(release_folder)
         counts = results.own_counts
+        questions, answers = [where or []], []
         if area is None and counts is not None and _names_a_count(counts, where or []):
             (name,) = where or []
-            result = counts.answer(name)
-        else:
-            if area is not None:
-                release, domain = tables_of_area(release_folder, area)
-            else:
-                _refuse_no_count(counts, where or [])
-                release = _tables_of(results)
-                domain = release.domain
+            answers.append(counts.answer(name))
+        elif area is not None:
+            release, domain = tables_of_area(release_folder, area)
             example = "the values that count, such as age=18..24"
             texts = inputs.texts_by_attribute(domain, where or [], "A=VALUES", example)
-            result = release.answer(where=product_query(domain, texts))
-    names = ("value", "standard_error", "lower_95", "upper_95")
-    facts = {name: getattr(result, name) for name in names}
+            answers.append(release.answer(where=product_query(domain, texts)))
+        else:
+            _refuse_no_count(counts, where or [])
+            asked = Questions(_tables_of(results))
+            questions, conditions = inputs.questions(asked.domain, where or [])
+            for texts in conditions:
+                answer = asked.answer(product_query(asked.domain, texts), on_progress=on_progress)
+                answers.append(answer)
+    names = ("value", "standard_error", "lower_95", "upper_95", "basis")
+    facts = [
+        {"question": question, **{name: getattr(answer, name) for name in names}}
+        for question, answer in zip(questions, answers, strict=True)
+    ]
+    if len(facts) == 1:
+        say_result(as_json, facts[0], _answer_text(answers[0]))
+        return
+    texts = [
+        f"{' '.join(question)}\n{_answer_text(answer)}"
+        for question, answer in zip(questions, answers, strict=True)
+    ]
+    say_result(as_json, {"answers": facts}, "\n\n".join(texts))
+
+
+def _answer_text(answer: "Answer") -> str:
+    """The answer to a question, on three lines, and by what where a model gave it."""
+    from rpexplore.common.text import rounded
+    from rpexplore.results.synthetic.questions import ModelAnswer
+
     text = (
-        f"Value            {result.value:,.2f}\n"
-        f"Standard error   {rounded(result.standard_error, 4, zeros=True)}\n"
-        f"95 % interval    {result.lower_95:,.2f} to {result.upper_95:,.2f}"
+        f"Value            {answer.value:,.2f}\n"
+        f"Standard error   {rounded(answer.standard_error, 4, zeros=True)}\n"
+        f"95 % interval    {answer.lower_95:,.2f} to {answer.upper_95:,.2f}"
     )
-    say_result(as_json, {"question": where or [], **facts}, text)
+    return f"{text}\n{answer.describe()}" if isinstance(answer, ModelAnswer) else text
 
 
 def _names_a_count(counts: Any, where: Sequence[str]) -> bool:

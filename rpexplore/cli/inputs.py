@@ -370,6 +370,23 @@ def texts_by_attribute(
     return texts
 
 
+def questions(
+    domain: "Domain", options: Sequence[str]
+) -> tuple[list[list[str]], list[dict[str, str]]]:
+    """The questions of options, as they were typed and as {attribute: text}.
+
+    Of A=VALUES each all are one question; if one text names several attributes, each text is one.
+    """
+    from rpexplore.domain.values import combination_from_text
+
+    if not any(f" {name}=" in option for option in options for name in domain.names):
+        example = "the values that count, such as age=18..24"
+        return [list(options)], [texts_by_attribute(domain, options, "A=VALUES", example)]
+    return [[option] for option in options], [
+        combination_from_text(domain, option, "question") for option in options
+    ]
+
+
 def with_groups(domain: "Domain", options: Sequence[str]) -> "Domain":
     """The domain with the groups of options such as region=regions.hrc."""
     from rpexplore.domain.codebook_formats import HierarchyFile, with_hierarchy

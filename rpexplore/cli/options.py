@@ -278,7 +278,8 @@ _PERSON_ORDER = (
 )
 _WHERE = (
     "The values of an attribute that count: one by its label (sex=Female), a range (age=18..24, "
-    "age=65..), a group of values, or several of these separated by commas."
+    "age=65..), a group of values, or several of these separated by commas. Or whole questions, "
+    'each in quotation marks: "age=65.. sex=F".'
 )
 _PER = (
     "Per cent of the records in each value of attribute A, or of all (--per total), instead of a "

@@ -58,6 +58,16 @@ Shares = Annotated[
     ),
 ]
 
+PageLanguage = Annotated[
+    str,
+    Option(
+        "--language",
+        metavar="[en|de|fr|es]",
+        help="The language of all texts but those of the codebook, for html, crosstabs, px "
+        "and sdmx: English (else), German, French or Spanish.",
+    ),
+]
+
 # The verb imports what it needs itself, so that no other waits for it.
 
 
@@ -72,6 +82,7 @@ def publish(
     period: Period = "",
     time_period: Time = "",
     shares: Shares = "",
+    language: PageLanguage = "en",
     escape_formulas: options.EscapeFormulas = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -96,6 +107,7 @@ def publish(
             formats=chosen,
             imprint=imprint,
             shares=shares,
+            language=language,
             escape_formulas=escape_formulas,
             on_progress=on_progress,
         )

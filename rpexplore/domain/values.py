@@ -323,11 +323,14 @@ def _text(domain: "Domain", name: str, selection: Selection) -> str:
     )
 
 
-def combination_from_text(domain: "Domain", text: str) -> dict[str, str]:
+def combination_from_text(
+    domain: "Domain", text: str, noun: str = "impossible combination"
+) -> dict[str, str]:
     """{attribute: text} of a combination that is typed, such as "age=0..14 sex=F".
 
-    A new selection begins where the name of an attribute and an equals sign do. Raises
-    `DomainError` for a text of another form, and for names and values that are not there.
+    A new selection begins where the name of an attribute and an equals sign do. `noun` is what an
+    error calls the text. Raises `DomainError` for a text of another form, and for names and values
+    that are not there.
     """
     text = text.strip()
     names = sorted(map(re.escape, domain.names), key=len, reverse=True)
@@ -337,15 +340,15 @@ def combination_from_text(domain: "Domain", text: str) -> dict[str, str]:
     if not starts or starts[0].start() > 0:
         _refuse_unknown(domain, text)
         raise DomainError(
-            "An impossible combination must be stated as ATTRIBUTE=VALUES, such as "
-            f"{example_of(domain)}, got {text!r}."
+            f"The {noun} must be stated as ATTRIBUTE=VALUES, such as {example_of(domain)}, got "
+            f"{text!r}."
         )
     ends = [match.start() for match in starts[1:]] + [len(text)]
     combination: dict[str, str] = {}
     for match, end in zip(starts, ends, strict=True):
         if match[1] in combination:
             raise DomainError(
-                f"The impossible combination {text!r} names {match[1]!r} twice; name all its "
+                f"The {noun} {text!r} names {match[1]!r} twice; name all its "
                 "values once, separated by commas."
             )
         selection = text[match.end() : end].strip()

@@ -74,12 +74,10 @@ class SmoothTables:
         if self._error_factors:
             return
         doing = "Rehearsing the errors of smooth tables"
-        truth, rehearsed = rehearsed_release(self._measured, self._table, self._errors.own_variance)
-        again = smooth_residuals(
-            rehearsed, on_progress=lambda _, share: on_progress(doing, _FITTED_AGAIN * share)
+        truth, rehearsed, again = self.rehearsed(
+            lambda _, share: on_progress(doing, _FITTED_AGAIN * share)
         )
-        found = misfits(self._measured, self.contributions, self._table, self._errors.own_variance)
-        self._hidden.update(hidden_scales(found))
+        self._hidden.update(self._hidden_scales())
         factors, highest = {0: 1.0}, self._measured.largest_order
         for order in range(1, highest + 1):
             on_progress(doing, _FITTED_AGAIN + (1 - _FITTED_AGAIN) * (order - 1) / highest)
@@ -90,6 +88,28 @@ class SmoothTables:
                 by_rehearsal.append(again._ratios(subset, off))
             factors[order] = pooled_factor(error_factor(by_ours), error_factor(by_rehearsal))
         self._error_factors.update(factors)
+
+    def rehearsed(
+        self, on_progress: Progress = no_progress, *, with_hidden: bool = False
+    ) -> "tuple[ContributionArrays, MeasuredResiduals, SmoothTables]":
+        """A possible truth, what would be measured of it, and the smooth tables of that.
+
+        Of 16 attributes at most; the same tables always give the same (docs/mathematics.md §13.6).
+
+        with_hidden: whether the truth deviates by what the model cannot see as well (§13.10)
+        """
+        scales = self._hidden_scales() if with_hidden else None
+
+        def variance(subset: AttributeIndices, table: np.ndarray) -> np.ndarray:
+            own = self._errors.own_variance(subset, table)
+            return own if scales is None else own + scales[subset] * np.maximum(table, 0.0)
+
+        truth, measured = rehearsed_release(self._measured, self._table, variance)
+        return truth, measured, smooth_residuals(measured, on_progress=on_progress)
+
+    def _hidden_scales(self) -> Mapping[AttributeIndices, float]:
+        own = self._errors.own_variance
+        return hidden_scales(misfits(self._measured, self.contributions, self._table, own))
 
     def standard_errors(self, attributes: AttributeIndices) -> np.ndarray:
         """The root mean squared error of each cell of a marginal, float64, one axis an attribute.

@@ -312,7 +312,8 @@ class SeveralParts(PartReader):
     def answer(self, *attributes: Any, where: "Where | None" = None) -> "Answer":
         """The noisy answer to a product query on a table, or one of the own counts by its name.
 
-        See `TableRelease.answer`.
+        See `TableRelease.answer`. Where no table has the attributes together, a model answers:
+        `rpexplore.Questions`.
         """
         counts = self.part("counts")
         if where is None and counts is not None and len(attributes) == 1:

@@ -285,7 +285,11 @@ class Answer:
 
     The standard error is of the privacy noise alone. The interval contains the true answer 95 % of
     the time (about that where the standard error is below 2).
+
+    basis  what it rests on, in words
     """
+
+    basis: ClassVar[str] = "from the tables"
 
     value: float
     standard_error: float

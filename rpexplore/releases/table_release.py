@@ -278,7 +278,8 @@ class TableRelease(PartRelease[TablePlan]):
             Value and exact standard error, with all covariances of what is added up.
 
         Raises:
-            WorkloadError: If no table has these attributes together, or numbers do not fit.
+            WorkloadError: If no table has these attributes together (a model may answer then, by
+                `rpexplore.Questions`), or numbers do not fit.
             DomainError: For an unknown attribute, or a text that names no values.
         """
         indices = query_attributes(self.domain, attributes, where)

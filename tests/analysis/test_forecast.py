@@ -61,6 +61,7 @@ def truth(plan: rp.Plan, codes: np.ndarray, limit: float) -> dict[int, tuple[flo
     }
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("known", ["the number alone", "one-way margins"])
 def test_ranges_hold_the_truth_of_nine_in_ten_figures_of_the_samples(known):
     """Of these the household sample was calibrated on, and the others were not."""

@@ -268,6 +268,7 @@ BY_NIGHT = [
 ]
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     ("workload_change", "loss"),
     [*BY_DAY, *(pytest.param(*each, marks=pytest.mark.nightly) for each in BY_NIGHT)],

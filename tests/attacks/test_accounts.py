@@ -91,6 +91,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("named", [False, True])
 def test_no_way_to_lead_a_file_to_another_account(
@@ -186,6 +187,7 @@ def moved_into_another(folder: Path) -> Path:
     return folder.rename(folder.parent / "another" / "one" / folder.name)
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("way", [as_it_is, renamed, moved_into_another])
 def test_less_or_more_than_a_folder_is_bound_as_the_folder(way, part, folder, tmp_path):
@@ -194,6 +196,7 @@ def test_less_or_more_than_a_folder_is_bound_as_the_folder(way, part, folder, tm
         release(PLAN, part(way(folder)), tmp_path / "again")
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("name", ["census:2026", "file:1:2", "duckdb:a", "a in b", "a at b", "./a"])
 @pytest.mark.parametrize("ledger", [None, "survey.sqlite"])
 def test_no_name_of_a_folder_is_taken_for_none(name, ledger, folder, tmp_path):
@@ -204,6 +207,7 @@ def test_no_name_of_a_folder_is_taken_for_none(name, ledger, folder, tmp_path):
         release(PLAN, a_file_that_is_new_in_it(folder), tmp_path / "again", ledger=book)
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("way", [as_it_is, renamed])
 def test_less_or_more_than_a_folder_needs_its_approvals(way, part, folder, tmp_path):

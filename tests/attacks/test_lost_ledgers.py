@@ -35,6 +35,7 @@ from tests.attacks.books import (
 from tests.support.ledgers import OWNER, database_ledger, tamper
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("lost", [unmounted, replaced, emptied])
 @pytest.mark.parametrize("knows", ["the note", "the user", "both"])
 def test_a_named_ledger_that_is_lost_is_not_begun_anew(

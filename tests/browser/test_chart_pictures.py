@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from pages.components.shared.charts import NUMBERS
 from tests.browser.conftest import drawn
 
 
+@pytest.mark.nightly
 def test_a_chart_is_downloaded_as_png_and_as_svg(page: Page):
     page.get_by_role("link", name="Compare", exact=True).first.click()
     expect(page.get_by_role("heading", name="Fairness", exact=True)).to_be_visible()

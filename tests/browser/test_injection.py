@@ -95,12 +95,9 @@ def _watch(page: Page, problems: list[str]) -> None:
     page.on("pageerror", lambda error: problems.append(str(error)))
 
 
-@pytest.mark.parametrize(
-    "every_tab", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["pages", "tabs"]
-)
-def test_names_that_are_code_stay_text_everywhere(
-    every_tab, page, server, project, records, tmp_path
-):
+# By day test_report.py opens such a report, and tests/pages/test_app.py such pages without one.
+@pytest.mark.nightly
+def test_names_that_are_code_stay_text_everywhere(page, server, project, records, tmp_path):
     problems: list[str] = []
     _watch(page, problems)
     settled(page)
@@ -118,7 +115,7 @@ def test_names_that_are_code_stay_text_everywhere(
         tabs = page.get_by_role("tab")
         if name != "Own counts":
             assert (tabs.count() > 3) == (name in ("Fairness", "Trade-offs", "Scenarios"))
-        for index in range(tabs.count() if every_tab else 0):
+        for index in range(tabs.count()):
             tabs.nth(index).click()
             drawn(page)
             check(page)

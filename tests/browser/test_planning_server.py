@@ -117,6 +117,8 @@ def budget(page: Page) -> Locator:
     return page.get_by_label("Privacy budget ρ", exact=True)
 
 
+# By day tests/pages/test_accounts.py tries every way from one account into another's, without one.
+@pytest.mark.nightly
 def test_two_people_work_and_see_nothing_of_each_other(page, shared, address):
     expect(page.get_by_text("Log in")).to_be_visible()
     assert page.locator("script").count() == 0  # nothing of the app
@@ -160,6 +162,8 @@ def test_two_people_work_and_see_nothing_of_each_other(page, shared, address):
     assert len(list((shared.home / "accounts").iterdir())) == 2
 
 
+# By day tests/pages/test_login.py and test_public_guard.py look at cookies and logins.
+@pytest.mark.nightly
 def test_cookies_are_for_this_address_alone(page, address):
     log_in(page, "ada")
     cookies = page.context.cookies(f"{address}/")
@@ -173,6 +177,7 @@ def test_cookies_are_for_this_address_alone(page, address):
         assert cookie.get("expires", 0) < time.time() + 12.1 * 3600, cookie
 
 
+@pytest.mark.nightly
 def test_an_old_login_is_none(page, provider, monkeypatch):
     monkeypatch.setattr(provider, "seconds_ago", 12 * 3600)
     page.get_by_role("link", name="Log in").click()

@@ -102,6 +102,8 @@ def picture(page: Page, name: str) -> None:
         page.screenshot(path=Path(folder) / f"{name}.png")
 
 
+# By day test_keyboard.py goes from Home to a release, and tests/pages through what is between.
+@pytest.mark.nightly
 def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path):
     # Codebook: a new session has that of the sample; another one replaces it.
     go_to(page, "Data")

@@ -8,6 +8,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.releases.table_release import TableRelease
+from rpexplore.results.synthetic import questions
 
 
 @pytest.mark.parametrize(
@@ -38,13 +39,31 @@ def test_questions_are_answered_from_a_release(planned_with_bases, question, tab
         (["age=middle"], "got 'middle'"),
         (["height=3"], "must be an attribute, ="),
         (["age=old", "age=young"], "'age' twice"),
-        (["age=old", "sex=F", "region=R1"], "holds no table with these attributes together"),
+        (["age=old", "sex=F", "height"], "must be an attribute"),
     ],
 )
 def test_questions_that_a_release_cannot_answer_are_refused(planned_with_bases, question, refusal):
     planned_with_bases.done("release", "plan.json", "records.csv", "--out", "out")
     assert refusal in planned_with_bases.refused("answer", "out", *question)
     assert "not a finished release" in planned_with_bases.refused("answer", "none", "age=old")
+
+
+def test_questions_that_no_table_holds_are_answered_by_a_model(planned_with_bases, monkeypatch):
+    monkeypatch.setattr(questions, "_POPULATION", 1_000)
+    planned_with_bases.done("release", "plan.json", "records.csv", "--out", "out")
+    together = "age=old sex=Female region=R1"
+    assert planned_with_bases.json("answer", "out", "sex=Female")["basis"] == "from the tables"
+    one = planned_with_bases.json("answer", "out", together)
+    assert one["basis"] == "by a model"
+    assert one["question"] == [together]
+    assert one["lower_95"] < one["value"] < one["upper_95"]
+    again = planned_with_bases.json("answer", "out", *together.split())
+    assert again == one | {"question": together.split()}
+    both = planned_with_bases.json("answer", "out", together, "sex=Female")["answers"]
+    assert [answer["basis"] for answer in both] == ["by a model", "from the tables"]
+    text = planned_with_bases.done("answer", "out", together)
+    assert "By a model: no table of the release has these attributes together" in text
+    assert "By a model" not in planned_with_bases.done("answer", "out", "sex=Female")
 
 
 def test_a_workbook_has_a_sheet_for_every_table(planned):

@@ -113,6 +113,7 @@ def test_verify_checks_approvals_of_the_plan(team):
     assert "was changed since it was signed" in team.refused(*verify)
 
 
+@pytest.mark.nightly
 def test_a_report_names_who_approved(team):
     team.done("approve", "plan.json", "--key", "alice", "--remarks", "<b>as agreed</b>")
     team.done("report", "plan.json", "--approval", ALICE, "--out", "report.html")

@@ -55,7 +55,7 @@ def _required(study):
     return replace(some, loss=rp.SumWithinTargets())
 
 
-@pytest.mark.by_day(2)
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("change", [_less, _targets, _cells, _required])
 def test_script_and_command_make_the_same_plan(begun, change, run, monkeypatch):
     study = change(begun)
@@ -70,6 +70,7 @@ def test_script_and_command_make_the_same_plan(begun, change, run, monkeypatch):
     assert load_plan("again.json").text == plan.text
 
 
+@pytest.mark.nightly
 def test_all_of_the_bundle_works_where_it_is_unpacked(begun, run):
     study = _less(begun)  # the one of most tables
     plan = plan_areas(study.workload, loss=study.loss, budget=BUDGET, uniform_levels=True)
@@ -102,6 +103,7 @@ def test_tables_that_options_cannot_say_have_no_command(begun):
     assert "weights=[" in python_script(plan, scenario)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("loss", "met"), [("sum", 2), ("max", 4), ("required", 4)])
 def test_plan_and_show_say_which_targets_are_met(loss, met, run):
     asked = ("--table", "sex", "--target", "sex=14 required", "--level", "district=none")

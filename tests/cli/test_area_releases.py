@@ -125,6 +125,7 @@ def test_areas_are_exported_and_written_to_a_workbook_like_tables(released):
     assert set(cells["publishable"]) <= {"yes", "no"}
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     ("content", "more", "message"),
     [

@@ -75,6 +75,7 @@ def test_suggestions_are_printed_and_one_is_applied(tmp_path, monkeypatch):
     assert not (tmp_path / "other.json").exists()
 
 
+@pytest.mark.nightly
 def test_a_release_shows_what_came_out_beside_the_forecast(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "codebook.csv").write_text("attribute,value\nsex,f\nsex,m\njob,a\njob,b\njob,c\n")

@@ -53,6 +53,7 @@ def test_estimates_are_refused_in_a_sentence(planned, verb):
     assert "'age' is in tables at several levels" in refusal
 
 
+@pytest.mark.nightly
 def test_show_report_and_compare_name_the_levels(planned):
     assert "age@adult" in planned.done("show", "plan.json")
     planned.done("report", "plan.json", "--out", "report.html")

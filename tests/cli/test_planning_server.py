@@ -39,6 +39,8 @@ def test_settings_reach_the_server(monkeypatch):
         server_settings.cache_clear()
 
 
+# By day tests/browser/test_planning_server.py starts and ends one.
+@pytest.mark.nightly
 def test_it_starts_is_ready_and_ends_cleanly(tmp_path):
     port = free_port()
     with planning_server(tmp_path, "--no-login", port=port) as server:

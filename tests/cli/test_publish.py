@@ -20,6 +20,9 @@ def test_a_release_is_exported_with_what_only_people_know(planned):
     text = planned.done("publish", "out", "--out", "all", *formats)
     assert all(f"{format.title}: " in text for format in FORMATS.values())
     assert "There is no format" in planned.refused("publish", "out", "--out", "x", "--format", "y")
+    planned.done("publish", "out", "--out", "seite", "--format", "html", "--language", "de")
+    assert "Fehlerspanne" in Path("seite/tables.html").read_text("utf-8")
+    assert "in English only" in planned.refused("publish", "out", "--out", "x", "--language", "de")
     assert not Path("x").exists()
 
 

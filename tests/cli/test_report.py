@@ -41,6 +41,7 @@ def test_html_is_the_report_of_the_app(plan):
     assert Path("report.html").read_bytes() == wanted.encode()
 
 
+@pytest.mark.nightly
 def test_notes_for_the_board_and_expected_counts_are_in_it(plan):
     notes = BoardNotes(decision="Approved.", decided_on=plan.sha256[:12])
     Path("board.json").write_text(notes.with_comment("Targets", "As agreed.").text())
@@ -79,6 +80,8 @@ def test_notes_for_the_board_and_expected_counts_are_in_it(plan):
     assert "'remarks'; they may have comments, questions, decision" in done.stderr
 
 
+# By day tests/reports/test_pdf.py makes one.
+@pytest.mark.nightly
 @needs_browser
 def test_pdf(plan):
     done = run("--out", "report.PDF", "--json")

@@ -39,6 +39,7 @@ def test_a_rule_is_met_at_the_budget_that_is_found_and_kept_in_the_plan(run, pub
     assert rp.Plan.load("plan.json").rho > plan.rho
 
 
+@pytest.mark.nightly
 def test_at_a_stated_budget_it_is_said_which_tables_meet_it(run, public):
     stated = (
         "--rho",
@@ -71,6 +72,7 @@ def test_a_request_file_has_a_list_of_rules(run, public):
     assert len(rp.Plan.load("plan.json").part("tables").rules) == 2
 
 
+@pytest.mark.nightly
 def test_most_people_are_in_good_cells_by_weights_that_are_kept_in_the_plan(run, public):
     stated = ("--rho", "0.01", *public, "--design-effect", "1.2", "--cv-limit", "0.1")
     found = run.json(*EACH, *stated, "--most-people")["most_people"]

@@ -28,6 +28,7 @@ def released(run) -> Program:
     return run
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "verb",
     [
@@ -65,6 +66,8 @@ def test_sums_that_have_no_standard_error_say_why(released):
     }
 
 
+# By day tests/results/test_combined_parts.py combines them.
+@pytest.mark.nightly
 def test_every_part_is_combined_with_its_like(released):
     for name in ("out1", "out2"):
         released.done("release", "plan.json", "records.csv", "--out", name, "--yes")
@@ -91,6 +94,7 @@ def test_every_part_is_combined_with_its_like(released):
     assert "measurements" in released.refused("combine", "made", "out1", "--out", "again")
 
 
+@pytest.mark.nightly
 def test_rehearsals_are_of_the_tables_of_the_plan(released):
     counts = ("--expected-count", "90")
     assert "not tables in areas and own counts" in released.done("rehearse", "plan.json", *counts)

@@ -339,6 +339,7 @@ def test_a_schema_may_be_empty_where_that_is_said():
         attributes_from_schema({"fields": []})
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", ["sizes.json", "schema.json", "codebook.csv"])
 def test_more_attributes_than_any_codebook_has_are_refused_before_one_is_made(name, monkeypatch):
     names = [f"a{number}" for number in range(MAX_ATTRIBUTES + 1)]

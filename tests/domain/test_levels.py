@@ -86,6 +86,7 @@ def test_a_level_that_cannot_be_made_is_refused_by_name(field, stated, message):
 MANY = {"name": "many", "type": "integer", "constraints": {"minimum": 0, "maximum": 99_999}}
 
 
+@pytest.mark.nightly
 def test_levels_are_counted_before_they_are_made(monkeypatch):
     """A codebook of a few lines can state levels that take minutes and gigabytes."""
     of_one = {f"level {number}": number + 2 for number in range(6)}

@@ -40,6 +40,7 @@ def people(tmp_path):
     return path
 
 
+@pytest.mark.nightly
 def test_an_adaptive_plan_is_run_once_and_its_tables_are_looked_at(app, scenario, people, tmp_path):
     session = set_up(app("release", scenario), people, tmp_path / "out")
     session.radio(key="plan to run").set_value("adaptive").run()

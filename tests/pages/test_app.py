@@ -32,6 +32,7 @@ def test_a_new_session_opens_on_the_sample_with_a_complete_plan_on_every_page(ap
             assert session.metrics()["A cell of the median table, 95 %"] == "±26.4 people"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("sizes", "order"),
     [
@@ -64,6 +65,7 @@ def test_every_page_draws_levels_amounts_and_weights(app):
         assert not session.error, (page, session.error)
 
 
+@pytest.mark.nightly
 def test_every_page_says_why_there_is_no_plan(app):
     domain = Domain.from_sizes({f"a{i}": 10**6 for i in range(26)})
     request = WorkloadRequest("listed", listed=(domain.names,))
@@ -117,6 +119,7 @@ def test_user_text_is_never_formatting_and_never_in_the_address(app, hostile_eve
     assert bound == {"accuracy", "plan_shown", "curves", "average", "what_if"}
 
 
+@pytest.mark.nightly
 def test_user_text_is_no_formatting_among_bases_and_queries_about_another_codebook(
     app, hostile_everywhere
 ):
@@ -149,6 +152,7 @@ def test_addresses_in_texts_are_no_links():
     assert read.replace("\N{WORD JOINER}", "") == text
 
 
+@pytest.mark.nightly
 def test_every_page_says_what_comes_next(app):
     session = app()
     for page, following in {

@@ -4,6 +4,7 @@ import hashlib
 import json
 
 import numpy as np
+import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.area_usefulness import publishable_in_areas
@@ -42,6 +43,7 @@ def released(app, tmp_path):
     return session, records, output
 
 
+@pytest.mark.nightly
 def test_empty_areas_are_said_where_areas_are_opened_and_looked_at(app, tmp_path):
     towns = TOWNS.replace(b"\n", b",\n").replace(b"town,", b"town,empty") + b"N|3,yes\n"
     areas = {**CODEBOOK["fields"][0]["areas"], "sha256": hashlib.sha256(towns).hexdigest()}

@@ -290,6 +290,7 @@ def test_shapes_become_a_map(towns):
     assert "must hold a list" in plain(towns.texts("error"))
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("files", "error"),
     [
@@ -336,6 +337,7 @@ def test_names_full_of_formatting_stay_text(app):
     assert "<b>" not in chart.proto.spec
 
 
+@pytest.mark.nightly
 def test_a_long_plan_is_cancelled(towns, monkeypatch):
     ended = threading.Event()
 

@@ -82,6 +82,7 @@ def test_the_aggregation_of_an_attribute(app, small):
     assert session.text_input(key="numbers of all age").value == "2, 4"
 
 
+@pytest.mark.nightly
 def test_the_groups_of_the_codebook_come_first(app):
     session = choose(app("workload"), "region", "hierarchy")
     assert session.scenario.request.basis_choices == (BasisChoice("region", Hierarchy()),)
@@ -163,6 +164,7 @@ def searches(app, monkeypatch):
     return calls
 
 
+@pytest.mark.nightly
 def test_the_reference_is_optimised_unless_switched_off_and_searched_once(
     app, small, with_bases, searches
 ):

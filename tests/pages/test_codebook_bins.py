@@ -1,5 +1,7 @@
 """Bins and categories of one attribute on the Data page."""
 
+import pytest
+
 import rpexplore as rp
 from rpexplore.domain.categories import Categories
 from rpexplore.domain.ordered_values import Bins, Dates, Integers
@@ -16,6 +18,7 @@ def field(widgets, label):
     return next(widget for widget in widgets if widget.label.startswith(label))
 
 
+@pytest.mark.nightly
 def test_bins_that_cannot_be_keep_what_was_typed(app, small):
     session = choose_bins(app("codebook", small), "age", "Equal widths")
     field(session.text_input, "Width of a bin").set_value("0").run()
@@ -84,6 +87,7 @@ def test_bins_and_categories_complete_attributes_that_wait_for_values(app, small
     assert not session.error
 
 
+@pytest.mark.nightly
 def test_typed_limits_do_not_come_on_top_of_new_bins(app, small):
     session = app("codebook", small)
     session.type_in_grid("codebook grid", 0, "maximum", 19)

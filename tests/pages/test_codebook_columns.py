@@ -98,6 +98,7 @@ def begin_reading(session, path, columns, button="Replace the codebook"):
     return session.press(button)
 
 
+@pytest.mark.nightly
 def test_a_long_reading_goes_on_beside_other_pages(app, small, data, slow):
     session = begin_reading(app("codebook", small), data, ["sex"])
     assert session.scenario == small
@@ -184,6 +185,7 @@ def test_a_hierarchy_gives_the_attribute_that_fits_its_groups(app, small):
     assert not session.exception
 
 
+@pytest.mark.nightly
 def test_labels_in_a_file_of_spss_come_in_without_typing(app, small, tmp_path):
     path = tmp_path / "survey.sav"
     records = pd.DataFrame({"sex": [1.0, 2.0, 9.0], "age": [30.0, 40.0, 50.0]})

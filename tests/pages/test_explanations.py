@@ -1,5 +1,7 @@
 """What each page says about itself under its title."""
 
+import pytest
+
 from pages.components.shared.texts import EXPLANATIONS, QUESTION
 from tests.pages.conftest import TITLES, plain
 
@@ -8,6 +10,7 @@ def folded(session):
     return next(box for box in session.expander if box.label == QUESTION)
 
 
+@pytest.mark.nightly
 def test_every_page_but_home_explains_itself_in_two_sentences(app):
     session = app()
     for page, title in TITLES.items():

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 import rpexplore as rp
 from pages.components.fairness.accuracy import OWN
 from pages.components.fairness.cells import CELLS_VIEW
@@ -154,6 +156,7 @@ def test_people_in_good_cells_under_each_plan(app, small):
 # ---- very many tables, and what changes
 
 
+@pytest.mark.nightly
 def test_many_tables_do_not_travel_with_the_charts_and_are_points_on_demand(app, many):
     session = app("fairness", many.replaced(expected=ExpectedCounts.of_total(1e9)))
     for name in VIEWS["fairness"]:

@@ -36,6 +36,7 @@ def test_cells_become_good_enough_as_the_budget_grows(app):
     assert shares == ["0 %", "73 %", "99.7 %"]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
 def test_an_example_opens_finished_and_is_a_project_once_it_is_changed(app, example):
     session = app("home")
@@ -53,6 +54,7 @@ def test_an_example_opens_finished_and_is_a_project_once_it_is_changed(app, exam
     assert Autosaves.of_user().keys() == [again.query_params["project"]]
 
 
+@pytest.mark.nightly
 def test_an_example_leaves_the_project_before_as_it_was(app):
     session = change_budget(app("plan"), "0.25")
     mine, key = session.project, session.query_params["project"]

@@ -156,6 +156,7 @@ def test_a_session_that_goes_on_after_a_break_needs_a_place_again(app, limited, 
     assert session.run().title[0].value == "All places are taken"
 
 
+@pytest.mark.nightly
 def test_what_goes_beyond_the_saved_projects_is_not_saved_and_says_so(app, limited, small):
     limited(projects=1)
     session = app("plan", small)

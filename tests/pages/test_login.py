@@ -128,6 +128,7 @@ def test_an_old_login_is_none(path, provider, monkeypatch, logged):
     assert not logged
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "changed", ["?error=denied&state=x", "?code=x&state=x", "?code=x", "?state=x", ""]
 )

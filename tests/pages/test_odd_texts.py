@@ -163,6 +163,7 @@ def by_day() -> set[str]:
     return set({page: scene for scene, (page, *_) in SCENES.items()}.values())
 
 
+@pytest.mark.by_day(4)
 @pytest.mark.parametrize(
     "scene",
     [

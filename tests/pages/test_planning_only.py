@@ -76,7 +76,9 @@ def test_no_page_takes_or_tells_a_path(app, planning_only, everything, tmp_path)
 EVERY_PAGE = """
 import sys
 from streamlit.testing.v1 import AppTest
+from rpexplore.analysis import populations
 
+populations.N_POPULATIONS = 4  # as in `app`
 session = AppTest.from_file("app.py", default_timeout=600).run()
 for page, views in {shown!r}.items():
     session.switch_page(f"pages/{{page}}.py").run()
@@ -100,8 +102,15 @@ print([name for name in sys.modules if name in barred or name.startswith(barred[
 """
 
 
-def test_what_reads_records_or_ledgers_is_never_imported(tmp_path):
-    shown = {page: VIEWS.get(page, ()) for page in PAGES} | dict(VIEWS_OF_LINES.values())
+SHOWN = {page: VIEWS.get(page, ()) for page in PAGES} | dict(VIEWS_OF_LINES.values())
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [dict.fromkeys(PAGES, ()), pytest.param(SHOWN, marks=pytest.mark.nightly)],
+    ids=["pages", "views"],
+)
+def test_what_reads_records_or_ledgers_is_never_imported(shown, tmp_path):
     environment = {**os.environ, **ServerSettings(planning_only=True).variable}
     environment["RPEXPLORE_HOME"] = str(tmp_path)
     done = subprocess.run(

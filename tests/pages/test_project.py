@@ -3,6 +3,8 @@
 import re
 import threading
 
+import pytest
+
 import rpexplore as rp
 from pages.components.shared import background
 from rpexplore.planning import planner
@@ -62,6 +64,7 @@ def test_every_change_is_saved_and_a_refresh_finds_it_without_the_codebook_in_th
         assert not any(name in address for name in (*after.scenario.domain.names, "people"))
 
 
+@pytest.mark.nightly
 def test_two_windows_on_one_project_go_separate_ways(app):
     first = app("plan")
     typed_budget(first, "0.25")

@@ -219,6 +219,7 @@ def role_box(role):
     return f"attribute of {role} in {REDISTRICTING.title}, {QUERIES_OF_PRESET}"
 
 
+@pytest.mark.nightly
 def test_a_preset_is_fitted_in_a_dialog_to_the_codebook(app):
     people = rp.Domain(
         (
@@ -276,6 +277,7 @@ def add_queries(session, kind, choices):
     return session.press("Add to the list")
 
 
+@pytest.mark.nightly
 def test_many_queries_are_added_at_once(app, listed):
     lone = stated_from_text(listed.query_list.queries.domain, "mine: age = 3 & sex = 0 ± 5")
     session = app("queries", listed.replaced(query_list=lone)).unfold("query files")

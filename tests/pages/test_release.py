@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 
+import pytest
+
 import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
 from rpexplore.domain.expected_counts import ExpectedCounts
@@ -72,6 +74,7 @@ def test_a_run_is_confirmed_by_the_name_of_its_scenario(app, records, tmp_path):
     assert Ledger.beside(records).account(records).entries == ()
 
 
+@pytest.mark.nightly
 def test_a_finished_release_belongs_to_its_project_and_is_found_again(app, records, tmp_path):
     session = set_up(app("release"), records, tmp_path / "out")
     session.checkbox(key="parquet only").check().run()

@@ -47,6 +47,7 @@ def test_a_run_waits_for_the_approvals_that_the_ledger_demands(app, records, key
     assert [one["name"] for one in given] == ["alice@x", "bob@x"]
 
 
+@pytest.mark.nightly
 def test_approvals_that_nobody_demands_are_checked_and_named(app, records, keys, tmp_path):
     session = set_up(app("release"), records, tmp_path / "out")
     assert not run_button(session).disabled

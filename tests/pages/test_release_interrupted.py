@@ -29,6 +29,7 @@ def stopped(app, monkeypatch):
     may_go_on.set()
 
 
+@pytest.mark.nightly
 def test_a_second_click_does_not_run_again(app, records, tmp_path):
     session = set_up(app("release"), records, tmp_path / "out")
     open_dialog(session)
@@ -173,6 +174,8 @@ def small_release(app, records, tmp_path):
     return session, records, output
 
 
+# By day tests/releases/test_stopped_releases.py does so without a page.
+@pytest.mark.nightly
 def test_a_booked_run_that_was_stopped_is_run_again_at_the_limit(app, records, tmp_path):
     output = tmp_path / "out"
     session = set_up(app("release"), records, output)

@@ -105,6 +105,7 @@ def test_folders_and_ledgers_that_cannot_be_used(app, records, tmp_path, monkeyp
     assert run_button(session).disabled
 
 
+@pytest.mark.nightly
 def test_ledger_of_the_sample_is_beside_its_releases(app, tmp_path):
     session = app("release")
     ledger = tmp_path / "releases" / "rpexplore-ledger.sqlite"
@@ -177,6 +178,8 @@ def test_a_name_that_no_ledger_can_have_is_refused(app, name):
     assert plain([error]).startswith("A ledger cannot have that name (")
 
 
+# By day tests/cli/test_release.py makes and uses such a ledger.
+@pytest.mark.nightly
 def test_a_ledger_in_postgresql_is_named_by_its_connection(
     app, records, tmp_path, postgres, monkeypatch
 ):

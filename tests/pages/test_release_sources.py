@@ -68,6 +68,7 @@ def of_database(session, name="SURVEY_DB", table="people"):
     return session.run()
 
 
+@pytest.mark.nightly
 def test_a_table_of_a_database_is_released_by_the_name_of_its_connection(app, database, tmp_path):
     session = of_database(app("release"))
     assert not session.error
@@ -78,6 +79,7 @@ def test_a_table_of_a_database_is_released_by_the_name_of_its_connection(app, da
     assert str(database) not in session.project.text()
 
 
+@pytest.mark.nightly
 def test_what_is_missing_of_a_database_is_named(app, database):
     session = app("release")
     session.radio(key="source").set_value(DATABASE).run()
@@ -160,6 +162,7 @@ def of_persons(app, records):
     return protecting_persons(app)
 
 
+@pytest.mark.nightly
 def test_too_many_records_of_a_person_are_refused(of_persons, records, tmp_path):
     session = set_up(of_persons, records, tmp_path / "out")
     session.selectbox(key="person column").set_value("who").run()
@@ -197,6 +200,7 @@ def test_other_records_have_their_own_ledger_and_budget_limit(app, records, tmp_
     assert session.text_input(key="limit").value == ""
 
 
+@pytest.mark.nightly
 def test_a_stopped_run_is_finished_on_the_page(app, records, tmp_path):
     session = app("plan")
     session.planned.save(tmp_path / "plan.json")

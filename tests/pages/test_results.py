@@ -30,6 +30,7 @@ from rpexplore.results.combination import load_combined
 from rpexplore.results.processed_folder import postprocess
 from rpexplore.results.processed_tables import ProcessedTables
 from rpexplore.results.publication import Publication, SmoothingGain
+from rpexplore.results.synthetic import questions
 from rpexplore.results.synthetic.records import SyntheticRecords
 from rpexplore.workload.query_definitions import stated_from_text
 from tests.pages.conftest import check_charts, plain
@@ -108,6 +109,7 @@ def made(session):
     return session
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_opened_is_said(app, released, tmp_path):
     session = app("results")
     assert "choose its folder" in session.info[0].value
@@ -226,6 +228,27 @@ def test_a_list_shows_the_table_as_released_and_subtotals_with_exact_errors(app,
     session.multiselect(key="looked at").set_value(["age", "sex", "region"]).run()
     assert "There is no released table" in session.info[0].value
     assert not session.dataframe
+
+
+def test_questions_are_answered_from_the_tables_or_by_a_model(app, released, monkeypatch):
+    monkeypatch.setattr(questions, "_POPULATION", 2_000)
+    session = opened(app, released["all"])
+    session.text_input(key="question").set_value("age=2..5 sex=female").run()
+    exact = TableRelease.load(released["all"]).answer(where={"age": [0, 0, 1, 1, 1, 1, 0, 0, 0, 0],
+                                                             "sex": [1, 0]})  # fmt: skip
+    assert f"{exact.value:,.0f} people, from the tables; 95 % interval" in plain(
+        session.texts("info")
+    )
+    assert "By a model" not in plain(session.texts("caption"))
+    session.text_input(key="question").set_value("age=2..5 sex=female region=R0").run()
+    for _ in range(60):
+        if "By a model" in plain(session.texts("caption")):
+            break
+        session.run()
+    assert "people, by a model; 95 % interval" in plain(session.texts("info"))
+    session.text_input(key="question").set_value("age=old").run()
+    assert "'old'" in plain(session.texts("error"))
+    assert not session.exception
 
 
 def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monkeypatch):
@@ -371,6 +394,7 @@ def test_processed_tables_carry_their_label_on_top(app, released):
     assert "biased" in plain(session.texts("caption"))
 
 
+@pytest.mark.nightly
 def test_smooth_tables_show_their_error_and_how_far_groups_were_smoothed(app, released):
     session = look(opened(app, released["smooth"]), ["age", "sex"])
     tables = ProcessedTables.load(released["smooth"])
@@ -466,6 +490,7 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     assert field.value == f"{output}-2"
 
 
+@pytest.mark.nightly
 def test_making_synthetic_records_opens_them_with_their_label(app, released, tmp_path):
     source = shutil.copytree(released["all"], tmp_path / "source")
     session = opened(app, source)
@@ -495,6 +520,7 @@ def test_making_synthetic_records_opens_them_with_their_label(app, released, tmp
     assert len(tables[-1]) == 50
 
 
+@pytest.mark.nightly
 def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_path):
     source = shutil.copytree(released["all"], tmp_path / "source")
     session = opened(app, source)

@@ -122,6 +122,7 @@ def test_what_differs_is_marked(three):
     assert set(inputs["row"]) == {"Objective", "Privacy budget"}
 
 
+@pytest.mark.nightly
 def test_a_project_is_saved_opened_and_begun_anew(three):
     text = three.project.text()
     assert json.loads(text)["format"] == "rpexplore-project"

@@ -73,6 +73,7 @@ def of_people_with_target_loss(scenario):
     return targeted(scenario).replaced(loss=TARGET_LOSS, budget=budget)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "state",
     [generous, tiny, of_people_with_target_loss],
@@ -109,6 +110,7 @@ def test_without_a_plan_or_targets_it_says_why(app, small, monkeypatch):
 # ---- smaller errors
 
 
+@pytest.mark.nightly
 def test_tables_are_added_to_the_chart_and_given_up_with_the_codebook(tradeoffs, small):
     session = tradeoffs(small)
     session.multiselect(key="tables with curves").set_value(["age,sex", "total"]).run()

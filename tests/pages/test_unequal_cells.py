@@ -59,6 +59,7 @@ def test_one_control_says_which_cell_all_views_are_about(app, solved):
     assert "age (cumulative)" in session.dataframe[-1].value["table"].tolist()
 
 
+@pytest.mark.nightly
 def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch):
     weighed = SCENARIO.with_settings([TableSetting(("age",), 3.0)]).replaced(uniform_reference=True)
     session = app("fairness", weighed).show("fairness", "By size")
@@ -120,6 +121,7 @@ def test_the_plan_page_tells_median_and_least_accurate_cells(app, solved):
     assert listed["largest_standard_error"].max() == pytest.approx(largest)
 
 
+@pytest.mark.nightly
 def test_trade_offs_of_unequal_cells(app):
     scenario = SCENARIO.with_settings([TableSetting(("age", "sex"), target=4.0)])
     session = app("tradeoffs", scenario).show("tradeoffs", "What if")

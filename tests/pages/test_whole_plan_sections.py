@@ -59,6 +59,7 @@ def released(session, folder) -> Release:
     return Release.load(output)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("asked", [nightly(WITH_AREAS), ALL], ids=lambda asked: asked.name)
 def test_areas_beside_others_are_planned_released_and_read(app, tmp_path, asked):
     whole = asked.plan()
@@ -83,6 +84,7 @@ DIFFERENT = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("asked", DIFFERENT, ids=lambda asked: asked.name)
 def test_sections_of_different_objectives_ask_for_their_shares(app, asked):
     with pytest.raises(PlanError, match="state the shares"):
@@ -152,6 +154,7 @@ def test_what_one_takes_along_is_judged_by_the_counts_of_areas(app):
     assert "two Parquet files" in plain(session.texts("caption"))
 
 
+@pytest.mark.nightly
 def test_other_scenarios_and_changes_are_looked_at_with_the_share_of_a_section(app):
     session = app("scenarios", ALL)
     session.session_state["project"] = Project((ALL, ALL.replaced(name="Again", shares=())))

@@ -264,6 +264,7 @@ def test_a_target_of_many_tables_is_in_any_unit_and_errors_stand_beside_it_in_th
     assert session.scenario.workload.required.all()
 
 
+@pytest.mark.nightly
 def test_typed_cells_do_not_reach_other_tables_in_as_many_rows(app, small):
     """Streamlit would keep them: the columns and the number of rows are the same."""
     session = app("workload", small)
@@ -427,6 +428,7 @@ def test_very_many_tables_are_cut_visibly_set_at_once_and_listed_without_their_t
     assert not session.text_area
 
 
+@pytest.mark.nightly
 def test_weights_for_smooth_tables_say_what_they_cost_before_they_are_applied(app, small):
     asked = small.with_request(kind="of_order")
     session = weights(app("workload", asked))

@@ -52,6 +52,7 @@ def test_the_value_of_a_search_is_that_of_the_plan():
     assert solved.solution.lower_bound >= before**2 * (1 - 1e-4)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("weighting", ["equal", "cells", "sqrt"])
 def test_mixed_bases_come_close_to_the_exact_optimum(weighting):
     loss = rp.SumOfVariances(weighting)
@@ -116,7 +117,9 @@ def test_attributes_that_are_alike_share_a_strategy():
 
 
 @pytest.mark.parametrize("seed", [3, *(pytest.param(n, marks=pytest.mark.nightly) for n in (4, 5))])
-@pytest.mark.parametrize("loss", [SUM, LARGEST], ids=["sum", "largest"])
+@pytest.mark.parametrize(
+    "loss", [SUM, pytest.param(LARGEST, marks=pytest.mark.nightly)], ids=["sum", "largest"]
+)
 def test_the_bound_on_other_strategies_is_close_and_holds(loss, seed):
     weights = loss.table_weights(MIXED)
     plan = plan_tables(MIXED, loss=loss, budget=rp.Budget(privacy_cost=1))

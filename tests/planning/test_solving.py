@@ -301,6 +301,7 @@ def test_what_can_be_reached_is_planned_whatever_strategies_suit_the_loss(loss):
     assert refused.value.needed == pytest.approx(1.25, rel=2e-6)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "loss",
     [AVERAGE, FACTOR, rp.SumWithBoundedMax("equal", 0.05)],

@@ -71,7 +71,7 @@ def test_variances_of_weighted_counts_are_those_of_dense_matrices(seed):
         np.testing.assert_allclose(errors.ravel() ** 2, dense, rtol=1e-9)
 
 
-@pytest.mark.by_day(4)
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_errors_of_weighted_sums_and_means_are_those_of_dense_matrices(seed):
     rng = np.random.default_rng(seed)

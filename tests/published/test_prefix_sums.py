@@ -34,6 +34,7 @@ def test_all_rows_are_here():
     assert (len(PREFIX), len(CROSSOVER), len(BOUNDS)) == (12, 10, 3)
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("row", PREFIX)
 def test_prefix_sums_of_a_survey(row):
     tables = prefix_workload(row["dataset"], row["k"])
@@ -46,6 +47,7 @@ def test_prefix_sums_of_a_survey(row):
         assert plan.exact_privacy_cost <= 1
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("row", CROSSOVER)
 def test_where_other_mechanisms_were_better(row):
     tables = crossover_workload(row)
@@ -58,6 +60,7 @@ def test_where_other_mechanisms_were_better(row):
     assert plan.exact_privacy_cost <= 1
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("row", BOUNDS)
 def test_largest_variance_of_prefix_sums(row):
     tables = prefix_workload(row["dataset"], row["k"])
@@ -67,6 +70,7 @@ def test_largest_variance_of_prefix_sums(row):
     assert plan.certificate.gap <= 1e-6
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("k", ["2", "3"])
 def test_no_table_is_left_out_of_the_largest_variance(k):
     """And strategies searched for this loss are better than those for the sum."""

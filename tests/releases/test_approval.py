@@ -99,6 +99,7 @@ def test_a_certificate_counts_for_the_names_and_days_that_are_in_it(keys, lines,
         check(1, listed, [rp.approve(PLAN, certificate, name="carol@x")])
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize(
     ("listed", "pairs"),
     [

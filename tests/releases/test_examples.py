@@ -27,6 +27,7 @@ def options(example: Example, plan: TablePlan, excess: str = "keep first") -> di
     return {"person_rule": rp.PersonRule(example.person_column, most, excess, order)}
 
 
+@pytest.mark.by_day(2)
 @each_example
 def test_every_scenario_passes_a_dry_run(example: Example, tmp_path):
     for number, scenario in enumerate(example.project().scenarios):
@@ -36,6 +37,7 @@ def test_every_scenario_passes_a_dry_run(example: Example, tmp_path):
         assert done.findings
 
 
+@pytest.mark.by_day(2)
 @each_example
 def test_the_first_scenario_is_released(example: Example, tmp_path):
     plan = example.project().current.table_plan()

@@ -77,6 +77,7 @@ def all_files(results):
         yield TableFile.of(results.folder, table_path(position, names)), results.table(names)
 
 
+@pytest.mark.by_day(1)
 def test_the_lines_of_python_read_every_table(results, tmp_path, monkeypatch):
     monkeypatch.chdir(results.folder)
     for file, frame in all_files(results):
@@ -84,6 +85,7 @@ def test_the_lines_of_python_read_every_table(results, tmp_path, monkeypatch):
         check_rows(runpy.run_path(str(tmp_path / "lines.py"))["table"], frame)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="needs R")
 def test_the_lines_of_r_read_every_table(results, tmp_path):
     files = list(all_files(results))

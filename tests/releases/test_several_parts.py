@@ -223,6 +223,7 @@ def _drawing(name: str):
     return module.get(name.split(".")[-2], measurement).discrete_gaussian
 
 
+@pytest.mark.by_day(6)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.usefixtures("in_pieces")
 def test_a_run_killed_in_a_part_is_charged_once_and_draws_nothing_twice(
@@ -322,6 +323,7 @@ def test_parts_that_rounds_have_used_are_not_drawn_again(what, data, output):
 # --- what was left, or written, is not as it was
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_changed_file_of_any_part_is_refused_by_all(kind, data, tmp_path, output):
     done = release(plan_of(), data, output)

@@ -20,6 +20,7 @@ def page_with(notes: BoardNotes, name: str = "groups") -> Page:
     return Page(html(contents_of(plan_of(name), scenario)))
 
 
+@pytest.mark.nightly
 def test_a_report_takes_the_notes_from_their_file(tmp_path):
     notes = BoardNotes((("Accuracy", "On accuracy."),))
     (tmp_path / "board.json").write_text(notes.text())
@@ -35,6 +36,7 @@ def section(page: Page, heading: str) -> str:
     return text
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", ["groups", "prefix"])
 def test_every_section_but_appendix_and_glossary_can_be_commented_on(name):
     made = report_of(name)

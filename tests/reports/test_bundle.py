@@ -46,7 +46,7 @@ def unpacked(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "name", [*map(nightly, ("groups", "hostile")), "own", "long list with bases"]
+    "name", [*map(nightly, ("groups", "hostile", "own")), "long list with bases"]
 )
 def test_every_piece_belongs_to_the_same_plan(name):
     scenario = SCENARIOS[name]
@@ -70,6 +70,7 @@ def test_every_piece_belongs_to_the_same_plan(name):
         assert f"#   {name} " in files["commands.txt"]
 
 
+@pytest.mark.nightly
 def test_it_is_the_same_to_the_byte_every_time_and_in_another_process():
     scenario, first = SCENARIOS["own"], bundle_of("own")
     read = Scenario.parse(scenario.text())
@@ -78,6 +79,8 @@ def test_it_is_the_same_to_the_byte_every_time_and_in_another_process():
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
+# By day test_parts_bundle.py runs such commands, in this process.
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", [nightly("hostile"), "hostile basis_choices"])
 def test_all_of_it_works_where_it_is_unpacked(name, tmp_path):
     for file, text in unpacked(name).items():

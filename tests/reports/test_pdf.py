@@ -59,6 +59,7 @@ def test_charts_are_drawn_and_have_alternative_texts(file, report):
     assert len(re.findall(rb"(?m) [lc]$", unpacked(file))) > 300
 
 
+@pytest.mark.nightly
 @needs_browser
 def test_the_same_plan_gives_the_same_file_that_says_no_time(file, report):
     assert pdf(report) == file

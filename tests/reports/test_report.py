@@ -55,6 +55,7 @@ def groups() -> Page:
 BY_DAY = {"groups", "hostile", "own", "targets", "hostile basis_choices"}
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "name",
     [name if name in BY_DAY else pytest.param(name, marks=nightly) for name in SCENARIOS],

@@ -85,6 +85,7 @@ def counts(rows, table):
     return rows["value"].to_numpy().reshape(shape)
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(("method", "rounded"), WAYS)
 def test_the_unbiased_answers_stand_beside(pure, tmp_path, method, rounded):
     manifest = postprocess(pure, tmp_path / "out", method=method, rounded=rounded).manifest
@@ -169,6 +170,7 @@ def test_released_tables_mark_rows_that_no_record_can_be_in(with_zeros):
     assert "age=0..1 sex=f; sex=m value_is=b,c" in " ".join(readme.split())
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(("method", "rounded"), WAYS)
 def test_rows_that_no_record_can_be_in_are_0_and_tables_agree(
     with_zeros, tmp_path, method, rounded
@@ -212,6 +214,7 @@ def test_values_are_what_the_label_says(pure, tmp_path, method, rounded):
     assert not frames["age",]["value"].equals(frames["age",]["unbiased_value"])
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(("method", "rounded"), WAYS)
 def test_answers_are_those_of_the_processed_counts(with_bases, tmp_path, method, rounded):
     manifest = postprocess(with_bases, tmp_path / "out", method=method, rounded=rounded).manifest
@@ -286,6 +289,7 @@ def test_smooth_tables_say_how_far_each_group_was_shrunk(with_bases, tmp_path):
     assert written["group"].tolist() == groups["group"].tolist()
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(("method", "rounded"), WAYS)
 def test_the_label_is_everywhere(pure, tmp_path, method, rounded):
     manifest = postprocess(pure, tmp_path / "out", method=method, rounded=rounded).manifest

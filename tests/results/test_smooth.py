@@ -73,6 +73,7 @@ ODD = {
 }
 
 
+@pytest.mark.by_day(5)
 @pytest.mark.parametrize(
     ("case", "records"), [*((case, 4000) for case in ODD), ("a triple and a pair", -30)]
 )
@@ -349,6 +350,7 @@ def test_where_pairs_explain_nothing_tables_fall_back_on_what_was_measured(sigma
     assert ours <= 1.05 * theirs
 
 
+@pytest.mark.nightly
 def test_a_table_beyond_the_model_is_not_fitted_to_pairs_of_the_model():
     # Fitted to them it is 1.19 times as far from the truth as the nonnegative table.
     errors = []

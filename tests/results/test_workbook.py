@@ -79,6 +79,7 @@ def results(request, released, tmp_path):
     return released
 
 
+@pytest.mark.by_day(2)
 def test_every_table_is_a_sheet_that_holds_what_was_released(results, tmp_path):
     sheets = write_workbook(results, tmp_path / "x.xlsx")
     book = read(tmp_path / "x.xlsx")
@@ -92,6 +93,7 @@ def test_every_table_is_a_sheet_that_holds_what_was_released(results, tmp_path):
         check_cells(book[sheet.name], results.table(table))
 
 
+@pytest.mark.by_day(1)
 def test_the_first_sheet_has_the_label_and_a_link_to_every_table(results, tmp_path):
     sheets = write_workbook(results, tmp_path / "x.xlsx")
     first = read(tmp_path / "x.xlsx")[CONTENTS]
@@ -133,6 +135,7 @@ def test_a_table_that_is_longer_than_a_sheet_is_on_several(released, tmp_path, m
     assert listed == [f"{table[0]}, part 1 of 2", f"{table[0]}, part 2 of 2"]
 
 
+@pytest.mark.by_day(1)
 def test_cells_that_are_not_publishable_are_left_empty_if_wanted(results, tmp_path):
     publication = Publication(0.3, leave_empty=True)
     sheets = write_workbook(results, tmp_path / "x.xlsx", publication=publication)

@@ -48,6 +48,7 @@ def test_is_planned_within_a_second(example: Example):
             scenario.table_plan()
 
 
+@pytest.mark.by_day(1)
 @each_example
 def test_people_in_good_cells_are_those_of_the_readme(example: Example):
     people = [forecast(scenario).people for scenario in example.project().scenarios]

@@ -21,6 +21,7 @@ from pages.components.results.postprocess import (
     postprocessing,
     shrinkage,
 )
+from pages.components.results.question import question_box
 from pages.components.results.source import (
     Shown,
     reading_choice,
@@ -54,7 +55,8 @@ def draw() -> None:
 
 def _tables(shown: Shown) -> None:
     """Unbiased tables, and what can be made of them."""
-    _browse(shown)
+    publication = _browse(shown)
+    question_box(shown.part, record_noun_of(shown.part), publication)
     beside_forecast(shown.whole)
     postprocessing(shown.part, shown.whole, shown.folder)
     synthesizing(shown.part, shown.folder)
@@ -75,14 +77,15 @@ def _processed(shown: Shown) -> None:
     follow_begun(POSTPROCESSING)
 
 
-def _browse(shown: Shown) -> None:
-    """A table, and all of them for others."""
+def _browse(shown: Shown) -> Publication:
+    """A table, and all of them for others; returns what of it is publishable."""
     part = shown.part
     attributes, publication = browse(
         part, shown.folder, record_noun_of(part), sampling_of(shown.whole)
     )
     _downloads(shown, publication)
     reading_code(part, shown.folder, attributes, publication.cv_limit)
+    return publication
 
 
 def _areas(shown: Shown) -> None:

@@ -13,7 +13,6 @@ from scipy import sparse
 
 from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.released_cells import ReleasedCells, rows_of_amounts
-from rpexplore.common.text import plural
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.categories import Categories
@@ -25,6 +24,7 @@ from rpexplore.planning.mechanism.reconstruction import sums_of
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.table_cells import MEANS_FOLDER
 from rpexplore.results.area_results import AreaTables
+from rpexplore.results.formats.languages import ENGLISH, Sentence
 from rpexplore.results.publication import Publication
 from rpexplore.results.results import ShownTables
 from rpexplore.results.shares import share_columns
@@ -45,7 +45,6 @@ MOST_ROWS, MOST_COLUMNS = 1000, 100
 SINGLE_VALUES, AS_PLANNED = "single values", "as planned"
 TOTALS = ("row", "column", "total")
 """What shares can be of."""
-TOTAL = "Total"
 _MOST_ENTRIES = 20_000_000  # of a basis written out as a matrix, 160 MB
 
 
@@ -96,7 +95,7 @@ class Crosstab:
                 not known
     kind        what the counts are: "noisy", "processed", "smooth", "estimated"
     unit        "" of counts, "%" of shares
-    remarks     what is left out or fixed, in sentences; may be ""
+    said        what is left out or fixed, and what errors count
     """
 
     rows: Side
@@ -112,7 +111,12 @@ class Crosstab:
     all_covariances: np.ndarray | None = None
     kind: str = "noisy"
     unit: str = ""
-    remarks: str = ""
+    said: tuple[Sentence, ...] = ()
+
+    @property
+    def remarks(self) -> str:
+        """What is said, in English; may be ""."""
+        return " ".join(map(ENGLISH.say, self.said))
 
     @property
     def cvs(self) -> np.ndarray:
@@ -142,8 +146,8 @@ class Crosstab:
             return self
         names = (*self.rows.names, *self.columns.names)
         errors = sampling.total_errors(self.count_errors, self.counts, names)
-        remarks = " ".join(filter(None, [sampling.text, self.remarks]))
-        return replace(self, count_errors=errors, remarks=remarks)
+        said = Sentence("sampling", {"design": sampling.design})
+        return replace(self, count_errors=errors, said=(said, *self.said))
 
     def doubtful(self, publication: Publication) -> np.ndarray:
         """Which figures are marked or left empty, bool: those that are not publishable.
@@ -212,7 +216,7 @@ class Crosstab:
         return replace(self, rows=rows, **arrays)
 
     def first(self, n_rows: int) -> "Crosstab":
-        """The first rows, and the totals of all; `remarks` says what is left out."""
+        """The first rows, and the totals of all; `said` has what is left out."""
         if n_rows >= len(self.rows):
             return self
         kept = np.append(np.arange(n_rows), np.arange(len(self.rows), len(self.values)))
@@ -220,9 +224,8 @@ class Crosstab:
         arrays = {
             name: None if array is None else array[kept] for name, array in self._arrays.items()
         }
-        cut = f"The first {n_rows:,} of {plural(self.rows.n_all, 'row')} are shown."
-        others = " ".join(filter(None, [self.remarks, cut]))
-        return replace(self, rows=side, remarks=others, **arrays)
+        cut = Sentence("first_rows", {"n": n_rows, "n_all": self.rows.n_all})
+        return replace(self, rows=side, said=(*self.said, cut), **arrays)
 
     @property
     def _arrays(self) -> dict[str, np.ndarray | None]:
@@ -427,15 +430,22 @@ def _of_sums(
         with_row if has_total_column else None,
         with_column if has_total_row else None,
         with_all,
-        remarks=" ".join(
-            [f"{name}: {_rows_label(domain[name], value)}." for name, value in fixed.items()]
-            + [
-                f"Of the {size:,} values of {side.name} the first {len(side.labels):,} are shown."
+        said=(
+            *(
+                Sentence("as_said", {"text": f"{name}: {_rows_label(domain[name], value)}."})
+                for name, value in fixed.items()
+            ),
+            *(
+                _first_values(side.name, len(side.labels), size)
                 for side, size in zip(sides, sizes, strict=True)
                 if len(side.labels) < size
-            ]
+            ),
         ),
     )
+
+
+def _first_values(name: str, shown: int, n_all: int) -> Sentence:
+    return Sentence("first_values", {"name": name, "n": shown, "n_all": n_all})
 
 
 def _axis_of_areas(results: Any, names: Sequence[str]) -> Axis:
@@ -500,12 +510,11 @@ def crosstab_of_cells(
     n_columns = len(axes[-1].labels) if has_columns else 1
     shown = min(n_columns, MOST_COLUMNS)
     arrays = [array.reshape(-1, n_columns)[:, :shown] for array in _figures(cells)]
-    remarks = cells.remarks
+    said = [Sentence("as_said", {"text": cells.remarks})] if cells.remarks else []
     if has_columns:
         axes[-1] = Axis(names[-1], axes[-1].labels[:shown], axes[-1].codes[:shown])
         if shown < n_columns:
-            cut = f"Of the {n_columns:,} values of {names[-1]} the first {shown:,} are shown."
-            remarks = " ".join(filter(None, [remarks, cut]))
+            said.append(_first_values(names[-1], shown, n_columns))
     in_rows = totals(names[:n_down]) if has_columns else None
     in_columns = totals(names[n_down:]) if n_down else None
     if in_rows is not None:
@@ -536,7 +545,7 @@ def crosstab_of_cells(
         has_total_row=in_columns is not None,
         has_total_column=in_rows is not None,
         kind=kind,
-        remarks=remarks,
+        said=tuple(said),
     )
     return whole.first(MOST_ROWS)
 

@@ -5,10 +5,11 @@ from html import escape
 
 import numpy as np
 
-from rpexplore.common.text import joined, rounded
+from rpexplore.common.text import rounded
 from rpexplore.domain.readings import FLAGS
 from rpexplore.planning.part_plan import Z_95
-from rpexplore.results.formats.crosstab import TOTAL, Crosstab, Side
+from rpexplore.results.formats.crosstab import Crosstab, Side
+from rpexplore.results.formats.languages import ENGLISH, Language
 from rpexplore.results.publication import Publication
 
 CSS = """
@@ -37,29 +38,34 @@ CSS = """
 _MINUS = "−"
 # The parts of a crosstab whose margins of error are often the same: how they are called.
 _PARTS = (
-    ("in every cell", False, False),
-    ("in the totals of rows", False, True),
-    ("in the totals of columns", True, False),
-    ("in the grand total", True, True),
+    ("in_cells", False, False),
+    ("in_row_totals", False, True),
+    ("in_column_totals", True, False),
+    ("in_grand_total", True, True),
 )
 
 
-def html_of(table: Crosstab, publication: Publication, caption: str = "") -> str:
+def html_of(
+    table: Crosstab, publication: Publication, caption: str = "", language: Language = ENGLISH
+) -> str:
     """The crosstab as a table of HTML; every text in it is escaped.
 
     Figures that are not publishable are grey and in brackets, or left empty, as `publication` says.
     Margins of error stand beside the figures where they are not the same in all of them.
     """
-    head = _head(table)
-    flags, texts = table.flags, texts_of(table)
-    beside = _margins_beside(table)
+    head = _head(table, language)
+    flags, texts = table.flags, texts_of(table, language)
+    beside = _margins_beside(table, language)
     doubtful = table.doubtful(publication)
     body = []
     before: tuple[str, ...] = ()
     n_rows = len(table.rows)
     for row in range(len(table.values)):
         is_total = row >= n_rows
-        cells = [_row_head(table.rows, row, before)] if not is_total else [_total_head(table)]
+        if is_total:
+            cells = [_total_head(table, language)]
+        else:
+            cells = [_row_head(table.rows, row, before, language)]
         before = () if is_total else table.rows.labels[row]
         for column in range(table.values.shape[1]):
             text, kind = texts[row, column], "t" if column >= len(table.columns) else ""
@@ -83,42 +89,47 @@ def legend(
     publication: Publication,
     *,
     with_quality: bool = True,
-    elsewhere: str = "beside the figures",
+    elsewhere: str = "beside_figures",
+    language: Language = ENGLISH,
 ) -> list[str]:
     """What flags, brackets and margins of a crosstab mean, in sentences of plain text.
 
     with_quality: whether flags and brackets are among them
-    elsewhere: where margins are that are not the same
+    elsewhere: where margins are that are not the same, a key of `TEXTS`
     """
-    sentences = [_margin_sentence(table, elsewhere)]
+    sentences = [_margin_sentence(table, elsewhere, language)]
     if with_quality and np.any(table.flags != ""):
-        limits = [f"{letter} ≤ {rounded(100 * limit, 3)} %" for letter, limit in FLAGS]
-        limits[0] = limits[0].replace("A", "A CV", 1)
-        of_counts = " (of the counts)" if table.unit else ""
-        sentences.append(f"Quality{of_counts}: {' · '.join(limits)} · E above, or not above 0.")
+        limits = [
+            language.text("limit", letter=letter, limit=language.rounded(100 * limit))
+            for letter, limit in FLAGS
+        ]
+        limits[0] = language.text("first_limit", limit=language.rounded(100 * FLAGS[0][1]))
+        quality = "quality_of_counts" if table.unit else "quality"
+        sentences.append(language.text(quality, limits=" · ".join(limits)))
     if with_quality and np.any(table.doubtful(publication)):
-        how = "Left empty" if publication.leave_empty else "In brackets"
-        limit = rounded(100 * publication.cv_limit, 3)
-        sentences.append(f"{how}: not publishable (CV above {limit} %, or not above 0).")
+        how = "left_empty" if publication.leave_empty else "in_brackets"
+        limit = language.rounded(100 * publication.cv_limit)
+        sentences.append(language.text(how, limit=limit))
     has_totals = table.has_total_row or table.has_total_column
     if table.unit:
         pass
     elif table.kind == "noisy" and has_totals:
-        sentences.append("Cells add up to the totals, before rounding.")
+        sentences.append(language.text("cells_add_up"))
     elif has_totals:
-        sentences.append(
-            "The totals are those of the smaller tables; rounded cells need not add up to them."
-        )
-    return [sentence for sentence in (*sentences, table.remarks) if sentence]
+        sentences.append(language.text("totals_of_smaller"))
+    return [sentence for sentence in (*sentences, *map(language.say, table.said)) if sentence]
 
 
-def texts_of(table: Crosstab) -> np.ndarray:
+def texts_of(table: Crosstab, language: Language = ENGLISH) -> np.ndarray:
     """The figures as texts, with thousands separators; "" where there is none.
 
     Counts are whole; sums and means smaller than their errors' digits have decimals.
     """
     decimals = 1 if table.unit else decimals_of(table)
-    texts = ["" if np.isnan(value) else _number(value, decimals) for value in table.values.ravel()]
+    texts = [
+        "" if np.isnan(value) else language.number(_number(value, decimals))
+        for value in table.values.ravel()
+    ]
     return np.array(texts, dtype=object).reshape(table.values.shape)
 
 
@@ -136,12 +147,12 @@ def _number(value: float, decimals: int) -> str:
     return f"{_MINUS}{text}" if value < 0 and not is_zero else text
 
 
-def _head(table: Crosstab) -> str:
+def _head(table: Crosstab, language: Language) -> str:
     """Rows of column heads: the attribute across, and its values."""
     columns, names = table.columns, [escape(name) for name in table.rows.names]
     own = "".join(f'<th scope="col" class="l">{name}</th>' for name in names) or "<td></td>"
     if not columns.names:
-        unit = "share" if table.unit else "count"
+        unit = language.text("share" if table.unit else "count")
         return f'<tr>{own}<th scope="col">{unit}</th></tr>'
     above = (
         f'<tr><td colspan="{max(len(names), 1)}"></td>'
@@ -149,15 +160,15 @@ def _head(table: Crosstab) -> str:
         "</tr>"
     )
     labels = [label for (label,) in columns.labels]
-    labels += [TOTAL] if table.has_total_column else []
+    labels += [language.text("total")] if table.has_total_column else []
     heads = "".join(f'<th scope="col">{escape(label)}</th>' for label in labels)
     return f"{above}<tr>{own}{heads}</tr>"
 
 
-def _row_head(side: Side, row: int, before: tuple[str, ...]) -> str:
+def _row_head(side: Side, row: int, before: tuple[str, ...], language: Language) -> str:
     """The labels of a row; those that the row before has too are grey."""
     if not side.names:
-        return '<th scope="row" class="l">All</th>'
+        return f'<th scope="row" class="l">{language.text("all")}</th>'
     heads, are_alike = [], True
     for place, (label, code) in enumerate(zip(side.labels[row], side.codes[row], strict=True)):
         are_alike = are_alike and before[place : place + 1] == (label,)
@@ -168,26 +179,27 @@ def _row_head(side: Side, row: int, before: tuple[str, ...]) -> str:
     return "".join(heads)
 
 
-def _total_head(table: Crosstab) -> str:
-    return f'<th scope="row" class="l" colspan="{max(len(table.rows.names), 1)}">{TOTAL}</th>'
+def _total_head(table: Crosstab, language: Language) -> str:
+    n_heads, total = max(len(table.rows.names), 1), language.text("total")
+    return f'<th scope="row" class="l" colspan="{n_heads}">{total}</th>'
 
 
 # ---- Margins of error: one line where they are the same, else beside the figures.
 
 
 def _parts(table: Crosstab) -> Iterable[tuple[str, tuple[slice, slice]]]:
-    """Cells and totals, those that there are: what they are called, and where they are."""
+    """Cells and totals, those that there are: the key of their name, and where they are."""
     n_rows, n_columns = len(table.rows), len(table.columns)
-    for words, in_total_row, in_total_column in _PARTS:
+    for key, in_total_row, in_total_column in _PARTS:
         if (in_total_row and not table.has_total_row) or (
             in_total_column and not table.has_total_column
         ):
             continue
-        if words == "in the totals of columns" and not table.columns.names:
-            words = "in the total"
+        if key == "in_column_totals" and not table.columns.names:
+            key = "in_total"
         rows = slice(n_rows, None) if in_total_row else slice(n_rows)
         columns = slice(n_columns, None) if in_total_column else slice(n_columns)
-        yield words, (rows, columns)
+        yield key, (rows, columns)
 
 
 def _same_margin(margins: np.ndarray) -> str:
@@ -199,15 +211,20 @@ def _same_margin(margins: np.ndarray) -> str:
     return texts.pop() if len(texts) == 1 else ""
 
 
-def _margins_beside(table: Crosstab) -> np.ndarray:
+def _margins_beside(table: Crosstab, language: Language = ENGLISH) -> np.ndarray:
     """The margins as texts where they stand beside their figures, else ""."""
+
+    def text_of(margin: float) -> str:
+        is_there = not np.isnan(margin) and margin != 0
+        return language.rounded(margin, 2, zeros=True) if is_there else ""
+
     texts = np.full(table.values.shape, "", dtype=object)
     if table.kind == "processed":  # margins are those of the unbiased counts
         return texts
     margins = Z_95 * table.errors
     for _, place in _parts(table):
         if not _same_margin(margins[place]):
-            texts[place] = np.vectorize(_margin, otypes=[object])(margins[place])
+            texts[place] = np.vectorize(text_of, otypes=[object])(margins[place])
     return texts
 
 
@@ -216,27 +233,26 @@ def has_margins_beside(table: Crosstab) -> bool:
     return bool(np.any(_margins_beside(table) != ""))
 
 
-def _margin(margin: float) -> str:
-    return "" if np.isnan(margin) or margin == 0 else rounded(margin, 2, zeros=True)
-
-
-def _margin_sentence(table: Crosstab, elsewhere: str) -> str:
+def _margin_sentence(table: Crosstab, elsewhere: str, language: Language) -> str:
     margins = Z_95 * table.errors
     if not np.isfinite(margins).any():
-        return "Margins of error of these shares are not known." if table.unit else ""
-    by_model = table.kind in ("smooth", "estimated")
-    same = [(words, _same_margin(margins[place])) for words, place in _parts(table)]
-    points = " percentage points" if table.unit else ""
+        return language.text("no_margin_of_shares") if table.unit else ""
     if table.kind == "processed":
-        low, high = (rounded(float(end), 3) for end in (np.nanmin(margins), np.nanmax(margins)))
-        within = low if low == high else f"{low} (the most accurate figure) to {high}"
-        return (
-            f"These counts are biased, and no error of them is known. The unbiased counts beside "
-            f"them are within {within} of the true ones, 95 % of the time."
+        low, high = (
+            language.rounded(float(end)) for end in (np.nanmin(margins), np.nanmax(margins))
         )
-    # A total is 100 % of itself, without any error.
-    listed = [f"±{margin}{points} {words}" for words, margin in same if margin not in ("", "0")]
-    others = [words for words, margin in same if not margin]
-    what = "Margin of error, 95 % if the model holds" if by_model else "Margin of error (95 %)"
-    unequal = f"{elsewhere} {joined(others)}" if others and listed else elsewhere
-    return f"{what}: {', '.join([*listed, *([unequal] if others else [])])}."
+        within = low if low == high else language.text("from_to", low=low, high=high)
+        return language.text("biased", within=within)
+    where = "margin_points_where" if table.unit else "margin_where"
+    listed, others = [], []
+    for key, place in _parts(table):
+        margin, words = _same_margin(margins[place]), language.text(key)
+        if not margin:
+            others.append(words)
+        elif margin != "0":  # a total is 100 % of itself, without any error
+            listed.append(language.text(where, margin=language.number(margin), where=words))
+    if others:
+        unequal = language.text(elsewhere)
+        listed.append(f"{unequal} {language.joined(others)}" if listed else unequal)
+    by_model = table.kind in ("smooth", "estimated")
+    return language.text("margin_by_model" if by_model else "margin", listed=", ".join(listed))

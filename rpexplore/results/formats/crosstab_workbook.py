@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rpexplore.common.files import whole_file
-from rpexplore.common.text import rounded
 from rpexplore.domain.readings import FLAGS
 from rpexplore.planning.part_plan import Z_95
-from rpexplore.results.formats.crosstab import TOTAL, Crosstab
+from rpexplore.results.formats.crosstab import Crosstab
 from rpexplore.results.formats.crosstab_html import (
     decimals_of,
     has_margins_beside,
     legend,
 )
 from rpexplore.results.formats.export import Export
-from rpexplore.results.formats.readers_page import headed_tables, noise_sentences
+from rpexplore.results.formats.languages import Language, Sentence
+from rpexplore.results.formats.readers_page import headed_tables
 from rpexplore.results.publication import Publication, sampling_of
 from rpexplore.results.workbook import SHEET_ROWS, check_size, sheet_name
 from rpexplore.results.workbook_file import too_long
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from xlsxwriter.workbook import Workbook
     from xlsxwriter.worksheet import Worksheet
 
-CONTENTS, NOTES = "Contents", "Notes"
 _GREY, _RULE = "#5b6775", "#7f8b99"
 _MOST_ROWS = SHEET_ROWS // 2 - 100  # figures, and their margins below them
 _WIDTH, _LABEL_WIDTH = 14, 26  # of columns, in characters
@@ -60,7 +59,7 @@ def write_crosstabs(export: Export, output: Path, publication: Publication | Non
     publication = publication or Publication(sampling=sampling_of(export.results))
     tables = [Headed(*one) for one in headed_tables(export, publication.sampling)]
     with whole_file(output) as part:
-        _write(part, tables, _notes(export, publication), publication, export.title)
+        _write(part, tables, _notes(export, publication), publication, export)
 
 
 def shown_workbook(folder: Path, table: Crosstab, heading: str, publication: Publication) -> bytes:
@@ -69,31 +68,35 @@ def shown_workbook(folder: Path, table: Crosstab, heading: str, publication: Pub
     with TemporaryDirectory() as temporary:
         path = Path(temporary) / "table.xlsx"
         headed = Headed(heading, heading, table)
-        _write(path, [headed], _notes(export, publication), publication, "")
+        _write(path, [headed], _notes(export, publication), publication, export, is_listed=False)
         return path.read_bytes()
 
 
 def _notes(export: Export, publication: Publication) -> list[tuple[str, str]]:
     """Terms and what there is to say of them."""
-    limits = ", ".join(f"{letter} at most {rounded(100 * limit, 3)} %" for letter, limit in FLAGS)
-    uncertain = "left empty" if publication.leave_empty else "grey and in brackets"
-    limit = rounded(100 * publication.cv_limit, 3)
-    return [
-        ("Figures", " ".join(noise_sentences(export.results.readers))),
-        (
-            "Quality",
-            "The letter behind a figure is its quality by the coefficient of variation (CV), the "
-            f"standard error as a share of the figure: {limits}, E above or not above 0."
-            + ("" if publication.sampling is None else f" {publication.sampling.text}"),
-        ),
-        (
-            "Not publishable",
-            f"Figures with a CV above {limit} %, or not above 0, are {uncertain}.",
-        ),
-        ("Adding up", export.results.adding_up),
-        ("Guarantee", export.guarantee),
-        ("Source", f"SHA-256 of the manifest: {export.privacy['manifest_sha256']}"),
-    ]
+    language, left_empty = export.language, publication.leave_empty
+    limits = ", ".join(
+        language.text("first_letter", letter=letter, limit=language.rounded(100 * limit))
+        for letter, limit in FLAGS
+    )
+    quality = language.text("quality_note", limits=limits)
+    if publication.sampling is not None:
+        sampling = Sentence("sampling", {"design": publication.sampling.design})
+        quality = f"{quality} {language.say(sampling)}"
+    uncertain = language.text(
+        "not_publishable_empty" if left_empty else "not_publishable_grey",
+        limit=language.rounded(100 * publication.cv_limit),
+    )
+    manifest = language.text("manifest", sha256=export.privacy["manifest_sha256"])
+    notes = {
+        "figures": " ".join(export.noise_sentences),
+        "quality_term": quality,
+        "not_publishable": uncertain,
+        "adding_up_term": export.adding_up,
+        "guarantee_term": export.guarantee,
+        "source": manifest,
+    }
+    return [(language.text(term), sentence) for term, sentence in notes.items()]
 
 
 def _write(
@@ -101,26 +104,29 @@ def _write(
     tables: Sequence[Headed],
     notes: Iterable[tuple[str, str]],
     publication: Publication,
-    title: str,
+    export: Export,
+    *,
+    is_listed: bool = True,
 ) -> None:
-    """title: of the contents, which a single table needs not; "" for none."""
+    """is_listed: whether there are contents, which a single table needs not."""
     from xlsxwriter import Workbook  # which no other verb waits for
 
     workbook = Workbook(str(path), {"in_memory": True, "strings_to_formulas": False})
     bold, wrapped = workbook.add_format({"bold": True, "valign": "top"}), {"text_wrap": True}
     text_look = workbook.add_format(wrapped)
     names = [sheet_name(f"{number} {one.title}") for number, one in enumerate(tables, start=1)]
-    if title:
-        contents = workbook.add_worksheet(CONTENTS)
+    text, title = export.language.text, export.title
+    if is_listed:
+        contents = workbook.add_worksheet(text("contents"))
         contents.set_column(0, 0, 60)
         write_text(contents, 0, 0, title, bold)
-        contents.write_url(1, 0, f"internal:'{NOTES}'!A1", string="How to read the figures")
+        contents.write_url(1, 0, f"internal:'{text('notes')}'!A1", string=text("how_to_read_short"))
         for row, (name, one) in enumerate(zip(names, tables, strict=True), start=3):
             contents.write_url(row, 0, f"internal:'{name}'!A1", string=one.heading[:255])
     looks = _Looks(workbook)
     for name, one in zip(names, tables, strict=True):
-        _write_table(workbook.add_worksheet(name), looks, one, publication)
-    sheet = workbook.add_worksheet(NOTES)
+        _write_table(workbook.add_worksheet(name), looks, one, publication, export.language)
+    sheet = workbook.add_worksheet(text("notes"))
     sheet.set_column(0, 0, 18)
     sheet.set_column(1, 1, 100)
     for row, (term, sentence) in enumerate(notes):
@@ -159,7 +165,11 @@ class _Looks:
 
 
 def _write_table(
-    sheet: "Worksheet", looks: _Looks, headed: Headed, publication: Publication
+    sheet: "Worksheet",
+    looks: _Looks,
+    headed: Headed,
+    publication: Publication,
+    language: Language,
 ) -> None:
     """The heading, the crosstab, the sentences below it, and its margins where they differ."""
     table = headed.table.first(_MOST_ROWS)
@@ -170,14 +180,14 @@ def _write_table(
     n_heads = max(len(has_codes) + sum(has_codes), 1)
     sheet.set_column(0, n_heads - 1, _LABEL_WIDTH)
     sheet.set_column(n_heads, n_heads + table.values.shape[1], _WIDTH)
-    row = _write_heads(sheet, looks, table, has_codes, 2)
+    row = _write_heads(sheet, looks, table, has_codes, language, 2)
     sheet.freeze_panes(row, n_heads)
     flags, doubtful = table.flags, table.doubtful(publication)
     decimals = 1 if table.unit else decimals_of(table)
     n_rows, n_columns = len(table.rows), len(table.columns)
     for place, figures in enumerate(table.values):
         is_last = place >= n_rows
-        _write_row_head(sheet, looks, table, has_codes, place, row)
+        _write_row_head(sheet, looks, table, has_codes, language, place, row)
         for column, value in enumerate(figures.tolist()):
             is_doubtful = bool(doubtful[place, column])
             if np.isnan(value) or (publication.leave_empty and is_doubtful):
@@ -192,16 +202,16 @@ def _write_table(
             sheet.write_number(row, n_heads + column, value, look)
         row += 1
     row += 1
-    for sentence in legend(table, publication, elsewhere="in the table below for the figures"):
+    for sentence in legend(table, publication, elsewhere="below_for_figures", language=language):
         write_text(sheet, row, 0, sentence, looks.of(font_color=_GREY))
         row += 1
     if not has_margins_beside(table):
         return
-    write_text(sheet, row + 1, 0, "Margins of error (95 %)", looks.of(bold=True))
-    row = _write_heads(sheet, looks, table, has_codes, row + 3)
+    write_text(sheet, row + 1, 0, language.text("margins_head"), looks.of(bold=True))
+    row = _write_heads(sheet, looks, table, has_codes, language, row + 3)
     look = looks.of(num_format="#,##0.00")
     for place, errors in enumerate(table.errors):
-        _write_row_head(sheet, looks, table, has_codes, place, row)
+        _write_row_head(sheet, looks, table, has_codes, language, place, row)
         for column, error in enumerate(errors.tolist()):
             is_hidden = publication.leave_empty and doubtful[place, column]
             if not (np.isnan(error) or is_hidden):
@@ -210,7 +220,12 @@ def _write_table(
 
 
 def _write_heads(
-    sheet: "Worksheet", looks: _Looks, table: Crosstab, has_codes: Sequence[bool], row: int
+    sheet: "Worksheet",
+    looks: _Looks,
+    table: Crosstab,
+    has_codes: Sequence[bool],
+    language: Language,
+    row: int,
 ) -> int:
     """The names of attributes and the labels of columns, from a row on; the row behind them."""
     left = looks.of(bold=True, bottom=1, bottom_color=_RULE)
@@ -218,15 +233,15 @@ def _write_heads(
         bold=True, bottom=1, bottom_color=_RULE, align="right", text_wrap=True, valign="top"
     )
     n_heads = max(len(has_codes) + sum(has_codes), 1)
-    heads = ["share" if table.unit else "count"]
+    heads = [language.text("share" if table.unit else "count")]
     if table.columns.names:
         write_text(sheet, row, n_heads, table.columns.names[0], looks.of(bold=True))
         heads = [label for (label,) in table.columns.labels]
         row += 1
-    heads += [TOTAL] if table.has_total_column else []
+    heads += [language.text("total")] if table.has_total_column else []
     column = 0
     for name, with_code in zip(table.rows.names, has_codes, strict=True):
-        for text in [name, f"{name} (code)"][: 1 + with_code]:
+        for text in [name, language.text("code", name=name)][: 1 + with_code]:
             write_text(sheet, row, column, text, left)
             column += 1
     for column, head in enumerate(heads, start=n_heads):
@@ -239,13 +254,15 @@ def _write_row_head(
     looks: _Looks,
     table: Crosstab,
     has_codes: Sequence[bool],
+    language: Language,
     place: int,
     row: int,
 ) -> None:
     """The labels of a row, each with its code behind it where there are codes."""
     if place >= len(table.rows) or not table.rows.names:
         is_total = place >= len(table.rows)
-        write_text(sheet, row, 0, TOTAL if is_total else "All", looks.of(bold=is_total))
+        text = language.text("total" if is_total else "all")
+        write_text(sheet, row, 0, text, looks.of(bold=is_total))
         return
     column = 0
     for label, code, with_code in zip(

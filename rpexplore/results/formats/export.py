@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,12 +20,17 @@ from rpexplore.common.processes import Progress, in_order, no_progress
 from rpexplore.common.text import capitalised, is_text, joined, text_of_path, without_formula
 from rpexplore.domain import result_schema
 from rpexplore.domain.amounts import Amounts
+from rpexplore.domain.area_tree import TOP
+from rpexplore.domain.categories import Categories
 from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.readings import are_publishable_as_estimated
 from rpexplore.domain.result_schema import (
     ADAPTIVE,
     CV,
+    EMPTY_NOTE,
+    IMPOSSIBLE_NOTE,
     NOTE,
+    OWN_COUNT,
     OWN_COUNTS,
     PUBLISHABLE,
     QUALITY,
@@ -38,13 +43,16 @@ from rpexplore.domain.result_schema import (
     frame_of,
 )
 from rpexplore.errors import ReleaseError
+from rpexplore.privacy.budget import ADD_REMOVE
+from rpexplore.privacy.conversions import epsilon_from_rho, epsilon_texts, rho_text
 from rpexplore.releases.adaptive_release import LEAST_ERROR, bound_sentence
 from rpexplore.releases.items import Item, PartReader
 from rpexplore.releases.manifest import manifest_sha256, read_manifest
 from rpexplore.releases.table_cells import CsvWriter, csv_decimals
 from rpexplore.results.formats.crosstab import TOTALS
 from rpexplore.results.formats.item_shares import with_shares
-from rpexplore.results.measurement_source import sources_of, spent
+from rpexplore.results.formats.languages import ENGLISH, Language
+from rpexplore.results.measurement_source import Spent, sources_of, spent
 from rpexplore.results.results import AnyResults, load_any_results
 from rpexplore.results.shares import SHARE, SHARE_ERROR
 
@@ -168,13 +176,23 @@ def columns_of_table(
 MOST_LISTED = 1000  # texts of a column that a description lists one by one
 
 
-STATUSES: Mapping[str, str] = {
-    "A": "Normal value",
-    "E": "Estimated value",
-    "U": "Low reliability",
-    "O": "Missing value",
+STATUSES = ("A", "E", "U", "O")
+"""What a figure is, by the codes of SDMX for all domains; see `statuses_of`."""
+
+# The keys of what columns of figures are, and of what columns of words say, in other languages.
+_MEANINGS: Mapping[Role, str] = {
+    "estimate": "estimate_meaning",
+    "error": "error_meaning",
+    "model_error": "model_error_meaning",
+    "lower": "interval_meaning",
+    "upper": "interval_meaning",
+    "margin": "margin_meaning",
+    "target": "target_meaning",
+    "share": "share_meaning",
+    "share_error": "share_error_meaning",
+    "note": "note_meaning",
 }
-"""What a figure is, as SDMX says it for all domains; see `statuses_of`."""
+_SAID = {"yes": "yes", "no": "no", IMPOSSIBLE_NOTE: "impossible", EMPTY_NOTE: "empty_area"}
 
 _PERIODS = (  # how SDMX writes periods, and their frequencies
     (r"[0-9]{4}(-A1)?", "A"),
@@ -284,6 +302,7 @@ class Export:
     source   the folder of a release, or of combined or processed tables
     shares   what figures have shares of beside them, one of `crosstab.TOTALS`; "" for none
     with_status   whether the last column is the status of each figure
+    language  of all texts but those of the codebook
     tables   of the export, from `read_tables` on
     """
 
@@ -292,6 +311,7 @@ class Export:
     escape_formulas: bool = False
     shares: str = ""
     with_status: bool = False
+    language: Language = ENGLISH
     tables: list[ExportedTable] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -301,6 +321,25 @@ class Export:
             raise ReleaseError(
                 f"Shares are of a {joined(TOTALS, ' or ')}, got {self.shares!r}; name one of these."
             )
+        if not self.language.is_english:
+            self._refuse_what_is_not_translated()
+
+    def _refuse_what_is_not_translated(self) -> None:
+        domain = self.results.domain
+        amounts = () if domain is None else domain.attributes
+        whats = {
+            "adaptive estimates": any(part.kind == "rounds" for part in self.results.readers),
+            "sums of amounts": any(isinstance(one.values, Amounts) for one in amounts),
+            "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
+            "panels": self._unit_in(ENGLISH) != self._spent.unit,
+            "releases that protect the replacing of records": self._spent.neighbours != ADD_REMOVE,
+        }
+        for what, is_there in whats.items():
+            if is_there:
+                raise ReleaseError(
+                    f"Exports of {what} are in English only, got the language "
+                    f"{self.language.code!r}; leave it out."
+                )
 
     # ---- what is known of all tables
 
@@ -314,8 +353,132 @@ class Export:
         return safe_name(self.title, fallback="tables").lower()
 
     @property
+    def noise_sentences(self) -> list[str]:
+        """What noise is in the figures of each part, once for those that are alike."""
+        language, paragraphs = self.language, dict[str, None]()
+        replaces = self._spent.neighbours != ADD_REMOVE
+        noisy = [language.text("noisy_replaced" if replaces else "noisy")]
+        for part in self.results.readers:
+            own = [*noisy, language.text("noise_size")]
+            if part.is_smooth or part.is_biased:
+                key = "by_model" if part.is_smooth else "processed"
+                own = [language.text(key, label=label_in(language, part))]
+            paragraphs |= dict.fromkeys([*own, language.text("noise_alone")])
+        return list(paragraphs)
+
+    @cached_property
+    def _spent(self) -> Spent:
+        return spent(sources_of(self.results))
+
+    @property
     def guarantee(self) -> str:
-        return self.results.guarantee
+        """In English the words of the results; else ρ, unit and (ε, δ), and where these words are.
+
+        The numbers are the same in every language.
+        """
+        if self.language.is_english:
+            return self.results.guarantee
+        text, total = self.language.text, self._spent
+        if self.results.made_of:
+            epsilons = epsilon_texts(lambda delta: epsilon_from_rho(total.rho, delta), None)
+        else:
+            epsilons = self.results.plan.epsilon_texts  # by its own noise
+        guarantee = text(
+            "guarantee",
+            rho=self.language.number(rho_text(total.rho)),
+            unit=self._unit_in(self.language),
+            epsilons=text("between").join(
+                self.language.number(epsilon).replace(" at ", f" {text('at')} ")
+                for epsilon in epsilons
+            ),
+        )
+        conditions = {source.universe for source in sources_of(self.results)} - {""}
+        universes = [text("universe", condition=condition) for condition in conditions]
+        in_full = text("in_full", sha256=manifest_sha256(self.source))
+        return " ".join([guarantee, *universes, in_full])
+
+    def _unit_in(self, language: Language) -> str:
+        """The privacy unit in a language, of the usual kinds."""
+        most = self._spent.max_records_per_person
+        if most is None:
+            return language.text("one_record")
+        return language.text("one_person_of_one" if most == 1 else "one_person", n=most)
+
+    @property
+    def adding_up(self) -> str:
+        """What sums of the figures are worth, in sentences."""
+        if self.language.is_english:
+            return self.results.adding_up
+        kinds = dict.fromkeys(part.kind == "counts" for part in self.results.readers)
+        keys = ("adding_up_counts" if of_counts else "adding_up" for of_counts in kinds)
+        return " ".join(map(self.language.text, keys))
+
+    def title_of(self, table: ExportedTable) -> str:
+        """The title of a table in the language of the export."""
+        item = table.item
+        if self.language.is_english:
+            return item.title
+        title = " × ".join(map(self.head, item.attributes)) or self.language.text("total").lower()
+        return title if item.level is None else f"{self.level(item.level)}: {title}"
+
+    def level(self, name: str) -> str:
+        """What a level of areas is called: the list of areas has no word for the one of all."""
+        return self.language.text("all_values") if name == TOP else name
+
+    def head(self, attribute: str) -> str:
+        """What stands above the values of an attribute."""
+        return self.language.text("own_count") if attribute == OWN_COUNT else attribute
+
+    def head_of(self, column: Column) -> str:
+        """What stands above a column of figures or notes: "standard error"."""
+        if self.language.is_english:
+            return column.title.replace("_", " ")
+        return self.language.text(f"head_{column.role}")
+
+    def meaning_of(self, column: Column, table: ExportedTable) -> str:
+        """What a column of a table is; in English as the release says it."""
+        if self.language.is_english:
+            return column.meaning
+        if column.role == "value":
+            is_processed = any(one.role in ("estimate", "model_error") for one in table.columns)
+            return self.language.text("value_processed" if is_processed else "value_noisy")
+        return self.language.text(_MEANINGS[column.role])
+
+    def unit_of(self, unit: str) -> str:
+        """What a unit is called; "" and `NUMBER` are none."""
+        keys = {"": "unit_number", NUMBER: "unit_number", RECORDS: "unit_records"}
+        return self.language.text(keys[unit]) if unit in keys else unit
+
+    def said(self, text: str) -> str:
+        """What a column of words says of a cell."""
+        if self.language.is_english or not text:
+            return text
+        if text in _SAID:
+            return self.language.text(_SAID[text])
+        (label,) = {label_in(self.language, part) for part in self.results.readers}
+        return label  # of processed figures, which are all of one part
+
+    def label(self, attribute: str, text: str) -> str:
+        """The label of a value, or of values together, in the language of the export."""
+        if self.results.domain is not None and attribute not in self._own_labels:
+            return text  # areas and own counts are called what somebody calls them
+        return self.language.label(text, self._own_labels.get(attribute, ()))
+
+    @cached_property
+    def _own_labels(self) -> Mapping[str, Collection[str]]:
+        """The words of the codebook: of each attribute the labels of its values and levels."""
+        attributes = () if self.results.domain is None else self.results.domain.attributes
+        words = {}
+        for attribute in attributes:
+            values, own = attribute.values, set()
+            for level in attribute.all_levels:
+                own.update(level.labels)
+            if isinstance(values, Categories):
+                own.update(values.labels, values.values)
+            elif hasattr(values, "missing_labels"):
+                own.update(values.missing_labels)
+            words[attribute.name] = own
+        return words
 
     @property
     def description(self) -> str:
@@ -323,8 +486,23 @@ class Export:
         return f"{self.kind} {self.guarantee}"
 
     @property
+    def figures(self) -> str:
+        """What the figures are: "Noisy tables"."""
+        if self.language.is_english:
+            return self.results.figures
+        keys = {}
+        for part in self.results.readers:
+            key = "noisy_counts" if part.kind == "counts" else "noisy_tables"
+            if part.is_biased:
+                key = "processed_tables"
+            keys["model_tables" if part.is_smooth else key] = None
+        return "; ".join(map(self.language.text, keys))
+
+    @property
     def kind(self) -> str:
-        """What the tables are, as a sentence."""
+        """What the tables are, as a sentence; in other languages than English in several."""
+        if not self.language.is_english:
+            return " ".join(self.noise_sentences)
         return f"{self.results.figures}, {self.results.label}."
 
     @property
@@ -356,7 +534,7 @@ class Export:
     @cached_property
     def privacy(self) -> dict[str, Any]:
         """The guarantee as fields, as manifests have them: exact ρ as text, unit, sentences."""
-        total = spent(sources_of(self.results))
+        total = self._spent
         return {
             "definition": "zero-concentrated differential privacy (zCDP)",
             "rho": exact_text(total.rho),
@@ -370,7 +548,7 @@ class Export:
     @property
     def rho(self) -> float:
         """The ρ of all that the tables were made from, rounded up."""
-        return float_at_least(spent(sources_of(self.results)).rho)
+        return float_at_least(self._spent.rho)
 
     # ---- tables
 
@@ -552,6 +730,21 @@ def _key(rows: pa.Table, columns: Sequence[Column]) -> tuple[str, ...]:
     return ()
 
 
+def label_in(language: Language, part: PartReader) -> str:
+    """How the figures of a part came about, in a language."""
+    if language.is_english:
+        return part.label
+    method, base = part.manifest.get("method"), int(part.manifest.get("rounded", 0))
+    if part.kind != "processed":  # whole counts of areas, and best guesses
+        method, base = "nonnegative", 1
+    steps = [language.text(method)] if method else []
+    if base > 1:
+        steps.append(language.text("multiples", base=base))
+    elif base:
+        steps.append(language.text("whole"))
+    return ", ".join(steps)
+
+
 @dataclass(frozen=True)
 class Format:
     """A format that tables can be exported to.
@@ -560,9 +753,11 @@ class Format:
     files      what it adds to the folder, for its README
     write      writes that into a folder
     has_files_of_its_own   whether it has the tables in it, so that it needs no copies beside it
+    said_in    the key of what it adds in `languages.TEXTS`; "" of one that is in English only
     """
 
     title: str
     files: str
     write: Callable[[Export, Path], None]
     has_files_of_its_own: bool = False
+    said_in: str = ""

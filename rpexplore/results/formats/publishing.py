@@ -23,6 +23,7 @@ from rpexplore.releases.atomic_folder import check_room, new_folder
 from rpexplore.releases.table_cells import BYTES_PER_CELL
 from rpexplore.results.formats import writers
 from rpexplore.results.formats.export import Export, Format, Imprint
+from rpexplore.results.formats.languages import Language
 from rpexplore.results.formats.writers import DEFAULT
 
 README = "README.md"
@@ -54,6 +55,7 @@ def publish(
     formats: Sequence[str] = (DEFAULT,),
     imprint: Imprint = _NO_IMPRINT,
     shares: str = "",
+    language: str = "en",
     escape_formulas: bool = False,
     on_progress: Progress = no_progress,
 ) -> Published:
@@ -67,6 +69,7 @@ def publish(
         imprint: Title, publisher and licence, for the formats that have fields for them.
         shares: Whether figures have shares in per cent beside them, or crosstabs show shares: of
             the total of their "row" or "column" in the crosstab of the table, or of the "total".
+        language: Of all texts but those of the codebook: "en", "de", "fr" or "es".
         escape_formulas: Whether no text in CSV files begins as formulas of spreadsheets do; codes
             of SDMX, in which no apostrophe may be, have an underscore in front then.
 
@@ -75,7 +78,8 @@ def publish(
 
     Raises:
         ReleaseError: If the folder holds no tables, or a file of it was changed; if there is no
-            such format, or a format cannot hold the tables; if `output` cannot be written.
+            such format, or a format cannot hold the tables, or is not in the language; if `output`
+            cannot be written.
     """
     chosen = list(dict.fromkeys(formats))
     unknown = [name for name in chosen if name not in FORMATS]
@@ -84,8 +88,23 @@ def publish(
             f"There is no format {unknown[0] if unknown else ''!r}; choose "
             f"{joined(list(FORMATS), ' or ')}."
         )
+    translated = [name for name, one in FORMATS.items() if one.said_in]
+    in_english = [name for name in chosen if name not in translated]
+    said = Language(language)
+    if in_english and not said.is_english:
+        raise ReleaseError(
+            f"The format {in_english[0]!r} is in English only, got the language {language!r}; "
+            f"choose {joined(translated, ' or ')}, or leave the language out."
+        )
     output = Path(output)
-    export = Export(Path(release), imprint, escape_formulas, shares, with_status="csvw" in chosen)
+    export = Export(
+        Path(release),
+        imprint,
+        escape_formulas,
+        shares,
+        with_status="csvw" in chosen,
+        language=said,
+    )
     with_copies = not all(FORMATS[name].has_files_of_its_own for name in chosen)
     n_cells = sum(item.n_rows for item in export.results.items)
     check_room(BYTES_PER_CELL * n_cells * len(chosen), output)
@@ -95,7 +114,10 @@ def publish(
             for name in chosen:
                 on_progress(f"Writing {FORMATS[name].title}", 0.99)
                 FORMATS[name].write(export, folder)
-            _write_readme(export, folder, chosen, with_copies=with_copies)
+            if said.is_english:
+                _write_readme(export, folder, chosen, with_copies=with_copies)
+            else:
+                _write_translated_readme(export, folder, chosen)
             paths = (path for path in folder.rglob("*") if path.is_file())
             files = sorted(path.relative_to(folder).as_posix() for path in paths)
     except OSError as error:
@@ -115,6 +137,20 @@ def published_zip(release: Path, formats: Sequence[str], imprint: Imprint = _NO_
         folder = Path(temporary) / "tables"
         published = publish(release, folder, formats=formats, imprint=imprint)
         return zip_of({name: (folder / name).read_bytes() for name in published.files})
+
+
+def _write_translated_readme(export: Export, folder: Path, formats: Sequence[str]) -> None:
+    """What is promised and what the files are; what figures are, these files say themselves."""
+    files = [f"- {name}: {export.language.text(FORMATS[name].said_in)}." for name in formats]
+    paragraphs = [
+        f"# {markdown_text(export.title)}",
+        export.kind,
+        markdown_text(export.guarantee),
+        "\n".join(files),
+        export.adding_up,
+    ]
+    text = "\n\n".join(paragraphs)
+    (folder / README).write_text(f"{text}\n", encoding="utf-8", newline="\n")
 
 
 def _write_readme(

@@ -7,7 +7,7 @@ to load or to send. Every text from a codebook is escaped.
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
@@ -15,11 +15,10 @@ import jinja2
 from markupsafe import Markup
 
 from rpexplore import __version__
-from rpexplore.common.text import joined, plural, rounded
+from rpexplore.domain.readings import FLAGS
 from rpexplore.domain.result_schema import frame_of
 from rpexplore.domain.survey import Sampling
 from rpexplore.errors import ReleaseError
-from rpexplore.releases.items import PartReader
 from rpexplore.results.formats.crosstab import (
     Crosstab,
     crosstab_of_item,
@@ -33,34 +32,6 @@ from rpexplore.results.publication import Publication, sampling_of
 
 MOST_TABLES = 1000
 _MOST_FIGURES = 30_000  # of all tables, heads of rows among them: about 1.7 MB
-
-# What noise is in the figures, for people who have never heard of it.
-_NOISY = (
-    "Every figure is a count with random noise: before publication, a random number was added to "
-    "the true count or taken from it. The noise protects the people in the data. Because of it, "
-    "nobody can be sure from these tables whether a given person is in the data, or what that "
-    "person answered.",
-    "The noise is as often upwards as downwards, and its size is known. The margin of error says "
-    "how far a figure may be from the true count: for 95 of 100 figures the true count is no "
-    "further away. A small count can disappear in the noise, or even come out below zero.",
-)
-_PROCESSED = (
-    "These figures were computed from noisy counts: before publication, random numbers were added "
-    "to the true counts to protect the people in the data. Then the figures were made easier to "
-    "read ({label}). They are no longer right on average, least of all small ones. The stated "
-    "margins are those of the noisy counts behind them."
-)
-_BY_MODEL = (
-    "These figures are best guesses of a model, computed from noisy counts: random numbers were "
-    "added to the true counts to protect the people in the data. Most guesses are nearer to the "
-    "truth than the noisy counts. Their margins of error hold only as far as the model does: "
-    "where a small group differs from what is usual, a guess may hide it ({label})."
-)
-_NOISE_ALONE = (
-    "The margins of error are those of the noise alone. Errors that were in the data before, such "
-    "as those of a sample or of wrong answers, come on top."
-)
-_SHARES_OF = {"row": "each row", "column": "each column", "total": "all"}
 
 
 @dataclass(frozen=True)
@@ -96,6 +67,7 @@ def readers_page(export: Export, publication: Publication | None = None) -> str:
             f"{n_tables:,}; choose another format."
         )
     publication = publication or Publication(sampling=sampling_of(export.results))
+    language = export.language
     headed = headed_tables(export, publication.sampling)
     bounds = [item.bound for part in export.results.readers for item in part.items]
     kept = _rows_kept([(len(table.rows), _width(table)) for *_, table in headed])
@@ -104,8 +76,15 @@ def readers_page(export: Export, publication: Publication | None = None) -> str:
             f"t{number}",
             title,
             heading,
-            Markup(html_of(table.first(n_rows), publication)),
-            " ".join([*legend(table.first(n_rows), publication, with_quality=False), bound]),
+            Markup(html_of(table.first(n_rows), publication, language=language)),
+            " ".join(
+                [
+                    *legend(
+                        table.first(n_rows), publication, with_quality=False, language=language
+                    ),
+                    bound,
+                ]
+            ),
         )
         for number, ((title, heading, table), n_rows, bound) in enumerate(
             zip(headed, kept, bounds, strict=True), start=1
@@ -118,6 +97,15 @@ def readers_page(export: Export, publication: Publication | None = None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    limits = [
+        language.text(
+            "next_letter" if place else "first_letter",
+            letter=letter,
+            limit=language.rounded(100 * limit),
+        )
+        for place, (letter, limit) in enumerate(FLAGS)
+    ]
+    uncertain = "too_uncertain_empty" if publication.leave_empty else "too_uncertain_grey"
     script = _text_of("readers.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return environment.get_template("readers.html.j2").render(
@@ -129,10 +117,13 @@ def readers_page(export: Export, publication: Publication | None = None) -> str:
         css=Markup(_text_of("readers.css") + CSS),
         script=Markup(script),
         sections=sections,
-        n_tables=plural(len(sections), "table"),
-        noise=noise_sentences(export.results.readers),
-        cv_limit=rounded(100 * publication.cv_limit, 3),
-        left_empty=publication.leave_empty,
+        n_tables=language.text("n_tables" if len(sections) > 1 else "one_table", n=len(sections)),
+        noise=export.noise_sentences,
+        quality=language.text("quality_letters", limits=", ".join(limits)),
+        uncertain=language.text(uncertain, limit=language.rounded(100 * publication.cv_limit)),
+        tables_found=language.text("tables_found", found="{found}", n=len(sections)),
+        text=language.text,
+        language=language,
         version=__version__,
     )
 
@@ -150,20 +141,40 @@ def headed_tables(export: Export, sampling: Sampling | None) -> list[tuple[str, 
     tables = []
     for part in export.results.readers:
         for item in part.items:
-            names = [export.attribute_titles.get(name, name) for name in item.attributes]
-            details = ", ".join(text for text in (item.level or "", item.note) if text)
+            names = [
+                export.head(export.attribute_titles.get(name, name)) for name in item.attributes
+            ]
+            level = "" if item.level is None else export.level(item.level)
+            details = ", ".join(text for text in (level, item.note) if text)
             details = f" ({details})" if details else ""
-            noun = "Figures" if item.note or part.kind == "counts" else "Records"
-            heading = f"{noun} by {joined(names)}" if names else f"{noun} in all"
+            noun = "figures" if item.note or part.kind == "counts" else "records"
+            heading = export.language.text(f"{noun}_in_all")
+            if names:
+                heading = export.language.text(f"{noun}_by", names=export.language.joined(names))
             table = crosstab_of_item(part, item, export.shares, sampling)
             if export.shares and not has_sides(part, item):
                 rows = with_shares(part, item, item.read(), export.shares)
                 table = crosstab_of_rows(frame_of(rows)).with_sampling(sampling)
             if table.unit:
-                details += f", in per cent of {_SHARES_OF[export.shares]}"
-            title = " × ".join(names) or "Total"
-            tables.append((title + details, heading + details, table))
+                details += f", {export.language.text(f'per_cent_of_{export.shares}')}"
+            title = " × ".join(names) or export.language.text("total")
+            tables.append((title + details, heading + details, _labelled(table, export)))
     return tables
+
+
+def _labelled(table: Crosstab, export: Export) -> Crosstab:
+    """The same with labels in the language of the export."""
+    if export.language.is_english:
+        return table
+    sides = {}
+    for place, side in (("rows", table.rows), ("columns", table.columns)):
+        labels = tuple(
+            tuple(export.label(name, label) for name, label in zip(side.names, row, strict=True))
+            for row in side.labels
+        )
+        names = tuple(export.head(name) for name in side.names)
+        sides[place] = replace(side, names=names, labels=labels)
+    return replace(table, **sides)
 
 
 def _width(table: Crosstab) -> int:
@@ -184,19 +195,6 @@ def _rows_kept(sizes: Sequence[tuple[int, int]]) -> list[int]:
         kept[place] = min(n_rows, max(room // n_left // n_columns, 1))
         room, n_left = room - kept[place] * n_columns, n_left - 1
     return kept
-
-
-def noise_sentences(parts: Sequence[PartReader]) -> list[str]:
-    """What noise is in the figures of each part, once for those that are alike."""
-    paragraphs: dict[str, None] = {}
-    for part in parts:
-        own = _NOISY
-        if part.is_smooth:
-            own = (_BY_MODEL.format(label=part.label),)
-        elif part.is_biased:
-            own = (_PROCESSED.format(label=part.label),)
-        paragraphs |= dict.fromkeys([*own, _NOISE_ALONE])
-    return list(paragraphs)
 
 
 def _text_of(name: str) -> str:

@@ -5,12 +5,12 @@ the description of the dataflow.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from rpexplore.common.text import plural
 from rpexplore.results.formats.export import STATUSES, Column
+from rpexplore.results.formats.languages import Language
 
 VERSION = "1.0.0"
 TOTAL = "_T"  # of all values of an attribute, also where a table does not have it
@@ -19,25 +19,11 @@ FREQ, TIME_PERIOD, OBS_VALUE, OBS_STATUS, CONF_STATUS = (
 )  # fmt: skip
 UNIT_MEASURE, UNIT_MULT, DECIMALS = "UNIT_MEASURE", "UNIT_MULT", "DECIMALS"
 FREE, UNITS = "F", "0"
-# Codes and what they are called in the code lists of SDMX for all domains.
-FREQUENCIES = {
-    "A": "Annual",
-    "S": "Half-yearly, semester",
-    "T": "Trimesterly",
-    "Q": "Quarterly",
-    "M": "Monthly",
-    "W": "Weekly",
-    "D": "Daily",
-}
-_FLAGS = {
-    UNIT_MULT: ("Unit multiplier", {UNITS: "Units"}),
-    OBS_STATUS: ("Observation status", STATUSES),
-    CONF_STATUS: ("Confidentiality status", {FREE: "Free (free for publication)"}),
-}
 _NAMESPACES = {
     prefix: f"http://www.sdmx.org/resources/sdmxml/schemas/v3_0/{name}"
     for prefix, name in (("mes", "message"), ("str", "structure"), ("com", "common"))
 }
+_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _URN = "urn:sdmx:org.sdmx.infomodel"
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 
@@ -48,12 +34,14 @@ class Dimension:
 
     codes    code and label of each value or group -> its identifier in the code list
     parents  identifier -> that of the group that it lies directly within, of those that lie in one
+    label    from a label of the tables to that in the language of the message
     """
 
     id: str
     name: str
     codes: Mapping[tuple[str, str], str]
     parents: Mapping[str, str]
+    label: Callable[[str], str]
 
 
 @dataclass(frozen=True)
@@ -63,10 +51,11 @@ class Cube:
     agency    who maintains it
     id        of the cube, in small letters
     measures  the columns of numbers, and of notes, by their identifiers, OBS_VALUE first
-    frequency of their times, one of `FREQUENCIES`; "" where observations have no time
+    frequency of their times, as SDMX writes it: "A", "Q"; "" where observations have no time
     units     what is counted: identifier -> name
     decimals  how many decimals figures have, of all tables
     may_miss  whether some figures are not there
+    language  of all names
     """
 
     agency: str
@@ -80,15 +69,23 @@ class Cube:
     units: Mapping[str, str]
     decimals: Sequence[int]
     may_miss: bool
+    language: Language
 
     @property
     def flags(self) -> dict[str, tuple[str, Mapping[str, str]]]:
         """Name and codes of each attribute of observations that has a code list."""
-        decimals = {str(number): plural(number, "decimal") for number in self.decimals}
+        text = self.language.text
+        decimals = {
+            str(number): text("one_decimal" if number == 1 else "n_decimals", n=number)
+            for number in self.decimals
+        }
+        statuses = {code: text(f"status_{code}") for code in STATUSES}
         return {
-            UNIT_MEASURE: ("Unit of measure", self.units),
-            DECIMALS: ("Decimals", decimals),
-            **_FLAGS,
+            UNIT_MEASURE: (text("unit_of_measure"), self.units),
+            DECIMALS: (text("decimals"), decimals),
+            UNIT_MULT: (text("unit_multiplier"), {UNITS: text("units")}),
+            OBS_STATUS: (text("observation_status"), statuses),
+            CONF_STATUS: (text("confidentiality"), {FREE: text("free")}),
         }
 
     @property
@@ -109,6 +106,7 @@ class _Message:
     def __init__(self, cube: Cube) -> None:
         self._cube = cube
         self._concepts = cube._id("CS")
+        self._text = cube.language.text
 
     def bytes(self) -> bytes:
         for prefix, namespace in _NAMESPACES.items():
@@ -124,15 +122,16 @@ class _Message:
         self._add_dataflow(_add(structures, "str:Dataflows"))
         codelists = _add(structures, "str:Codelists")
         for dimension in cube.dimensions:
-            codes = [(TOTAL, "Total", "", "")]
+            codes = [(TOTAL, self._text("total"), "", "")]
             for (code, label), identifier in dimension.codes.items():
                 stated = code if label and code != identifier else ""
                 parent = dimension.parents.get(identifier, "")
-                codes.append((identifier, label or code, stated, parent))
+                codes.append((identifier, dimension.label(label or code), stated, parent))
             self._add_codelist(codelists, dimension.id, dimension.name, codes)
         listed = cube.flags
         if cube.frequency:
-            listed[FREQ] = "Frequency", {cube.frequency: FREQUENCIES[cube.frequency]}
+            frequency = self._text(f"frequency_{cube.frequency}")
+            listed[FREQ] = self._text("frequency"), {cube.frequency: frequency}
         for flag, (name, meanings) in listed.items():
             codes = [(code, meaning, "", "") for code, meaning in meanings.items()]
             self._add_codelist(codelists, flag, name, codes)
@@ -145,7 +144,7 @@ class _Message:
     def _add_dataflow(self, parent: ElementTree.Element) -> None:
         cube = self._cube
         dataflow = self._maintained(parent, "str:Dataflow", cube._id("DF"), cube.title)
-        _add(dataflow, "com:Description", cube.description)
+        self._add_words(dataflow, "com:Description", cube.description)
         structure = f"{_URN}.datastructure.DataStructure={cube.agency}:{cube._id('DSD')}"
         _add(dataflow, "str:Structure", f"{structure}({VERSION})")
 
@@ -160,9 +159,9 @@ class _Message:
         codelist = self._maintained(parent, "str:Codelist", f"CL_{concept}", name)
         for identifier, meaning, description, whole in codes:
             code = _add(codelist, "str:Code", id=identifier)
-            _add(code, "com:Name", meaning)
+            self._add_words(code, "com:Name", meaning)
             if description:
-                _add(code, "com:Description", description)
+                self._add_words(code, "com:Description", description)
             if whole:
                 _add(code, "str:Parent", whole)
 
@@ -171,14 +170,17 @@ class _Message:
         scheme = self._maintained(parent, "str:ConceptScheme", self._concepts, cube.title)
         concepts = [(dimension.id, dimension.name, "") for dimension in cube.dimensions]
         if cube.frequency:
-            concepts += [(FREQ, "Frequency", ""), (TIME_PERIOD, "Time period", "")]
+            concepts += [
+                (FREQ, self._text("frequency"), ""),
+                (TIME_PERIOD, self._text("time_period"), ""),
+            ]
         concepts += [(id, column.name, column.meaning) for id, column in cube.measures.items()]
         concepts += [(flag, name, "") for flag, (name, _) in cube.flags.items()]
         for identifier, name, description in concepts:
             concept = _add(scheme, "str:Concept", id=identifier)
-            _add(concept, "com:Name", name)
+            self._add_words(concept, "com:Name", name)
             if description:
-                _add(concept, "com:Description", description)
+                self._add_words(concept, "com:Description", description)
 
     def _add_data_structure(self, parent: ElementTree.Element) -> None:
         cube = self._cube
@@ -214,8 +216,11 @@ class _Message:
         self, parent: ElementTree.Element, tag: str, identifier: str, name: str
     ) -> ElementTree.Element:
         element = _add(parent, tag, id=identifier, agencyID=self._cube.agency, version=VERSION)
-        _add(element, "com:Name", name)
+        self._add_words(element, "com:Name", name)
         return element
+
+    def _add_words(self, parent: ElementTree.Element, tag: str, text: str) -> None:
+        _add(parent, tag, text).set(_LANG, self._cube.language.code)
 
     def _add_concept_identity(self, parent: ElementTree.Element, concept: str) -> None:
         scheme = f"{_URN}.conceptscheme.Concept={self._cube.agency}:{self._concepts}({VERSION})"

@@ -16,5 +16,5 @@ words.addEventListener("input", () => {
     article.hidden = entry.hidden = !shown
     count += shown
   }
-  found.textContent = wanted.length ? `${count} of ${tables.length} tables` : ""
+  found.textContent = wanted.length ? found.dataset.text.replace("{found}", count) : ""
 })

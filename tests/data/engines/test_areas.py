@@ -43,9 +43,15 @@ SETS = [(0, 4), (1, 3), (1, 4), (2,)]  # no table has both attributes
 
 
 ENGINES = ["duckdb", "postgresql", "postgresql, streamed", "sqlite", "adbc"]
-# By day Spark counts, refuses, breaks ties and releases: each of its jobs takes a second.
-spark_by_night = pytest.mark.parametrize(
-    "stored", [*ENGINES, pytest.param("spark", marks=pytest.mark.nightly)], indirect=True
+# By day the first test counts in all of them, and Spark releases as well: each of its jobs takes a
+# second.
+some_by_night = pytest.mark.parametrize(
+    "stored",
+    [
+        *ENGINES[:3],
+        *(pytest.param(name, marks=pytest.mark.nightly) for name in (*ENGINES[3:], "spark")),
+    ],
+    indirect=True,
 )
 
 
@@ -116,7 +122,7 @@ def test_counts_are_those_of_the_same_records_in_memory(tables, stored):
     check(source, records, tables, person_rule=rp.PersonRule("who", most=300))
 
 
-@spark_by_night
+@some_by_night
 def test_whole_numbers_are_codes_of_areas_too(stored):
     towns = rp.AreaTree.from_columns({"region": [*"NNS"], "town": ["1", "2", "3"]})
     records = pa.table({"town": [1, 3, 3], "sex": [0, 1, 1]})
@@ -126,7 +132,7 @@ def test_whole_numbers_are_codes_of_areas_too(stored):
     assert counts.tolist() == [[0, 0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 2, 0]]
 
 
-@spark_by_night
+@some_by_night
 def test_all_records_lie_in_a_tree_that_has_but_its_top(stored):
     country = rp.AreaTree.from_columns({"country": ["A"]})
     cuts = AreaCuts(country, (AreaCut(AreaRange.within(country, 0, 0, 1, 0)),))
@@ -150,6 +156,7 @@ def test_groups_whose_records_are_counted_nowhere_are_refused(monkeypatch):
         tally.counts()
 
 
+@some_by_night
 def test_what_is_wrong_with_records_is_refused_as_that_of_files_is(stored):
     records = people(50)
     at_most_one = rp.PersonRule("who", most=1)
@@ -177,7 +184,7 @@ def test_what_is_wrong_with_records_is_refused_as_that_of_files_is(stored):
 
 
 @pytest.mark.parametrize(
-    "stored", ["duckdb", "postgresql", "postgresql, streamed", "spark"], indirect=True
+    "stored", [*ENGINES[:3], pytest.param("spark", marks=pytest.mark.nightly)], indirect=True
 )  # by ADBC none is left out
 def test_ties_between_records_of_a_person_are_broken_by_areas_too(stored):
     records = people(300)
@@ -224,7 +231,7 @@ def watch_tasks(monkeypatch, tmp_path, draw) -> None:
     monkeypatch.setattr(area_release, "tasks_from", watched)
 
 
-@spark_by_night
+@some_by_night
 def test_a_release_in_passes_measures_what_one_of_the_same_records_in_memory_does(
     stored, tmp_path, monkeypatch
 ):
@@ -286,7 +293,7 @@ def test_a_task_that_is_killed_and_tried_again_publishes_one_noise(what, tmp_pat
     assert done.returncode == 0, done.stderr
 
 
-@spark_by_night
+@some_by_night
 def test_impossible_records_and_those_in_empty_areas_are_refused_in_every_engine(stored, tmp_path):
     """The combination is of attributes that no table has together: it is counted for the check."""
     domain = rp.Domain(DOMAIN.attributes, ({"sex": "1", "age": "2"},))

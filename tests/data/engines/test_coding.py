@@ -110,6 +110,7 @@ def test_spark_finds_nothing_that_is_something_else_in_files(most_in_a_method, s
     assert looked_up == {"row", "text", "date", "whole"}
 
 
+@pytest.mark.nightly
 def test_collations_of_spark_are_not_asked(spark):
     frame = spark.createDataFrame([("a",), ("A",), ("a",), ("a ",)], "c string COLLATE UTF8_LCASE")
     frame.createOrReplaceTempView("texts")

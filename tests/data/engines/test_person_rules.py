@@ -24,6 +24,7 @@ def kept(records: pa.Table, most: int) -> pa.Table:
     return pa.Table.from_pylist(rows, records.schema)
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_the_first_records_of_each_person(most, store):
     records = people(400)
@@ -35,6 +36,7 @@ def test_the_first_records_of_each_person(most, store):
         assert np.array_equal(counts.counts(table), expected(wanted, table))
 
 
+@pytest.mark.nightly
 def test_the_first_records_of_each_person_in_spark(spark, tmp_path):
     records = people(100)
     rule = PersonRule("who", 1, "keep first", "turn")
@@ -52,6 +54,7 @@ def test_too_many_records_of_a_person_are_refused(store):
     assert not re.search(r"person \d", caught.value.on_screen())
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("nobody", [None, ""])
 def test_records_of_nobody_are_refused(nobody, store):
     records = people(9)

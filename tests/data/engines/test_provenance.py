@@ -219,6 +219,7 @@ def differs(source: DatabaseSource, before: object) -> bool:
     return source.fingerprint() != before
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize(
     "change",
     [

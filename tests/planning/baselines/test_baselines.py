@@ -275,7 +275,9 @@ def test_no_other_shares_of_epsilon_are_better_for_tables_with_laplace_noise(los
         assert loss.value(other, MARGINALS) >= loss.value(np.exp(found.mean), MARGINALS)
 
 
-@pytest.mark.parametrize("loss", [SUM, rp.PNorm(4)], ids=["sum", "norm"])
+@pytest.mark.parametrize(
+    "loss", [SUM, pytest.param(rp.PNorm(4), marks=pytest.mark.nightly)], ids=["sum", "norm"]
+)
 def test_the_product_of_totals_and_cells_is_the_best_of_a_grid(loss):
     best = np.inf
     for theta in np.stack(np.meshgrid(*[np.linspace(0, 3, 13)] * 3), -1).reshape(-1, 3):

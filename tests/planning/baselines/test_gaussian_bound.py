@@ -21,6 +21,7 @@ SEVERAL = asked([6, 3, 4], [rp.Prefix(), rp.Identity(), rp.Hierarchy((2,))], 2).
 )
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     ("tables", "within"),
     [

@@ -81,6 +81,7 @@ def test_no_plan_found_by_brute_force_is_better(loss):
     assert least <= solution.lower_bound * (1 + 1e-3), "brute force comes near"
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_known_cases_come_out(seed):
     workload = random_workload(seed)

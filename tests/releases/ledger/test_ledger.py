@@ -311,6 +311,8 @@ print(booked)
 """
 
 
+# For a server, by day, threads race: to it they are other connections as processes are.
+@pytest.mark.by_day(1)
 def test_racing_processes_spend_no_more_than_the_limit(ledger, data, tmp_path):
     charged = plan_with(rho="1/10")
     charged.save(tmp_path / "plan.json")
@@ -384,6 +386,7 @@ def test_what_is_no_ledger_is_refused(how, booked, in_file, data):
         assert before == (None if path.is_dir() else path.read_bytes())
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize(
     ("kind", "changed"),
     [
@@ -443,6 +446,7 @@ TAMPERED = {
 }
 
 
+@pytest.mark.by_day
 @pytest.mark.parametrize("how", TAMPERED)
 def test_what_somebody_else_has_changed_is_refused(how, ledger, data, request):
     ledger.set_limit(data, Fraction(5))

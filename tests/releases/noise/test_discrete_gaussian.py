@@ -275,6 +275,7 @@ def test_candidates_keep_their_order():
     assert sampling._accepted_candidates(5, proposal, Stream(content)).tolist() == [5, -16, 5, -16]
 
 
+@pytest.mark.by_day(3)
 @pytest.mark.parametrize("bits", [0, 31, 32, 96, 500, 2111])
 def test_exp_bracket_holds_and_is_tight(bits):
     exponents = [Fraction(0), Fraction(1, 10**30), Fraction(1), Fraction(355, 113), Fraction(20)]

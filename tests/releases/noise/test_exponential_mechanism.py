@@ -39,6 +39,7 @@ def drawn_by_definition(scores, rate, content: bytes, position: int) -> tuple[in
                     return word, position
 
 
+@pytest.mark.by_day(7)
 @pytest.mark.parametrize("is_fast", [True, False])
 @pytest.mark.parametrize(
     ("scores", "epsilon", "sensitivity"),

@@ -41,6 +41,7 @@ def cells_of_areas(tables, plan, column="value"):
     return found
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("name", ["the same", "less further down", "none below"])
 def test_counts_are_whole_and_add_up_beside_the_unbiased_ones(released, tmp_path, name):
     plan = PLANS[name]

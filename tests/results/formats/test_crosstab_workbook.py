@@ -7,7 +7,7 @@ import numpy as np
 import openpyxl
 
 from rpexplore.results.formats.crosstab import crosstab_of_item
-from rpexplore.results.formats.crosstab_workbook import CONTENTS, NOTES, shown_workbook
+from rpexplore.results.formats.crosstab_workbook import shown_workbook
 from rpexplore.results.publication import Publication
 from tests.results.formats.test_crosstab_html import CODE, made
 
@@ -25,9 +25,9 @@ def figures(sheet) -> list[list[float]]:
 def test_every_table_has_a_sheet_with_its_figures_and_a_line_in_the_contents(exported):
     book = openpyxl.load_workbook(exported.folder / "crosstabs.xlsx")
     items = [(part, item) for part in exported.results.readers for item in part.items]
-    assert [book.sheetnames[0], book.sheetnames[-1]] == [CONTENTS, NOTES]
+    assert [book.sheetnames[0], book.sheetnames[-1]] == ["Contents", "Notes"]
     assert len(book.sheetnames) == len(items) + 2
-    links = [cell.hyperlink.location for (cell,) in book[CONTENTS].iter_rows(4, max_col=1)]
+    links = [cell.hyperlink.location for (cell,) in book["Contents"].iter_rows(4, max_col=1)]
     assert links == [f"'{name}'!A1" for name in book.sheetnames[1:-1]]
     for (part, item), name in zip(items, book.sheetnames[1:-1], strict=True):
         table = crosstab_of_item(part, item)
@@ -37,7 +37,7 @@ def test_every_table_has_a_sheet_with_its_figures_and_a_line_in_the_contents(exp
         # The library writes 16 digits.
         for own, row in zip(shown, rows, strict=True):
             np.testing.assert_allclose(own, row, rtol=1e-15)
-    notes = dict(book[NOTES].iter_rows(values_only=True))
+    notes = dict(book["Notes"].iter_rows(values_only=True))
     assert notes["Guarantee"] == exported.results.guarantee
 
 

@@ -90,6 +90,7 @@ def test_releases_and_exports_are_read_as_they_are(exports):
     assert table["upper_95"][0] == "numeric"
 
 
+@pytest.mark.nightly
 def test_answers_are_read_and_what_cannot_be_is_said(tmp_path, exports):
     (tmp_path / "records.csv").write_text(CSV, "utf-8")
     queries = rp.release(QUERY_PLAN, tmp_path / "records.csv", tmp_path / "queries")

@@ -99,6 +99,7 @@ def test_no_record_is_impossible_and_the_others_are_as_before():
     assert not frequencies(records(targets_of(full, pairs), 3000, never), full.shape)[~mask].any()
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("sizes", [(3, 2, 3), (3, 2, 3, 3)])
 def test_groups_that_impossible_combinations_hold_apart_keep_their_size(sizes):
     """All of a0 = k have a2 = k (and a3 = k), which no table has together: 0.1, 0.3 and 0.6.

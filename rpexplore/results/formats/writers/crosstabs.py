@@ -4,6 +4,7 @@ from pathlib import Path
 
 from rpexplore.results.formats.crosstab_workbook import write_crosstabs
 from rpexplore.results.formats.export import Export, Format
+from rpexplore.results.formats.languages import ENGLISH
 
 FILE = "crosstabs.xlsx"
 
@@ -15,7 +16,8 @@ def write_crosstabs_file(export: Export, folder: Path) -> None:
 
 FORMAT = Format(
     "Excel workbook of crosstabs",
-    "`crosstabs.xlsx` has each table as a crosstab with totals, on a sheet of its own",
+    ENGLISH.text("files_crosstabs"),
     write_crosstabs_file,
     has_files_of_its_own=True,
+    said_in="files_crosstabs",
 )

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from rpexplore.results.formats.export import Export, Format
+from rpexplore.results.formats.languages import ENGLISH
 from rpexplore.results.formats.readers_page import readers_page
 
 FILE = "tables.html"
@@ -15,7 +16,8 @@ def write_html(export: Export, folder: Path) -> None:
 
 FORMAT = Format(
     "Page for readers (HTML)",
-    "`tables.html` shows all tables as crosstabs, in any browser, with nothing beside it",
+    ENGLISH.text("files_html"),
     write_html,
     has_files_of_its_own=True,
+    said_in="files_html",
 )

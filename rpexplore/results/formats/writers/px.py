@@ -18,12 +18,18 @@ import pyarrow as pa
 from rpexplore.domain.result_schema import Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.cube import Value, cube_of, is_time
-from rpexplore.results.formats.export import Export, ExportedTable, Format, decimals_of
+from rpexplore.results.formats.export import (
+    Export,
+    ExportedTable,
+    Format,
+    decimals_of,
+)
+from rpexplore.results.formats.languages import ENGLISH
 
 FOLDER = "px"
 MISSING = '".."'  # "is not known", in a cell
 
-_FIGURE = "figure"  # what the last variable is called
+_FIGURE = "figure"  # the code of the last variable
 _SIGNS_PER_LINE = 200  # programs read lines of up to 256
 _MOST_DECIMALS, _MOST_SHOWN = 15, 6
 # How the values of a variable of periods look here, and what PX files write for them.
@@ -54,35 +60,37 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
     variables, order = cube_of(rows, table)
     titles = _different([_title(export, attributes) for attributes, _ in variables])
     figures = [column for column in table.columns if column.is_number]
-    figure_names = [column.title.replace("_", " ") for column in figures]
-    figure = _different([*titles, _FIGURE])[-1]
+    figure_names = [export.head_of(column) for column in figures]
+    figure = _different([*titles, export.language.text("figure")])[-1]
     units = {column.name: column.unit for column in Schema.of(rows).columns}
     decimals = min(decimals_of(rows), _MOST_DECIMALS)
     errors = np.asarray(rows[Schema.of(rows).error_and_count[0]], dtype=float)
     smallest = np.min(errors, where=errors > 0, initial=np.inf)
     shown = int(np.clip(1 - np.floor(np.log10(smallest)), 0, min(decimals, _MOST_SHOWN)))
     imprint = export.imprint
+    title_of_table = export.title_of(table)
 
     yield 'CHARSET="ANSI";'
     yield 'AXIS-VERSION="2013";'
     yield 'CODEPAGE="utf-8";'
-    yield 'LANGUAGE="en";'
+    yield f'LANGUAGE="{export.language.code}";'
     yield f'CREATION-DATE="{datetime.fromisoformat(export.created):%Y%m%d %H:%M}";'
     yield f"DECIMALS={decimals};"
     yield f"SHOWDECIMALS={shown};"
     yield _keyword("MATRIX", [table.name[:20]])
     yield _keyword("SUBJECT-CODE", [export.name[:20]])
     yield _keyword("SUBJECT-AREA", [export.title])
-    yield _keyword("DESCRIPTION", [f"{export.title}: {table.title}"])
-    yield _keyword("TITLE", [f"{export.title}: {table.title}"])
-    yield _keyword("CONTENTS", [export.results.figures])
-    yield _keyword("UNITS", [units[figures[0].name] or "number"])
+    yield _keyword("DESCRIPTION", [f"{export.title}: {title_of_table}"])
+    yield _keyword("TITLE", [f"{export.title}: {title_of_table}"])
+    yield _keyword("CONTENTS", [export.figures])
+    yield _keyword("UNITS", [export.unit_of(units[figures[0].name])])
     if titles:
         yield _keyword("STUB", titles)
     yield _keyword("HEADING", [figure])
     yield f'CONTVARIABLE="{figure}";'
-    for title, (_, values) in zip(titles, variables, strict=True):
-        labels = _different([label or code for code, label in values])
+    for title, (attributes, values) in zip(titles, variables, strict=True):
+        name = attributes[0] if len(attributes) == 1 else ""
+        labels = _different([export.label(name, label or code) for code, label in values])
         yield _keyword(f'VALUES("{title}")', labels)
     yield _keyword(f'VALUES("{figure}")', figure_names)
     for title, (attributes, values) in zip(titles, variables, strict=True):
@@ -98,14 +106,14 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
         yield _keyword(f'VARIABLECODE("{title}")', ["_".join(names)])
     yield _keyword(f'VARIABLECODE("{figure}")', [_FIGURE])
     for column, name in zip(figures, figure_names, strict=True):
-        yield _keyword(f'UNITS("{name}")', [units[column.name] or "number"])
+        yield _keyword(f'UNITS("{name}")', [export.unit_of(units[column.name])])
         if imprint.period:
             yield _keyword(f'REFPERIOD("{name}")', [imprint.period])
-        yield _keyword(f'VALUENOTE("{figure}","{name}")', [column.meaning])
+        yield _keyword(f'VALUENOTE("{figure}","{name}")', [export.meaning_of(column, table)])
     yield _keyword("SOURCE", [imprint.publisher or export.title])
-    of_all, of_cells = _notes(rows, table, variables, order)
+    of_all, of_cells = _notes(export, rows, table, variables, order)
     yield _keyword("NOTEX", [f"{_plain(export.kind)}#{_plain(export.guarantee)}"])
-    said = [export.results.adding_up, table.note, imprint.license, *of_all]
+    said = [export.adding_up, table.note, imprint.license, *of_all]
     if said := [_plain(sentence) for sentence in said if sentence]:
         yield _keyword("NOTE", ["#".join(said)])
     yield from of_cells
@@ -117,7 +125,7 @@ def _keywords(export: Export, table: ExportedTable, rows: pa.Table) -> Iterable[
 
 
 def _title(export: Export, attributes: Sequence[str]) -> str:
-    return _plain("/".join(export.attribute_titles[attribute] for attribute in attributes))
+    return _plain("/".join(export.head(export.attribute_titles[name]) for name in attributes))
 
 
 def _different(texts: Sequence[str]) -> list[str]:
@@ -145,6 +153,7 @@ def _period(
 
 
 def _notes(
+    export: Export,
     rows: pa.Table,
     table: ExportedTable,
     variables: Sequence[tuple[tuple[str, ...], list[Value]]],
@@ -158,7 +167,8 @@ def _notes(
             continue
         texts = rows[column.name].combine_chunks()
         said, indices = texts.dictionary.to_pylist(), texts.indices.to_numpy()[order]
-        head = column.title.replace("_", " ")
+        said = [export.said(text) for text in said]
+        head = export.head_of(column)
         if np.all(indices == indices[0]):
             of_all += [f"{head}: {said[indices[0]]}"] if said[indices[0]] else []
             continue
@@ -198,7 +208,8 @@ def _plain(text: str) -> str:
 
 FORMAT = Format(
     "PX (PC-Axis)",
-    "`px/` has a file a table, for PxWeb and the portals that read its files",
+    ENGLISH.text("files_px"),
     write_px,
     has_files_of_its_own=True,
+    said_in="files_px",
 )

@@ -10,6 +10,8 @@ each complete by itself.
 
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -32,6 +34,7 @@ from rpexplore.results.formats.export import (
     statuses_of,
     units_of,
 )
+from rpexplore.results.formats.languages import ENGLISH
 from rpexplore.results.formats.sdmx_structure import (
     CONF_STATUS,
     DECIMALS,
@@ -78,7 +81,7 @@ def write_sdmx(export: Export, folder: Path) -> None:
     an attribute of time whose values are no periods.
     """
     measures = {
-        _concept(column): column
+        _concept(column): _called(export, column, table)
         for table in export.tables
         for column in table.columns
         if _is_of_observations(column)
@@ -91,7 +94,9 @@ def write_sdmx(export: Export, folder: Path) -> None:
     for table in export.tables:
         rows = export.rows(table)
         decimals.add(decimals_of(rows))
-        units |= {_unit_code(unit): unit for unit in units_of(export, table, rows)[1]}
+        units |= {
+            _unit_code(unit): export.unit_of(unit) for unit in units_of(export, table, rows)[1]
+        }
         may_miss |= bool(np.isnan(_values_of(rows)).any())
     cube = Cube(
         agency=export.imprint.agency or AGENCY,
@@ -105,6 +110,7 @@ def write_sdmx(export: Export, folder: Path) -> None:
         units=units,
         decimals=sorted(decimals),
         may_miss=may_miss,
+        language=export.language,
     )
     (folder / FOLDER).mkdir()
     (folder / FOLDER / STRUCTURE).write_bytes(structure_message(cube))
@@ -168,6 +174,14 @@ def _is_of_observations(column: Column) -> bool:
     return column.is_number or column.role == "note"
 
 
+def _called(export: Export, column: Column, table: ExportedTable) -> Column:
+    """A column by its name and meaning in the language of the export."""
+    if export.language.is_english:
+        return column
+    meaning = export.meaning_of(column, table)
+    return replace(column, name=export.head_of(column), meaning=meaning)
+
+
 def _concept(column: Column) -> str:
     """The identifier of a column of numbers, or of notes."""
     return _CONCEPTS.get(column.role, column.name.upper())
@@ -195,7 +209,9 @@ def _dimensions(export: Export, measures: Collection[str]) -> Mapping[str, Dimen
     for attribute, name in names.items():
         codes = identifiers(values[attribute], escape_formulas=export.escape_formulas)
         within = {codes[value]: codes[group] for value, group in parents[attribute].items()}
-        dimensions[attribute] = Dimension(name, export.attribute_titles[attribute], codes, within)
+        title = export.head(export.attribute_titles[attribute])
+        label = partial(export.label, attribute)
+        dimensions[attribute] = Dimension(name, title, codes, within, label)
     return dimensions
 
 
@@ -293,7 +309,11 @@ def _observations(
         columns[dimension.id] = column
     for column in table.columns:
         if _is_of_observations(column):
-            columns[_concept(column)] = rows[column.name].combine_chunks()
+            figures = rows[column.name].combine_chunks()
+            if not column.is_number:
+                said = pa.array(map(export.said, figures.dictionary.to_pylist()), pa.string())
+                figures = pa.DictionaryArray.from_arrays(figures.indices, said)
+            columns[_concept(column)] = figures
     units, names = units_of(export, table, rows)
     columns[UNIT_MEASURE] = pa.DictionaryArray.from_arrays(
         units, pa.array([_unit_code(name) for name in names])
@@ -312,7 +332,8 @@ def _constant(text: str, rows: pa.Table) -> pa.Array:
 
 FORMAT = Format(
     "SDMX 3.0",
-    "`sdmx/` has `structure.xml` and a file of observations a table, as SDMX-CSV 2.0",
+    ENGLISH.text("files_sdmx"),
     write_sdmx,
     has_files_of_its_own=True,
+    said_in="files_sdmx",
 )

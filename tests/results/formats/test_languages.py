@@ -1,0 +1,160 @@
+"""Exports in other languages than English: all texts and numbers, and nothing left in English."""
+
+import re
+from html import unescape
+from string import Formatter
+from xml.etree import ElementTree
+
+import openpyxl
+import pandas as pd
+import pytest
+from pyaxis.pyaxis import parse
+
+import rpexplore as rp
+from rpexplore.domain.survey import SurveyDesign
+from rpexplore.errors import ReleaseError
+from rpexplore.results.formats.languages import LANGUAGES, TEXTS, Language, Sentence
+from rpexplore.results.formats.publishing import FORMATS, publish
+from rpexplore.workload.bases import Hierarchy, Prefix, Ranges, Windows
+from rpexplore.workload.table_text import query_matrix
+from tests.results.formats.conftest import IMPRINT
+
+TRANSLATED = [name for name, one in FORMATS.items() if one.said_in]
+# Words of every English sentence, and of no other language here.
+ENGLISH = re.compile(r"\b(?:the|of|and|with|is|are|by|above|counts?|records?|figures|or|to)\b")
+
+
+def test_every_language_has_every_text_with_the_same_placeholders():
+    for key, texts in TEXTS.items():
+        assert len(texts) == len(LANGUAGES), key
+        assert all(texts), key
+        named = [sorted(name for _, name, *_ in Formatter().parse(one) if name) for one in texts]
+        assert named == [named[0]] * len(LANGUAGES), key
+        assert not any(map(ENGLISH.search, texts[1:])), key
+
+
+def test_numbers_are_written_as_in_the_language():
+    said = [Language(code).text("first_rows", n=1000, n_all=2500) for code in LANGUAGES]
+    assert said[0] == "The first 1,000 of 2,500 rows are shown."
+    assert said[1] == "Die ersten 1.000 von 2.500 Zeilen sind dargestellt."
+    assert "1\u202f000" in said[2]
+    assert [Language(code).rounded(1234.56, 5) for code in LANGUAGES] == [
+        "1,234.6", "1.234,6", "1\u202f234,6", "1.234,6",
+    ]  # fmt: skip
+    assert Language("fr").text("quality_term") == "Qualité"
+    assert "(95\xa0%)\xa0: x" in Language("fr").text("margin", listed="x")
+    design = Sentence("sampling", {"design": SurveyDesign(1.36, sampling_fraction=0.015)})
+    assert Language("de").say(design).endswith("(Designeffekt 1,36, Auswahlsatz 1,5 %).")
+    assert Language("es").joined(["sexo", "edad", "ingresos"]) == "sexo, edad e ingresos"
+
+
+def test_labels_that_the_codebook_does_not_have_are_translated():
+    german = Language("de")
+    ages = rp.Attribute("age", rp.Integers(0, 5, step=2, missing=(("9", "not to say"),)))
+    kinds = rp.Attribute("kind", rp.Categories(("a", "b", "c"), ("x", "y or z", "all")))
+    own = {"not to say", "x", "y or z", "all"}
+
+    def labels(basis, attribute) -> list[str]:
+        rows = query_matrix(basis, attribute).labels()
+        return [german.label(row, own) for row in rows]
+
+    assert labels(Ranges(), ages)[:3] == ["0 bis 1", "0 bis 3", "0 bis 5"]
+    assert labels(Windows(2), kinds)[1:] == ["x bis y or z", "y or z bis all"]
+    assert labels(Prefix(), kinds) == ["bis x", "bis y or z", "bis all"]
+    levels = query_matrix(Hierarchy((2,)), ages).labels()
+    assert [german.label(row, {"not to say"}) for row in levels[:2]] == ["insgesamt", "0 bis 3"]
+    assert german.label("0 to under 5 or not to say", own) == "0 bis unter 5 oder not to say"
+    assert german.label("up to somewhere", own) == "up to somewhere"  # a name of an area, say
+
+
+@pytest.fixture(scope="module")
+def german(sources, tmp_path_factory):
+    """Exports in German, of several kinds of results."""
+    top = tmp_path_factory.mktemp("german")
+    kinds = ("released", "areas", "own counts", "whole", "smooth", "guesses")
+    for kind in kinds:
+        publish(sources / kind, top / kind, formats=TRANSLATED, imprint=IMPRINT, language="de")
+    return {kind: top / kind for kind in kinds}
+
+
+def test_nothing_is_left_in_english(german, sources):
+    for folder in german.values():
+        page = (folder / "tables.html").read_text("utf-8")
+        assert '<html lang="de">' in page
+        texts = [unescape(re.sub("<(style|script)>.*?</\\1>|<[^>]*>", " ", page, flags=re.S))]
+        book = openpyxl.load_workbook(folder / "crosstabs.xlsx")
+        cells = (cell.value for sheet in book for row in sheet.iter_rows() for cell in row)
+        texts += [text for text in cells if isinstance(text, str)]
+        texts += [path.read_text("utf-8") for path in (folder / "px").iterdir()]
+        structure = ElementTree.parse(folder / "sdmx/structure.xml").getroot()
+        named = [one for one in structure.iter() if one.tag.endswith(("}Name", "}Description"))]
+        assert {one.get("{http://www.w3.org/XML/1998/namespace}lang") for one in named} == {"de"}
+        texts += [one.text or "" for one in named]
+        texts.append((folder / "README.md").read_text("utf-8"))
+        for text in texts:
+            for own in (*vars(IMPRINT).values(), "Body height", "women, tall", '"all"'):
+                text = text.replace(own, "") if own else text
+            assert not (left := ENGLISH.search(text)), text[left.start() - 60 : left.end() + 60]
+
+
+def test_words_that_stand_for_all_are_translated(german):
+    pages = {kind: (german[kind] / "tables.html").read_text("utf-8") for kind in german}
+    assert "Datensätze nach sex und value (insgesamt)" in pages["areas"]  # the level of all areas
+    assert "Werte nach Zählung" in pages["own counts"]
+    assert "all</th>" in pages["own counts"]  # as somebody called a count
+
+
+def test_px_files_say_their_language_and_the_same_figures(german, exports):
+    path = sorted((german["released"] / "px").iterdir())[-1]
+    keywords = parse(str(path), encoding="utf-8")["METADATA"]
+    assert keywords["LANGUAGE"] == ["de"]
+    assert keywords["VALUES(Kennzahl)"][:2] == ["Wert", "Standardfehler"]
+    assert keywords["CODES(Kennzahl)"][:2] == ["value", "standard_error"]
+    in_english = (exports["released"].folder / "px" / path.name).read_text("utf-8")
+    assert path.read_text("utf-8").partition("DATA=")[2] == in_english.partition("DATA=")[2]
+
+
+def test_the_guarantee_has_the_numbers_of_the_release(german, exports):
+    plan = exports["released"].plan
+    said = (german["released"] / "README.md").read_text("utf-8")
+    assert "ρ = 0,1 für einen Datensatz" in said
+    for epsilon in plan.epsilon_texts:  # "ε = 2.1462 at δ = 1e-6"
+        assert epsilon.replace(".", ",").replace(" at ", " bei ") in said
+
+
+def test_what_is_not_translated_is_refused(sources, tmp_path):
+    for kind, formats, language, words in (
+        ("released", ["html", "dcat"], "de", "The format 'dcat' is in English only"),
+        ("adaptive", ["html"], "fr", "adaptive estimates are in English only"),
+        ("amounts", ["px"], "es", "sums of amounts are in English only"),
+        ("released", ["html"], "xx", "Exports have no language 'xx'; choose en"),
+    ):
+        with pytest.raises(ReleaseError, match=words):
+            publish(sources / kind, tmp_path / "out", formats=formats, language=language)
+        assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [
+        ({"neighbours": "replace"}, "the replacing of records are in English only"),
+        ({"period": "quarter", "max_records_per_person": 2}, "panels are in English only"),
+        ({"max_records_per_person": 1}, "für eine Person mit höchstens einem Datensatz: "),
+        ({"max_records_per_person": 1200}, "für eine Person mit höchstens 1.200 Datensätzen: "),
+    ],
+)
+def test_a_guarantee_for_another_unit_is_translated_or_refused(tmp_path, unit, words):
+    domain = rp.Domain.from_sizes({"quarter": 2, "sex": 2})
+    budget = rp.Budget(rho=1, **unit)
+    workload = rp.Workload.of(domain, [("quarter", "sex")])
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=budget)
+    records = pd.DataFrame({"quarter": ["0"], "sex": ["1"], "id": ["a"]})
+    most = budget.max_records_per_person
+    rule = None if most is None else rp.PersonRule("id", most)
+    rp.release(plan, records, tmp_path / "out", name="s", ledger=tmp_path / "l", person_rule=rule)
+    if "English" in words:
+        with pytest.raises(ReleaseError, match=words):
+            publish(tmp_path / "out", tmp_path / "page", formats=["html"], language="de")
+        return
+    publish(tmp_path / "out", tmp_path / "page", formats=["html"], language="de")
+    assert words in (tmp_path / "page/tables.html").read_text("utf-8")
