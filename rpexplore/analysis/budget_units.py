@@ -10,7 +10,7 @@ from rpexplore.errors import BudgetError
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions as privacy
-from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.budget import REPLACE, Budget
 from rpexplore.privacy.discrete_noise import gaussian_epsilon
 
 if TYPE_CHECKING:
@@ -79,11 +79,13 @@ def with_privacy_unit(
 ) -> Budget:
     """The same numbers as a promise to another privacy unit, or about other neighbours."""
     neighbours = neighbours or budget.neighbours
+    keeps = neighbours == REPLACE and max_records_per_person in (None, 1)
     in_panel = max_records_per_person is not None and neighbours == budget.neighbours
     return Budget(
         max_records_per_person=max_records_per_person,
         neighbours=neighbours,
         period=budget.period if in_panel else None,
+        exact=budget.exact if keeps else (),
         **dict(budget.stated),
     )
 

@@ -29,7 +29,7 @@ from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, worst_first_order
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.privacy.budget import REPLACE
+from rpexplore.privacy.budget import REPLACE, exact_totals_text
 from rpexplore.privacy.conversions import MOST_RHO, USUAL_DELTAS, epsilon_at_delta, rho_text
 from rpexplore.scenarios.bases import basis_choices_of
 from rpexplore.workload.table_text import list_titles, title
@@ -126,6 +126,7 @@ def plan_facts(plan: Plan | PartPlan) -> dict[str, Any]:
         "sha256": plan.sha256,
         "unit": plan.budget.unit,
         **({"neighbours": plan.budget.neighbours} if plan.budget.replaces else {}),
+        **({"exact_totals": [list(one) for one in plan.budget.exact]} if plan.budget.exact else {}),
         **({} if plan.budget.period is None else {"period": plan.budget.period}),
         **({} if universe is None else {"universe": universe.text}),
         "rho": exact_text(plan.rho),
@@ -506,8 +507,12 @@ def account_text(account: "Account", ledger: str) -> str:
         text += f"\nNeeds   approvals of the plan by {plural(demand.n, 'person')} of: {listed}"
     if not runs:
         return text
-    if any(run.neighbours == REPLACE for run in runs):
-        text = text.replace(" for one record\n", " for one record, replaced\n", 1)
+    if any(run.exact for run in runs):
+        totals = exact_totals_text(runs[-1].exact)
+        replaced = f" for one record, around the exact totals of {one_line(totals)}"
+        text = text.replace(" for one record", replaced, 1)
+    elif any(run.neighbours == REPLACE for run in runs):
+        text = text.replace(" for one record", " for one record, replaced", 1)
     columns = {
         "run": [str(number) for number in range(1, len(runs) + 1)],
         "started": [f"{run.started[:19]}+00:00" for run in runs],

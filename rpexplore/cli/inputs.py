@@ -4,10 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli.options import ExcessRecords
 from rpexplore.common.files import file_bytes, utf8_text
+from rpexplore.common.numbers import shown
 from rpexplore.common.text import joined
 from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadError
 
@@ -71,6 +72,29 @@ def budget_from_options(
         max_records_per_person=most if records_per_person is None else records_per_person,
         neighbours=neighbours or ADD_REMOVE,
         period=period,
+    )
+
+
+def with_exact_totals(
+    budget: "Budget", domain: "Domain", exact: Sequence[str], neighbours: object
+) -> "Budget":
+    """The budget with the totals of --exact; neighbours: what --neighbours says, if it is there."""
+    from rpexplore.privacy.budget import REPLACE, Budget
+    from rpexplore.workload.table_text import table_from_text
+
+    if not exact:
+        return budget
+    if neighbours is not None and not budget.replaces:
+        raise BudgetError(
+            f"--exact {shown(exact[0])} keeps the number of records, and --neighbours add-remove "
+            f"changes it; leave --neighbours out, or take {REPLACE}."
+        )
+    stated: dict[str, Any] = dict(budget.stated)
+    return Budget(
+        **stated,
+        max_records_per_person=budget.max_records_per_person,
+        period=budget.period,
+        exact=[table_from_text(domain.with_levels, text) for text in exact],
     )
 
 

@@ -218,6 +218,11 @@ _PERIOD = (
     "Of a panel: the attribute of which a person has at most one record for each value, such as "
     "quarter. Goes with --max-periods, in the place of --records-per-person, and costs less."
 )
+_EXACT = (
+    "A total that is released as it is, without noise, such as state or state,sex; within some "
+    "table. The promise is then about changes of records that keep it, and not about what it "
+    "tells. Repeat it for more."
+)
 _MAX_PERIODS = "In how many periods a person can have a record, at most."
 _NEIGHBOURS = (
     "What the promise compares: the data with a record more or less (add-remove), or with another "
@@ -490,6 +495,7 @@ MostPeopleFlag = Annotated[
 Share = Annotated[list[str] | None, _option("PART=SHARE", _SHARE)]
 TheNeighbours = Annotated[Neighbours | None, _option("KIND", _NEIGHBOURS, "--neighbours")]
 Period = Annotated[str | None, _option("ATTRIBUTE", _PERIOD, "--period")]
+Exact = Annotated[list[str] | None, _option("A,B", _EXACT)]
 MaxPeriods = Annotated[int | None, _option("M", _MAX_PERIODS)]
 RecordsPerPerson = Annotated[int | None, _option("M", _PERSON)]
 ExpectedCount = Annotated[

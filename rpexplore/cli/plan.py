@@ -359,6 +359,7 @@ def plan(
     neighbours: options.TheNeighbours = None,
     period: options.Period = None,
     max_periods: options.MaxPeriods = None,
+    exact: options.Exact = None,
     tolerance: area_options.Tolerance = None,
     pilot: options.Pilot = None,
     where: options.Universe = None,
@@ -414,6 +415,7 @@ def plan(
             codebook, areas, level_names, separator, lengths, columns=columns
         )
         domain = inputs.with_not_stated(domain, not_stated or [])
+        budget = inputs.with_exact_totals(budget, domain, exact or [], neighbours)
     records_weighted = weights.Weighting(
         weight_column, max_weight, weight_decimals, unweighted or []
     )
@@ -642,8 +644,9 @@ def _beside(
 
 
 def _warning(made: "Plan", wanted: "tuple[ExpectedCounts, float] | None") -> str | None:
-    """Why the plan cannot be released, if it cannot; that its δ is too large, if it is."""
+    """Why the plan cannot be released, if it cannot; that δ or an exact total is dubious, if so."""
     from rpexplore.analysis.budget_units import delta_warning
+    from rpexplore.analysis.exact_totals import exact_total_warnings
     from rpexplore.releases.measurement import check_measurable
 
     tables, rounds = made.part("tables"), made.part("rounds")
@@ -652,4 +655,6 @@ def _warning(made: "Plan", wanted: "tuple[ExpectedCounts, float] | None") -> str
             check_measurable(part)
     except ReleaseError as error:
         return f"This plan cannot be released: {error}"
-    return delta_warning(made.budget, None if wanted is None else wanted[0])
+    expected = None if wanted is None else wanted[0]
+    found = [delta_warning(made.budget, expected), *exact_total_warnings(made, expected)]
+    return " ".join(filter(None, found)) or None

@@ -517,6 +517,7 @@ def optimum_at_smallest_budget(
         max_records_per_person=reference_budget.max_records_per_person,
         neighbours=neighbours,
         period=reference_budget.period,
+        exact=reference_budget.exact,
         **options,
     )
     explanation = budget_explanation(minimum, reference_budget, required_only=required_only)

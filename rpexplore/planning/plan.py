@@ -126,7 +126,7 @@ class Plan:
         refuse_unreplaced(self.budget, kinds)
         for part in self.parts:
             unit, whole = (
-                (one.max_records_per_person, one.neighbours, one.period)
+                (one.max_records_per_person, one.neighbours, one.period, one.exact)
                 for one in (part.budget, self.budget)
             )
             if unit != whole:
@@ -681,6 +681,11 @@ def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:
             f"A panel by {budget.period!r} goes with plans of tables alone, and not with "
             f"{joined(others)}; plan for people with any records (--records-per-person "
             f"{budget.max_records_per_person})."
+        )
+    if budget.exact and others:
+        raise PlanError(
+            f"Exact totals ({budget.exact_text}) go with plans of tables alone, and not with "
+            f"{joined(others)}; leave the exact totals out, or make a plan of the tables alone."
         )
     if budget.replaces and others:
         raise PlanError(

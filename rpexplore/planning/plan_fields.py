@@ -284,6 +284,12 @@ DEFINITIONS = {
             "The attribute of which a person has at most one record for each value; left out where "
             "a person's records can be any."
         ),
+        exact=rows(
+            rows(name(), "Names of attributes, sorted, each once.", minItems=1),
+            "The totals that are released as they are, and that neighbours keep: sorted, none "
+            "inside of another; left out where there are none. Only with neighbours replace.",
+            minItems=1,
+        ),
     )
     | {"required": ["stated", "privacy_cost", "max_records_per_person"]},
     "impossible": rows(

@@ -1,6 +1,6 @@
 """Planner: (workload, loss, budget) → plan, and the smallest budget. Never sees a record."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -16,8 +16,12 @@ from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.losses import Loss, SumOfVariances
 from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.exact_totals import exact_totals, refuse_unprotected
 from rpexplore.planning.mechanism.panel import Panel
-from rpexplore.planning.mechanism.replacement import FREE_NOISE, Replacement
+from rpexplore.planning.mechanism.replacement import (
+    FREE_NOISE,
+    Replacement,
+)
 from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.mechanism.variances import CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import with_best_strategies
@@ -153,8 +157,9 @@ class Optimum:
                 "another; plan again for this one."
             )
         sigma_squared = self._sigma_squared / cost
-        if self.closure.replacement is not None:
-            sigma_squared[0] = min(FREE_NOISE, sigma_squared[0])  # of the total, which is public
+        is_public = self.closure.is_public  # the number of records, and exact totals
+        free = FREE_NOISE / self.closure.squared_scales[is_public]
+        sigma_squared[is_public] = np.minimum(free, sigma_squared[is_public])
         sigma_squared, exact_cost = _within_budget(
             self.closure, sigma_squared, budget.record_privacy_cost
         )
@@ -356,7 +361,13 @@ def with_neighbours(closure: Closure, workload: Workload, budget: Budget) -> Clo
         return closure.in_panel(_panel_of(closure, workload, budget))
     if not budget.replaces:
         return closure
+    exact = exact_totals(workload, budget)
     if not workload.is_marginals or workload.has_levels:
+        if exact:
+            raise PlanError(
+                f"Exact totals ({budget.exact_text}) go with tables of single values: leave out "
+                "levels, amounts and aggregations such as cumulative sums, or the exact totals."
+            )
         raise PlanError(
             "Neighbours that replace a record go with tables of single values: leave out levels, "
             "amounts and aggregations such as cumulative sums, or plan for people with 2 records "
@@ -367,7 +378,9 @@ def with_neighbours(closure: Closure, workload: Workload, budget: Budget) -> Clo
             "Where neighbours replace a record the number of records is public, and nothing else "
             "is asked for; ask for a table with an attribute of several values."
         )
-    return closure.replacing(Replacement.of_all(closure))
+    if exact:
+        refuse_unprotected(closure, workload, exact)
+    return closure.replacing(Replacement.of_all(closure, exact))
 
 
 def suits(closure: Closure, workload: Workload, budget: Budget) -> bool:
@@ -376,7 +389,9 @@ def suits(closure: Closure, workload: Workload, budget: Budget) -> bool:
     if panel is not None:
         own = (workload.domain.names[panel.period], panel.most)
     wanted = None if budget.period is None else (budget.period, budget.max_records_per_person)
-    return (closure.replacement is not None) == budget.replaces and own == wanted
+    if (closure.replacement is not None) != budget.replaces or own != wanted:
+        return False
+    return not budget.replaces or closure.exact_totals == exact_totals(workload, budget)
 
 
 def _panel_of(closure: Closure, workload: Workload, budget: Budget) -> Panel:
@@ -475,6 +490,7 @@ class MinimumBudget:
     tables                  int64[m]: indices of these tables, ascending
     point                   the plan at privacy cost 1 of one record that comes furthest inside them
     max_records_per_person  the privacy unit, as in `Budget`; None: one record
+    exact                   the exact totals, as in `Budget`
     """
 
     workload: Workload
@@ -482,6 +498,7 @@ class MinimumBudget:
     tables: np.ndarray
     point: FeasiblePoint
     max_records_per_person: int | None = None
+    exact: tuple[tuple[str, ...], ...] = ()
 
     @property
     def budget(self) -> Budget:
@@ -493,6 +510,7 @@ class MinimumBudget:
             max_records_per_person=self.max_records_per_person,
             neighbours=ADD_REMOVE if closure.replacement is None else REPLACE,
             period=None if closure.panel is None else names[closure.panel.period],
+            exact=self.exact,
         )
 
     @property
@@ -545,7 +563,8 @@ class MinimumBudget:
     def for_unit_of(self, budget: Budget) -> "MinimumBudget":
         """The same for the privacy unit and the neighbours of a budget."""
         if suits(self.closure, self.workload, budget):
-            return replace(self, max_records_per_person=budget.max_records_per_person)
+            most = budget.max_records_per_person
+            return replace(self, max_records_per_person=most, exact=budget.exact)
         of_tables = np.isin(np.arange(len(self.workload)), self.tables)
         return _minimum_budget(self.workload, of_tables, self.closure, budget, TOLERANCE)
 
@@ -557,6 +576,7 @@ def minimum_budget(
     max_records_per_person: int | None = None,
     neighbours: str | None = None,
     period: str | None = None,
+    exact: Sequence[str | Sequence[str]] = (),
     closure: Closure | None = None,
     uniform_reference: bool = False,
     tolerance: float = TOLERANCE,
@@ -567,7 +587,8 @@ def minimum_budget(
     Args:
         required_only: Whether only required targets have to be met.
         max_records_per_person: Most records of a person, who then is the privacy unit.
-        neighbours, period: As of `Budget`; by default those of the closure, or "add-remove".
+        neighbours, period, exact: As of `Budget`; by default the first two are those of the
+            closure, or "add-remove".
         closure: Of the workload, with strategies where it needs them; by default with those that
             suit these targets.
         uniform_reference: Whether reference distributions are uniform, as in `optimum`.
@@ -619,7 +640,11 @@ def minimum_budget(
             workload.domain.names[closure.panel.period], closure.panel.most
         )  # fmt: skip
     unit = Budget(
-        rho=1, max_records_per_person=max_records_per_person, neighbours=neighbours, period=period
+        rho=1,
+        max_records_per_person=max_records_per_person,
+        neighbours=neighbours,
+        period=period,
+        exact=exact,
     )
     return _minimum_budget(workload, capped, closure, unit, tolerance, on_progress)
 
@@ -644,7 +669,7 @@ def _minimum_budget(
         else:
             closure, point = find_feasible_with_kinds(cells, caps, 1.0, on_progress=on_progress)
     return MinimumBudget(
-        workload, closure, np.flatnonzero(capped), point, unit.max_records_per_person
+        workload, closure, np.flatnonzero(capped), point, unit.max_records_per_person, unit.exact
     )
 
 

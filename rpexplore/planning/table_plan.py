@@ -54,8 +54,8 @@ def noise_of_residuals(
     residuals: int64[n], of the closure; sigma_squared: float64[n], the σ² of each;
     privacy_cost: of the privacy unit; records_factor: how many times that of a record it is
     """
-    if closure.replacement is not None:  # the total is the same for all neighbours
-        moved = residuals > 0
+    if closure.replacement is not None:  # exact totals are the same for all neighbours
+        moved = ~closure.is_public[residuals]
         residuals, sigma_squared = residuals[moved], sigma_squared[moved]
     return DiscreteNoise.of(
         privacy_cost,

@@ -33,8 +33,9 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.losses import Loss
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.exact_totals import exact_totals, refuse_unprotected
 from rpexplore.planning.mechanism.panel import Panel, partners_of
-from rpexplore.planning.mechanism.replacement import Replacement
+from rpexplore.planning.mechanism.replacement import Replacement, Totals, parts_of_totals
 from rpexplore.planning.mechanism.variances import TableVariances
 from rpexplore.planning.part_plan import Certificate, certificate_from_json
 from rpexplore.planning.plan_fields import (
@@ -205,7 +206,15 @@ FIELDS = record(
         record(
             counts=rows(index(), "How many attributes of each group differ.", minItems=1),
             price=at_least_0("Its share in the lower bound; they sum to 1."),
-        ),
+            others=rows(
+                index(),
+                "Where totals are exact, and only there: how many other attributes of each group "
+                "differ, of two records that exchange those of counts; all 0 where one record "
+                "changes alone.",
+                minItems=1,
+            ),
+        )
+        | {"required": ["counts", "price"]},
         (
             "With replaced_groups: the differences between two records that bound the loss; each "
             "stands for the mean of all with these counts."
@@ -313,10 +322,15 @@ def text_of_plan(plan: "TablePlan") -> str:
         sections["record_prices"] = [] if prices is None else list(map(dumps, prices.tolist()))
     replacement = plan.closure.replacement
     if replacement is not None:
-        pairs = zip(replacement.counts.tolist(), replacement.prices.tolist(), strict=True)
+        columns_of = (replacement.counts, replacement.prices, replacement.others)
+        rows = zip(*(column.tolist() for column in columns_of), strict=True)
         sections["replaced_groups"] = [dumps(list(group)) for group in replacement.groups]
         sections["differences"] = [
-            dumps({"counts": counts, "price": price}) for counts, price in pairs
+            dumps(
+                {"counts": counts, "price": price}
+                | ({"others": others} if replacement.exact else {})
+            )
+            for counts, price, others in rows
         ]
     panel = plan.closure.panel
     if panel is not None:
@@ -429,7 +443,10 @@ def fields_of_plan(content: dict[str, Any], version: str) -> dict[str, Any]:
                 "neighbours can replace a record only where all tables are of single values, "
                 "without a pilot."
             )
-        closure = closure.replacing(_replacement(content, closure))
+        exact = exact_totals(workload, budget)
+        if exact:
+            refuse_unprotected(closure, workload, exact)
+        closure = closure.replacing(_replacement(content, closure, exact))
     loss = loss_from_json(content["loss"])
 
     def of_tables(key: str, check: Callable[..., np.ndarray] = not_negative) -> np.ndarray:
@@ -504,28 +521,48 @@ def _panel(content: dict[str, Any], closure: Closure, budget: Budget, domain: Do
     return Panel(period, most, shares)
 
 
-def _replacement(content: dict[str, Any], closure: Closure) -> Replacement:
+def _replacement(content: dict[str, Any], closure: Closure, exact: Totals) -> Replacement:
     """How records differ that replace each other, as stated; its prices prove what they can."""
     groups = lists(list_of(content, "replaced_groups"), "group")
     used = indices(list(chain.from_iterable(groups)), len(closure.sizes), "attribute of a group")
     in_tables = np.unique(closure.members[closure.members >= 0])
-    same_size = all(len(set(closure.sizes[group].tolist())) == 1 for group in groups)
+    parts = parts_of_totals(exact)
+    same_size = all(
+        len({(float(closure.sizes[index]), parts.get(index)) for index in group}) == 1
+        for group in groups
+    )
     ascend = all(group == sorted(group) for group in groups)
     if not (np.array_equal(np.sort(used), in_tables) and same_size and ascend):
         raise PlanError(
-            "the replaced_groups must be of attributes of one number of values, ascending, and "
-            "have every attribute of several values that some table has, once."
+            "the replaced_groups must be of attributes of one number of values that are alike in "
+            "the exact totals, ascending, and have every attribute of several values that some "
+            "table has, once."
         )
-    listed = columns(content, "differences", ("counts", "price"))
+    keys = ("counts", "price", "others") if exact else ("counts", "price")
+    listed = columns(content, "differences", keys)
     rows = lists(listed["counts"], "counts")
-    if not rows or any(len(row) != len(groups) for row in rows):
+    others = lists(listed["others"], "others") if exact else [[0] * len(groups) for _ in rows]
+    if not rows or any(len(row) != len(groups) for row in (*rows, *others)):
         raise PlanError("every difference must have one count for each of the replaced_groups.")
-    for group, counts in zip(groups, zip(*rows, strict=True), strict=True):
-        indices(list(counts), len(group) + 1, "count of attributes that differ")
+    for group, counts, beside in zip(
+        groups, zip(*rows, strict=True), zip(*others, strict=True), strict=True
+    ):
+        indices([*counts, *beside], len(group) + 1, "count of attributes that differ")
+        if any(one + two > len(group) for one, two in zip(counts, beside, strict=True)):
+            raise PlanError("no more attributes can differ than a group has.")
     prices = not_negative(listed["price"], "price")
     if not abs(float(np.sum(prices)) - 1) <= 1e-9:
         raise PlanError("the prices of differences must sum to 1.")
-    return Replacement(tuple(map(tuple, groups)), np.array(rows, dtype=np.int64), prices)
+    found = Replacement(
+        tuple(map(tuple, groups)),
+        np.array(rows, dtype=np.int64),
+        prices,
+        np.array(others, dtype=np.int64),
+        exact,
+    )
+    if exact and not found.are_moves:
+        raise PlanError("a difference would change an exact total, which neighbours keep.")
+    return found
 
 
 def _with_stated_prices(closure: Closure, prices: np.ndarray) -> Closure:

@@ -217,8 +217,9 @@ def _check_cost(plan: TablePlan) -> Check:
     most, found = replacement_cost(plan.closure, plan.sigma_squared)
     check = privacy_check(plan, most)
     dearest = rounded(found * plan.budget.records_factor, 12, "up")
+    noun = "change" if plan.budget.exact else "replacement"
     return replace(
-        check, finding=f"{check.finding}; the dearest replacement that was found costs {dearest}"
+        check, finding=f"{check.finding}; the dearest {noun} that was found costs {dearest}"
     )
 
 

@@ -1,12 +1,13 @@
 """Budget: how much privacy loss a release may cause, and to whom the promise is made."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from rpexplore.common.json_fields import check_keys, refusing, text_of
 from rpexplore.common.numbers import Exact, exact_fraction, exact_text, shown, whole_number
-from rpexplore.common.text import plural
+from rpexplore.common.text import joined, plural
 from rpexplore.errors import BudgetError
 from rpexplore.privacy import conversions
 from rpexplore.privacy.discrete_noise import DiscreteNoise, gaussian_cost, proven_epsilon
@@ -36,6 +37,10 @@ class Budget:
     period: the name of the attribute, such as a quarter, of which a person has at most one record
     for each value; then m is the number of periods, and costs less than m² times a record.
 
+    exact: the attributes of each total that is released as it is: a name, or several names. Then
+    neighbours replace what records hold only in ways that keep these totals ("replace"), and the
+    privacy unit is one record.
+
     Example:
         >>> Budget(rho="0.5", max_records_per_person=2).record_privacy_cost
         Fraction(1, 4)
@@ -46,6 +51,7 @@ class Budget:
     max_records_per_person: int | None
     neighbours: str
     period: str | None
+    exact: tuple[tuple[str, ...], ...]
 
     def __init__(
         self,
@@ -58,6 +64,7 @@ class Budget:
         max_records_per_person: int | None = None,
         neighbours: str = ADD_REMOVE,
         period: str | None = None,
+        exact: Sequence[str | Sequence[str]] = (),
     ) -> None:
         values = (privacy_cost, rho, mu, epsilon, delta)
         given: dict[str, Any] = dict(zip(_UNITS, values, strict=True))
@@ -94,7 +101,15 @@ class Budget:
                 f"Neighbours must be {' or '.join(NEIGHBOURS)}, got {shown(str(neighbours))}: data "
                 "sets with one record more, or with one record replaced."
             )
-        object.__setattr__(self, "neighbours", neighbours)
+        totals = _exact_totals(exact)
+        if totals and (period is not None or (records or 1) > 1):
+            raise BudgetError(
+                f"Exact totals such as {' × '.join(totals[0])} go with one record as the privacy "
+                "unit: it is not known what they leave of the promise to people with several "
+                "records. Leave out the number of records a person may have, or the exact totals."
+            )
+        object.__setattr__(self, "exact", totals)
+        object.__setattr__(self, "neighbours", REPLACE if totals else neighbours)
         if period is not None and (records is None or self.replaces):
             raise BudgetError(
                 f"The period {shown(str(period))} goes with the number of periods that a person "
@@ -160,6 +175,7 @@ class Budget:
             max_records_per_person=self.max_records_per_person,
             neighbours=self.neighbours,
             period=self.period,
+            exact=self.exact,
             **stated,
         )
 
@@ -171,11 +187,18 @@ class Budget:
     @property
     def change(self) -> str:
         """What of the unit is protected: what follows "for one record:" in a sentence."""
-        return change_of(self.neighbours, self.max_records_per_person)
+        return change_of(self.neighbours, self.max_records_per_person, self.exact)
+
+    @property
+    def exact_text(self) -> str:
+        """The exact totals, in words: "state × sex, and age"; "" for none."""
+        return exact_totals_text(self.exact)
 
     @property
     def full_unit(self) -> str:
         """The privacy unit in a list, with the neighbours where these are not the usual ones."""
+        if self.exact:
+            return f"{self.unit}, changed so that the totals of {self.exact_text} stay"
         return f"{self.unit}, replaced" if self.replaces else self.unit
 
     @property
@@ -183,6 +206,8 @@ class Budget:
         """What neighbours do, in a few words: "neighbours add or remove it"."""
         if not self.replaces:
             return "neighbours add or remove it"
+        if self.exact:
+            return f"neighbours differ by {self.change}; the totals of {self.exact_text} are exact"
         return f"neighbours differ by {self.change}; the number of records is public"
 
     @property
@@ -190,6 +215,13 @@ class Budget:
         """What is released as it is, as a sentence behind a blank; "" for nothing."""
         if not self.replaces:
             return ""
+        if self.exact:
+            return (
+                f" The totals of {self.exact_text} are released as they are, without noise, and so "
+                "is the number of records. Whatever these totals tell, by themselves or together "
+                "with what somebody knows already, is not protected: a total of one record tells "
+                "of that record, and that somebody is counted is not protected, either."
+            )
         return (
             " The number of records is public and released as it is: whether somebody is among "
             "those that are counted is not protected, only what their records hold."
@@ -247,6 +279,7 @@ class Budget:
             "max_records_per_person": self.max_records_per_person,
             **({"neighbours": self.neighbours} if self.replaces else {}),
             **({} if self.period is None else {"period": self.period}),
+            **({"exact": [list(total) for total in self.exact]} if self.exact else {}),
         }
 
     @classmethod
@@ -264,6 +297,9 @@ class Budget:
             if isinstance(content, dict) and "period" in content:
                 known = (*known, "period")
                 text_of(content, "period")
+            totals: list[Any] = []
+            if isinstance(content, dict) and "exact" in content:
+                known, totals = (*known, "exact"), content["exact"]
             check_keys(content, known, "it")
             stated, written = content["stated"], text_of(content, "privacy_cost")
             if not set(stated) <= set(_UNITS):
@@ -274,7 +310,15 @@ class Budget:
                 max_records_per_person=content["max_records_per_person"],
                 neighbours=content.get("neighbours", ADD_REMOVE),
                 period=content.get("period"),
+                exact=totals,
             )
+            if "exact" in content and (
+                not totals or budget.to_json().get("exact") != totals or "neighbours" not in content
+            ):
+                raise BudgetError(
+                    "its exact totals must be lists of names in alphabetical order, none inside "
+                    f"of another, beside the neighbours {REPLACE}."
+                )
         cost, full = exact_fraction(written, "privacy_cost"), budget.privacy_cost
         least = most = full
         if "epsilon" in stated:
@@ -293,13 +337,45 @@ class Budget:
         return budget
 
 
-def change_of(neighbours: str, max_records_per_person: int | None) -> str:
+def change_of(
+    neighbours: str,
+    max_records_per_person: int | None,
+    exact: Sequence[Sequence[str]] = (),
+) -> str:
     """What neighbours do to the unit of privacy, to begin a clause: "adding or removing it"."""
+    if exact:
+        return (
+            "changing what it holds outside of the exact totals, or exchanging values with another "
+            "record (of each exact total all or none)"
+        )
     if neighbours != REPLACE:
         return "adding or removing it"
     return "replacing it by any other" if max_records_per_person is None else (
         "replacing any of their records by others"
     )  # fmt: skip
+
+
+def exact_totals_text(exact: Sequence[Sequence[str]]) -> str:
+    """Exact totals in words: "state × sex, and age"; "" for none."""
+    return joined([" × ".join(total) for total in exact])
+
+
+def _exact_totals(exact: Sequence[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Names of attributes, sorted, of each total; without those that are inside of another."""
+    if isinstance(exact, str) or not isinstance(exact, Sequence):
+        raise BudgetError(
+            f"The exact totals must be a list of attributes, or of lists of them, got "
+            f"{shown(str(exact))}; write exact=[{shown(str(exact))}]."
+        )
+    totals = {frozenset([total] if isinstance(total, str) else total) for total in exact}
+    for total in totals:
+        if not total or not all(isinstance(name, str) and name for name in total):
+            raise BudgetError(
+                "Every exact total must have the name of at least one attribute; the number of "
+                "records alone is public with neighbours='replace'."
+            )
+    largest = [one for one in totals if not any(one < other for other in totals)]
+    return tuple(sorted(tuple(sorted(total)) for total in largest))
 
 
 def _cost(given: dict[str, Any]) -> Fraction:

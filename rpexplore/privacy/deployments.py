@@ -50,6 +50,8 @@ def deployments_beside(budget: Budget, most: int = _SHOWN) -> list[tuple[str, st
     """
     rows = [(row["rho"], row["product"], _facts(row)) for row in _by_nearness(budget)[:most]]
     does = "replace" if budget.replaces else "add or remove"
+    if budget.exact:
+        does = "change within exact totals"
     own = f"ρ = {rounded(budget.rho, 3)} for {budget.unit}, neighbours: {does} one"
     rows.append((float(budget.rho), "This plan", own))
     return [(name, facts) for _, name, facts in sorted(rows)]
@@ -87,6 +89,12 @@ def describe_comparability(budget: Budget) -> list[str]:
 
 def _on_other_neighbours(budget: Budget) -> str:
     """What the budget says for neighbours of the other kind, as a sentence."""
+    if budget.exact:
+        return (
+            "It says nothing where neighbours change the exact totals, as in most releases: these "
+            f"({budget.exact_text}) are taken to be public. The 2020 Census redistricting data, "
+            "where one record is changed, has exact totals, too, such as the people of each state."
+        )
     if budget.replaces:
         return (
             "It says nothing where neighbours differ by one record more, as in most releases of "

@@ -89,6 +89,8 @@ COUNT_IMPOSSIBLE = "count_impossible"
 """The key of a manifest that says that records with impossible combinations were counted."""
 NEIGHBOURS = "neighbours"
 """The key of a manifest that says that neighbours replace records; there if they do."""
+EXACT = "exact_totals"
+"""The key of a manifest with the totals that are released as they are; there if there are any."""
 PERIOD = "period"
 """The key of a manifest for the attribute of which a person has one record for each value."""
 UNIVERSE = "universe"
@@ -370,7 +372,8 @@ class Release(SeveralParts):
         folder = Path(folder)
         _refuse_version_1(folder)
         # Only releases of which it is true say that they were approved, or what they counted.
-        optional = {APPROVALS, MISSING_VALUES, COUNT_IMPOSSIBLE, UNIVERSE, NEIGHBOURS, PERIOD}
+        of_plan = (UNIVERSE, NEIGHBOURS, PERIOD, EXACT)
+        optional = {APPROVALS, MISSING_VALUES, COUNT_IMPOSSIBLE, *of_plan}
         stated = (*_STATED, *(optional & read_manifest(folder).keys()))
         manifest = checked_folder(folder, FORMAT, _NOUN, stated)
         listed = {entry["path"] for entry in manifest["files"]}
@@ -386,7 +389,7 @@ class Release(SeveralParts):
                     facts[option] = dict(manifest[option])
             if not facts.get(MISSING_VALUES, True):  # then nothing is said of them
                 raise KeyError(MISSING_VALUES)
-            for key in (UNIVERSE, NEIGHBOURS, PERIOD):
+            for key in of_plan:
                 if (key in manifest) != (key in facts):
                     raise KeyError(key)
             if COUNT_IMPOSSIBLE in manifest:
@@ -484,6 +487,7 @@ def _facts_of(plan: Plan) -> dict[str, Any]:
         **({} if plan.universe is None else {UNIVERSE: plan.universe.text}),
         **({} if plan.budget.period is None else {PERIOD: plan.budget.period}),
         **({NEIGHBOURS: plan.budget.neighbours} if plan.budget.replaces else {}),
+        **({EXACT: [list(total) for total in plan.budget.exact]} if plan.budget.exact else {}),
     }
 
 

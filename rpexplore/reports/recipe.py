@@ -179,7 +179,10 @@ def source_of_budget(budget: Budget) -> str:
         arguments.append(f"max_records_per_person={budget.max_records_per_person}")
     if budget.period is not None:
         arguments.append(f"period={literal(budget.period)}")
-    if budget.replaces:
+    if budget.exact:
+        totals = [total[0] if len(total) == 1 else list(total) for total in budget.exact]
+        arguments.append(f"exact={literal(totals)}")
+    elif budget.replaces:
         arguments.append(f"neighbours={literal(budget.neighbours)}")
     return f"rp.Budget({', '.join(arguments)})"
 

@@ -45,6 +45,7 @@ class MeasurementSource:
     universe      which records were counted, as a condition; "" for all
     neighbours    that the ρ is for, as in a `Budget`
     period        of a panel; "" where records of a person can be any
+    exact         the totals that are exact and that neighbours keep, as in a `Budget`
 
     Raises `BudgetError` for a ρ or a number of records that is not positive.
     """
@@ -62,6 +63,7 @@ class MeasurementSource:
     universe: str = ""
     neighbours: str = ADD_REMOVE
     period: str = ""
+    exact: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         Budget(
@@ -69,6 +71,7 @@ class MeasurementSource:
             max_records_per_person=self.max_records_per_person,
             neighbours=self.neighbours,
             period=self.period or None,
+            exact=self.exact,
         )
 
     @classmethod
@@ -89,6 +92,7 @@ class MeasurementSource:
             universe=manifest.get("universe", ""),
             neighbours=manifest.get("neighbours", ADD_REMOVE),
             period=manifest.get("period", ""),
+            exact=tuple(map(tuple, manifest.get("exact_totals", ()))),
         )
 
     @property
@@ -117,6 +121,7 @@ class MeasurementSource:
             **({"universe": self.universe} if self.universe else {}),
             **({"neighbours": self.neighbours} if self.neighbours != ADD_REMOVE else {}),
             **({"period": self.period} if self.period else {}),
+            **({"exact_totals": [list(one) for one in self.exact]} if self.exact else {}),
         }
 
     @classmethod
@@ -138,6 +143,7 @@ class MeasurementSource:
             universe=text_of(content, "universe") if "universe" in content else "",
             neighbours=text_of(content, "neighbours") if "neighbours" in content else ADD_REMOVE,
             period=text_of(content, "period") if "period" in content else "",
+            exact=tuple(map(tuple, content.get("exact_totals", ()))),
         )
 
 
@@ -154,7 +160,7 @@ class Spent:
     unit         the privacy unit: the one that asks the most, a person with the most records
     max_records_per_person
                  of it; None if it is one record
-    neighbours   of all sources
+    neighbours   of all sources, and the exact totals that these keep
     rhos         what each source adds to it; None where nobody stated it
     """
 
@@ -163,6 +169,7 @@ class Spent:
     max_records_per_person: int | None
     rhos: tuple[Fraction | None, ...]
     neighbours: str = ADD_REMOVE
+    exact: tuple[tuple[str, ...], ...] = ()
 
     @property
     def is_known(self) -> bool:
@@ -185,7 +192,8 @@ def spent(sources: Sequence[MeasurementSource]) -> Spent:
         factor = _unit_cost(source.max_records_per_person).records_factor
         rhos.append(None if source.rho is None else source.rho * common.records_factor / factor)
     total = sum((rho for rho in rhos if rho is not None), Fraction(0))
-    return Spent(total, common.unit, most, tuple(rhos), sources[0].neighbours)
+    of_all = sources[0]
+    return Spent(total, common.unit, most, tuple(rhos), of_all.neighbours, of_all.exact)
 
 
 def facts_of_sources(sources: Sequence[MeasurementSource]) -> dict[str, Any]:
@@ -249,7 +257,7 @@ def guarantee(sources: Sequence[MeasurementSource], noun: str = "tables") -> str
         summed = f", the sum of what each spent ({' + '.join(parts)})"
     if len({source.unit for source in sources}) > 1:
         converted = " What was released for another privacy unit is counted here for this one."
-    change = change_of(total.neighbours, total.max_records_per_person)
+    change = change_of(total.neighbours, total.max_records_per_person, total.exact)
     epsilons = epsilon_texts(lambda delta: epsilon_from_rho(total.rho, delta), None)
     return (
         f"{start}What was measured for them is ρ-zCDP, all together, with {amount} for "
@@ -267,6 +275,13 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
     one person been bounded in the same way: else a ρ for one unit says nothing about another, too.
     """
     for source in sources[1:]:
+        if source.exact or sources[0].exact:
+            name = (source if source.exact else sources[0]).name
+            raise ReleaseError(
+                f"The release {name!r} has exact totals, and what is promised together with others "
+                "depends on all of theirs; releases with exact totals are not combined. Ask for "
+                "all tables in one plan."
+            )
         panels = [
             (one.period, one.max_records_per_person if one.period else None)
             for one in (sources[0], source)

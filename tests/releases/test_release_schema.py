@@ -51,6 +51,7 @@ def test_the_schema_is_one():
         "universe",
         "neighbours",
         "period",
+        "exact_totals",
     }
     assert set(SCHEMA["properties"]) == {*SCHEMA["required"], *optional}
 

@@ -78,7 +78,7 @@ class WorkloadTasks:
                     return solve_for(None)
                 return solution_keeping(for_budget, solve_for)
 
-        return self._begun((loss, uniform, budget.neighbours), for_budget, solve)
+        return self._begun((loss, uniform, budget.neighbours, budget.exact), for_budget, solve)
 
     def minimum_budget(self, required_only: bool, uniform_reference: bool) -> Task[MinimumBudget]:
         """The task that finds the smallest budget for targets."""

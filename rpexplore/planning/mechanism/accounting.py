@@ -68,7 +68,7 @@ def replacement_cost(closure: Closure, sigma_squared: Decimals) -> tuple[Fractio
     """
     assert closure.replacement is not None
     dearest = dearest_replacement(closure, closure.replacement.groups, sigma_squared.floats)
-    found = cost_of_difference(closure, dearest.changed, sigma_squared)
+    found = cost_of_difference(closure, dearest.changed, sigma_squared, dearest.others_changed)
     return max(Fraction(dearest.bound), found), found
 
 
@@ -103,16 +103,28 @@ def panel_cost(closure: Closure, sigma_squared: Decimals) -> Fraction:
 
 
 def cost_of_difference(
-    closure: Closure, changed: Sequence[int], sigma_squared: Decimals
+    closure: Closure,
+    changed: Sequence[int],
+    sigma_squared: Decimals,
+    others: Sequence[int] = (),
 ) -> Fraction:
-    """2 Σ p/σ² (1 − ∏ −1/(n − 1)) for two records that differ in these attributes alone."""
-    sizes, own = closure.sizes.tolist(), set(changed)
-    of_attributes = [(n, index in own) for index, n in enumerate(sizes)]
+    """2 Σ p/σ² (1 − ∏ −1/(n − 1)) for two records that differ in these attributes alone.
+
+    others: of two records that exchange what they differ in, the other attributes that differ:
+        4 Σ p/σ² (1 − ∏ −1/(n − 1)) (1 − ∏ −1/(n − 1)), a product over each of the two
+    """
+    sizes, own, beside = closure.sizes.tolist(), set(changed), set(others)
+    of_attributes = [(n, index in own, index in beside) for index, n in enumerate(sizes)]
     first, kinds = _kinds_of_residuals(closure, of_attributes, sigma_squared)
+
     # Over ∏ n the factor is ∏ (n − 1) less the same with −1 for attributes that differ.
-    of_all = closure.exact_product([n - 1 for n in sizes], first)
-    signed = [-1 if index in own else n - 1 for index, n in enumerate(sizes)]
-    above = 2 * (of_all - closure.exact_product(signed, first))
+    def signed(own: set[int]) -> np.ndarray:
+        factors = [-1 if index in own else n - 1 for index, n in enumerate(sizes)]
+        return closure.exact_product(factors, first)
+
+    above = 2 * (signed(set()) - signed(own))
+    if others:
+        above = 2 * (above - 2 * (signed(beside) - signed(own | beside)))
     scales = sigma_squared[first]
     below = closure.exact_product(sizes, first) * scales.digits.astype(object)
     amounts = (above / below).astype(float) * 10.0 ** -scales.exponents.astype(float)

@@ -27,7 +27,9 @@ from rpexplore.planning.mechanism.levels import Block, LevelTree, level_trees
 from rpexplore.planning.mechanism.panel import Panel, dearest_person, largest_factors
 from rpexplore.planning.mechanism.replacement import (
     Replacement,
+    Totals,
     dearest_replacement,
+    is_exact,
     largest_shares,
 )
 from rpexplore.planning.mechanism.strategy import Moments, Strategy, measured_attributes, moments
@@ -262,6 +264,18 @@ class Closure:
         """This closure where a person has at most one record a period, or (None) any records."""
         costs = self.full_cost_factor if panel is None else panel.cost_factors(self)
         return replace(self, panel=panel, privacy_cost_factor=costs)
+
+    @property
+    def exact_totals(self) -> Totals:
+        """The attributes of each total that is released as it is, and that neighbours keep."""
+        return () if self.replacement is None else self.replacement.exact
+
+    @cached_property
+    def is_public(self) -> np.ndarray:
+        """Which residuals are the same for all neighbours: bool[n_residuals]."""
+        if self.replacement is None:
+            return np.zeros(len(self), dtype=bool)
+        return is_exact(self, self.exact_totals)
 
     @property
     def has_own_costs(self) -> bool:

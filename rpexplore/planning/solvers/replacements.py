@@ -71,7 +71,7 @@ def minimise_replacing(
         if over <= (1 + tolerance if scales else 1 - _ROOM):
             break
         replacement = closure.replacement
-        known = replacement.has(dearest.counts)
+        known = replacement.has(dearest.counts, dearest.others)
         is_settled = dearest.found <= privacy_cost * (1 + tolerance) or (
             known and len(replacement.counts) == 1
         )
@@ -81,12 +81,17 @@ def minimise_replacing(
             allowed *= (1 - 2 * _ROOM) / over  # what the bound is above the cost, or rounding
             continue
         if not known:
-            replacement = replacement.with_counts(dearest.counts)
+            replacement = replacement.with_counts(dearest.counts, dearest.others)
         weights = _with_least_costs(closure).privacy_cost_factor / sigma_squared**2
         closure = closure.replacing(_with_best_prices(closure, replacement, weights))
     assert best is not None
     over, closure, solution = best
     if not np.isfinite(over) or (not scales and over > 1):
+        if closure.exact_totals:
+            raise PlanError(
+                "The tables could not be planned around these exact totals; take another "
+                "objective, or leave the exact totals out."
+            )
         raise PlanError(
             "The tables could not be planned for neighbours that replace a record; take another "
             "objective, or --records-per-person 2, which protects against that as well."

@@ -1,0 +1,55 @@
+"""Warnings about exact totals, by what is public alone: never by records."""
+
+import numpy as np
+
+from rpexplore.common.text import joined, plural, rounded
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.planning.plan import Plan
+
+FEW_PEOPLE = 10
+"""Expected records of a cell below which its exact number may tell of them: a rule of thumb of
+statistical offices, which suppress cells below 3 to 10."""
+_MOST_NAMED = 3
+
+
+def exact_total_warnings(plan: Plan, expected: ExpectedCounts | None = None) -> list[str]:
+    """That the workload asks something else of an exact total, or that it pins down few people.
+
+    expected: counts from public figures; without them nothing is known of cells
+    """
+    tables = plan.part("tables")
+    if tables is None or not plan.budget.exact:
+        return []
+    workload, warnings = tables.workload, []
+    asked = [
+        " × ".join(names)
+        for names, target in zip(workload.tables, workload.targets, strict=True)
+        if not np.isnan(target) and any(set(names) <= set(total) for total in plan.budget.exact)
+    ]
+    if asked:
+        named = joined(asked[:_MOST_NAMED]) if len(asked) <= _MOST_NAMED else f"{asked[0]} and more"
+        warnings.append(
+            f"A target is set for {named or 'the total'}, which the exact totals release without "
+            "noise: the target has no effect, and what it allows of noise is not there to protect "
+            "anybody. Leave the target or the exact total out."
+        )
+    for total in plan.budget.exact if expected is not None else ():
+        attributes = [workload.domain[name] for name in workload.domain.in_order(total)]
+        assert expected is not None
+        counts = expected.counts_of(attributes)
+        few = int(np.count_nonzero(counts < FEW_PEOPLE))
+        if not few:
+            continue
+        cell = np.unravel_index(int(np.argmin(counts)), counts.shape)
+        values = ", ".join(
+            f"{attribute.name} {attribute.stored_values(int(place) + 1)[int(place)]}"
+            for attribute, place in zip(attributes, cell, strict=True)
+        )
+        warnings.append(
+            f"By the expected counts {plural(few, 'cell')} of the exact total "
+            f"{' × '.join(total)} {'holds' if few == 1 else 'hold'} fewer than {FEW_PEOPLE} "
+            f"records (about {rounded(float(counts.min()), 2)} with {values}), and the release "
+            "tells how many exactly: people who know the others in such a cell learn who is left. "
+            "Make a coarser total exact."
+        )
+    return warnings

@@ -1,0 +1,53 @@
+"""Exact totals: the margins that a release holds as they are, and that neighbours keep."""
+
+import numpy as np
+
+from rpexplore.common.numbers import shown
+from rpexplore.errors import PlanError
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.replacement import Totals, is_exact, is_kept_by_all
+from rpexplore.privacy.budget import Budget
+from rpexplore.workload.workload import Workload
+
+
+def exact_totals(workload: Workload, budget: Budget) -> Totals:
+    """The attributes with several values of each exact total of a budget, as their indices.
+
+    Raises `PlanError` for a total that no table holds.
+    """
+    names, sizes, totals = workload.domain.names, workload.domain.sizes, []
+    for total in budget.exact:
+        unknown = [name for name in total if name not in names]
+        wanted = {names.index(name) for name in total if name in names}
+        within = (wanted <= set(workload.attribute_indices(row)) for row in range(len(workload)))
+        if unknown or not any(within):
+            reason = (
+                f"there is no attribute {shown(unknown[0])!r}" if unknown else "no table has it"
+            )
+            raise PlanError(
+                f"The total of {' × '.join(total)} is to be exact, and {reason}; ask for that "
+                "table, or for a larger one that it is a margin of."
+            )
+        totals.append(tuple(sorted(index for index in wanted if sizes[index] > 1)))
+    return tuple(
+        sorted({one for one in totals if not any(set(one) < set(other) for other in totals)})
+    )
+
+
+def refuse_unprotected(closure: Closure, workload: Workload, exact: Totals) -> None:
+    """Raise `PlanError` for tables of which exact totals leave nothing to protect, unsaid."""
+    if np.all(is_exact(closure, exact)):
+        raise PlanError(
+            "Every table is inside of an exact total, so that nothing is left to protect; ask for "
+            "other tables, too, or publish the totals without a plan."
+        )
+    kept = np.flatnonzero(is_kept_by_all(closure, exact))
+    if len(kept):
+        together = " × ".join(
+            workload.domain.names[index] for index in closure.columns_of(int(kept[0]))
+        )
+        raise PlanError(
+            f"The exact totals share attributes, so that no change of records that keeps them "
+            f"changes {together}, which would not be protected; make that total exact as well, or "
+            "leave it out of the tables, or one of the exact totals."
+        )

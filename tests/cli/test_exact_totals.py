@@ -1,0 +1,65 @@
+"""--exact on the command line: the plan, what is said of it, its report and its script."""
+
+import json
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.reports.recipe import source_of_budget
+from tests.cli.program import CODEBOOK, Program
+
+ASKED = ("plan", "codebook.csv", "--up-to", "2", "--rho", "0.1", "--out", "plan.json")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch) -> Program:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "codebook.csv").write_text(CODEBOOK)
+    return Program(tmp_path)
+
+
+def test_a_plan_with_exact_totals_its_report_and_its_script(run, tmp_path):
+    said = run.done(*ASKED, "--exact", "region", "--exact", "sex,age")
+    assert "the totals of age × sex and region are exact" in said
+    plan = rp.Plan.load("plan.json")
+    assert plan.budget == rp.Budget(rho="0.1", exact=["region", ("age", "sex")])
+    facts = json.loads(run.done("show", "plan.json", "--json"))
+    assert facts["exact_totals"] == [["age", "sex"], ["region"]]
+    assert "the dearest change that was found costs" in run.done("verify", "plan.json")
+    run.done("report", "plan.json", "--out", "report.html")
+    report = (tmp_path / "report.html").read_text()
+    assert "if they have the same totals of age × sex and region" in report
+    assert "whatever these tell" in report
+    source = source_of_budget(plan.budget)
+    assert source == """rp.Budget(rho="0.1", exact=[['age', 'sex'], 'region'])"""
+
+
+def test_totals_of_few_people_and_targets_are_warned_of_by_public_counts(run, tmp_path):
+    (tmp_path / "public.csv").write_text("region,count\nR1,900\nR2,400\nR3,4\n")
+    exact = ("--exact", "region", "--expected", "public.csv")
+    said = run.done(*ASKED, *exact)
+    assert "1 cell of the exact total region holds fewer than 10 records (about 4 with" in said
+    assert "region R3)" in said
+    said = run.done(*ASKED, "--exact", "sex", "--target", "sex=5", "--force")
+    assert "A target is set for sex, which the exact totals release without noise" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--exact", "sex", "--neighbours", "add-remove"), "leave --neighbours out"),
+        (("--exact", "sex,age,region"), "and no table has it; ask for that table"),
+        (("--exact", "sex", "--records-per-person", "2"), "go with one record as the privacy unit"),
+        (("--exact", "sex", "--basis", "age=prefix"), "go with tables of single values"),
+        (("--exact", "sex", "--pilot", "5%"), "A pilot goes with neighbours that add or remove"),
+        (
+            ("--exact", "sex", "--count", 'women: sex = "F"', "--count-target", "5"),
+            "go with plans of tables alone, and not with own counts",
+        ),
+    ],
+    ids=["added", "no table", "persons", "sums", "pilot", "counts"],
+)
+def test_what_is_not_known_is_refused_in_a_sentence(run, options, message):
+    told = run(*ASKED, *options)
+    assert told.exit_code != 0
+    assert message in told.output
