@@ -9,6 +9,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.results.formats.publishing import publish
 from rpexplore.results.measurement_source import MeasurementSource, guarantee, refuse_unlike
 
 DOMAIN = rp.Domain.from_sizes({"state": 3, "sex": 2, "age": 4})
@@ -63,6 +64,9 @@ def test_every_label_says_what_is_exact_and_what_is_not_promised(data, tmp_path)
     for text in (readme, manifest["guarantee"]):
         assert "The totals of state are released as they are, without noise" in text
         assert "Whatever these totals tell" in text
+    publish(tmp_path / "out", tmp_path / "page", formats=["html"])
+    page = (tmp_path / "page" / "tables.html").read_text("utf-8")
+    assert "Only the totals of state are exact: they have no noise" in page
     (entry,) = Ledger.beside(data).account(data).entries
     assert (entry.neighbours, entry.exact) == ("replace", (("state",),))
 

@@ -43,7 +43,7 @@ from rpexplore.domain.result_schema import (
     frame_of,
 )
 from rpexplore.errors import ReleaseError
-from rpexplore.privacy.budget import ADD_REMOVE
+from rpexplore.privacy.budget import ADD_REMOVE, exact_totals_text
 from rpexplore.privacy.conversions import epsilon_from_rho, epsilon_texts, rho_text
 from rpexplore.releases.adaptive_release import LEAST_ERROR, bound_sentence
 from rpexplore.releases.items import Item, PartReader
@@ -358,6 +358,11 @@ class Export:
         language, paragraphs = self.language, dict[str, None]()
         replaces = self._spent.neighbours != ADD_REMOVE
         noisy = [language.text("noisy_replaced" if replaces else "noisy")]
+        if self._spent.exact:  # in English only, as what neighbours replace
+            noisy.append(
+                f"Only the totals of {exact_totals_text(self._spent.exact)} are exact: they have "
+                "no noise, and whatever they tell is not protected."
+            )
         for part in self.results.readers:
             own = [*noisy, language.text("noise_size")]
             if part.is_smooth or part.is_biased:

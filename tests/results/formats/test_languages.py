@@ -155,6 +155,10 @@ def test_a_guarantee_for_another_unit_is_translated_or_refused(tmp_path, unit, w
     if "English" in words:
         with pytest.raises(ReleaseError, match=words):
             publish(tmp_path / "out", tmp_path / "page", formats=["html"], language="de")
+        publish(tmp_path / "out", tmp_path / "page", formats=["html"])
+        page = (tmp_path / "page/tables.html").read_text("utf-8")
+        assert ("whether a given person is in the data" in page) == ("period" in unit)
+        assert ("It does not hide who is in the data" in page) == ("neighbours" in unit)
         return
     publish(tmp_path / "out", tmp_path / "page", formats=["html"], language="de")
     assert words in (tmp_path / "page/tables.html").read_text("utf-8")
