@@ -332,7 +332,9 @@ class Export:
             "sums of amounts": any(isinstance(one.values, Amounts) for one in amounts),
             "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
             "panels": self._unit_in(ENGLISH) != self._spent.unit,
-            "releases that protect the replacing of records": self._spent.neighbours != ADD_REMOVE,
+            "releases whose neighbours replace records or keep exact totals": (
+                self._spent.neighbours != ADD_REMOVE
+            ),
         }
         for what, is_there in whats.items():
             if is_there:
