@@ -1,5 +1,6 @@
 """One budget in every unit people state it in."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +96,11 @@ def in_panel(budget: Budget, period: str | None) -> Budget:
     stated: dict[str, Any] = dict(budget.stated)
     most = budget.max_records_per_person
     return Budget(max_records_per_person=most, period=period, **stated)
+
+
+def with_exact_totals(budget: Budget, exact: Sequence[Sequence[str]]) -> Budget:
+    """The same numbers with these totals released as they are; none: for replaced records."""
+    return Budget(neighbours=REPLACE, exact=exact, **dict(budget.stated))
 
 
 def limit_in_rho(typed: str, unit: str, delta: str) -> Fraction:

@@ -18,6 +18,22 @@ def test_the_data_page_chooses_and_shows_what_neighbours_are(app, small):
     assert not session.scenario.budget.replaces
 
 
+def test_exact_totals_are_typed_where_neighbours_replace(app, small):
+    session = app("codebook", small)
+    session.radio(key="neighbours").set_value("replace").run()
+    session.text_input(key="exact totals").set_value("region; sex, age").run()
+    assert session.scenario.budget.exact == (("age", "sex"), ("region",))
+    assert "age × sex and region are released as they are" in plain(session.texts("caption"))
+    session.text_input(key="exact totals").set_value("height").run()
+    assert "height" in plain(session.texts("error"))
+    assert session.scenario.budget.exact == (("age", "sex"), ("region",))
+    session.open("plan")
+    assert not session.exception
+    assert "The totals of age × sex and region" in session.scenario.plan().guarantee
+    session.open("codebook").radio(key="neighbours").set_value("add-remove").run()
+    assert session.scenario.budget.exact == ()
+
+
 def test_the_plan_page_plans_for_them(app, small):
     budget = Budget(rho="0.1", neighbours="replace")
     session = app("plan")

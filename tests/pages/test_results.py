@@ -273,6 +273,11 @@ def test_all_tables_are_downloaded_in_the_formats_of_others(app, released, monke
         names = archive.namelist()
         assert {"csv-metadata.json", "sdmx/structure.xml", "tables/0001_age.csv"} <= {*names}
         assert archive.read("README.md").startswith(b"# Atlas\n")
+    assert session.selectbox(key="publish in English").options == ["English"]
+    session.multiselect(key="publish formats").set_value(["html"]).run()
+    session.selectbox(key="publish language").set_value("de").run()
+    with zipfile.ZipFile(io.BytesIO(files["all-html-de.zip"]())) as archive:
+        assert "Zufallsrauschen" in archive.read("tables.html").decode()
 
 
 def test_a_crosstab_has_totals_shares_and_what_is_publishable(app, released):

@@ -529,15 +529,19 @@ def test_whole_numbers_and_multiples_add_up_in_all_tables(tmp_path, method, roun
     processed = postprocess(released, tmp_path / "out", method=method, rounded=rounded)
     tables = tables_of(tmp_path / "out", processed.manifest)
     cells = {table: counts(rows, table) for table, rows in tables.items()}
+    readme = (tmp_path / "out/README.md").read_text("utf-8")
     for table, values in cells.items():
         np.testing.assert_array_equal(values % int(rounded), 0)
+        # Whole numbers of three attributes cannot have all totals of any noise: then it is said.
+        named = readme.partition("by rounding:")[2].partition(".")[0]
+        is_named = len(table) == 3 and " × ".join(table) in named
         for smaller, sums in cells.items():
-            if set(smaller) < set(table):
+            if set(smaller) < set(table) and not is_named:
                 axes = tuple(axis for axis, name in enumerate(table) if name not in smaller)
                 np.testing.assert_array_equal(values.sum(axis=axes), sums)
     words = f"multiples of {rounded}" if rounded > 1 else "whole numbers"
     assert words in processed.label
-    assert words in (tmp_path / "out/README.md").read_text("utf-8")
+    assert words in readme
     assert ProcessedTables.load(tmp_path / "out").label == processed.label
     with pytest.raises(ReleaseError, match="multiples of a whole number from 2"):
         postprocess(released, tmp_path / "no", rounded=-5)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.components.shared.charts import download_frame
 from pages.components.shared.files import download
-from pages.components.shared.session import escaped, kept
+from pages.components.shared.session import attempt, escaped, kept
 from rpexplore.common.processes import in_other_process
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import TITLES
@@ -17,7 +17,8 @@ from rpexplore.releases.readme import TableFile
 from rpexplore.releases.table_cells import parquet_of
 from rpexplore.results.formats.crosstab import Crosstab
 from rpexplore.results.formats.crosstab_workbook import shown_workbook
-from rpexplore.results.formats.export import Imprint
+from rpexplore.results.formats.export import Export, Imprint
+from rpexplore.results.formats.languages import ENGLISH, LANGUAGES, Language
 from rpexplore.results.formats.publishing import FORMATS, published_zip
 from rpexplore.results.formats.readers_page import MOST_TABLES as MOST_TABLES_ON_PAGE
 from rpexplore.results.formats.readers_page import readers_page_bytes
@@ -108,10 +109,25 @@ def publishing(results: AnyResults, folder: Path) -> None:
             format_func=lambda name: FORMATS[name].title,
             key="publish formats",
         )
+        # What is not translated is offered in English alone.
+        is_translated = all(FORMATS[name].said_in for name in formats)
+        language = st.selectbox(
+            "Language",
+            list(LANGUAGES) if is_translated else [ENGLISH.code],
+            format_func=LANGUAGES.__getitem__,
+            key="publish language" if is_translated else "publish in English",
+            help="The page for readers, crosstabs for Excel, PX and SDMX are in other languages as "
+            "well; names and labels of the codebook stay as they are.",
+        )
+        if attempt(lambda: Export(folder, language=Language(language))) is None:
+            return
         imprint = _imprint(folder, formats)
         if imprint is not None and formats:
-            name = f"{folder.name}-{'-'.join(formats)}.zip"
-            download(name, lambda: in_other_process(published_zip, folder, formats, imprint))
+            parts = [*formats, *([language] if language != ENGLISH.code else [])]
+            download(
+                f"{folder.name}-{'-'.join(parts)}.zip",
+                lambda: in_other_process(published_zip, folder, formats, imprint, language),
+            )
 
 
 def _imprint(folder: Path, formats: Collection[str]) -> Imprint | None:

@@ -9,6 +9,8 @@ from pages.components.shared.session import bound, change, current, escaped
 from rpexplore.analysis import budget_units
 from rpexplore.analysis.glossary import meaning
 from rpexplore.privacy.budget import ADD_REMOVE, REPLACE, Budget
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.table_text import table_from_text
 
 RECORD, PERSON = "A record", "A person"
 KINDS = {ADD_REMOVE: "That they are in the data", REPLACE: "Only what their records hold"}
@@ -53,6 +55,27 @@ def protected_inputs(here: str) -> None:
         horizontal=True,
         help=meaning("Neighbours"),
         **bound("neighbours", budget.neighbours, lambda kind: take(records, kind)),
+    )
+    if budget.replaces and records is None:
+        _exact_totals_input(here, budget)
+
+
+def _exact_totals_input(here: str, budget: Budget) -> None:
+    """Totals that are released as they are, and that neighbours keep."""
+
+    def take(typed: str) -> None:
+        def stated() -> Scenario:
+            domain = current().domain
+            exact = [table_from_text(domain, text) for text in typed.split(";") if text.strip()]
+            return current().replaced(budget=budget_units.with_exact_totals(budget, exact))
+
+        change(here, stated)
+
+    st.text_input(
+        "Totals that must be exact, with ; between them",
+        placeholder="none; such as: region; sex, age",
+        help=meaning("Exact totals"),
+        **bound("exact totals", "; ".join(map(", ".join, budget.exact)), take),
     )
 
 

@@ -23,7 +23,7 @@ from rpexplore.releases.atomic_folder import check_room, new_folder
 from rpexplore.releases.table_cells import BYTES_PER_CELL
 from rpexplore.results.formats import writers
 from rpexplore.results.formats.export import Export, Format, Imprint
-from rpexplore.results.formats.languages import Language
+from rpexplore.results.formats.languages import ENGLISH, Language
 from rpexplore.results.formats.writers import DEFAULT
 
 README = "README.md"
@@ -131,11 +131,16 @@ def publish(
     return Published(output, tuple(files), warning)
 
 
-def published_zip(release: Path, formats: Sequence[str], imprint: Imprint = _NO_IMPRINT) -> bytes:
+def published_zip(
+    release: Path,
+    formats: Sequence[str],
+    imprint: Imprint = _NO_IMPRINT,
+    language: str = ENGLISH.code,
+) -> bytes:
     """The folder that `publish` writes, as a zip file, for a download."""
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) / "tables"
-        published = publish(release, folder, formats=formats, imprint=imprint)
+        published = publish(release, folder, formats=formats, imprint=imprint, language=language)
         return zip_of({name: (folder / name).read_bytes() for name in published.files})
 
 
