@@ -10,13 +10,6 @@ from rpexplore.planning.table_plan import TablePlan
 _FALSE_ALARMS = 0.05  # probability that the χ² test of a residual without deviation finds one
 _MISSED = 0.2  # probability that it misses a deviation of the size that is stated
 
-COULD_HIDE_MEANING = (
-    "How far the cells of a table may be, as a root mean square over them, from what its smaller "
-    "tables suggest, so that its own measurement shows it in four of five releases only (a χ² test "
-    "that errs in one of twenty). Smaller deviations are hidden by the noise, and model-based "
-    "estimates may be wrong by them."
-)
-
 
 def could_hide(plan: TablePlan) -> pd.DataFrame:
     """One row a table of counts of two attributes or more: attributes, order, cells, could_hide.

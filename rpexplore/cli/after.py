@@ -527,14 +527,8 @@ def answer_sums(
             sums = sums_of_areas(release, lists_of_areas(release.tree, areas), *attributes)
         if csv is not None:
             write_new(csv, csv_of_frame(sums, escape_formulas=escape_formulas), force)
-    first = sums.head(_MOST_SUMS)
-    text = answers_table(first)
-    if len(sums) > len(first):
-        text += f"\n… and {len(sums) - len(first):,} more rows: --csv FILE writes all."
-    if csv is not None:
-        text += f"\n\nAll {len(sums):,} rows are in {csv}."
     facts = {"attributes": list(attributes), "sums": row_facts(sums), "csv": csv and str(csv)}
-    say_result(as_json, facts, text)
+    say_result(as_json, facts, _first_answers(sums, csv))
 
 
 def answer_on_level(
@@ -606,12 +600,19 @@ def say_answers(
 
     if csv is not None:
         write_new(csv, csv_of_frame(answers, escape_formulas=escape_formulas), force)
+    facts |= {"answers": row_facts(answers), "csv": csv and str(csv)}
+    say_result(as_json, facts, _first_answers(answers, csv))
+
+
+def _first_answers(answers: "pd.DataFrame", csv: Path | None) -> str:
+    """The first rows of answers as a text table, and where all are or how to get them."""
     first = answers.head(_MOST_SUMS)
     text = answers_table(first)
-    if len(answers) > len(first):
+    if csv is not None:
+        text += f"\n\nAll {len(answers):,} rows are in {csv}."
+    elif len(answers) > len(first):
         text += f"\n… and {len(answers) - len(first):,} more rows: --csv FILE writes all."
-    facts |= {"answers": row_facts(answers), "csv": csv and str(csv)}
-    say_result(as_json, facts, text)
+    return text
 
 
 def answer_shares(

@@ -20,7 +20,7 @@ from rpexplore.errors import RpexploreError
 EXCEL, OPEN_DOCUMENT = "Excel workbook", "OpenDocument spreadsheet"
 _KINDS = {".xlsx": EXCEL, ".xlsm": EXCEL, ".ods": OPEN_DOCUMENT}
 MOST_XML = 256 * 1024**2  # bytes of a part of the file, unpacked
-MOST_CELLS = 5_000_000  # that are not empty, of all sheets
+MOST_CELLS = 5_000_000  # of all sheets; an empty row counts as one
 _PIECE = 1 << 16
 _MOST_COLUMNS = 1000
 _REFERENCE = re.compile(r"([A-Z]+)[0-9]+")
@@ -95,7 +95,7 @@ class _Parts:
             raise self.error(f"{self.name} is damaged (in {part!r}); save it anew.") from None
 
     def counted(self, row: Row) -> Row:
-        self.n_cells += len(row)
+        self.n_cells += max(len(row), 1)  # many empty rows take memory as well
         if self.n_cells > MOST_CELLS:
             raise self.too_large()
         return row
@@ -208,7 +208,7 @@ def _rows_of_excel(parts: _Parts, part: str, texts: list[str]) -> list[Row]:
             number = given.get("r", "")
             gap = int(number) - 1 - len(rows) if number.isdecimal() else 0
             if 0 < gap <= _EMPTY_RUN:
-                rows.extend([] for _ in range(gap))
+                rows.extend(parts.counted([]) for _ in range(gap))
             row = []
         elif tag == "c":
             cell = given

@@ -169,7 +169,6 @@ def attributes_of_rows(
 VARIABLES = frozenset({"name", "values"})
 """Columns of a table with one row an attribute."""
 
-_OF_VARIABLES = {"name", "label", "title", "type", "values", "missing", "step", "unit"}
 _RANGE = re.compile(r"\s*(\S+?)\s*\.\.\s*(\S+?)\s*(?:step\s+(.+?)\s*)?")
 
 

@@ -1,6 +1,7 @@
 """Codebooks in tables: sheets of a spreadsheet, one row a value or an attribute, and PX files."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -140,8 +141,9 @@ def codebook_of_px(content: bytes, filename: str) -> TableDraft:
 
 def _apart(labels: Sequence[str], codes: Sequence[str]) -> tuple[str, ...]:
     """The labels, those that several values have with their codes behind."""
+    counts = Counter(labels)
     return tuple(
-        f"{label} ({code})" if labels.count(label) > 1 else label
+        f"{label} ({code})" if counts[label] > 1 else label
         for label, code in zip(labels, codes, strict=True)
     )
 

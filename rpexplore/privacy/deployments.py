@@ -49,10 +49,10 @@ def deployments_beside(budget: Budget, most: int = _SHOWN) -> list[tuple[str, st
     What each is called, and its facts: by whom and when, its parameters, privacy unit, neighbours.
     """
     rows = [(row["rho"], row["product"], _facts(row)) for row in _by_nearness(budget)[:most]]
-    does = "replace" if budget.replaces else "add or remove"
+    does = "replace one" if budget.replaces else "add or remove one"
     if budget.exact:
-        does = "change within exact totals"
-    own = f"ρ = {rounded(budget.rho, 3)} for {budget.unit}, neighbours: {does} one"
+        does = "change one within exact totals"
+    own = f"ρ = {rounded(budget.rho, 3)} for {budget.unit}, neighbours: {does}"
     rows.append((float(budget.rho), "This plan", own))
     return [(name, facts) for _, name, facts in sorted(rows)]
 

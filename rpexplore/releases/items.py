@@ -307,6 +307,12 @@ class Answer:
         return normal_quantile(CONFIDENCE) * self.standard_error
 
 
+class CountAnswer(Answer):
+    """The noisy answer to an own count, which is measured itself."""
+
+    basis: ClassVar[str] = "from the own counts"
+
+
 @dataclass(frozen=True, eq=False)
 class Marginal:
     """A noisy marginal by single values, and what its noise is.

@@ -27,7 +27,7 @@ from rpexplore.domain.result_schema import NOTE, OWN_COUNT, OWN_COUNTS, frame_of
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.releases.finished_release import WRITING, PartRelease, WrittenPart
-from rpexplore.releases.items import Answer, Item, PartReader
+from rpexplore.releases.items import Answer, CountAnswer, Item, PartReader
 from rpexplore.releases.manifest import CONFIDENCE, TableFiles, file_entry
 from rpexplore.releases.measurement import Part
 from rpexplore.releases.measurement_file import Measured, MeasurementNote
@@ -112,7 +112,7 @@ class OwnCounts(PartReader):
             raise ReleaseError(
                 f"There is no count {name!r}; there are {shown_few(list(self.queries.names))}."
             )
-        return Answer(float(found["answer"].iloc[0]), float(found["standard_error"].iloc[0]))
+        return CountAnswer(float(found["answer"].iloc[0]), float(found["standard_error"].iloc[0]))
 
 
 class QueryRelease(OwnCounts, PartRelease[QueryPlan]):

@@ -101,6 +101,8 @@ def test_a_query_is_answered_for_every_area_of_a_level(released):
         expected["standard_error"].tolist()
     )
     assert pd.read_csv("towns.csv")["value"].tolist() == pytest.approx(expected["value"].tolist())
+    to_file = ("--level", "town", "--within", "N", "--csv", "towns.csv", "--force")
+    assert "All 2 rows are in towns.csv." in released.done("answer", "out", *to_file)
     text = released.done("answer", "out", "--level", "state")
     assert len(text.splitlines()) == 2 + 2
     assert "no level 'block'" in released.refused("answer", "out", "--level", "block")

@@ -376,6 +376,7 @@ def test_tables_and_queries_share_the_ledger(planned):
     assert [Path(run["output"]).name for run in listed] == ["tables", "answers"]
     TableRelease.load("tables")
     assert "holds 2 noisy own counts" in planned.refused("answer", "answers", "age=old")
+    assert planned.json("answer", "answers", "women")["basis"] == "from the own counts"
 
 
 def test_release_asks_where_somebody_can_answer(planned, monkeypatch):

@@ -139,6 +139,14 @@ def test_files_that_are_no_codebook_are_refused(written, tmp_path, monkeypatch):
         Domain.load(path)
 
 
+def test_empty_rows_count_towards_what_a_file_may_hold(monkeypatch):
+    monkeypatch.setattr(spreadsheets, "MOST_CELLS", 100)
+    last = excel(a=[["value"], *[[]] * 150, ["F"]])
+    for content in (last, ods(a=[["value"], *[[]] * 150, ["F"]])):
+        with pytest.raises(DomainError, match="holds more than any codebook"):
+            sheets_of(content, "c", DomainError)
+
+
 def test_entities_are_refused():
     file = BytesIO()
     with zipfile.ZipFile(file, "w") as archive:

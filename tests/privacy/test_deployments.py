@@ -79,6 +79,8 @@ def test_the_budget_stands_among_its_neighbours_in_the_order_of_rho():
     assert names[4] == PERSONS
     facts = dict(beside)
     assert facts["This plan"] == "ρ = 2.5 for one record, neighbours: add or remove one"
+    exact = dict(deployments_beside(Budget(rho="2.5", exact=["state"]), 4))["This plan"]
+    assert exact == "ρ = 2.5 for one record, neighbours: change one within exact totals"
     assert (
         facts[PERSONS] == "U.S. Census Bureau, 2021: ρ = 2.56 for a person, neighbours: change one"
     )

@@ -64,7 +64,13 @@ def test_every_label_says_what_is_exact_and_what_is_not_promised(data, tmp_path)
     for text in (readme, manifest["guarantee"]):
         assert "The totals of state are released as they are, without noise" in text
         assert "Whatever these totals tell" in text
-    publish(tmp_path / "out", tmp_path / "page", formats=["html"])
+    publish(tmp_path / "out", tmp_path / "page", formats=["html", "jsonstat"])
+    statuses = {
+        path.stem: json.loads(path.read_text("utf-8"))["status"]
+        for path in (tmp_path / "page" / "jsonstat").iterdir()
+    }
+    assert (statuses["0000_total"], statuses["0001_state"]) == ("A", "A")
+    assert "A" not in f"{statuses['0003_age']} {statuses['0004_state_sex']}"
     page = (tmp_path / "page" / "tables.html").read_text("utf-8")
     assert "Only the totals of state are exact: they have no noise" in page
     (entry,) = Ledger.beside(data).account(data).entries

@@ -9,8 +9,9 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.reports.evidence import nist_checklist
 from rpexplore.reports.first_pages import epsilons, label
-from rpexplore.reports.section import Beside, Facts, Points
+from rpexplore.reports.section import Beside, Checklist, Facts, Points
 
 FACTOR = "a result is at most … times as likely, plus δ"
 
@@ -38,6 +39,12 @@ def lists(made: TablePlan) -> dict[str, str]:
     return {points.title: " ".join(points.sentences) for points in part.lists}
 
 
+def checked(made: TablePlan) -> dict[str, str]:
+    part = nist_checklist(made, "people").parts[0]
+    assert isinstance(part, Checklist)
+    return {str(point): " ".join(rest) for point, *rest in part.rows}
+
+
 def test_it_names_unit_neighbours_promise_and_plan():
     made = plan(rho="0.1")
     sentences = facts(made)
@@ -59,6 +66,29 @@ def test_it_says_what_a_person_may_have():
     # Rounded up, and no more than that.
     exact = plan(epsilon=1, delta="1e-9", max_records_per_person=3).rho
     assert exact <= Fraction(rho) <= exact * Fraction(1_000_010, 10**6)
+
+
+def test_what_is_promised_to_people_with_several_records_depends_on_the_neighbours():
+    exact = plan(rho="0.1", exact=["sex"])
+    assert "no promise to a person with several records" in facts(exact)["Who is protected"]
+    assert "k²" not in facts(exact)["Who is protected"] + checked(exact)["Unit of privacy"]
+    panel = plan(rho="0.1", max_records_per_person=2, period="sex")
+    assert "more than 2 records, or two in the same sex" in facts(panel)["Who is protected"]
+    assert "more than 2 records, or two in the same sex" in checked(panel)["Unit of privacy"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "kept"),
+    [
+        ({}, "measurements only; no exact figure"),
+        ({"neighbours": "replace"}, "and the number of records, which is public; no other"),
+        ({"exact": ["sex"]}, "the exact totals of sex and the number of records; no other"),
+    ],
+)
+def test_the_checklist_names_exact_figures_that_are_kept(budget, kept):
+    points = checked(plan(rho="0.1", **budget))
+    assert kept in points["Mixing with other releases"]
+    assert ("one from some of them" in points["Sensitivity"]) == bool(budget)
 
 
 def test_every_epsilon_is_proven_and_only_a_little_above_the_exact_one():

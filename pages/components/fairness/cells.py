@@ -39,8 +39,7 @@ def cells_view(chosen: Accuracy) -> None:
         axes = _axes(chosen, table, matrices)
         fixed = _fixed(matrices, axes)
     found = kept(cell_accuracy.accuracy_of_cells, chosen, table, axes, fixed)
-    with right:
-        accuracy = replace(found, measure=chosen.measure)
+    accuracy = replace(found, measure=chosen.measure)
     record_noun = current().record_noun
     description = capitalised(describe_table(chosen.workload, table, record_noun))
     frame = accuracy.frame

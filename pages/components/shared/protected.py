@@ -1,10 +1,11 @@
 """Who is protected: the privacy unit, what neighbours are, and a picture of two of them."""
 
 import base64
+from html import escape
 
 import streamlit as st
 
-from pages.components.shared.session import bound, change, current
+from pages.components.shared.session import bound, change, current, escaped
 from rpexplore.analysis import budget_units
 from rpexplore.analysis.glossary import meaning
 from rpexplore.privacy.budget import ADD_REMOVE, REPLACE, Budget
@@ -108,9 +109,10 @@ def who_is_protected(here: str) -> None:
         budget = current().budget
         st.html(neighbours_picture(budget))
         st.caption(
-            "Protected is "
-            f"{budget.unit}; {budget.neighbours_text}: two data sets like these must give nearly "
-            f"the same results.{budget.public_text}"
+            escaped(
+                f"Protected is {budget.unit}; {budget.neighbours_text}: two data sets like these "
+                f"must give nearly the same results.{budget.public_text}"
+            )
         )
 
 
@@ -127,7 +129,7 @@ def neighbours_picture(budget: Budget) -> str:
                 if row and not budget.replaces:
                     look = 'fill="none" stroke="#1b6ca8" stroke-dasharray="2 3"'
             discs.append(f'<circle cx="{x}" cy="{y}" r="7" {look}/>')
-    said = f"Two sets of records: {budget.neighbours_text}"
+    said = escape(f"Two sets of records: {budget.neighbours_text}")
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 64">{"".join(discs)}</svg>'
     # Streamlit takes SVG out of HTML, but leaves images.
     data = base64.b64encode(svg.encode()).decode()

@@ -46,7 +46,7 @@ def budget_view(solution: Optimum, measure: Measure) -> None:
     noise = solution.noise(budget)
     left, right = st.columns([1, 2], gap="large")
     with left:
-        drawn = _chosen_curves(solution, measure)
+        drawn = _chosen_curves(solution)
         wanted = _wanted_value(drawn, measure, noise)
     if wanted is None:
         rho, value = budget_curves.half_value(drawn[0], budget, measure)
@@ -93,7 +93,7 @@ def _wanted_key(measure: Measure) -> str:
     return f"wanted {measure.column}"
 
 
-def _chosen_curves(solution: Optimum, measure: Measure) -> list[budget_curves.Curve]:
+def _chosen_curves(solution: Optimum) -> list[budget_curves.Curve]:
     """The curves to draw: an overview, and tables of the curator's choice."""
     shown = st.selectbox(
         "Curves", list(SHOWN), format_func=SHOWN.__getitem__, key="curves", bind="query-params"

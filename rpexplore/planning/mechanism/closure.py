@@ -244,11 +244,6 @@ class Closure:
         factor = self.full_cost_factor * (self.classes.T @ prices)
         return replace(self, prices=read_only(prices), privacy_cost_factor=factor)
 
-    @property
-    def can_replace(self) -> bool:
-        """Whether what replacing a record costs is known: where all tables are of single values."""
-        return not (self.trees or self.strategies)
-
     def replacing(self, replacement: Replacement | None) -> "Closure":
         """This closure where neighbours replace a record, or (None) add or remove one.
 

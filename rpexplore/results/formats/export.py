@@ -194,6 +194,8 @@ _MEANINGS: Mapping[Role, str] = {
 }
 _SAID = {"yes": "yes", "no": "no", IMPOSSIBLE_NOTE: "impossible", EMPTY_NOTE: "empty_area"}
 
+_NO_NOISE = 1e-4  # standard error of a count, in whole numbers, that is public (`FREE_NOISE`)
+
 _PERIODS = (  # how SDMX writes periods, and their frequencies
     (r"[0-9]{4}(-A1)?", "A"),
     (r"[0-9]{4}-S[12]", "S"),
@@ -332,9 +334,7 @@ class Export:
             "sums of amounts": any(isinstance(one.values, Amounts) for one in amounts),
             "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
             "panels": self._unit_in(ENGLISH) != self._spent.unit,
-            "releases whose neighbours replace records or keep exact totals": (
-                self._spent.neighbours != ADD_REMOVE
-            ),
+            "releases whose neighbours replace records or keep exact totals": self.replaces,
         }
         for what, is_there in whats.items():
             if is_there:
@@ -358,8 +358,7 @@ class Export:
     def noise_sentences(self) -> list[str]:
         """What noise is in the figures of each part, once for those that are alike."""
         language, paragraphs = self.language, dict[str, None]()
-        replaces = self._spent.neighbours != ADD_REMOVE
-        noisy = [language.text("noisy_replaced" if replaces else "noisy")]
+        noisy = [language.text("noisy_replaced" if self.replaces else "noisy")]
         if self._spent.exact:  # in English only, as what neighbours replace
             noisy.append(
                 f"Only the totals of {exact_totals_text(self._spent.exact)} are exact: they have "
@@ -372,6 +371,11 @@ class Export:
                 own = [language.text(key, label=label_in(language, part))]
             paragraphs |= dict.fromkeys([*own, language.text("noise_alone")])
         return list(paragraphs)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether neighbours replace records, so that some figures are public, and exact."""
+        return self._spent.neighbours != ADD_REMOVE
 
     @cached_property
     def _spent(self) -> Spent:
@@ -598,7 +602,7 @@ class Export:
         """The same with what the copies have besides."""
         rows = self._rows_of(item)
         if self.with_status:
-            status = statuses_of(rows)
+            status = statuses_of(self, rows)
             rows = rows.append_column(STATUS.field(status.type), status)
         return rows
 
@@ -708,16 +712,18 @@ def units_of(export: Export, table: ExportedTable, rows: pa.Table) -> tuple[np.n
     return places, units
 
 
-def statuses_of(rows: pa.Table) -> pa.DictionaryArray:
+def statuses_of(export: Export, rows: pa.Table) -> pa.DictionaryArray:
     """What each figure is, by a code of `STATUSES`.
 
-    A where it is exactly 0, as in empty areas; U where it is not publishable: its CV is above 20 %,
-    or it is not above 0; O where there is none, and E elsewhere, because it holds noise.
+    A where it is exact: 0 in empty areas, and what is public where neighbours replace records; U
+    where it is not publishable: its CV is above 20 %, or it is not above 0; O where there is none,
+    and E elsewhere, because it holds noise.
     """
     schema = Schema.of(rows)
     names = schema.name("value"), *schema.error_and_count
     values, errors, counts = (np.asarray(rows[name], dtype=float) for name in names)
-    is_exact = (errors == 0) & (counts == 0) & (values == 0) & (not schema.is_smooth)
+    largest = _NO_NOISE if export.replaces else 0.0
+    is_exact = (errors <= largest) & (values == counts) & (not schema.is_smooth)
     is_unsure = ~np.isnan(errors) & ~are_publishable_as_estimated(errors, counts, CV_LIMIT)
     codes = list(STATUSES)
     places = np.select(

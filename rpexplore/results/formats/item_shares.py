@@ -13,7 +13,6 @@ from rpexplore.domain.expected_counts import CV_LIMIT
 from rpexplore.domain.readings import are_publishable_as_estimated
 from rpexplore.domain.result_schema import Column
 from rpexplore.errors import ReleaseError
-from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.items import Item, Marginal, PartReader
 from rpexplore.releases.table_cells import MEANS_FOLDER
 from rpexplore.results.area_results import AreaResults
@@ -57,7 +56,7 @@ def _shares(part: Any, item: Item, summed: Sequence[str]) -> tuple[np.ndarray, n
     if not summed:
         return empty, empty
     if item.level is not None:
-        areas = part if isinstance(part, AreaResults) else AreaResults(_areas_of(part))
+        areas = part if isinstance(part, AreaResults) else AreaResults(part.area_tables())
         number = areas.tree.levels.index(item.level)
         results = areas.side_by_side(number, areas.tree.level_slice(number))
         queries: Sequence[QueryMatrix | None] = [None] * len(names)
@@ -89,10 +88,6 @@ def _shares(part: Any, item: Item, summed: Sequence[str]) -> tuple[np.ndarray, n
     parts = [of_marginal(one) for one in results.marginals(names)]
     shares, errors = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return shares, errors
-
-
-def _areas_of(part: Any) -> TablesInAreas:
-    return part.area_tables()
 
 
 def _biased_shares(

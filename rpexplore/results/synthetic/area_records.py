@@ -124,8 +124,8 @@ def synthesize_areas(
         The records that were written.
 
     Raises:
-        ReleaseError: For whole counts that are not best guesses, for what `area_guesses` refuses,
-            or if nothing can be written.
+        ReleaseError: For whole counts that are not best guesses, or have nobody in any area, for
+            what `area_guesses` refuses, or if nothing can be written.
     """
     output = Path(output)
     check_new(output)
@@ -143,7 +143,13 @@ def synthesize_areas(
             "are other whole counts; run `rpexplore postprocess RELEASE --best-guesses` first."
         )
     plan, sources = source.plan, source.made_of
-    maker = _Maker(plan, cells_of(plan), source.whole.cells(source.tree.levels), _seed(source))
+    found = source.whole.cells(source.tree.levels)
+    if not any(map(len, found)):
+        raise ReleaseError(
+            "The best guesses have nobody in any area, so there are no records to make; release "
+            "the areas with a larger budget, or use the counts."
+        )
+    maker = _Maker(plan, cells_of(plan), found, _seed(source))
     label, entries, n_records = LABEL, [], 0
     with new_tables_folder(output) as folder:
         (folder / "tables").rmdir()

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.errors import ReleaseError
+from rpexplore.results.area_results import AreaResults
 from rpexplore.results.estimates import area_guesses
 from rpexplore.results.estimates.area_cells import cells_of
 from rpexplore.results.estimates.area_counts import AreaCounts
@@ -190,6 +192,14 @@ def test_guesses_are_whole_and_add_up_and_records_have_them(released, tmp_path, 
                 size = plan.domain.attributes[plan.domain.names.index(each)].size
                 codes = codes * size + np.asarray(inside[each]).astype(int)
             assert np.bincount(codes, minlength=len(own)).tolist() == own
+
+
+def test_best_guesses_of_nobody_make_no_records(released, tmp_path):  # noqa: F811
+    release = released(PLANS["the same"])
+    nobody = rp.area_guesses(release, tmp_path / "guesses", totals={0: 0})
+    with pytest.raises(ReleaseError, match="nobody in any area"):
+        rp.synthesize_areas(AreaResults(release, nobody), tmp_path / "records")
+    assert not (tmp_path / "records").exists()
 
 
 def test_areas_like_their_surroundings_are_guessed_better_than_they_are_counted():

@@ -106,7 +106,7 @@ def _dataset(export: Export, table: ExportedTable) -> dict[str, Any]:
             None if np.isnan(number) else round(number, decimals)
             for number in numbers.ravel().tolist()
         ],
-        "status": _statuses(rows, order, len(figures)),
+        "status": _statuses(statuses_of(export, rows), order, len(figures)),
     }
 
 
@@ -146,10 +146,12 @@ def _words(rows: pa.Table, table: ExportedTable) -> list[str]:
     return words
 
 
-def _statuses(rows: pa.Table, order: np.ndarray, n_figures: int) -> str | dict[str, str]:
+def _statuses(
+    statuses: pa.DictionaryArray, order: np.ndarray, n_figures: int
+) -> str | dict[str, str]:
     """The status of the count of each cell, by the codes of SDMX; one text where all are alike."""
     codes = list(STATUSES)
-    places = np.asarray(statuses_of(rows).indices)[order]
+    places = np.asarray(statuses.indices)[order]
     if len(set(places.tolist())) == 1:
         return codes[places[0]]
     return {str(n_figures * cell): codes[place] for cell, place in enumerate(places.tolist())}

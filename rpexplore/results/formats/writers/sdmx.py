@@ -320,7 +320,7 @@ def _observations(
     )
     columns[UNIT_MULT] = _constant(UNITS, rows)
     columns[DECIMALS] = _constant(str(decimals_of(rows)), rows)
-    columns[OBS_STATUS] = statuses_of(rows)
+    columns[OBS_STATUS] = statuses_of(export, rows)
     columns[CONF_STATUS] = _constant(FREE, rows)
     return pa.table(columns)
 
