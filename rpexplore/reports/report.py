@@ -245,7 +245,7 @@ def _in_short(plan: Plan | PartPlan, parts: _Told) -> Section:
     """What is released, how good it is, and what it costs, for who has a minute."""
     privacy = (
         "Privacy",
-        f"{plan.epsilon_text}, for {plan.budget.unit}.",
+        f"{plan.epsilon_text}, for {plan.budget.full_unit}.",
         right_guesses(plan.budget, plan),
     )
     if len(parts) == 1:

@@ -106,7 +106,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
         "Scenario": scenario.name,
         "Release": f"{plan.full_contents}, into {inputs.output}",
         "Records": inputs.data.name,
-        "Privacy cost": f"{plan.amount_text} for {plan.budget.unit}",
+        "Privacy cost": f"{plan.amount_text} for {plan.budget.full_unit}",
         "Ledger": (f"{inputs.amount_text(before)} spent before, {inputs.amount_text(after)} after"),
         "Budget limit": remaining,
         **approved,

@@ -292,8 +292,8 @@ def commands(planned: Plan) -> None:
     st.markdown(
         escaped(
             f"The plan: {planned.full_contents}, {planned.amount_text} for "
-            f"{planned.budget.unit}. It is run once, by those who keep the records, on their own "
-            "computer: no records come to this server."
+            f"{planned.budget.full_unit}. It is run once, by those who keep the records, on their "
+            "own computer: no records come to this server."
         )
     )
     st.code(COMMANDS.format(plan="plan.json"), language="bash", wrap_lines=True)

@@ -100,7 +100,7 @@ def run_form(planned: Plan) -> None:
     """What is run, everything to be decided before it, and the button."""
     st.markdown(
         f"The plan: {planned.full_contents}, {planned.amount_text} for "
-        f"{escaped(planned.budget.unit)}. It is run **once**, on records that stay where they "
+        f"{escaped(planned.budget.full_unit)}. It is run **once**, on records that stay where they "
         "are; the cost is entered in a ledger first."
     )
     _set_up(planned)

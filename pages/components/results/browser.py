@@ -257,7 +257,7 @@ def browse_answers(counts: OwnCounts) -> None:
     privacy = f"{rho_text(total.rho)} for {total.unit}"
     if not counts.made_of:
         plan = counts.plan
-        privacy = f"{plan.amount_text} for {plan.budget.unit}"
+        privacy = f"{plan.amount_text} for {plan.budget.full_unit}"
     st.markdown(
         f"{escaped(counts.contents)} with {escaped(privacy)}; "
         f"{int(met.sum()):,} of {len(met):,} targets are met. The counts are unbiased, "

@@ -304,7 +304,8 @@ class FittedModel:
     def of(cls, estimates: Estimates, on_progress: Progress = no_progress) -> "FittedModel":
         """Fit the model, and rehearse its questions; some seconds to a minute.
 
-        Raises `ReleaseError` if no smooth tables can be made of what was measured.
+        Raises `ReleaseError` if no smooth tables can be made of what was measured, or these do not
+        tell how wrong the model may be.
         """
         domain = estimates.domain
         if max(map(len, estimates.contributions)) == 1:
@@ -455,9 +456,14 @@ def _joint_dependence(
         for table in tables[:: -(-len(tables) // _MOST_TABLES)]:
             rows += _held_out(estimates, population, table, numbers)
         beyond[order] = _excess_by_size(np.array(rows))
-    if max(beyond, default=0) == 2:
+    if not beyond:
+        raise ReleaseError(
+            f"the tables of two attributes have more than {_MOST_CELLS:,} cells each, too many to "
+            "tell how wrong a model may be; ask what a table holds."
+        )
+    if max(beyond) == 2:
         beyond[3] = _SHARE_OF_PAIRS * beyond[2]
-    for order in range(max(beyond, default=1) + 1, _MOST_ATTRIBUTES + 1):
+    for order in range(max(beyond) + 1, _MOST_ATTRIBUTES + 1):
         beyond[order] = _NEXT_ORDER * beyond.get(order - 1, np.zeros(len(_SIZES)))
     return beyond
 
