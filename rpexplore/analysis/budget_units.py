@@ -100,7 +100,8 @@ def in_panel(budget: Budget, period: str | None) -> Budget:
 
 def with_exact_totals(budget: Budget, exact: Sequence[Sequence[str]]) -> Budget:
     """The same numbers with these totals released as they are; none: for replaced records."""
-    return Budget(neighbours=REPLACE, exact=exact, **dict(budget.stated))
+    stated: dict[str, Any] = dict(budget.stated)
+    return Budget(neighbours=REPLACE, exact=exact, **stated)
 
 
 def limit_in_rho(typed: str, unit: str, delta: str) -> Fraction:
