@@ -45,5 +45,7 @@ def test_what_is_given_out_is_not_what_is_held():
 
 
 def test_nothing_shows():
-    assert "276" not in repr(COUNTS)
-    assert "200" not in str(COUNTS)
+    for text in (repr(COUNTS), str(COUNTS)):
+        said = text.partition(" at 0x")[0]  # the address may have any digits
+        assert "276" not in said
+        assert "200" not in said
