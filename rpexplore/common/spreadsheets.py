@@ -49,6 +49,8 @@ def sheets_of(content: bytes, name: str, error: type[RpexploreError]) -> dict[st
             parts = _Parts(archive, name, error)
             is_excel = "xl/workbook.xml" in archive.namelist()
             return _of_excel(parts) if is_excel else _of_open_document(parts)
+    # What zipfile raises for damage, an unknown compression and a password. Not `DAMAGED`: its
+    # ValueError would hide what is said of the rows.
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
         raise error(
             f"{name} is no usable spreadsheet; save it anew, without a password, or as CSV."
