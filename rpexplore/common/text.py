@@ -89,6 +89,18 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def numbered_apart(texts: Iterable[str]) -> list[str]:
+    """The texts, later ones that are alike with a number: "a", "a (2)"."""
+    taken: dict[str, None] = {}
+    for text in texts:
+        name, number = text, 1
+        while name in taken:
+            number += 1
+            name = f"{text} ({number})"
+        taken[name] = None
+    return list(taken)
+
+
 def plural(count: int, noun: str) -> str:
     """ "1 table", "67 tables", "1,200 queries", with thousands separators."""
     if count == 1:

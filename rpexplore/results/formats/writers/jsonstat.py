@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.common.text import numbered_apart
 from rpexplore.domain.result_schema import Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.cube import cube_of, is_time
@@ -51,7 +52,7 @@ def _dataset(export: Export, table: ExportedTable) -> dict[str, Any]:
     roles: dict[str, list[str]] = {"metric": []}
     for attributes, values in variables:
         name = "_".join(export.attribute_names[attribute] for attribute in attributes)
-        codes = _codes(values)
+        codes = numbered_apart(code for code, _ in values)
         category: dict[str, Any] = {
             "index": codes,
             "label": {code: label or own for code, (own, label) in zip(codes, values, strict=True)},
@@ -108,18 +109,6 @@ def _dataset(export: Export, table: ExportedTable) -> dict[str, Any]:
         ],
         "status": _statuses(statuses_of(export, rows), order, len(figures)),
     }
-
-
-def _codes(values: list[tuple[str, str]]) -> list[str]:
-    """The identifiers of values: their codes, later ones that are alike numbered."""
-    codes: dict[str, None] = {}
-    for code, _ in values:
-        name, number = code, 1
-        while name in codes:
-            number += 1
-            name = f"{code} ({number})"
-        codes[name] = None
-    return list(codes)
 
 
 def _children(

@@ -15,6 +15,7 @@ from textwrap import wrap
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.common.text import numbered_apart
 from rpexplore.domain.result_schema import Schema
 from rpexplore.errors import ReleaseError
 from rpexplore.results.formats.cube import Value, cube_of, is_time
@@ -130,14 +131,7 @@ def _title(export: Export, attributes: Sequence[str]) -> str:
 
 def _different(texts: Sequence[str]) -> list[str]:
     """The texts without signs that PX files cannot hold; later ones that are alike are numbered."""
-    taken: dict[str, None] = {}
-    for text in map(_plain, texts):
-        name, number = text, 1
-        while name in taken:
-            number += 1
-            name = f"{text} ({number})"
-        taken[name] = None
-    return list(taken)
+    return numbered_apart(map(_plain, texts))
 
 
 def _period(
