@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 import rpexplore as rp
 from pages.components.release.release_task import RELEASE_TASK
+from pages.components.results.postprocess import POSTPROCESSING
 from pages.components.shared import autosave, background
 from pages.components.shared.charts import NUMBERS
 from pages.components.shared.session import kept_name
@@ -313,6 +314,14 @@ def finish(session: App) -> App:
     """Wait for the release that goes on."""
     session.session_state[RELEASE_TASK].wait(PATIENCE)
     return session.run()
+
+
+def made(session: App) -> App:
+    """Wait until nothing is being made of what Results shows; the work may be done already."""
+    while POSTPROCESSING in session.session_state:
+        session.session_state[POSTPROCESSING][0].wait(PATIENCE)
+        session.run()
+    return session
 
 
 @pytest.fixture

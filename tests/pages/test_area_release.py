@@ -13,7 +13,7 @@ from rpexplore.figures.areas import QUANTITIES
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.results.estimates.area_counts import AreaCounts
-from tests.pages.conftest import finish, open_dialog, plain, set_up
+from tests.pages.conftest import finish, made, open_dialog, plain, set_up
 from tests.pages.test_areas import CODEBOOK, SQUARE, TOWNS, alone, drop, planned, show
 
 PEOPLE = [("N|1", "F")] * 40 + [("N|2", "M")] * 30 + [("S|1", "F")] * 20
@@ -141,8 +141,7 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     session.text_area(key="lists of areas").input("").run()
     session.radio(key="how whole counts are made").set_value(False).run()
     session.press("Make whole counts")
-    session.session_state["postprocessing"][0].wait(60)
-    session.run()
+    made(session)
     assert "Whole counts of areas" in plain(session.texts("warning"))
     whole = AreaCounts.load(f"{output}-whole").table("region")
     session.press("all ›")  # the way goes on where it was
@@ -153,6 +152,5 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
     assert session.text_input(key="results folder").value == str(output)
     assert not session.warning
     session.press("Make best guesses")
-    session.session_state["postprocessing"][0].wait(60)
-    session.run()
+    made(session)
     assert "Best guesses for areas" in plain(session.texts("warning"))

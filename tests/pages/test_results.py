@@ -33,7 +33,7 @@ from rpexplore.results.publication import Publication, SmoothingGain
 from rpexplore.results.synthetic import questions
 from rpexplore.results.synthetic.records import SyntheticRecords
 from rpexplore.workload.query_definitions import stated_from_text
-from tests.pages.conftest import check_charts, plain
+from tests.pages.conftest import check_charts, made, plain
 
 DOMAIN = rp.Domain(
     (
@@ -100,11 +100,9 @@ def rows_of(session) -> tuple[str, list[list[str]]]:
     return table.findtext("caption") or "", rows[1:]
 
 
-def made(session):
+def opened_when_made(session):
     """Wait until what is being made is there, and what is there is opened."""
-    while "postprocessing" in session.session_state:
-        session.session_state["postprocessing"][0].wait(60)
-        session.run()
+    made(session)
     session.session_state[task_name(_load)][1].wait(60)
     return session
 
@@ -456,7 +454,7 @@ def test_a_choice_that_another_folder_has_no_table_of_gives_way(app, released, t
         (tmp_path / "p", ["age", "sex", "region"]),
     ):
         session.text_input(key="results folder").set_value(str(folder)).run()
-        made(session)
+        opened_when_made(session)
         session.run()
         assert session.multiselect(key="looked at").value == chosen
         assert not session.exception
@@ -478,7 +476,7 @@ def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_
     assert button.disabled
     session.text_input(key=field.key).set_value(output).run()
     session.press("Make the processed tables")
-    made(session)
+    opened_when_made(session)
     assert session.success, plain(session.texts("error"))
     output = tmp_path / "source-processed"
     assert session.text_input(key="results folder").value == str(output)
@@ -509,7 +507,7 @@ def test_making_synthetic_records_opens_them_with_their_label(app, released, tmp
     session.text_area(key="synthetic never").set_value("age=0..3 sex=f\n\nregion=R7").run()
     assert "Takes a few seconds if nothing else runs" in plain(session.texts("caption"))
     session.press("Make the records")
-    made(session)
+    opened_when_made(session)
     assert session.success, plain(session.texts("error"))
     assert "no row is a person" in plain(session.texts("warning"))
     done = SyntheticRecords.load(tmp_path / "source-synthetic")
@@ -530,14 +528,14 @@ def test_combining_opens_the_combined_tables_or_says_why_not(app, released, tmp_
     source = shutil.copytree(released["all"], tmp_path / "source")
     session = opened(app, source)
     session.text_area(key="combined with").set_value(str(source)).run()
-    made(session.press("Combine them"))
+    opened_when_made(session.press("Combine them"))
     left = [part for part in session.expander if part.label.startswith("Combine with other")]
     assert left[0].proto.expanded
     assert "holds the same measurements" in plain([error.value for error in left[0].error])
     assert not (tmp_path / "source-combined").exists()
     session.text_area(key="combined with").set_value(f"\n{released['again']}\n").run()
     session.press("Combine them")
-    made(session)
+    opened_when_made(session)
     combined = load_combined(tmp_path / "source-combined")
     assert session.success, plain(session.texts("error"))
     assert combined.label in plain(session.texts("caption")).lower()
