@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 
 import numpy as np
@@ -33,10 +33,7 @@ from rpexplore.releases.area_release import TablesInAreas
 from rpexplore.releases.atomic_folder import check_new
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.manifest import (
-    check_facts,
-    checked_folder,
     file_entry,
-    not_as_written,
     now,
     save_manifest,
 )
@@ -46,12 +43,10 @@ from rpexplore.results.estimates.area_cells import AreaCells, cells_of
 from rpexplore.results.estimates.area_counts import area_guesses
 from rpexplore.results.measurement_source import (
     SPENT,
-    MeasurementSource,
-    facts_as_worded,
     facts_of_sources,
     guarantee,
 )
-from rpexplore.results.processed_tables import UNREADABLE, new_tables_folder
+from rpexplore.results.processed_tables import load_checked, new_tables_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +62,8 @@ _RECORDS, _LABEL_IN_FILES = "records", b"rpexplore"
 class AreaRecords:
     """The records of a folder that `synthesize_areas` has written."""
 
+    kind: ClassVar[str] = "area records"
+
     folder: Path
     manifest: Mapping[str, Any]
 
@@ -74,32 +71,46 @@ class AreaRecords:
     def load(cls, folder: str | Path) -> "AreaRecords":
         """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        manifest = checked_folder(folder, KIND, _NOUN, _FACTS)
-        try:
-            sources = [MeasurementSource.from_json(each) for each in manifest["sources"]]
-            names = [entry["path"] for entry in manifest["files"]]
-            first = min(name for name in names if name.startswith(f"{_RECORDS}/"))
-            metadata = pyarrow.parquet.read_schema(folder / first).metadata
-            facts = {
-                "label": metadata[_LABEL_IN_FILES].decode(),
-                "guarantee": guarantee(sources, "records"),
-                **facts_as_worded(manifest),
-            }
-        except UNREADABLE:
-            raise not_as_written(folder, _NOUN, "its manifest has not what it must have") from None
-        check_facts(folder, manifest, facts, _NOUN)
-        return cls(folder, MappingProxyType(manifest))
+
+        def facts_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+            files = [pyarrow.parquet.read_metadata(folder / name) for name in _files(manifest)]
+            label = files[0].metadata[_LABEL_IN_FILES].decode()
+            return {"label": label, "rows": sum(file.num_rows for file in files)}
+
+        return cls(folder, load_checked(folder, KIND, _NOUN, _FACTS, facts_of, made="records"))
+
+    @property
+    def label(self) -> str:
+        """What the records are."""
+        return self.manifest["label"]
+
+    @property
+    def readers(self) -> "tuple[AreaRecords]":
+        """What is looked at by itself."""
+        return (self,)
 
     @property
     def n_records(self) -> int:
         return int(self.manifest["rows"])
 
+    @property
+    def files(self) -> list[str]:
+        """The files of records within the folder, one for each area below the top."""
+        return _files(self.manifest)
+
+    def of_file(self, name: str) -> "pd.DataFrame":
+        """The records of one of the `files`."""
+        return pyarrow.parquet.ParquetFile(self.folder / name).read().to_pandas()
+
     def records(self) -> "pd.DataFrame":
         """All records, one row each: codes of the area on each level, values of attributes."""
-        names = [entry["path"] for entry in self.manifest["files"]]
-        paths = [self.folder / name for name in names if name.startswith(f"{_RECORDS}/")]
-        tables = [pyarrow.parquet.ParquetFile(path).read() for path in paths]
+        tables = [pyarrow.parquet.ParquetFile(self.folder / name).read() for name in self.files]
         return pa.concat_tables([each.unify_dictionaries() for each in tables]).to_pandas()
+
+
+def _files(manifest: Mapping[str, Any]) -> list[str]:
+    names = [entry["path"] for entry in manifest["files"]]
+    return [name for name in names if name.startswith(f"{_RECORDS}/")]
 
 
 def synthesize_areas(
