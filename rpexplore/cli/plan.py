@@ -383,7 +383,7 @@ def plan(
     mean just that. No records are needed.
     With --adaptive the tables are promised privacy, and no accuracy.
     """
-    from rpexplore.cli import plan_inputs, rule_options
+    from rpexplore.cli import codebooks, plan_inputs, rule_options
     from rpexplore.cli.facts import plan_facts
     from rpexplore.cli.publishable import (
         design_from_options,
@@ -411,7 +411,7 @@ def plan(
         find_smallest=minimum_budget is not None,
     )
     with progress("Reading the codebook"):
-        tree, domain = plan_inputs.codebook_from_options(
+        tree, domain = codebooks.codebook_from_options(
             codebook, areas, level_names, separator, lengths, columns=columns
         )
         domain = inputs.with_not_stated(domain, not_stated or [])

@@ -182,7 +182,7 @@ def report_on_many_tables() -> list[Row]:
 
 
 def verbs_on_a_small_codebook() -> list[Row]:
-    """`plan` and `show` as programs, over Python with what no plan does without."""
+    """`schema`, `plan` and `show` as programs, over Python with what these do not do without."""
     needed = "import click, numpy, scipy.sparse, scipy.special"
     verb = "from rpexplore.cli.main import main; main()"
     with tempfile.TemporaryDirectory() as folder:
@@ -191,9 +191,13 @@ def verbs_on_a_small_codebook() -> list[Row]:
         codebook.write_text("\n".join(["attribute,value,label", *rows]), "utf-8")
         asked = [str(codebook), "--out", plan, "--force", "--up-to", "2", "--rho", "0.1"]
         floor = _program_seconds("-c", needed)
+        reading = _program_seconds("-c", verb, "schema", str(codebook))
+        start = _program_seconds("-c", "import click, numpy")
         planning = _program_seconds("-c", verb, "plan", *asked)
         showing = _program_seconds("-c", verb, "show", plan)
     return [
+        ("`schema` of 11 attributes, processor s", reading, "<=", 0.5),
+        ("  over the start of Python with NumPy, times", reading / start, "<=", 3),
         ("`plan` of 67 tables, processor s", planning, "<=", 0.8),
         ("  over the start of Python with SciPy, times", planning / floor, "<=", 2.2),
         ("`show` of them, processor s", showing, "<=", 0.8),
