@@ -4,7 +4,6 @@ Cases of `tests.benchmarks.run`.
 """
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,14 @@ from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.reports.report import html, report
 from tests.benchmarks import app
-from tests.benchmarks.measure import REPEATS, Row, best_of_three, once, peak_gigabytes
+from tests.benchmarks.measure import (
+    REPEATS,
+    Row,
+    best_of_three,
+    ended_seconds,
+    once,
+    peak_gigabytes,
+)
 from tests.published import figures
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -208,15 +214,11 @@ def verbs_on_a_small_codebook() -> list[Row]:
 def _program_seconds(*arguments: str) -> float:
     """Processor time of the fastest of three runs of Python with these arguments."""
 
-    def ended() -> float:
-        times = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return times.ru_utime + times.ru_stime
-
     seconds = []
     for _ in range(REPEATS):
-        start = ended()
+        start = ended_seconds()
         subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
-        seconds.append(ended() - start)
+        seconds.append(ended_seconds() - start)
     return min(seconds)
 
 

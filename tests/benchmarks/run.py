@@ -28,6 +28,7 @@ from tests.benchmarks import (
     forecasts,
     formats,
     generalised,
+    growth,
     load,
     nonnegative,
     planning,
@@ -79,6 +80,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *areas.CASES,
         *small_areas.CASES,
         *synthetic.CASES,
+        *growth.CASES,
     )
 }
 NEED_ADULT = (
