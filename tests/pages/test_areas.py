@@ -101,17 +101,17 @@ def test_the_sample_country_is_planned_looked_into_and_taken_along(app, tmp_path
     session.text_input(key="survey").set_value("Mine").run()
     session.open("areas").press("Open the sample country")
     # In a project of its own, of the same codebook; that before is kept.
-    assert session.project.names == ("All tables on every level",)
+    assert session.project.names == ("Less detail in blocks",)
     assert session.scenario.domain == session.scenario.areas.domain
-    assert sample_records_for(session.scenario.table_plan()).name == "municipal-register.csv.gz"
+    assert sample_records_for(planned(session)).name == "country-census.parquet"
     assert "project before is kept" in plain(session.texts("success"))
-    assert session.metrics() == {"Areas": "2,814", "Levels": "5", "Other attributes": "3"}
+    assert session.metrics() == {"Areas": "24,939", "Levels": "5", "Other attributes": "3"}
     (levels,) = session.dataframe
-    assert levels.value["undivided"].tolist() == [0, 0, 0, 214, 2244]
+    assert levels.value["undivided"].tolist() == [0, 0, 0, 0, 22808]
     for heading in ("Fewest children", "Median children", "Most children"):
         assert f'"{heading}"' in levels.proto.columns
     session.open("codebook")
-    assert session.metrics()["Areas"] == "2,814"
+    assert session.metrics()["Areas"] == "24,939"
     assert session.dataframe[-1].value.equals(levels.value)
     session.open("areas")
 
