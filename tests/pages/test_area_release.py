@@ -124,8 +124,12 @@ def test_areas_are_checked_booked_and_released_like_tables(app, tmp_path):
         texts = [one for trace in figure["data"] for one in trace.get("hovertext") or ()]
         assert len(texts) == 2  # S1 is not among the areas that are shown
         assert f"{rounded(towns['value'][:2].sum(), 4)} (σ" in texts[0]
+    # Whatever is shown of the area: the shapes are those of the level.
     session.selectbox(key="areas shown within 1").select("the area itself").run()
-    assert "choose them, side by side" in plain(session.texts("info"))
+    (again,) = session.get("plotly_chart")
+    assert again.proto.spec == chart.proto.spec
+    session.text_input(key=f"area of {output}: code").input("S|1").run()
+    assert "of the 1 figures" in plain(session.texts("caption"))
     session.radio(key="results view").set_value("List").run()
     session.text_input(key=f"area of {output}: code").input("S|1").run()
     session.selectbox(key="table of areas looked at").select("(total)").run()
