@@ -197,7 +197,7 @@ def suggest(
 
 
 def _text(frame: "pd.DataFrame", title: str, last: str) -> str:
-    from rpexplore.analysis.forecast import range_columns
+    from rpexplore.analysis.ranges import range_columns
 
     columns = range_columns(frame, title, last)
     return text_table({str(name): column.tolist() for name, column in columns.items()})

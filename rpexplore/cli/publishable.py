@@ -208,7 +208,7 @@ def _facts_of_counts(useful: "CountUsefulness") -> dict[str, Any]:
 
 def _text_of_tables(made: "Forecast") -> str:
     """The forecast in all, and by number of attributes."""
-    from rpexplore.analysis.forecast import range_columns
+    from rpexplore.analysis.ranges import range_columns
 
     columns = range_columns(made.by_order(), "attributes", "meeting")
     table = text_table({str(name): column.tolist() for name, column in columns.items()})
