@@ -105,14 +105,10 @@ class Forecast:
         part = self.plan.part("tables") if isinstance(self.plan, Plan) else self.plan
         if not isinstance(part, TablePlan):
             raise PlanError(
-                "A forecast is made of tables, and this plan has none; those of areas, own counts "
-                "and adaptive tables are not forecast yet."
+                "A forecast is made of tables, and this plan has none; rp.AreaForecast is for "
+                "tables in areas, and “rpexplore forecast” for all parts of a plan."
             )
-        if not 0 < self.share <= 1:
-            raise WorkloadError(
-                f"The share of people who are to be in good cells must be above 0 and at most 1, "
-                f"got {self.share!r}; 0.9 is 90 %."
-            )
+        checked_share(self.share)
         checked_cv_limit(self.limit)
         _ = self.rules
         if self.survey is not None:
@@ -570,6 +566,16 @@ class Forecast:
         return (self._cells[chosen] * n_cells[:, None]).sum(axis=0) / np.sum(n_cells)
 
 
+def checked_share(share: float) -> float:
+    """The share of people who are to be in good cells; raises `WorkloadError` for none."""
+    if not 0 < share <= 1:
+        raise WorkloadError(
+            f"The share of people who are to be in good cells must be above 0 and at most 1, "
+            f"got {share!r}; 0.9 is 90 %."
+        )
+    return share
+
+
 def public_tables_of(
     domain: Domain,
     given: Sequence[str | Path | PublicTable | ExpectedCounts],
@@ -610,6 +616,19 @@ def public_tables_by(domain: Domain, expected: ExpectedCounts) -> PublicTables:
     if not expected.attributes:
         return PublicTables(domain, (), expected.total)
     return PublicTables(domain, (PublicTable(expected),))
+
+
+def public_tables_among(domain: Domain, public: PublicTables) -> PublicTables:
+    """What public tables of another codebook say of a domain's attributes.
+
+    Of a table those that the domain has; a noisy one only where it has them all.
+    """
+    names, tables = domain.of_records.with_levels.names, []
+    for table in public.tables:
+        own = table.counts.among(names)
+        if own.attributes and (table.errors is None or own.attributes == table.counts.attributes):
+            tables.append(replace(table, counts=own))
+    return PublicTables(domain.of_records, tuple(tables), public.n_records)
 
 
 def public_frame(public: PublicTables) -> pd.DataFrame:

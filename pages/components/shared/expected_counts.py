@@ -17,14 +17,21 @@ from pages.components.shared.session import (
 )
 from pages.components.shared.solutions import NO_PLAN, part_budget
 from rpexplore.analysis.adaptive import tables_of
+from rpexplore.analysis.area_forecast import AreaForecast
+from rpexplore.analysis.drawn_areas import DrawnAreas
 from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.glossary import meaning
-from rpexplore.analysis.published_lines import forecast_of_scenario
+from rpexplore.analysis.published_lines import (
+    area_forecast_of_scenario,
+    forecast_of_scenario,
+    public_of_areas,
+)
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import count_of, needed_number_of, number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
@@ -51,6 +58,19 @@ def forecast(planned: TablePlan, scenario: Scenario | None = None) -> Forecast |
     drawn = worked_out(DrawnCounts.of, planned.workload, public, by=by, slot=_slot(scenario))
     slot = scenario.name
     return drawn and kept(forecast_of_scenario, planned, drawn, scenario, slot=slot)
+
+
+def forecast_in_areas(planned: AreaPlan, scenario: Scenario | None = None) -> AreaForecast | None:
+    """The same of a plan for areas, by what is public of their attributes."""
+    scenario = current() if scenario is None else scenario
+    study = scenario.areas
+    public = None if study is None else kept(public_of_areas, scenario, study, slot=scenario.name)
+    if public is None:
+        return None
+    slot, by = _slot(scenario), (planned.workload, public)
+    drawn = worked_out(DrawnAreas.of, planned.workload, public, by=by, slot=slot)
+    slot = scenario.name
+    return drawn and kept(area_forecast_of_scenario, planned, drawn, scenario, slot=slot)
 
 
 def _slot(scenario: Scenario) -> str:
