@@ -127,13 +127,27 @@ class Population:
 
     def shares(self, attributes: AttributeIndices) -> np.ndarray:
         """The share of all in each cell of a table, one axis an attribute."""
-        product, order = self.weights[:, None], []
-        for part, own in self.by_part(attributes).items():
-            product = product[:, :, None] * self._of_part(part, own)[:, None, :]
-            product = product.reshape(len(self.weights), -1)
-            order += own
+        product, order = self._products(self.weights, attributes)
         shares = product.sum(axis=0).reshape([int(self.domain.sizes[i]) for i in order])
         return np.transpose(shares, [order.index(index) for index in attributes])
+
+    def shares_by_class(self, attributes: AttributeIndices) -> np.ndarray:
+        """In each class the share in each cell of a table, row-major: float64[k, n_cells]."""
+        product, order = self._products(np.ones(len(self.weights)), attributes)
+        shares = product.reshape(-1, *(int(self.domain.sizes[i]) for i in order))
+        axes = [0, *(1 + order.index(index) for index in attributes)]
+        return np.transpose(shares, axes).reshape(len(self.weights), -1)
+
+    def _products(
+        self, of_classes: np.ndarray, attributes: AttributeIndices
+    ) -> tuple[np.ndarray, AttributeIndices]:
+        """Of each class a number times the shares of a table's cells: [k, n_cells]; their axes."""
+        product, order = of_classes[:, None], ()
+        for part, own in self.by_part(attributes).items():
+            product = product[:, :, None] * self._of_part(part, own)[:, None, :]
+            product = product.reshape(len(of_classes), -1)
+            order += own
+        return product, order
 
     def public_shares(self, attributes: AttributeIndices) -> np.ndarray | None:
         """The shares of a table that public tables say, float64[n_cells]; None if it is drawn."""
@@ -306,7 +320,7 @@ class Populations:
         kept = []
         for number in range(n_populations):
             on_progress("Drawing populations", number / n_populations)
-            own = _without_noise(public, parts, number)
+            own = without_noise(public, parts, number)
             population = Population.drawn(public, own, n_people, _seed(number))
             noise = SeededNumbers(b"counts %d" % number)
             for of, into in zip(groups, counts, strict=True):
@@ -337,7 +351,7 @@ class Populations:
             return
         parts = parts_of(self.public, self.tables)
         for number in range(self.n_populations):
-            own = _without_noise(self.public, parts, number)
+            own = without_noise(self.public, parts, number)
             yield Population.drawn(self.public, own, self.n_people, _seed(number))
 
     def cells_of(self, table: AttributeIndices) -> np.ndarray:
@@ -390,7 +404,7 @@ def _seed(number: int) -> bytes:
     return b"population %d" % number
 
 
-def _without_noise(
+def without_noise(
     public: PublicTables, parts: tuple[Connected, ...], number: int
 ) -> tuple[Connected, ...]:
     """The parts of a population, where public tables with errors are as they may be without."""
@@ -415,7 +429,7 @@ def _fill_cells(
             into[place] = public.n_records * known
             continue
         expected = public.n_records * population.shares(table).ravel()
-        into[place] = _counts(expected, noise)
+        into[place] = counts_about(expected, noise)
 
 
 def _fill_people(
@@ -445,10 +459,10 @@ def _fill_people(
             for index in table[1:]:
                 product = product * of_attribute(index)
             shares = weights @ product
-        into[place] = 1 + _counts((n_records - 1) * shares, noise)
+        into[place] = 1 + counts_about((n_records - 1) * shares, noise)
 
 
-def _counts(expected: np.ndarray, noise: SeededNumbers) -> np.ndarray:
+def counts_about(expected: np.ndarray, noise: SeededNumbers) -> np.ndarray:
     """Whole numbers about as Poisson's law has them, float64."""
     from scipy.special import ndtri  # slow to import
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.area_usefulness import publishable_in_areas
 from rpexplore.common.text import rounded
 from rpexplore.figures.areas import QUANTITIES
 from rpexplore.releases.finished_release import Release
@@ -32,8 +31,8 @@ def released(app, tmp_path):
     show(session, "Plan")
     plan = planned(session)
     session.text_input(key="expected records of areas").set_value("90").run()
-    useful = publishable_in_areas(plan, rp.ExpectedCounts.of_total(90))
-    assert useful.describe() in plain(session.texts("markdown"))
+    made_of_areas = rp.AreaForecast(plan, expected=90)
+    assert made_of_areas.describe() in plain(session.texts("markdown"))
     assert planned(session) is plan  # which does not depend on it
     assert session.scenario.areas.expected == rp.ExpectedCounts.of_total(90)
     session.text_input(key="expected records of areas").set_value("x").run()
