@@ -362,6 +362,9 @@ def texts_by_attribute(
     for option in options:
         attributes = [text for text in names if option.startswith(f"{text}=")]
         if not attributes:
+            attribute, sign, _ = option.partition("=")
+            if sign:
+                domain.position(attribute)  # raises and names those that there are
             raise DomainError(f"{name} {option!r} must be an attribute, =, and {example}.")
         attribute = min(attributes, key=len)
         if attribute in texts:
