@@ -67,8 +67,8 @@ def codebook_from_options(
         return None, Domain.load(codebook, resource, _roles(columns))
     if columns is not None:
         raise WorkloadError(
-            "--map goes with a codebook in a CSV file or a spreadsheet, and not beside areas; leave "
-            "it out, or give the columns of areas the names of their levels."
+            "--map goes with a codebook in a CSV file or a spreadsheet, and not beside areas; "
+            "leave it out, or give the columns of areas the names of their levels."
         )
     return area_options.areas_from_options(codebook, areas, level_names, separator, lengths)
 
@@ -521,6 +521,7 @@ def optimum_at_smallest_budget(
         neighbours=neighbours,
         period=reference_budget.period,
         exact=reference_budget.exact,
+        unit_noun=reference_budget.unit_noun,
         **options,
     )
     explanation = budget_explanation(minimum, reference_budget, required_only=required_only)
@@ -599,6 +600,7 @@ def plan_at_smallest_budget(
             minimum_area_budget(
                 asked.areas,
                 max_records_per_person=most,
+                unit_noun=reference_budget.unit_noun,
                 tolerance=tolerance,
                 uniform_levels=uniform_levels,
                 on_progress=on_progress,
