@@ -13,7 +13,7 @@ from pyaxis.pyaxis import parse
 import rpexplore as rp
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import ReleaseError
-from rpexplore.results.formats.languages import LANGUAGES, TEXTS, Language, Sentence
+from rpexplore.results.formats.languages import LANGUAGES, Language, Sentence, texts_of
 from rpexplore.results.formats.publishing import FORMATS, publish
 from rpexplore.workload.bases import Hierarchy, Prefix, Ranges, Windows
 from rpexplore.workload.table_text import query_matrix
@@ -25,8 +25,10 @@ ENGLISH = re.compile(r"\b(?:the|of|and|with|is|are|by|above|counts?|records?|fig
 
 
 def test_every_language_has_every_text_with_the_same_placeholders():
-    for key, texts in TEXTS.items():
-        assert len(texts) == len(LANGUAGES), key
+    of_each = [texts_of(code) for code in LANGUAGES]
+    assert all(texts.keys() == of_each[0].keys() for texts in of_each)
+    for key in of_each[0]:
+        texts = [texts[key] for texts in of_each]
         assert all(texts), key
         named = [sorted(name for _, name, *_ in Formatter().parse(one) if name) for one in texts]
         assert named == [named[0]] * len(LANGUAGES), key
