@@ -36,6 +36,7 @@ def budget_from_options(
     records_per_person: int | None,
     neighbours: str | None = None,
     panel: tuple[str | None, int | None] = (None, None),
+    unit_noun: str | None = None,
     *,
     find_smallest: bool,
 ) -> "Budget":
@@ -72,6 +73,7 @@ def budget_from_options(
         max_records_per_person=most if records_per_person is None else records_per_person,
         neighbours=neighbours or ADD_REMOVE,
         period=period,
+        unit_noun=unit_noun,
     )
 
 
@@ -94,6 +96,7 @@ def with_exact_totals(
         **stated,
         max_records_per_person=budget.max_records_per_person,
         period=budget.period,
+        unit_noun=budget.unit_noun,
         exact=[table_from_text(domain.with_levels, text) for text in exact],
     )
 
@@ -363,7 +366,7 @@ def texts_by_attribute(
         attributes = [text for text in names if option.startswith(f"{text}=")]
         if not attributes:
             attribute, sign, _ = option.partition("=")
-            if sign:
+            if attribute and sign:
                 domain.position(attribute)  # raises and names those that there are
             raise DomainError(f"{name} {option!r} must be an attribute, =, and {example}.")
         attribute = min(attributes, key=len)

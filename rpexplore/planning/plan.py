@@ -126,8 +126,7 @@ class Plan:
         refuse_unreplaced(self.budget, kinds)
         for part in self.parts:
             unit, whole = (
-                (one.max_records_per_person, one.neighbours, one.period, one.exact)
-                for one in (part.budget, self.budget)
+                (one.full_unit, one.period, one.exact) for one in (part.budget, self.budget)
             )
             if unit != whole:
                 raise PlanError(

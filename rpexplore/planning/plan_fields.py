@@ -290,6 +290,10 @@ DEFINITIONS = {
             "inside of another; left out where there are none. Only with neighbours replace.",
             minItems=1,
         ),
+        unit_noun=name(
+            "The word for who is protected, in the singular, such as household; left out where it "
+            "is a person, or a record that is protected by itself."
+        ),
     )
     | {"required": ["stated", "privacy_cost", "max_records_per_person"]},
     "impossible": rows(

@@ -177,6 +177,8 @@ def source_of_budget(budget: Budget) -> str:
     arguments = [f"{name}={literal(typed_text(value))}" for name, value in budget.stated]
     if budget.max_records_per_person is not None:
         arguments.append(f"max_records_per_person={budget.max_records_per_person}")
+    if budget.unit_noun is not None:
+        arguments.append(f"unit_noun={literal(budget.unit_noun)}")
     if budget.period is not None:
         arguments.append(f"period={literal(budget.period)}")
     if budget.exact:

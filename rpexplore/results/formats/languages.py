@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from rpexplore.common.text import joined, rounded
+from rpexplore.common.text import joined, plural_noun, rounded
 from rpexplore.domain.result_schema import (
     EMPTY_NOTE,
     IMPOSSIBLE_NOTE,
@@ -93,6 +93,23 @@ class Language:
             facts["design"] = self._design(facts["design"])
         return self.text(sentence.key, **facts)
 
+    def unit(self, noun: str) -> Mapping[str, str]:
+        """The words for who is protected, by a noun in English: "household".
+
+        one    behind "for" or "protects"; all: the same of all of them, behind "protects"
+        given  some one of them, which is a subject; it: the same again
+
+        Other languages have words for those in `texts/units.json`; of others they say "unit".
+        """
+        if self.is_english:
+            nouns = "people" if noun == "person" else plural_noun(noun)
+            return {
+                "one": f"one {noun}", "all": f"the {nouns}", "given": f"a given {noun}",
+                "it": f"that {noun}",
+            }  # fmt: skip
+        words = _units().get(noun) or _units()["*"]
+        return {name: text.format(noun=noun) for name, text in words[self.code].items()}
+
     def _design(self, design: SurveyDesign) -> str:
         if self.is_english:
             return design.text
@@ -153,6 +170,13 @@ _OF_COLUMNS: Mapping[str, str] = {
     "impossible": IMPOSSIBLE_NOTE,
     "empty_area": EMPTY_NOTE,
 }
+
+
+@cache
+def _units() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    """The words for who is protected, by noun, language, and `Language.unit`; "*": of others."""
+    file = resources.files("rpexplore.results.formats") / "texts" / "units.json"
+    return json.loads(file.read_text("utf-8"))
 
 
 @cache
