@@ -34,8 +34,8 @@ from rpexplore.errors import (
     RpexploreError,
     WorkloadError,
 )
-from rpexplore.planning.part_plan import PartPlan
-from rpexplore.planning.plan import LAST_OF_VERSION_1, TITLES, Plan
+from rpexplore.planning.part_plan import TITLES, PartPlan
+from rpexplore.planning.plan import LAST_OF_VERSION_1, Plan
 from rpexplore.releases.approvals import (
     APPROVALS,
     facts_in_folder,
