@@ -81,6 +81,7 @@ def with_privacy_unit(
     """The same numbers as a promise to another privacy unit, or about other neighbours."""
     neighbours = neighbours or budget.neighbours
     keeps = neighbours == REPLACE and max_records_per_person in (None, 1)
+    is_distinct = neighbours != REPLACE and max_records_per_person == 1
     in_panel = max_records_per_person is not None and neighbours == budget.neighbours
     return Budget(
         max_records_per_person=max_records_per_person,
@@ -88,6 +89,7 @@ def with_privacy_unit(
         period=budget.period if in_panel else None,
         exact=budget.exact if keeps else (),
         unit_noun=budget.unit_noun,
+        distinct=budget.distinct if is_distinct else None,
         **dict(budget.stated),
     )
 
@@ -100,6 +102,7 @@ def with_noun(budget: Budget, noun: str | None) -> Budget:
         period=budget.period,
         exact=budget.exact,
         unit_noun=noun,
+        distinct=budget.distinct,
         **dict(budget.stated),
     )
 

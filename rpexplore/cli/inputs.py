@@ -37,6 +37,7 @@ def budget_from_options(
     neighbours: str | None = None,
     panel: tuple[str | None, int | None] = (None, None),
     unit_noun: str | None = None,
+    distinct: str | None = None,
     *,
     find_smallest: bool,
 ) -> "Budget":
@@ -74,6 +75,7 @@ def budget_from_options(
         neighbours=neighbours or ADD_REMOVE,
         period=period,
         unit_noun=unit_noun,
+        distinct=distinct,
     )
 
 
@@ -97,6 +99,7 @@ def with_exact_totals(
         max_records_per_person=budget.max_records_per_person,
         period=budget.period,
         unit_noun=budget.unit_noun,
+        distinct=budget.distinct,
         exact=[table_from_text(domain.with_levels, text) for text in exact],
     )
 

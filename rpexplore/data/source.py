@@ -202,6 +202,8 @@ class PersonRule:
         most = plural(self.most, "record")
         if self.excess == "refuse":
             return f"No {self.noun}, by the column {self.column!r}, has more than {most}."
+        if self.most == 1 and self.order == self.column:  # any of them: see `Budget.distinct`
+            return f"Of every {self.noun}, by the column {self.column!r}, one record was counted."
         order = "in the order of the records" if self.order is None else f"by {self.order!r}"
         return (
             f"Of every {self.noun}, by the column {self.column!r}, the first {most} {order} were "

@@ -8,6 +8,7 @@ import numpy as np
 
 from rpexplore.common.numbers import Exact, exact_fraction
 from rpexplore.common.text import joined
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.counts_objectives import LARGEST, CountsObjective
 from rpexplore.planning.losses.losses import Loss, p_norm
@@ -74,6 +75,21 @@ def refuse_unweighted(tables: "Workload | None", kinds: Sequence[str]) -> None:
         f"{TITLES[others[0]]} cannot be weighted, and tables of this plan are, by {weights!r}; "
         "make a plan of each."
     )
+
+
+def refuse_indistinct(
+    budget: Budget, domain: Domain, columns: Sequence[str], kinds: Sequence[str]
+) -> None:
+    """Raise `PlanError` for what cannot be of distinct values of a column."""
+    if budget.distinct is None:
+        return
+    amounts = [domain.names[index] for index in domain.amounts if domain.names[index] in columns]
+    what = f"sums of {amounts[0]!r}" if amounts else "tables in areas" if "areas" in kinds else ""
+    if what:
+        raise PlanError(
+            f"Distinct values of {budget.distinct!r} are counted in tables and own counts, and not "
+            f"in {what}; leave these out, or count records."
+        )
 
 
 def refuse_unreplaced(budget: Budget, kinds: Sequence[str]) -> None:

@@ -37,6 +37,7 @@ from rpexplore.planning.part_shares import (
     SHARE_UNIT,
     certificate_of_parts,
     objective_of,
+    refuse_indistinct,
     refuse_unreplaced,
     refuse_unweighted,
 )
@@ -120,6 +121,7 @@ class Plan:
         tables = self.part("tables")
         refuse_unweighted(None if tables is None else tables.workload, kinds)
         refuse_unreplaced(self.budget, kinds)
+        refuse_indistinct(self.budget, self.domain, self.columns, kinds)
         for part in self.parts:
             unit, whole = (
                 (one.full_unit, one.period, one.exact) for one in (part.budget, self.budget)

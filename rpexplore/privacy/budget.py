@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+from unicodedata import normalize
 
 from rpexplore.common.json_fields import check_keys, refusing, text_of
 from rpexplore.common.numbers import Exact, exact_fraction, exact_text, shown, whole_number
@@ -47,6 +48,10 @@ class Budget:
     person, where that is left out, and a record, where each is protected by itself. It changes no
     number.
 
+    distinct: the column whose distinct values are counted in the place of records, such as the
+    number of a household: one record of each is, so that each is protected, however many records it
+    has. Without a unit_noun the column must be called as one of them is, "household".
+
     Example:
         >>> Budget(rho="0.5", max_records_per_person=2).record_privacy_cost
         Fraction(1, 4)
@@ -59,6 +64,7 @@ class Budget:
     period: str | None
     exact: tuple[tuple[str, ...], ...]
     unit_noun: str | None
+    distinct: str | None
 
     def __init__(
         self,
@@ -73,6 +79,7 @@ class Budget:
         period: str | None = None,
         exact: Sequence[str | Sequence[str]] = (),
         unit_noun: str | None = None,
+        distinct: str | None = None,
     ) -> None:
         values = (privacy_cost, rho, mu, epsilon, delta)
         given: dict[str, Any] = dict(zip(_UNITS, values, strict=True))
@@ -101,7 +108,17 @@ class Budget:
                 f"The number of records a {unit_noun or 'person'} may have must be a whole number "
                 f"of at least 1, got {max_records_per_person!r}."
             )
-        object.__setattr__(self, "unit_noun", _checked_noun(unit_noun, records))
+        if distinct is not None:
+            is_usual = neighbours == ADD_REMOVE and period is None and not exact
+            if not distinct or records not in (None, 1) or not is_usual:
+                raise BudgetError(
+                    f"Distinct values of {shown(str(distinct))} are counted with neighbours that "
+                    "add or remove one of them, however many records it has; leave out the number "
+                    "of records, the period, exact totals and other neighbours."
+                )
+            distinct, records = normalize("NFC", distinct), 1
+        object.__setattr__(self, "distinct", distinct)
+        object.__setattr__(self, "unit_noun", _checked_noun(unit_noun, records, distinct))
         object.__setattr__(self, "privacy_cost", _cost(given))
         object.__setattr__(self, "stated", tuple(stated.items()))
         object.__setattr__(self, "max_records_per_person", records)
@@ -188,13 +205,14 @@ class Budget:
             period=self.period,
             exact=self.exact,
             unit_noun=self.unit_noun,
+            distinct=self.distinct,
             **stated,
         )
 
     @property
     def noun(self) -> str:
         """The word for who is protected, in the singular: "record", "person", "household"."""
-        return self.unit_noun or ("record" if self.max_records_per_person is None else "person")
+        return self.unit_noun or _usual_noun(self.max_records_per_person, self.distinct)
 
     @property
     def nouns(self) -> str:
@@ -204,7 +222,7 @@ class Budget:
     @property
     def holder(self) -> str:
         """The word for whoever can have several records: "person", "household"."""
-        return self.unit_noun or "person"
+        return self.unit_noun or self.distinct or "person"
 
     @property
     def replaces(self) -> bool:
@@ -267,6 +285,11 @@ class Budget:
     @property
     def unit(self) -> str:
         """The privacy unit, for a sentence."""
+        if self.distinct is not None:
+            return (
+                f"one {self.noun}, counted once by the column {self.distinct!r}, however many "
+                "records it has"
+            )
         if self.max_records_per_person is None:
             return f"one {self.noun}, which is one record" if self.unit_noun else "one record"
         if self.period is not None:
@@ -308,6 +331,7 @@ class Budget:
             **({} if self.period is None else {"period": self.period}),
             **({"exact": [list(total) for total in self.exact]} if self.exact else {}),
             **({} if self.unit_noun is None else {"unit_noun": self.unit_noun}),
+            **({} if self.distinct is None else {"distinct": self.distinct}),
         }
 
     @classmethod
@@ -331,6 +355,9 @@ class Budget:
             if isinstance(content, dict) and "unit_noun" in content:
                 known = (*known, "unit_noun")
                 text_of(content, "unit_noun")
+            if isinstance(content, dict) and "distinct" in content:
+                known = (*known, "distinct")
+                text_of(content, "distinct")
             check_keys(content, known, "it")
             stated, written = content["stated"], text_of(content, "privacy_cost")
             if not set(stated) <= set(_UNITS):
@@ -343,7 +370,10 @@ class Budget:
                 period=content.get("period"),
                 exact=totals,
                 unit_noun=content.get("unit_noun"),
+                distinct=content.get("distinct"),
             )
+            if budget.to_json()["max_records_per_person"] != content["max_records_per_person"]:
+                raise BudgetError("its max_records_per_person must be 1 beside distinct values.")
             if budget.unit_noun != content.get("unit_noun"):
                 raise BudgetError("its unit_noun must be left out where it is the usual word.")
             if "exact" in content and (
@@ -371,10 +401,19 @@ class Budget:
         return budget
 
 
-def _checked_noun(noun: str | None, records: int | None) -> str | None:
+def _usual_noun(records: int | None, distinct: str | None) -> str:
+    """The word for who is protected where none is stated."""
+    return distinct or ("record" if records is None else "person")
+
+
+def _checked_noun(noun: str | None, records: int | None, distinct: str | None) -> str | None:
     """The word for who is protected; None for the usual one. Raises `BudgetError`."""
-    usual = "record" if records is None else "person"
-    if noun is None or noun == usual:
+    if noun is None and distinct is not None and not re.fullmatch("[a-z]{3,40}", distinct):
+        raise BudgetError(
+            f"The column {shown(distinct)!r} does not say what is counted; give the word for one "
+            "of them, such as household (--unit, in Python unit_noun)."
+        )
+    if noun is None or noun == _usual_noun(records, distinct):
         return None
     if not (isinstance(noun, str) and _NOUN.fullmatch(noun)):
         raise BudgetError(

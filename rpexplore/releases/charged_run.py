@@ -16,9 +16,8 @@ from rpexplore.common.numbers import Exact, exact_fraction
 from rpexplore.common.processes import Progress, part_of_progress
 from rpexplore.common.text import data_size, joined, plural, text_of_path, with_article
 from rpexplore.data.files.source import AnySource, source_of
-from rpexplore.data.source import COUNTING, PersonRule, weight_note
+from rpexplore.data.source import COUNTING, weight_note
 from rpexplore.domain.domain import formulas_warning
-from rpexplore.domain.universe import Comparison, Joined, Universe
 from rpexplore.errors import ApprovalError, DataError, LedgerError, ReleaseError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
 from rpexplore.planning.plan import LAST_OF_VERSION_1, Plan, is_plan_of_version_1
@@ -67,6 +66,7 @@ from rpexplore.releases.measurement_file import (
     read_booking,
     write_booking,
 )
+from rpexplore.releases.persons import one_of_each, refuse_differing, refuse_more_in_a_period
 from rpexplore.releases.pilot import pilot_folder
 from rpexplore.releases.readme import COUNTED_IMPOSSIBLE
 from rpexplore.releases.release_steps import (
@@ -99,6 +99,8 @@ class ChargedRun:
 
     def __init__(self, plan: Plan, data: AnySource, output: Path, options: RunOptions) -> None:
         rule = options.person_rule
+        if plan.budget.distinct is not None:
+            rule = one_of_each(plan.budget, rule)
         if rule is not None:  # which is then called as the plan calls whom it protects
             rule = replace(rule, noun=plan.budget.noun)
             options = replace(options, person_rule=rule)
@@ -192,7 +194,9 @@ class ChargedRun:
                 of_part.forget()
             del counts
         if self._plan.budget.period is not None and options.person_rule is not None:
-            self._refuse_more_in_a_period(options.person_rule, n_records)
+            refuse_more_in_a_period(self._plan, self._source, options, n_records)
+        if self._plan.budget.distinct is not None:
+            refuse_differing(self._plan, self._source, options, n_records)
         if not options.count_impossible:
             domain = self._plan.domain
             for tables in self._impossible.passes():
@@ -201,44 +205,6 @@ class ChargedRun:
                 )
                 self._impossible.look_at(domain, counts)
             self._impossible.refuse()
-
-    def _refuse_more_in_a_period(self, rule: PersonRule, n_records: int) -> None:
-        """Raise `DataError` if a person has several records in one period of a panel.
-
-        Each period is counted by itself, with one record allowed to a person. Together these must
-        be all records, or one of them was not looked at.
-        """
-        domain, options, period = self._plan.domain, self._options, self._plan.budget.period
-        assert period is not None
-        attribute, universe, n_in_periods = domain[period], self._plan.universe, 0
-        takers = options.takers(domain)
-        if universe is not None and period in universe.columns:
-            raise ReleaseError(
-                f"The universe of the plan is about {period!r}, so that records of a {rule.noun} "
-                "in one period cannot be looked for; leave --person-id out, or plan without that "
-                "universe."
-            )
-        for code in range(attribute.size):
-            attributes = (attribute,) if universe is None else (*universe.attributes, attribute)
-            within = Comparison(len(attributes) - 1, frozenset({code}))
-            condition = within if universe is None else Joined("and", (universe.condition, within))
-            takers["universe"] = Universe(f"{period}, value {code + 1}", attributes, condition)
-            try:
-                counts = self._source.count(
-                    domain, [()], **takers, person_rule=replace(rule, most=1, excess="refuse")
-                )
-            except DataError as error:
-                raise DataError(
-                    f"{error} The plan allows {with_article(rule.noun)} one record in each "
-                    f"{period!r}."
-                ) from None
-            n_in_periods += counts.n_records
-        if n_in_periods != n_records:
-            raise DataError(
-                f"Not every record has one of the listed values of {period!r} as it is written in "
-                f"the codebook, so that records of one {rule.noun} in one period cannot be looked "
-                "for; write these values alike, or leave --person-id out."
-            )
 
     @property
     def origin(self) -> Mapping[str, Any]:

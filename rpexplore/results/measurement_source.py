@@ -47,6 +47,7 @@ class MeasurementSource:
     period        of a panel; "" where records of a person can be any
     exact         the totals that are exact and that neighbours keep, as in a `Budget`
     unit_noun     the word for the privacy unit; "" for the usual one, as in a `Budget`
+    distinct      the column whose distinct values were counted, as in a `Budget`; "" for none
 
     Raises `BudgetError` for a ρ or a number of records that is not positive.
     """
@@ -66,6 +67,7 @@ class MeasurementSource:
     period: str = ""
     exact: tuple[tuple[str, ...], ...] = ()
     unit_noun: str = ""
+    distinct: str = ""
 
     def __post_init__(self) -> None:
         Budget(
@@ -75,6 +77,7 @@ class MeasurementSource:
             period=self.period or None,
             exact=self.exact,
             unit_noun=self.unit_noun or None,
+            distinct=self.distinct or None,
         )
 
     @classmethod
@@ -97,12 +100,15 @@ class MeasurementSource:
             period=manifest.get("period", ""),
             exact=tuple(map(tuple, manifest.get("exact_totals", ()))),
             unit_noun=manifest.get("unit_noun", ""),
+            distinct=manifest.get("count_distinct", ""),
         )
 
     @property
     def unit(self) -> str:
         """The privacy unit, for a sentence."""
-        return _unit_cost(self.max_records_per_person, self.period, self.unit_noun).unit
+        return _unit_cost(
+            self.max_records_per_person, self.period, self.unit_noun, self.distinct
+        ).unit
 
     @property
     def is_release(self) -> bool:
@@ -127,6 +133,7 @@ class MeasurementSource:
             **({"period": self.period} if self.period else {}),
             **({"exact_totals": [list(one) for one in self.exact]} if self.exact else {}),
             **({"unit_noun": self.unit_noun} if self.unit_noun else {}),
+            **({"count_distinct": self.distinct} if self.distinct else {}),
         }
 
     @classmethod
@@ -150,6 +157,7 @@ class MeasurementSource:
             period=text_of(content, "period") if "period" in content else "",
             exact=tuple(map(tuple, content.get("exact_totals", ()))),
             unit_noun=text_of(content, "unit_noun") if "unit_noun" in content else "",
+            distinct=text_of(content, "count_distinct") if "count_distinct" in content else "",
         )
 
 
@@ -195,8 +203,9 @@ def spent(sources: Sequence[MeasurementSource]) -> Spent:
     limits = [source.max_records_per_person for source in known if source.max_records_per_person]
     most = max(limits, default=None)
     noun = next((one.unit_noun for one in sources if one.max_records_per_person == most), "")
-    # The period is one for all, see `refuse_unlike`.
-    common = _unit_cost(most, sources[0].period, noun)
+    # The period is one for all, and so is what is counted: see `refuse_unlike`.
+    distinct = next((one.distinct for one in sources if one.distinct), "")
+    common = _unit_cost(most, sources[0].period, noun, distinct)
     rhos = []
     for source in sources:
         factor = _unit_cost(source.max_records_per_person).records_factor
@@ -301,6 +310,11 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
                 f"{sources[0].name!r} protects {sources[0].unit}, and {source.name!r} "
                 f"{source.unit}; combine releases of panels only with those of the same panel."
             )
+        if source.distinct != sources[0].distinct:
+            raise ReleaseError(
+                f"{sources[0].name!r} protects {sources[0].unit}, and {source.name!r} "
+                f"{source.unit}; combine only releases that count the same."
+            )
         if source.neighbours != sources[0].neighbours:
             raise ReleaseError(
                 f"The ρ of {sources[0].name!r} is for neighbours of the kind "
@@ -344,11 +358,14 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
                 )
 
 
-def _unit_cost(max_records_per_person: int | None, period: str = "", unit_noun: str = "") -> Budget:
+def _unit_cost(
+    max_records_per_person: int | None, period: str = "", unit_noun: str = "", distinct: str = ""
+) -> Budget:
     """A ρ of 1 for a privacy unit: budgets know what it is called, and what a record costs."""
     return Budget(
         rho=1,
         max_records_per_person=max_records_per_person,
         period=period or None,
         unit_noun=unit_noun or None,
+        distinct=distinct or None,
     )

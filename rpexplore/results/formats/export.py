@@ -333,6 +333,7 @@ class Export:
             "adaptive estimates": any(part.kind == "rounds" for part in self.results.readers),
             "sums of amounts": any(isinstance(one.values, Amounts) for one in amounts),
             "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
+            "distinct values": any(one.distinct for one in sources_of(self.results)),
             "panels": self._unit_in(ENGLISH) != self._spent.unit,
             "releases whose neighbours replace records or keep exact totals": self.replaces,
         }
