@@ -384,7 +384,7 @@ def announcement(plan: Plan, ledger: str, account: "Account", limit_rho: str | N
     """What a run of the plan will be charged, and what a ledger has of the data before."""
     factor, limit = plan.budget.records_factor, account.limit_record_rho
     limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
-    sums = "" if plan.budget.period is None else " (for people with any records)"
+    sums = "" if plan.budget.period is None else f" (for {plan.budget.nouns} with any records)"
     replaced = f"; {plan.budget.neighbours_text}" if plan.budget.replaces else ""
     return "\n".join(
         [

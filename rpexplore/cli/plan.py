@@ -356,6 +356,8 @@ def plan(
     most_people: options.MostPeopleFlag = False,
     share: options.Share = None,
     records_per_person: options.RecordsPerPerson = None,
+    unit: options.UnitNoun = None,
+    count_distinct: options.CountDistinct = None,
     neighbours: options.TheNeighbours = None,
     period: options.Period = None,
     max_periods: options.MaxPeriods = None,
@@ -408,6 +410,8 @@ def plan(
         records_per_person,
         None if neighbours is None else neighbours.value,
         (period, max_periods),
+        unit,
+        count_distinct,
         find_smallest=minimum_budget is not None,
     )
     with progress("Reading the codebook"):

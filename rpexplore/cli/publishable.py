@@ -132,7 +132,7 @@ def usefulness_text(useful: dict[str, Any]) -> str:
 
 def texts_of_parts(texts: dict[str, str]) -> str:
     """What is said of each kind of part, below its title if there are several."""
-    from rpexplore.planning.plan import TITLES
+    from rpexplore.planning.part_plan import TITLES
 
     if len(texts) < 2:
         return "\n\n".join(texts.values())

@@ -110,8 +110,9 @@ def _take(make: Callable[[], Domain], what: str, **more: Any) -> None:
 
 BOX = "codebook"
 _CODEBOOKS = (
-    "A codebook is a Frictionless Table Schema, a Data Package (datapackage.json), a CSV file with "
-    'the columns attribute and value, or sizes such as {"age": 32}; also DDI (.xml)'
+    "A codebook is a Frictionless Table Schema, a Data Package (datapackage.json), a CSV file or "
+    "a spreadsheet (.xlsx, .ods) with the columns attribute and value, DDI (.xml), PX, or sizes "
+    'such as {"age": 32}'
 )
 _HIERARCHY = "A hierarchy of τ-ARGUS (.hrc) gives an attribute its groups."
 _FILES = (
