@@ -30,6 +30,7 @@ from rpexplore.planning.pilot import n_pilot_residuals
 from rpexplore.releases.adaptive_release import AdaptiveRelease
 from rpexplore.releases.items import Answer, Item, Marginal, MarginalEstimate, PartReader
 from rpexplore.releases.measurement import measured_shape
+from rpexplore.releases.residual_files import residual_files
 from rpexplore.releases.table_cells import (
     Labels,
     check_schema,
@@ -37,7 +38,7 @@ from rpexplore.releases.table_cells import (
     not_what_was_written,
     refuse_gaps,
 )
-from rpexplore.releases.table_release import TableRelease, residual_files
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.measurement_source import (
     MeasurementSource,
     Spent,
