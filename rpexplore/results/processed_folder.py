@@ -40,19 +40,17 @@ from rpexplore.domain.result_schema import (
 )
 from rpexplore.domain.values import describe_combinations
 from rpexplore.errors import ReleaseError
-from rpexplore.estimation.nonnegative import (
-    GAP,
+from rpexplore.estimation.nonnegative import GAP, impossible_cells, with_zeros
+from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
+from rpexplore.estimation.smooth_tables import SmoothTables
+from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, TableMap, subsets
+from rpexplore.estimation.whole_numbers import (
     MOST_SEARCHED,
-    impossible_cells,
     nearest_whole,
     parts_of,
     with_columns,
-    with_zeros,
 )
-from rpexplore.estimation.nonnegative import nonnegative as nearest_nonnegative
-from rpexplore.estimation.nonnegative import rounded as whole_numbers
-from rpexplore.estimation.smooth_tables import SmoothTables
-from rpexplore.estimation.table_map import ArrayStore, ContributionArrays, TableMap, subsets
+from rpexplore.estimation.whole_numbers import rounded as whole_numbers
 from rpexplore.planning.mechanism.reconstruction import answers, marginal
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.feasibility import computer_memory
