@@ -48,18 +48,7 @@ class Contributions:
         """
         values = self._in_stack(table)
         # Exact totals are whole numbers, of which sums of floats are off by a rounding.
-        return np.rint(values) if self._is_exact[table] else values
-
-    @cached_property
-    def _is_exact(self) -> np.ndarray:
-        """Which tables are exact totals, or inside of one: bool[n_tables]."""
-        workload, exact = self._plan.workload, self._plan.closure.exact_totals
-        is_exact = np.zeros(len(workload), dtype=bool)
-        for total in exact:
-            single = np.flatnonzero(np.array(workload.domain.sizes) == 1)
-            inside = np.isin(workload.members, [-1, *total, *single.tolist()])
-            is_exact |= np.all(inside, axis=1)
-        return is_exact
+        return np.rint(values) if self._plan.is_exact[table] else values
 
     def _in_stack(self, table: int) -> np.ndarray:
         stack = int(self._stack_of[table])

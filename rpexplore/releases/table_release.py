@@ -501,8 +501,7 @@ class TableWriter:
 
     def _figures_of(self, position: int) -> Figures:
         if self._common_errors is None:
-            scales = self.plan.sigma_squared.floats
-            errors = np.sqrt(self._cells.variances_of(position, scales))
+            errors = np.sqrt(self._cells.variances_of(position, self.plan.stated_scales))
         else:
             errors = self._common_errors[position]
         impossible = None
@@ -515,7 +514,7 @@ class TableWriter:
         """The standard error of all cells of each table, where those of a table are alike."""
         if not self.plan.workload.is_marginals:
             return None
-        return np.sqrt(self.plan.closure.variances(self.plan.sigma_squared.floats))
+        return np.sqrt(self.plan.closure.variances(self.plan.stated_scales))
 
     def _write(self, position: int, names: Sequence[str]) -> list[dict[str, Any]]:
         workload = self.plan.workload
@@ -525,7 +524,7 @@ class TableWriter:
             self._labels.of(basis_index)
             for basis_index in workload.attribute_basis_index[position, : values.ndim].tolist()
         ]
-        variances = self._cells.variances_of(position, self.plan.sigma_squared.floats)
+        variances = self._cells.variances_of(position, self.plan.stated_scales)
         if units.ndim and np.any(units != 1):
             variances = variances * units**2
         figures = RELEASED

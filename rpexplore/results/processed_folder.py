@@ -137,6 +137,7 @@ def postprocess(
             estimates.domain.sizes,
             estimates.strategies,
             zeros=estimates.domain.structural_zeros,
+            kept=estimates.public,
             gap=GAP if gap is None else gap,
             on_progress=on_searched,
         )
@@ -298,6 +299,8 @@ class ProcessedCounts:
         # and what is 0 without a record nearly is.
         if self.is_nonnegative:
             values = np.maximum(values, 0.0)
+        if several in self.estimates.public:
+            values = np.rint(values)
         possible = domain.structural_zeros.possible(attributes)
         return values if possible is None else np.where(possible, values, 0.0)
 
