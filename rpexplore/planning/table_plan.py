@@ -54,7 +54,7 @@ def noise_of_residuals(
     residuals: int64[n], of the closure; sigma_squared: float64[n], the σ² of each;
     privacy_cost: of the privacy unit; records_factor: how many times that of a record it is
     """
-    if closure.replacement is not None:  # exact totals are the same for all neighbours
+    if closure.replaces:  # exact totals are the same for all neighbours
         moved = ~closure.is_public[residuals]
         residuals, sigma_squared = residuals[moved], sigma_squared[moved]
     return DiscreteNoise.of(
@@ -202,14 +202,19 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
                 "the plan; this file cannot prove it."
             )
         as_here = "that measure the attributes as this one does"
-        if self.closure.panel is not None:
+        if self._is_charged_more:
             as_here = "that are charged as this one is"
         return self.certificate.sentence(as_here if self.restriction else "")
 
     @property
+    def _is_charged_more(self) -> bool:
+        """Whether a bound is charged that no change of records is known to reach."""
+        return self.closure.panel is not None or self.closure.by_residual
+
+    @property
     def restriction(self) -> str:
-        if self.closure.panel is not None:
-            return "tables of people who are charged as here"
+        if self._is_charged_more:
+            return "tables that are charged as here"
         return "tables with their attributes measured as here" if self.closure.strategies else ""
 
     @property
@@ -250,6 +255,8 @@ class TablePlan(WorkloadPlan, CertifiedPlan):
     @cached_property
     def is_exact(self) -> np.ndarray:
         """Which tables are public, so that they are released without noise: bool[n_tables]."""
+        if self.closure.by_residual:
+            return self.workload.orders == 0
         return self.closure.incidence @ ~self.closure.is_public == 0
 
     def cell_standard_errors(self, table: AttributeSet) -> np.ndarray:

@@ -200,7 +200,8 @@ def table_checks(plan: TablePlan, *, strategies: bool) -> tuple[Check, ...]:
         checks.append(_check_pilot(plan))
     if plan.loss.is_proven_by_shadow_prices:
         checks.append(_check_bound_of_shadow_prices(plan))
-        if strategies and plan.closure.strategies and not plan.closure.trees:
+        others = strategies and not plan.closure.by_residual
+        if others and plan.closure.strategies and not plan.closure.trees:
             checks.append(_check_strategies(plan))
     else:
         caps = plan.loss.caps(plan.workload, plan.certificate.limit)
@@ -212,6 +213,10 @@ def table_checks(plan: TablePlan, *, strategies: bool) -> tuple[Check, ...]:
 
 def _check_cost(plan: TablePlan) -> Check:
     """The privacy check of tables, with the dearest replacement found where there are any."""
+    if plan.closure.by_residual:
+        check = privacy_check(plan, privacy_cost_upper_bound(plan.closure, plan.sigma_squared))
+        how = "each residual is charged the most that replacing a record costs in it"
+        return replace(check, finding=f"{check.finding}; {how}")
     if not plan.budget.replaces:
         return privacy_check(plan, privacy_cost_upper_bound(plan.closure, plan.sigma_squared))
     most, found = replacement_cost(plan.closure, plan.sigma_squared)

@@ -247,6 +247,12 @@ ByteField = bytes | np.ndarray
 """Bytes that are the same in all rows, or an item a row."""
 
 
+def smallest_error(variances: np.ndarray) -> float:
+    """The smallest standard error above 0; 0 if there is none."""
+    noisy = variances[variances > 0]
+    return float(np.sqrt(noisy.min())) if noisy.size else 0.0
+
+
 def csv_decimals(smallest_error: float, largest: float) -> int:
     """How many decimals a table has as CSV, 0 or more.
 

@@ -97,6 +97,7 @@ from rpexplore.releases.table_cells import (
     pieces_of_cells,
     read_rows,
     rows_of_columns,
+    smallest_error,
     table_path,
     table_paths,
     write_table,
@@ -542,7 +543,7 @@ class TableWriter:
             position,
             names,
             pieces,
-            decimals=csv_decimals(np.sqrt(variances.min()), max(-values.min(), values.max())),
+            decimals=csv_decimals(smallest_error(variances), max(-values.min(), values.max())),
             escape_formulas=self._escape_formulas,
             with_csv=self._with_csv,
         )
