@@ -27,6 +27,7 @@ from rpexplore.planning.optimal_strategies import strategy_bound
 from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, smallest_weighted_sum
 from rpexplore.planning.pilot import dearer_with_pilot, n_pilot_residuals
 from rpexplore.planning.plan import TITLES, Plan
+from rpexplore.planning.replaced_counts import differences_of
 from rpexplore.planning.solvers.kinds_of_records import Limits, minimise_with_kinds
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.queries import cost_bound
@@ -536,6 +537,11 @@ def query_checks(plan: QueryPlan, *, strategies: bool) -> tuple[Check, ...]:
     """
     columns = plan.strategy.integers.astype(object)  # Python's integers, which do not overflow
     squared = int(np.max(np.sum(columns * columns, axis=0)))
+    if plan.budget.replaces:
+        squared = max(
+            int(np.max(np.sum((columns - columns[:, [cell]]) ** 2, axis=0)))
+            for cell in np.unique(plan.strategy.integers, axis=1, return_index=True)[1]
+        )
     cost = Fraction(squared) / plan.gamma_squared
     checks = [
         privacy_check(plan, cost),
@@ -583,7 +589,10 @@ def _check_counts_bound(plan: QueryPlan) -> Check:
     prices, weights = certificate.shadow_prices[charged], plan.cell_weights
     if any(abs(float(np.sum(shares)) - 1) > PRICE_TOLERANCE for shares in (prices, weights)):
         return Check("optimality", False, "the shadow prices or cell weights do not sum to 1")
-    cost = cost_bound(queries.coefficients, queries.targets, prices, weights)
+    coefficients = queries.coefficients
+    if plan.cell_pairs is not None:
+        coefficients = differences_of(queries, plan.cell_pairs)
+    cost = cost_bound(coefficients, queries.targets, prices, weights)
     bound = objective.bound(cost / float(plan.budget.record_privacy_cost), prices)
     met = " that meets all targets" if objective is TARGETS_THEN_SUM else ""
     ratio = objective.description.removeprefix("the ").partition(" of ")[0]
