@@ -640,6 +640,8 @@ def _beside(
     if has_counts and (of_counts := made.part("counts")) is not None:
         from rpexplore.analysis.queries import budgets_needed, optimum_of, query_baselines
 
+        if of_counts.budget.replaces:  # plainer mechanisms are compared for added records
+            return beside
         baselines = query_baselines(optimum_of(of_counts), on_progress=on_progress)
         needed = budgets_needed(baselines, of_counts.budget)
         text = f"{baseline_table(needed)}\n\n{spare_text(of_counts)}"
