@@ -194,9 +194,9 @@ def in_every_box() -> None:
     codebook = json.dumps(CODEBOOK).encode()
     session.scenario = scenario.replaced(query_list=None)
     drop(alone(session), ("towns.json", codebook, ""), ("towns.csv", TOWNS, ""))
-    show(session, "Map (optional)")
+    show(session, "Map")
     plan = planned(session).alone
-    drop_records(show(session, "Map (optional)"), "area map file", "json")
+    drop_records(show(session, "Map"), "area map file", "json")
     rp.release(plan, "data/towns.csv", "out/towns")
     session.open("results").text_input(key="results folder").set_value("out/towns").run()
     drop_records(session, "file of lists of areas", "csv")
