@@ -72,7 +72,8 @@ def _of_part(part: PartPlan) -> None:
     _mount(bars(marks_of_items(frame, levels), -1))
     st.caption(f"{_MARGINS}{', root mean squares over areas and tables' if levels else ''}.")
     if levels:
-        st.page_link("pages/areas.py", label="Areas on a map", query_params={"areas": "Map"})
+        where = {"part": "areas", "areas": "Map"}
+        st.page_link("pages/workload.py", label="Areas on a map", query_params=where)
 
 
 def _of_order(planned: TablePlan, made: Forecast | None, order: int) -> int:
