@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.drawn_counts import DrawnCounts
-from rpexplore.analysis.forecast import Range
 from rpexplore.analysis.populations import CountsOfTables
+from rpexplore.analysis.ranges import Range
 from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.text import describe_share, rounded

@@ -356,6 +356,8 @@ def plan(
     most_people: options.MostPeopleFlag = False,
     share: options.Share = None,
     records_per_person: options.RecordsPerPerson = None,
+    unit: options.UnitNoun = None,
+    count_distinct: options.CountDistinct = None,
     neighbours: options.TheNeighbours = None,
     period: options.Period = None,
     max_periods: options.MaxPeriods = None,
@@ -383,7 +385,7 @@ def plan(
     mean just that. No records are needed.
     With --adaptive the tables are promised privacy, and no accuracy.
     """
-    from rpexplore.cli import plan_inputs, rule_options
+    from rpexplore.cli import codebooks, plan_inputs, rule_options
     from rpexplore.cli.facts import plan_facts
     from rpexplore.cli.publishable import (
         design_from_options,
@@ -408,10 +410,12 @@ def plan(
         records_per_person,
         None if neighbours is None else neighbours.value,
         (period, max_periods),
+        unit,
+        count_distinct,
         find_smallest=minimum_budget is not None,
     )
     with progress("Reading the codebook"):
-        tree, domain = plan_inputs.codebook_from_options(
+        tree, domain = codebooks.codebook_from_options(
             codebook, areas, level_names, separator, lengths, columns=columns
         )
         domain = inputs.with_not_stated(domain, not_stated or [])
@@ -636,6 +640,8 @@ def _beside(
     if has_counts and (of_counts := made.part("counts")) is not None:
         from rpexplore.analysis.queries import budgets_needed, optimum_of, query_baselines
 
+        if of_counts.budget.replaces:  # plainer mechanisms are compared for added records
+            return beside
         baselines = query_baselines(optimum_of(of_counts), on_progress=on_progress)
         needed = budgets_needed(baselines, of_counts.budget)
         text = f"{baseline_table(needed)}\n\n{spare_text(of_counts)}"

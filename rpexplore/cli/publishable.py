@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli.console import text_table
-from rpexplore.cli.facts import row_facts
 from rpexplore.common.files import file_bytes
-from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.expected_counts import (
     CV_LIMIT,
     ExpectedCounts,
@@ -19,7 +17,7 @@ from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
-    from rpexplore.analysis.area_usefulness import AreaUsefulness
+    from rpexplore.analysis.area_forecast import AreaForecast
     from rpexplore.analysis.forecast import Forecast
     from rpexplore.analysis.queries import CountUsefulness
     from rpexplore.domain.domain import Domain
@@ -100,14 +98,14 @@ def usefulness_of(
 ) -> dict[str, Any]:
     """What each part of a plan is worth, by kind; None without expected counts.
 
-    Of tables a forecast; of adaptive tables, of which none can be made, that of unbiased tables at
-    the same budget; of others what is publishable. design: of a survey, whose sampling error
-    counts beside the noise in tables
+    Of tables and areas a forecast; of adaptive tables, of which none can be made, that of unbiased
+    tables at the same budget; of own counts what is publishable. design: of a survey, whose
+    sampling error counts beside the noise in tables
     """
     if wanted is None:
         return {part.kind: None for part in plan.parts}
     kinds = [part.kind for part in plan.parts]
-    if design is not None and not {"tables", "rounds"} & set(kinds):
+    if design is not None and not {"tables", "areas", "rounds"} & set(kinds):
         raise WorkloadError(
             "The design of a survey counts in tables only, and the plan has none; leave it out."
         )
@@ -115,15 +113,11 @@ def usefulness_of(
 
 
 def usefulness_facts(useful: dict[str, Any]) -> dict[str, Any]:
-    """What `usefulness_of` a plan found, in plain values, under a name that says of what.
-
-    Of areas and own counts together by kind.
-    """
-    facts = {kind: found and _FACTS[kind](found) for kind, found in useful.items()}
-    named = {name: facts.pop(kind) for kind, name in _FORECASTS.items() if kind in facts}
-    if len(facts) == 1:
-        return {**named, "publishable": next(iter(facts.values()))}
-    return {**named, **({"publishable": facts} if facts else {})}
+    """What `usefulness_of` a plan found, in plain values, under a name that says of what."""
+    return {
+        _NAMES[kind]: None if found is None else _FACTS[kind](found)
+        for kind, found in useful.items()
+    }
 
 
 def usefulness_text(useful: dict[str, Any]) -> str:
@@ -138,11 +132,21 @@ def usefulness_text(useful: dict[str, Any]) -> str:
 
 def texts_of_parts(texts: dict[str, str]) -> str:
     """What is said of each kind of part, below its title if there are several."""
-    from rpexplore.planning.plan import TITLES
+    from rpexplore.planning.part_plan import TITLES
 
     if len(texts) < 2:
         return "\n\n".join(texts.values())
     return "\n\n".join(f"{TITLES[kind]}:\n\n{text}" for kind, text in texts.items())
+
+
+def facts_of_part(part: "PartPlan", found: Any) -> dict[str, Any]:
+    """What was found for a part of a plan, in plain values."""
+    return _FACTS[part.kind](found)
+
+
+def text_of_part(part: "PartPlan", found: Any) -> str:
+    """The same for reading."""
+    return _TEXTS[part.kind](found)
 
 
 # ---- by kind of part
@@ -157,11 +161,17 @@ def _of_tables(
 
 
 def _of_areas(
-    part: Any, expected: ExpectedCounts, limit: float, totals: dict[int, float] | None, _: Any
-) -> "AreaUsefulness":
-    from rpexplore.analysis.area_usefulness import publishable_in_areas
+    part: Any,
+    expected: ExpectedCounts,
+    limit: float,
+    totals: dict[int, float] | None,
+    design: SurveyDesign | None,
+) -> "AreaForecast":
+    from rpexplore.analysis.area_forecast import area_forecast_by
+    from rpexplore.analysis.forecast import public_tables_by
 
-    return publishable_in_areas(part, expected, cv_limit=limit, totals=totals)
+    public = public_tables_by(part.domain, expected)
+    return area_forecast_by(part, public, limit, totals, design)
 
 
 def _of_counts(part: Any, expected: ExpectedCounts, limit: float, *_: Any) -> "CountUsefulness":
@@ -186,15 +196,8 @@ def _facts_of_tables(made: "Forecast") -> dict[str, Any]:
     return made.to_json()
 
 
-def _facts_of_areas(useful: "AreaUsefulness") -> dict[str, Any]:
-    return {
-        "expected_counts": useful.expected_text,
-        "cv_limit": useful.cv_limit,
-        "share": useful.share,
-        "cell_count": useful.n_cells,
-        "by_level": row_facts(useful.by_level),
-        "by_table": row_facts(useful.of_tables),
-    }
+def _facts_of_areas(made: "AreaForecast") -> dict[str, Any]:
+    return made.to_json()
 
 
 def _facts_of_counts(useful: "CountUsefulness") -> dict[str, Any]:
@@ -208,26 +211,19 @@ def _facts_of_counts(useful: "CountUsefulness") -> dict[str, Any]:
 
 def _text_of_tables(made: "Forecast") -> str:
     """The forecast in all, and by number of attributes."""
-    from rpexplore.analysis.forecast import range_columns
+    from rpexplore.analysis.ranges import range_columns
 
     columns = range_columns(made.by_order(), "attributes", "meeting")
     table = text_table({str(name): column.tolist() for name, column in columns.items()})
     return f"{made}\n{table}"
 
 
-def _text_of_areas(useful: "AreaUsefulness") -> str:
-    rows = useful.by_level
-    table = text_table(
-        {
-            "level": rows["level"].tolist(),
-            "tables": [f"{count:,}" for count in rows["tables"]],
-            "in full": [f"{count:,}" for count in rows["in_full"]],
-            "cells": [f"{count:,}" for count in rows["cells"]],
-            "records in the median area": [rounded(count, 3) for count in rows["median_count"]],
-            "publishable": [describe_share(share) for share in rows["share"]],
-        }
-    )
-    return "\n\n".join((f"Expected counts: {useful.expected_text}.", table, useful.describe()))
+def _text_of_areas(made: "AreaForecast") -> str:
+    from rpexplore.analysis.area_forecast import levels_for_reading
+
+    columns = levels_for_reading(made)
+    table = text_table({str(name): column.tolist() for name, column in columns.items()})
+    return f"{made}\n{table}"
 
 
 def _text_of_counts(useful: "CountUsefulness") -> str:
@@ -243,7 +239,10 @@ def _text_of_rounds(useful: "Forecast | None") -> str:
 _USEFULNESS: dict[str, Callable[..., Any]] = {
     "tables": _of_tables, "areas": _of_areas, "counts": _of_counts, "rounds": _of_rounds,
 }  # fmt: skip
-_FORECASTS = {"tables": "forecast", "rounds": "forecast_if_unbiased"}
+_NAMES = {
+    "tables": "forecast", "areas": "forecast_in_areas", "counts": "publishable",
+    "rounds": "forecast_if_unbiased",
+}  # fmt: skip
 _FACTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "tables": _facts_of_tables, "areas": _facts_of_areas, "counts": _facts_of_counts,
     "rounds": _facts_of_tables,

@@ -185,7 +185,8 @@ def rehearse(
     from rpexplore.cli.publishable import expected_from_options
     from rpexplore.common.text import describe_share, joined
     from rpexplore.domain.readings import READINGS
-    from rpexplore.planning.plan import TITLES, load_plan
+    from rpexplore.planning.part_plan import TITLES
+    from rpexplore.planning.plan import load_plan
 
     with progress("Reading the plan") as on_progress:
         loaded = load_plan(plan_file)

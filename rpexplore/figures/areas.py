@@ -62,13 +62,6 @@ TABLE_COLUMNS = {
     "weight": Column("weight", term="Weight"),
     "shadow_price": Column("contribution", "share", term="Binding targets"),
 }
-USEFUL_COLUMNS = {
-    "level": COLUMNS["level"],
-    "share": Column("publishable cells", "share", term="Publishable share"),
-    "in_full": Column("tables in full", "count"),
-    "tables": Column("of tables", "count"),
-    "median_count": Column("records in the median area", "rounded"),
-}
 SIZE_COLUMNS = {
     "size": Column("number", "text"),
     "areas": Column("areas", "count"),

@@ -135,7 +135,7 @@ def report(
         cv_limit: The largest coefficient of variation of a good cell.
         request: The request of the scenario, which has the targets as they were typed.
         rehearsal: How near smooth tables of this plan came, from `rehearse_smooth_tables`.
-        area_totals: Publicly known totals of areas, as of `publishable_in_areas`.
+        area_totals: Publicly known totals of areas, as of `rp.AreaForecast`.
         board: Comments on sections, open questions and the decision of a board, or their file.
         approvals: Of this plan, to be named in the report.
         design: The design of the survey, if its sampling error counts beside the noise.

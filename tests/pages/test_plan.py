@@ -10,7 +10,7 @@ import pytest
 import rpexplore as rp
 from pages.components.shared.session import escaped, kept_name
 from rpexplore.analysis.drawn_counts import DrawnCounts
-from rpexplore.analysis.forecast import Range
+from rpexplore.analysis.ranges import Range
 from rpexplore.analysis.suggestions import suggestions
 from rpexplore.analysis.typical_counts import typical_counts
 from rpexplore.common.text import describe_share

@@ -27,6 +27,7 @@ from rpexplore.data.files.columns import (
 )
 from rpexplore.data.files.offered import CODEBOOK_ENDINGS, codebooks, recognise_public
 from rpexplore.domain.codebook_formats import HierarchyFile, with_hierarchy
+from rpexplore.domain.codebook_remarks import describe_left_out
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, RpexploreError
 from rpexplore.planning.plan import FORMAT as PLAN_FORMAT
@@ -109,8 +110,9 @@ def _take(make: Callable[[], Domain], what: str, **more: Any) -> None:
 
 BOX = "codebook"
 _CODEBOOKS = (
-    "A codebook is a Frictionless Table Schema, a Data Package (datapackage.json), a CSV file with "
-    'the columns attribute and value, or sizes such as {"age": 32}; also DDI (.xml)'
+    "A codebook is a Frictionless Table Schema, a Data Package (datapackage.json), a CSV file or "
+    "a spreadsheet (.xlsx, .ods) with the columns attribute and value, DDI (.xml), PX, or sizes "
+    'such as {"age": 32}'
 )
 _HIERARCHY = "A hierarchy of τ-ARGUS (.hrc) gives an attribute its groups."
 _FILES = (
@@ -274,7 +276,7 @@ def _take_plan(content: bytes, name: str) -> None:
 
 
 def _left_out(file: CodebookFile) -> str:
-    return codebook_import.describe_left_out(file.without_values, is_draft=file.others is not None)
+    return describe_left_out(file.without_values, is_draft=file.others is not None)
 
 
 def _no_codebook(file: OwnFile, name: str) -> str:

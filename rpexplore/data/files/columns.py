@@ -380,9 +380,9 @@ def _is_txt(filename: str) -> bool:
 
 def _neither(filename: str) -> DomainError:
     return DomainError(
-        f"{filename} is neither a codebook nor a data file: a codebook is JSON, or CSV with the "
-        "columns attribute and value; data files end in .csv or .parquet, or in .txt where the "
-        "first line names two columns or more."
+        f"{filename} is neither a codebook nor a data file: a codebook is JSON, or CSV or a "
+        "spreadsheet with the columns attribute and value; data files end in .csv or .parquet, or "
+        "in .txt where the first line names two columns or more."
     )
 
 
