@@ -38,7 +38,7 @@ SmoothWeightsFlag = Annotated[
         "--smooth-weights",
         help="Weights for a release whose tables are to be smoothed, by the "
         "budget and the expected counts (--expected-count or --expected): the mixture with weights "
-        "by cell that loses least in rehearsals without and with joint dependence of three "
+        "by cell that loses least in simulations without and with joint dependence of three "
         "attributes. Tables of 1 and 2 attributes within the others are added; --weight goes on "
         "top.",
     ),
@@ -480,7 +480,7 @@ def plan(
         from rpexplore.results.smooth_choice import choose_smooth_weights
 
         assert wanted is not None
-        with progress("Rehearsing weights") as on_progress:
+        with progress("Simulating weights") as on_progress:
             chosen = choose_smooth_weights(asked.tables, budget, wanted[0], on_progress=on_progress)
         smooth = chosen.weights
     with progress("Listing what is asked for"):
@@ -582,7 +582,7 @@ def plan(
         **({"choice": choice} if adaptive else {}),
         "why": reason,
         "weights": None if smooth is None else smooth.text,
-        **({} if chosen is None else {"weights_rehearsed": chosen.to_facts()}),
+        **({} if chosen is None else {"weights_simulated": chosen.to_facts()}),
         "warning": warning,
         **({"unweighted": note} if note else {}),
         **{name: found for name, (found, _) in beside.items()},

@@ -124,6 +124,7 @@ def report(
     from rpexplore.cli.publishable import (
         design_from_options,
         expected_from_options,
+        guesses_of,
         totals_from_option,
     )
     from rpexplore.cli.synthesize import rehearsed
@@ -177,6 +178,7 @@ def report(
             design=design,
             outcome=outcome,
             public=named,
+            area_guesses=guesses_of(loaded, wanted),
             **counts,
         )
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)

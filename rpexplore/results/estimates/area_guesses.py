@@ -389,7 +389,9 @@ class BestGuesses(WholeCounts):
             found, variances = family.posterior(moved, expected, shares, alphas)
             means[np.ix_(own, family.support)] = found
             if squared is not None and errors is not None:
-                squared[own] = self._variances(level, family, variances, errors[number], shares)
+                squared[own] = self.variances_of_parts(
+                    level, family, variances, errors[number], shares
+                )
         counts = self.in_whole_numbers(level, n_parts, above, totals, means)
         if squared is None:
             return counts, None
@@ -418,7 +420,7 @@ class BestGuesses(WholeCounts):
             start = stop
         return found
 
-    def _variances(
+    def variances_of_parts(
         self,
         level: int,
         family: Family,
