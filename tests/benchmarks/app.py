@@ -133,6 +133,8 @@ def figures(scenario: Scenario) -> tuple[dict[str, float], dict[str, float], flo
             visits = [visitor.visit(name) for _ in range(REPEATS)]
             seconds[f"open {name or 'home'}"] = min(took for took, _ in visits)
             megabytes[name or "home"] = visits[0][1] / 1e6
+        visitor.visit("plan")
+        settle()
         for name in TIMED:
             times = []
             for repeat in range(REPEATS):
@@ -150,6 +152,15 @@ def figures(scenario: Scenario) -> tuple[dict[str, float], dict[str, float], flo
         )
         seconds["undo"] = min(visitor.press("Undo") for _ in range(REPEATS))
     return megabytes, seconds, float(np.mean(worked))
+
+
+def settle() -> None:
+    """Wait until the server works on nothing in the background any more, a few minutes at most."""
+    for _ in range(PATIENCE):
+        before = server_seconds()
+        time.sleep(4)
+        if server_seconds() - before < 0.4:
+            return
 
 
 def server_seconds() -> float:
