@@ -311,10 +311,7 @@ class Populations:
         groups = [np.flatnonzero(~whole)] if not np.all(whole) else []
         groups += [np.flatnonzero(whole & (sizes == n)) for n in np.unique(sizes[whole]).tolist()]
         counts = [
-            np.empty(
-                (len(of), n_populations, int(sizes[of[0]]) if whole[of[0]] else n_people),
-                dtype=np.float32,
-            )
+            _empty(len(of), n_populations, int(sizes[of[0]]) if whole[of[0]] else n_people)
             for of in groups
         ]
         kept = []
@@ -398,6 +395,16 @@ class Populations:
             else:
                 _fill_people(own, [table], counts[:, number], self.public.n_records, noise)
         return CountsOfTables(np.zeros(1, dtype=np.int64), counts, whole)
+
+
+def _empty(n_tables: int, n_populations: int, m: int) -> np.ndarray:
+    """Room for counts, float32[n_tables, n_populations, m], those of the longer axis together.
+
+    Of very many tables with few numbers each these are compared and added up faster across tables.
+    """
+    if n_tables > m:
+        return np.empty((m, n_populations, n_tables), dtype=np.float32).transpose(2, 1, 0)
+    return np.empty((n_tables, n_populations, m), dtype=np.float32)
 
 
 def _seed(number: int) -> bytes:

@@ -58,7 +58,7 @@ def show(
     plan for areas with --areas how accurate sums over lists of areas will be, each table for each
     list. Refuses a plan that `verify` finds wrong.
     """
-    from rpexplore.cli.after import planned_sum_table, planned_sums
+    from rpexplore.cli.answers import planned_sum_table, planned_sums
     from rpexplore.cli.facts import csv_of_sums, items_of, plan_facts, plan_text, row_facts
     from rpexplore.cli.publishable import (
         design_from_options,

@@ -122,7 +122,7 @@ def synthesize(
 
 def _is_of_areas(folder: Path) -> bool:
     """Whether a folder has counts of areas, and no tables without areas."""
-    from rpexplore.cli.after import parts_in
+    from rpexplore.cli.answers import parts_in
     from rpexplore.releases.manifest import read_manifest
     from rpexplore.results.estimates.area_counts import KIND
 
