@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rpexplore.cli import area_options, options
+from rpexplore.cli import area_options, forecast_options, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
 from rpexplore.cli.look import load_verified
 from rpexplore.common.text import csv_of_frame
@@ -23,18 +23,18 @@ _MOST_LISTED = 10  # tables, unless more are asked for
 
 def forecast(
     plan_file: options.PlanOrRun,
-    public: options.PublicFiles = None,
-    expected_count: options.ForecastCount = None,
+    public: forecast_options.PublicFiles = None,
+    expected_count: forecast_options.ForecastCount = None,
     expected_areas: area_options.ExpectedAreas = None,
-    limit: options.ForecastLimit = None,
-    share: options.ForecastShare = None,
-    design_effect: options.DesignEffect = None,
-    weight_cv: options.WeightCv = None,
-    sampling_fraction: options.SamplingFraction = None,
-    by_group: options.ByGroup = None,
+    limit: forecast_options.ForecastLimit = None,
+    share: forecast_options.ForecastShare = None,
+    design_effect: forecast_options.DesignEffect = None,
+    weight_cv: forecast_options.WeightCv = None,
+    sampling_fraction: forecast_options.SamplingFraction = None,
+    by_group: forecast_options.ByGroup = None,
     tables: options.HowMany = None,
     csv: options.CsvOut = None,
-    out: options.ForecastOut = None,
+    out: forecast_options.ForecastOut = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -174,17 +174,17 @@ def _other_parts(
 
 def suggest(
     plan_file: options.PlanFile,
-    public: options.PublicFiles = None,
-    expected_count: options.ForecastCount = None,
-    limit: options.ForecastLimit = None,
-    share: options.ForecastShare = None,
-    design_effect: options.DesignEffect = None,
-    weight_cv: options.WeightCv = None,
-    sampling_fraction: options.SamplingFraction = None,
+    public: forecast_options.PublicFiles = None,
+    expected_count: forecast_options.ForecastCount = None,
+    limit: forecast_options.ForecastLimit = None,
+    share: forecast_options.ForecastShare = None,
+    design_effect: forecast_options.DesignEffect = None,
+    weight_cv: forecast_options.WeightCv = None,
+    sampling_fraction: forecast_options.SamplingFraction = None,
     table: options.Table = None,
-    tables: options.SuggestTables = 5,
-    apply: options.Apply = None,
-    out: options.AppliedOut = None,
+    tables: forecast_options.SuggestTables = 5,
+    apply: forecast_options.Apply = None,
+    out: forecast_options.AppliedOut = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:

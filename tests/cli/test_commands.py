@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from rpexplore.cli.options import Argument, Group, Option, command
+from rpexplore.cli.commands import Argument, Group, Option, command
 
 Depth = StrEnum("Depth", {"TWO_WAY": "two-way", "ALL": "all"})
 
