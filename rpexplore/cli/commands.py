@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import NoneType, UnionType
@@ -78,16 +78,30 @@ def command(
     """A command that calls a function, named for it; its docstring is the help.
 
     Args:
-        function: Each parameter is annotated with an `Option` or `Argument`; one without a default
+        function: Each parameter is annotated with an `Option` or `Argument`, or with a dataclass
+            whose fields are: several commands then have one list of options. One without a default
             is required.
         kind: The class of the command.
         settings: What else its constructor takes.
     """
     settings.setdefault("name", function.__name__)
-    parameters = inspect.signature(function).parameters.values()
+    parameters, lists = list[click.Parameter](), dict[str, Any]()
+    for parameter in inspect.signature(function).parameters.values():
+        if not is_dataclass(parameter.annotation):
+            parameters.append(_parameter(parameter))
+            continue
+        lists[parameter.name] = parameter.annotation
+        of_fields = inspect.signature(parameter.annotation).parameters.values()
+        parameters += [_parameter(of_field) for of_field in of_fields]
+
+    def call(**given: Any) -> None:
+        for name, kind in lists.items():
+            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+        function(**given)
+
     return kind(
-        callback=function,
-        params=[_parameter(parameter) for parameter in parameters],
+        callback=call if lists else function,
+        params=parameters,
         help=inspect.getdoc(function),
         **settings,
     )

@@ -1,9 +1,14 @@
 """The options of forecasts: what is public, what is good enough, and a survey's own error."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from rpexplore.cli.commands import Option, RecordCount, option
+
+if TYPE_CHECKING:
+    from rpexplore.domain.domain import Domain
+    from rpexplore.domain.survey import SurveyDesign
 
 PublicFiles = Annotated[
     list[Path] | None,
@@ -93,3 +98,24 @@ SamplingFraction = Annotated[
     str | None,
     option("SHARE", "Total error: the share of the population that is in the sample, as 1%."),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What forecast and suggest rest on, and what is good enough for them."""
+
+    public: PublicFiles = None
+    expected_count: ForecastCount = None
+    limit: ForecastLimit = None
+    share: ForecastShare = None
+    design_effect: DesignEffect = None
+    weight_cv: WeightCv = None
+    sampling_fraction: SamplingFraction = None
+
+    def survey(self, domain: "Domain") -> "SurveyDesign | None":
+        """The design of the survey; None if none is stated."""
+        from rpexplore.workload.survey_text import design_from_texts
+
+        return design_from_texts(
+            domain, self.design_effect or (), self.weight_cv, self.sampling_fraction
+        )
