@@ -91,7 +91,7 @@ def command(
             parameters.append(_parameter(parameter))
             continue
         lists[parameter.name] = parameter.annotation
-        of_fields = inspect.signature(parameter.annotation).parameters.values()
+        of_fields = inspect.signature(lists[parameter.name]).parameters.values()
         parameters += [_parameter(of_field) for of_field in of_fields]
 
     def call(**given: Any) -> None:

@@ -131,8 +131,8 @@ def _other_parts(
     survey: "SurveyDesign | None",
 ) -> list[tuple[str, dict[str, Any], str]]:
     """Of areas, own counts and adaptive tables: a name, the facts, and the text."""
-    from rpexplore.analysis.adaptive import unbiased_alternative
-    from rpexplore.analysis.forecast import GOOD_SHARE, Forecast, public_tables_among
+    from rpexplore.analysis.adaptive import RoundsForecast
+    from rpexplore.analysis.forecast import GOOD_SHARE, public_tables_among
     from rpexplore.cli.publishable import facts_of_part, text_of_part
 
     share, found = GOOD_SHARE if share is None else share, []
@@ -152,14 +152,7 @@ def _other_parts(
                 raise WorkloadError(f"What is publishable is not known: {own}")
         elif part.kind == "rounds":
             known = public_tables_among(part.domain, public)
-            own = Forecast(
-                unbiased_alternative(part),
-                known.tables,
-                known.expected,
-                limit,
-                share,
-                survey=survey and survey.among(part.workload.tables),
-            )
+            own = RoundsForecast.of(part, known, limit, survey, share)
         if own is not None:
             found.append((_NAMES[part.kind], facts_of_part(part, own), text_of_part(part, own)))
     return found
