@@ -202,10 +202,13 @@ class Closure:
         spread = np.array([*(basis.spread_sum for basis in of_bases), 1.0])
         total = np.array([*(basis.total_sum for basis in of_bases), 1.0])
         data = np.ones(len(tables))
+        by_place = [np.ascontiguousarray(places) for places in members.T]
         for column in range(workload.members.shape[1]):  # of the attributes of a table, or −1
-            own = workload.members[tables, column]
-            bases = workload.attribute_basis_index[tables, column]
-            inside = np.any(members == own[:, None], axis=1)
+            own = np.take(workload.members[:, column], tables)
+            bases = np.take(workload.attribute_basis_index[:, column], tables)
+            inside = np.zeros(len(tables), dtype=bool)
+            for places in by_place:
+                inside |= places == own
             factors = np.where(inside, spread[bases], total[bases])
             for attribute, tree in in_trees.items():
                 rows = np.flatnonzero(own == attribute)
