@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from rpexplore.cli import area_options, options
+from rpexplore.cli import area_options, forecast_options, options
 from rpexplore.cli.console import (
     message_of,
     one_line,
@@ -46,9 +46,9 @@ def show(
     expected: options.ExpectedFile = None,
     expected_areas: area_options.ExpectedAreas = None,
     cv_limit: options.CvLimit = None,
-    design_effect: options.DesignEffect = None,
-    weight_cv: options.WeightCv = None,
-    sampling_fraction: options.SamplingFraction = None,
+    design_effect: forecast_options.DesignEffect = None,
+    weight_cv: forecast_options.WeightCv = None,
+    sampling_fraction: forecast_options.SamplingFraction = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:

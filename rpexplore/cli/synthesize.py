@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rpexplore.cli import area_options, options
+from rpexplore.cli.commands import Option
 from rpexplore.cli.console import progress, say_result, text_table
-from rpexplore.cli.options import Option
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
