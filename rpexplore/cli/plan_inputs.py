@@ -596,6 +596,7 @@ def plan_at_smallest_budget(
             minimum_area_budget(
                 asked.areas,
                 max_records_per_person=most,
+                neighbours=reference_budget.neighbours,
                 tolerance=tolerance,
                 uniform_levels=uniform_levels,
                 on_progress=on_progress,
