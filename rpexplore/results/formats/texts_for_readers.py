@@ -117,6 +117,16 @@ READER_TEXTS: Mapping[str, tuple[str, str, str, str]] = {
         "respondieron las personas que están en los datos: nadie puede saberlo con certeza a "
         "partir de estas tablas. No oculta quién está en los datos.",
     ),
+    "only_exact": (
+        "Only the totals of {totals} are exact: they have no noise, and whatever they tell is not "
+        "protected.",
+        "Nur die Summen nach {totals} sind exakt: Sie enthalten kein Rauschen, und was sie "
+        "verraten, ist nicht geschützt.",
+        "Seuls les totaux de {totals} sont exacts : ils sont sans bruit, et ce qu’ils révèlent "
+        "n’est pas protégé.",
+        "Solo los totales de {totals} son exactos: no tienen ruido, y lo que revelan no está "
+        "protegido.",
+    ),
     "noise_size": (
         "The noise is as often upwards as downwards, and its size is known. The margin of error "
         "says how far a figure may be from the true count: for 95 of 100 figures the true count is "
@@ -253,6 +263,45 @@ READER_TEXTS: Mapping[str, tuple[str, str, str, str]] = {
         "El conjunto de lo que se midió para estas tablas cumple ρ-zCDP con {rho} para {unit}: "
         "añadirlo o quitarlo no cambia más que eso la distribución de todo lo que se publica. De "
         "ello se sigue una privacidad diferencial (ε, δ) con {epsilons}.",
+    ),
+    "guarantee_replaced": (
+        "What was measured for these tables is ρ-zCDP, all together, with {rho} for {unit}: "
+        "replacing what it holds changes the distribution of everything that is published by no "
+        "more than that. The number of records is public. It is therefore (ε, δ)-differentially "
+        "private with {epsilons}.",
+        "Was für diese Tabellen gemessen wurde, erfüllt insgesamt ρ-zCDP mit {rho} für {unit}: "
+        "Andere Angaben darin ändern die Verteilung von allem, was veröffentlicht wird, um nicht "
+        "mehr als das. Die Zahl der Datensätze ist öffentlich. Daraus folgt "
+        "(ε, δ)-Differential-Privacy mit {epsilons}.",
+        "L’ensemble des mesures effectuées pour ces tableaux vérifie ρ-zCDP avec {rho} pour "
+        "{unit} : le remplacement de son contenu ne modifie que dans cette limite la distribution "
+        "de tout ce qui est publié. Le nombre d’enregistrements est public. Il en résulte une "
+        "confidentialité différentielle (ε, δ) avec {epsilons}.",
+        "El conjunto de lo que se midió para estas tablas cumple ρ-zCDP con {rho} para {unit}: "
+        "sustituir su contenido no cambia más que eso la distribución de todo lo que se publica. "
+        "El número de registros es público. De ello se sigue una privacidad diferencial (ε, δ) con "
+        "{epsilons}.",
+    ),
+    "guarantee_exact": (
+        "What was measured for these tables is ρ-zCDP, all together, with {rho} for {unit}: a "
+        "change of it that keeps the exact totals, or an exchange of values with another record "
+        "(of each exact total all or none), changes the distribution of everything that is "
+        "published by no more than that. It is therefore (ε, δ)-differentially private with "
+        "{epsilons}.",
+        "Was für diese Tabellen gemessen wurde, erfüllt insgesamt ρ-zCDP mit {rho} für {unit}: "
+        "Eine Änderung darin, bei der die exakten Summen gleich bleiben, oder ein Austausch von "
+        "Angaben mit einem anderen Datensatz (von jeder exakten Summe alle oder keine) ändert die "
+        "Verteilung von allem, was veröffentlicht wird, um nicht mehr als das. Daraus folgt "
+        "(ε, δ)-Differential-Privacy mit {epsilons}.",
+        "L’ensemble des mesures effectuées pour ces tableaux vérifie ρ-zCDP avec {rho} pour "
+        "{unit} : une modification qui conserve les totaux exacts, ou un échange de valeurs avec "
+        "un autre enregistrement (toutes celles d’un total exact ou aucune), ne modifie que dans "
+        "cette limite la distribution de tout ce qui est publié. Il en résulte une confidentialité "
+        "différentielle (ε, δ) avec {epsilons}.",
+        "El conjunto de lo que se midió para estas tablas cumple ρ-zCDP con {rho} para {unit}: un "
+        "cambio que conserve los totales exactos, o un intercambio de valores con otro registro "
+        "(de cada total exacto todos o ninguno), no cambia más que eso la distribución de todo lo "
+        "que se publica. De ello se sigue una privacidad diferencial (ε, δ) con {epsilons}.",
     ),
     "one_record": ("one record", "einen Datensatz", "un enregistrement", "un registro"),
     "one_person": (
