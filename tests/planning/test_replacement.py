@@ -262,3 +262,12 @@ def test_an_optimum_for_added_records_plans_for_replaced_ones():
     assert plan.sha256 == rp.plan(workload, loss=rp.SumOfVariances(), budget=BUDGET).sha256
     errors = optimum.standard_errors(BUDGET)
     assert errors[1:] == pytest.approx(plan.standard_errors[1:])
+
+
+def test_the_dearest_of_attributes_of_five_sizes_is_proven():
+    sizes = {f"a{i}": (2, 3, 5, 10, 20)[i % 5] for i in range(60)}
+    closure = Closure.of(rp.Workload.all_up_to(rp.Domain.from_sizes(sizes), 2))
+    dearest = dearest_replacement(
+        closure, Replacement.of_all(closure).groups, np.ones(len(closure))
+    )
+    assert 0 <= dearest.gap < 1e-9
