@@ -43,10 +43,10 @@ from rpexplore.releases.ledger.account import (
     Account,
     LedgerEntry,
     check_limit,
-    check_neighbours,
     ledger_ids,
 )
 from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.releases.ledger.neighbours import check_neighbours
 from rpexplore.releases.ledger.overlaps import (
     in_place_of,
     ledger_of,

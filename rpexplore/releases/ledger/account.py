@@ -1,6 +1,5 @@
 """Account: what a ledger's chain of events says of a dataset, and what its limit allows."""
 
-import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -11,16 +10,16 @@ from typing import Any, TypeVar
 
 from rpexplore.common.json_fields import check_keys, loads
 from rpexplore.common.numbers import Exact, exact_fraction, exact_text
-from rpexplore.common.text import joined, rounded
+from rpexplore.common.text import rounded
 from rpexplore.data.source import own_names, place_in_name
 from rpexplore.errors import LedgerError
 from rpexplore.planning.part_plan import PartPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions
-from rpexplore.privacy.budget import ADD_REMOVE, REPLACE, Budget, exact_totals_text
-from rpexplore.privacy.conversions import rho_text
+from rpexplore.privacy.budget import ADD_REMOVE, Budget
 from rpexplore.privacy.discrete_noise import GaussianClaim
 from rpexplore.releases.approvals import ApprovalDemand, demand_as_noted
+from rpexplore.releases.ledger.neighbours import neighbours_noted
 
 # ---- Events of a ledger: their kinds, and what the content of each kind holds.
 
@@ -199,10 +198,6 @@ def noted_amount(amount: Fraction | None) -> str | None:
 _HOW_TO_CHANGE = (
     "Whoever answers for these records can change the limit, with the command “rpexplore ledger”."
 )
-
-# Behind the privacy unit of runs whose neighbours replace records: units of older runs have none.
-_REPLACED = "; neighbours replace records"
-_KEEPING = "; neighbours keep the exact totals "  # behind it these, as JSON
 
 # What an entry has as its event holds it.
 _IN_ENTRY = ("started", "plan_sha256", "output", "data_bytes", "data_modified", "user")
@@ -486,7 +481,7 @@ def account_of_names(
                 record_rho=rho,
                 state="started",
                 claim=claim,
-                **_neighbours_noted(content["unit"]),
+                **neighbours_noted(content["unit"]),
                 **facts,
             )
         elif event.kind == "elsewhere":
@@ -595,77 +590,6 @@ def _set(
     terms[:] = [(others, other) for others, other in terms if set(own).isdisjoint(others)]
     if term is not None:
         terms.append((own, term))
-
-
-def noted_unit(budget: Budget) -> str:
-    """The privacy unit of a run as its event holds it, with the neighbours that are not usual."""
-    if budget.exact:
-        return f"{budget.unit}{_KEEPING}{json.dumps(budget.exact, ensure_ascii=False)}"
-    return budget.unit + (_REPLACED if budget.replaces else "")
-
-
-def _neighbours_noted(unit: str) -> dict[str, Any]:
-    """The neighbours of a run, of a unit that `noted_unit` wrote."""
-    _, keeping, totals = unit.partition(_KEEPING)
-    if keeping:
-        return {"neighbours": REPLACE, "exact": tuple(map(tuple, json.loads(totals)))}
-    return {"neighbours": REPLACE if unit.endswith(_REPLACED) else ADD_REMOVE}
-
-
-_Kind = tuple[str, tuple[tuple[str, ...], ...]]
-
-
-def check_neighbours(account: Account, plan: Plan | PartPlan) -> None:
-    """Raise `LedgerError` for a run for other neighbours than those of the runs before.
-
-    Their ρ does not add up. One that adds or removes a record says of a replaced one, which is
-    removed and another added, that it is 4ρ; one for replaced records says nothing of added ones.
-    What changes so that exact totals stay is two replaced records at most, and keeps fewer totals,
-    too. What was spent in a ledger that is lost is taken to be for added or removed ones.
-    """
-    own: _Kind = (plan.budget.neighbours, plan.budget.exact)
-    spent: dict[_Kind, Fraction] = {}
-    for entry in account.entries:
-        kind = (entry.neighbours, entry.exact)
-        spent[kind] = spent.get(kind, Fraction(0)) + entry.record_rho
-    lost = total_of(lost.record_rho for lost in account.forgotten)
-    if lost:
-        spent[ADD_REMOVE, ()] = spent.get((ADD_REMOVE, ()), Fraction(0)) + lost
-    others = [kind for kind, rho in spent.items() if rho and kind != own]
-    if not others:
-        return
-    spent[own] = spent.get(own, Fraction(0)) + plan.record_rho
-    does = joined([_does(kind) for kind in others])
-    texts = (
-        f"The dataset {account.dataset!r} has runs for neighbours that {does}, and those of this "
-        f"plan {_does(own)}; the {'two ' if len(others) == 1 else ''}kinds are not added up. "
-        "Together they would promise "
-    )
-    totals = {total for _, exact in spent for total in exact}
-    added, replaced = (spent.get((kind, ()), Fraction(0)) for kind in (ADD_REMOVE, REPLACE))
-    if totals:
-        # An exchange between two records replaces both: 2² ρ, or as added and removed ones 4² ρ.
-        together = sum(spent.values()) + 3 * replaced + 15 * added
-        raise LedgerError(
-            f"{texts}{rho_text(together, 4, 'up')} for changes that keep all totals of "
-            f"{exact_totals_text(sorted(totals))} (a run for replaced records counts four times, "
-            "one for added or removed records sixteen times), and nothing about others. Plan with "
-            "the same exact totals (--exact) and neighbours as before."
-        )
-    together = 4 * added + replaced
-    raise LedgerError(
-        f"{texts}{rho_text(together, 4, 'up')} for one replaced record (a run for added or "
-        "removed records counts four times), and nothing about one that is added or removed. Plan "
-        f"with --neighbours {others[0][0]}."
-    )
-
-
-def _does(kind: _Kind) -> str:
-    """What neighbours of a kind do, behind "that"."""
-    neighbours, exact = kind
-    if exact:
-        return f"keep the exact totals of {exact_totals_text(exact)}"
-    return "replace a record" if neighbours == REPLACE else "add or remove a record"
 
 
 def check_limit(
