@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from rpexplore.cli import area_options, options
+from rpexplore.cli import area_options, forecast_options, options
 from rpexplore.cli.console import (
     message_of,
     one_line,
@@ -46,9 +46,9 @@ def show(
     expected: options.ExpectedFile = None,
     expected_areas: area_options.ExpectedAreas = None,
     cv_limit: options.CvLimit = None,
-    design_effect: options.DesignEffect = None,
-    weight_cv: options.WeightCv = None,
-    sampling_fraction: options.SamplingFraction = None,
+    design_effect: forecast_options.DesignEffect = None,
+    weight_cv: forecast_options.WeightCv = None,
+    sampling_fraction: forecast_options.SamplingFraction = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -58,7 +58,7 @@ def show(
     plan for areas with --areas how accurate sums over lists of areas will be, each table for each
     list. Refuses a plan that `verify` finds wrong.
     """
-    from rpexplore.cli.after import planned_sum_table, planned_sums
+    from rpexplore.cli.answers import planned_sum_table, planned_sums
     from rpexplore.cli.facts import csv_of_sums, items_of, plan_facts, plan_text, row_facts
     from rpexplore.cli.publishable import (
         design_from_options,

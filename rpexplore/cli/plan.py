@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from rpexplore.cli import area_options, inputs, options, weights
+from rpexplore.cli import area_options, forecast_options, inputs, options, weights
+from rpexplore.cli.commands import Option
 from rpexplore.cli.console import progress, refuse_existing, say_result, text_table
-from rpexplore.cli.options import LossHelp, Option
+from rpexplore.cli.options import LossHelp
 from rpexplore.common.files import file_bytes
 from rpexplore.common.text import describe_share
 from rpexplore.errors import ReleaseError, RpexploreError, WorkloadError
@@ -352,7 +353,7 @@ def plan(
     minimum_budget: options.TheMinimumBudget = None,
     require: options.Require = None,
     certainty: options.TheCertainty = None,
-    public: options.PublicFiles = None,
+    public: forecast_options.PublicFiles = None,
     most_people: options.MostPeopleFlag = False,
     share: options.Share = None,
     records_per_person: options.RecordsPerPerson = None,
@@ -368,9 +369,9 @@ def plan(
     expected_count: options.ExpectedCount = None,
     expected: options.ExpectedFile = None,
     cv_limit: options.CvLimit = None,
-    design_effect: options.DesignEffect = None,
-    weight_cv: options.WeightCv = None,
-    sampling_fraction: options.SamplingFraction = None,
+    design_effect: forecast_options.DesignEffect = None,
+    weight_cv: forecast_options.WeightCv = None,
+    sampling_fraction: forecast_options.SamplingFraction = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:

@@ -20,6 +20,7 @@ from rpexplore.errors import ReleaseError, RpexploreError, WorkloadError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rpexplore.analysis.adaptive import RoundsForecast
     from rpexplore.analysis.area_forecast import AreaForecast
     from rpexplore.analysis.forecast import Forecast
     from rpexplore.analysis.queries import CountUsefulness
@@ -101,9 +102,9 @@ def usefulness_of(
 ) -> dict[str, Any]:
     """What each part of a plan is worth, by kind; None without expected counts.
 
-    Of tables and areas a forecast; of adaptive tables, of which none can be made, that of unbiased
-    tables at the same budget; of own counts what is publishable. design: of a survey, whose
-    sampling error counts beside the noise in tables
+    Of tables and areas a forecast; of adaptive tables what is known of them, and the forecast of
+    unbiased tables at the same budget; of own counts what is publishable. design: of a survey,
+    whose sampling error counts beside the noise in tables
     """
     if wanted is None:
         return {part.kind: None for part in plan.parts}
@@ -227,17 +228,14 @@ def _of_counts(part: Any, expected: ExpectedCounts, limit: float, *_: Any) -> "C
 
 def _of_rounds(
     part: Any, expected: ExpectedCounts, limit: float, _: Any, design: SurveyDesign | None
-) -> "Forecast":
-    from rpexplore.analysis.adaptive import unbiased_alternative
+) -> "RoundsForecast":
+    from rpexplore.analysis.adaptive import RoundsForecast
+    from rpexplore.analysis.forecast import public_tables_by
 
-    return _of_tables(unbiased_alternative(part), expected, limit, _, design)
-
-
-def _facts_of_tables(made: "Forecast") -> dict[str, Any]:
-    return made.to_json()
+    return RoundsForecast.of(part, public_tables_by(part.domain, expected), limit, design)
 
 
-def _facts_of_areas(made: "AreaForecast") -> dict[str, Any]:
+def _facts_of_forecast(made: "Forecast | AreaForecast | RoundsForecast") -> dict[str, Any]:
     return made.to_json()
 
 
@@ -271,7 +269,7 @@ def _text_of_counts(useful: "CountUsefulness") -> str:
     return f"{useful.describe()} This rests on {useful.rests_on}."
 
 
-def _text_of_rounds(useful: "Forecast | None") -> str:
+def _text_of_rounds(useful: "RoundsForecast | None") -> str:
     from rpexplore.analysis.adaptive import when_to_choose
 
     return "\n".join(when_to_choose(useful))
@@ -285,8 +283,8 @@ _NAMES = {
     "rounds": "forecast_if_unbiased",
 }  # fmt: skip
 _FACTS: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "tables": _facts_of_tables, "areas": _facts_of_areas, "counts": _facts_of_counts,
-    "rounds": _facts_of_tables,
+    "tables": _facts_of_forecast, "areas": _facts_of_forecast, "counts": _facts_of_counts,
+    "rounds": _facts_of_forecast,
 }  # fmt: skip
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "tables": _text_of_tables, "areas": _text_of_areas, "counts": _text_of_counts,

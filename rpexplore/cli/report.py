@@ -5,7 +5,8 @@ from typing import Annotated
 
 import click
 
-from rpexplore.cli import area_options, inputs, options
+from rpexplore.cli import area_options, forecast_options, inputs, options
+from rpexplore.cli.commands import Option
 from rpexplore.cli.console import (
     agreed,
     interactive,
@@ -15,7 +16,6 @@ from rpexplore.cli.console import (
     say_result,
     write_new,
 )
-from rpexplore.cli.options import Option
 from rpexplore.errors import RpexploreError
 
 # ---- The verbs around a plan: schema, report.
@@ -103,10 +103,10 @@ def report(
     expected: options.ExpectedFile = None,
     expected_areas: area_options.ExpectedAreas = None,
     cv_limit: options.CvLimit = None,
-    public: options.NamedPublic = None,
-    design_effect: options.DesignEffect = None,
-    weight_cv: options.WeightCv = None,
-    sampling_fraction: options.SamplingFraction = None,
+    public: forecast_options.NamedPublic = None,
+    design_effect: forecast_options.DesignEffect = None,
+    weight_cv: forecast_options.WeightCv = None,
+    sampling_fraction: forecast_options.SamplingFraction = None,
     rehearse: options.Rehearse = False,
     approval: options.Approvals = None,
     force: options.Force = False,

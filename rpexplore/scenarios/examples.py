@@ -265,12 +265,14 @@ def example_for(domain: Domain, columns: Iterable[str]) -> Example | None:
 # ---- The example for areas: a made-up country with its codebook, its file of areas and records.
 
 
-_COUNTRY = "country-census"
-CODEBOOK, RECORDS = f"{_COUNTRY}.json", f"{_COUNTRY}.parquet"
+COUNTRY_KEY = "country-census"
+CODEBOOK, RECORDS = f"{COUNTRY_KEY}.json", f"{COUNTRY_KEY}.parquet"
 ATTRIBUTES = ("sex", "age_group", "birthplace")  # beside the areas
-MAP = f"{_COUNTRY}-map.geojson"
+MAP = f"{COUNTRY_KEY}-map.geojson"
 COUNTRY = "Orsavia, a made-up country of 24,939 areas on five levels."
-SUMMARY = "4,317,876 people, each with the block of Orsavia, a made-up country, that they live in."
+SURVEY = "Census of Orsavia"
+COUNTRY_QUESTION = "How much detail can regions, counties, municipalities and blocks have?"
+SUMMARY = "4,317,876 people of a made-up country, by the block that they live in."
 # From the top: all tables of up to so many attributes. A block has too few people for more.
 _DETAIL = {"all": 3, "region": 3, "county": 3, "municipality": 2}
 _OF_BLOCKS = ((), ("sex",), ("age_group",))
@@ -287,12 +289,12 @@ def _sample_scenario() -> Scenario:
     book = sample_areas()
     tables = {level: Workload.all_up_to(book.domain, order) for level, order in _DETAIL.items()}
     tables["block"] = Workload.of(book.domain, _OF_BLOCKS)
-    path = sample_data_folder() / f"{_COUNTRY}-expected.csv"
+    path = sample_data_folder() / f"{COUNTRY_KEY}-expected.csv"
     return Scenario(
         book.domain,
         name="Less detail in blocks",
         note="The lower the level, the fewer attributes a table has; blocks have totals, sex, age.",
-        survey="Census of Orsavia",
+        survey=SURVEY,
         record_noun="people",
         expected=expected_counts_from_csv(book.domain, path.read_bytes(), path.name),
         areas=replace(AreaStudy.of(CODEBOOK, book), tables=tables),

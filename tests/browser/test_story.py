@@ -212,6 +212,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     expect(page.get_by_text(str(tmp_path / "release"))).to_be_visible()
     run_release(page, "As agreed")
     expect(page.get_by_text("Finished: 26 noisy tables.")).to_be_visible()
+    page.get_by_role("link", name="Look at the results").click()
     expect(page.locator(".crosstab").first).to_be_visible()
 
     release = TableRelease.load(tmp_path / "release")  # checks every file against its hash

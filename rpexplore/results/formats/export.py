@@ -43,7 +43,7 @@ from rpexplore.domain.result_schema import (
     frame_of,
 )
 from rpexplore.errors import ReleaseError
-from rpexplore.privacy.budget import ADD_REMOVE, exact_totals_text
+from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.privacy.conversions import epsilon_from_rho, epsilon_texts, rho_text
 from rpexplore.releases.adaptive_release import LEAST_ERROR, bound_sentence
 from rpexplore.releases.items import Item, PartReader
@@ -334,7 +334,6 @@ class Export:
             "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
             "distinct values": any(one.distinct for one in sources_of(self.results)),
             "panels": self._unit_in(ENGLISH) != self._spent.unit,
-            "releases whose neighbours replace records or keep exact totals": self.replaces,
         }
         for what, is_there in whats.items():
             if is_there:
@@ -360,11 +359,9 @@ class Export:
         language, paragraphs = self.language, dict[str, None]()
         whom = language.unit(self._spent.unit_noun or "person")
         noisy = [language.text("noisy_replaced" if self.replaces else "noisy", **whom)]
-        if self._spent.exact:  # in English only, as what neighbours replace
-            noisy.append(
-                f"Only the totals of {exact_totals_text(self._spent.exact)} are exact: they have "
-                "no noise, and whatever they tell is not protected."
-            )
+        if self._spent.exact:
+            totals = language.joined([" × ".join(total) for total in self._spent.exact])
+            noisy.append(language.text("only_exact", totals=totals))
         for part in self.results.readers:
             own = [*noisy, language.text("noise_size")]
             if part.is_smooth or part.is_biased:
@@ -395,8 +392,9 @@ class Export:
             epsilons = epsilon_texts(lambda delta: epsilon_from_rho(total.rho, delta), None)
         else:
             epsilons = self.results.plan.epsilon_texts  # by its own noise
+        key = "guarantee_replaced" if self.replaces else "guarantee"
         guarantee = text(
-            "guarantee",
+            "guarantee_exact" if total.exact else key,
             rho=self.language.number(rho_text(total.rho)),
             unit=self._unit_in(self.language),
             epsilons=text("between").join(
