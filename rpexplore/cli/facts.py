@@ -22,7 +22,6 @@ from rpexplore.common.text import (
 )
 from rpexplore.domain.amounts import Amounts
 from rpexplore.domain.area_tree import AreaTree
-from rpexplore.domain.domain import Domain
 from rpexplore.planning.adaptive import AdaptivePlan
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts import QueryPlan
@@ -65,14 +64,6 @@ def adaptive_facts(plan: AdaptivePlan) -> dict[str, Any]:
 # ---- What the command line says about plans, and their tables or queries: values, texts.
 
 
-_KINDS = {
-    "Categories": "categories",
-    "Integers": "whole numbers",
-    "Bins": "bins",
-    "Dates": "dates",
-    "Amounts": "amounts",
-}
-_FIRST_VALUES = 4
 _USUAL_ROWS = 20  # of a part that a text lists
 _MOST_CELLS = 10  # with unused budget, that a text lists
 
@@ -83,33 +74,6 @@ def row_facts(rows: "pd.DataFrame") -> list[dict[str, Any]]:
         {name: None if value != value else value for name, value in row.items()}
         for row in rows.to_dict("records")
     ]
-
-
-def attribute_facts(domain: Domain) -> list[dict[str, Any]]:
-    """Each attribute in plain values, with the labels of its first values."""
-    return [
-        {
-            "name": attribute.name,
-            "label": attribute.label,
-            "kind": _KINDS[type(attribute.values).__name__],
-            "values": attribute.size,
-            "first_values": [attribute.values.description]
-            if isinstance(attribute.values, Amounts)
-            else attribute.labels(_FIRST_VALUES),
-        }
-        for attribute in domain.attributes
-    ]
-
-
-def attribute_table(domain: Domain) -> str:
-    """The attributes as a text table."""
-    facts = attribute_facts(domain)
-    for fact in facts:
-        more = ["…"] if fact["values"] > _FIRST_VALUES else []
-        fact["first values"] = ", ".join([*fact["first_values"], *more])
-        fact["values"] = f"{fact['values']:,}"
-    names = ("name", "label", "kind", "values", "first values")
-    return text_table({name: [fact[name] for fact in facts] for name in names}, "<<<><")
 
 
 # ---- plans
@@ -419,7 +383,7 @@ def announcement(plan: Plan, ledger: str, account: "Account", limit_rho: str | N
     """What a run of the plan will be charged, and what a ledger has of the data before."""
     factor, limit = plan.budget.records_factor, account.limit_record_rho
     limit_text = "none in the ledger" if limit is None else rho_text(limit * factor, mode="down")
-    sums = "" if plan.budget.period is None else " (for people with any records)"
+    sums = "" if plan.budget.period is None else f" (for {plan.budget.nouns} with any records)"
     replaced = f"; {plan.budget.neighbours_text}" if plan.budget.replaces else ""
     return "\n".join(
         [

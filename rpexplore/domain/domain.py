@@ -191,8 +191,9 @@ class Domain:
         if ending in CSV_ENDINGS:
             return cls(tuple(codebook.attributes_from_csv(text, filename, columns)))
         raise DomainError(
-            f"A codebook must end in .json (Frictionless Table Schema) or .csv "
-            f"(attribute,value,label), got {filename!r}."
+            "A codebook must end in .json (Frictionless Table Schema), .csv, .xlsx or .ods "
+            "(attribute,value,label), .xml (DDI), .px, or be a file of SPSS, Stata or SAS, got "
+            f"{filename!r}."
         )
 
     @classmethod

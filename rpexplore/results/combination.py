@@ -20,7 +20,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.estimation.table_map import ArrayStore
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.planning.plan import TITLES
+from rpexplore.planning.part_plan import TITLES
 from rpexplore.releases.atomic_folder import check_room
 from rpexplore.releases.finished_release import Release, SeveralParts
 from rpexplore.releases.items import PartReader
