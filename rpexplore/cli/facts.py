@@ -29,7 +29,6 @@ from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, worst_first_order
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.privacy.budget import REPLACE, exact_totals_text
 from rpexplore.privacy.conversions import MOST_RHO, USUAL_DELTAS, epsilon_at_delta, rho_text
 from rpexplore.scenarios.bases import basis_choices_of
 from rpexplore.workload.table_text import list_titles, title
@@ -451,6 +450,7 @@ def account_facts(account: "Account", factor: int) -> dict[str, Any]:
     limit = account.limit_record_rho
     return {
         "spent_rho": exact_text(account.spent_record_rho * factor),
+        **_kinds_of_neighbours(account),
         **_spent_epsilon(account, factor),
         "limit_rho": None if limit is None else exact_text(limit * factor),
         "approval_demands": [asdict(demand) for demand in account.approval_demands],
@@ -464,6 +464,14 @@ def account_facts(account: "Account", factor: int) -> dict[str, Any]:
             for lost in account.forgotten
         ],
     }
+
+
+def _kinds_of_neighbours(account: "Account") -> dict[str, Any]:
+    """For whom spent amounts and limits are; what they promise where there are several kinds."""
+    from rpexplore.releases.ledger.neighbours import Mixture
+
+    mixture = Mixture.of(account)
+    return {"protects": mixture.whose} if not mixture.is_mixed else {"promise": mixture.promise}
 
 
 def _epsilon_of(account: "Account") -> str:
@@ -488,12 +496,21 @@ def _spent_epsilon(account: "Account", factor: int) -> dict[str, Any]:
 
 def account_text(account: "Account", ledger: str) -> str:
     """What a ledger of this name holds on a dataset, for reading."""
+    from rpexplore.releases.ledger.neighbours import Mixture
+
     limit, runs = account.limit_record_rho, account.entries
-    limit_text = "none" if limit is None else f"{rho_text(limit, mode='down')} for one record"
+    mixture = Mixture.of(account)
+    whose = one_line(mixture.whose)
+    limit_text = "none" if limit is None else f"{rho_text(limit, mode='down')} for {whose}"
+    spent = f"{rho_text(account.spent_record_rho)} for {whose}{_epsilon_of(account)}"
+    if mixture.is_mixed:
+        # The sum that the limit is compared with promises nothing by itself.
+        spent = f"{one_line(str(mixture))}\nPromise {one_line(mixture.promise)}"
+        limit_text = limit_text.replace(whose, "the sum over all kinds")
     text = (
         f"Data    {one_line(account.dataset)}\n"
         f"Ledger  {one_line(ledger)}\n"
-        f"Spent   {rho_text(account.spent_record_rho)} for one record{_epsilon_of(account)}\n"
+        f"Spent   {spent}\n"
         f"Limit   {limit_text}{one_line(account.limit_source)}"
     )
     for lost in account.forgotten:
@@ -507,12 +524,6 @@ def account_text(account: "Account", ledger: str) -> str:
         text += f"\nNeeds   approvals of the plan by {plural(demand.n, 'person')} of: {listed}"
     if not runs:
         return text
-    if any(run.exact for run in runs):
-        totals = exact_totals_text(runs[-1].exact)
-        replaced = f" for one record, around the exact totals of {one_line(totals)}"
-        text = text.replace(" for one record", replaced, 1)
-    elif any(run.neighbours == REPLACE for run in runs):
-        text = text.replace(" for one record", " for one record, replaced", 1)
     columns = {
         "run": [str(number) for number in range(1, len(runs) + 1)],
         "started": [f"{run.started[:19]}+00:00" for run in runs],

@@ -20,7 +20,7 @@ def run(tmp_path, monkeypatch) -> Program:
 
 def test_a_plan_with_exact_totals_its_report_and_its_script(run, tmp_path):
     said = run.done(*ASKED, "--exact", "region", "--exact", "sex,age")
-    assert "the totals of age × sex and region are exact" in said
+    assert "neighbours keep the totals of age × sex and region, which are exact" in said
     plan = rp.Plan.load("plan.json")
     assert plan.budget == rp.Budget(rho="0.1", exact=["region", ("age", "sex")])
     facts = json.loads(run.done("show", "plan.json", "--json"))

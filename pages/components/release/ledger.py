@@ -21,6 +21,7 @@ from rpexplore.releases.charged_run import booked_run
 from rpexplore.releases.finished_release import Release
 from rpexplore.releases.ledger.account import Account, Spent
 from rpexplore.releases.ledger.ledger import Ledger
+from rpexplore.releases.ledger.neighbours import Mixture
 from rpexplore.releases.ledger.overlaps import datasets, describe_earlier_run, runs
 from rpexplore.releases.release import can_be_resumed, resume
 
@@ -70,6 +71,9 @@ def account_view(
         ("After this run", rho_text(after, 4), then.epsilon_text(budget)),
         ("Budget limit", limit_text, limit_epsilon),
     )
+    mixture = Mixture.of(account)
+    if sentences := (mixture if paid else mixture.and_plan(form.planned)).sentences:
+        st.warning(escaped(sentences))
     earlier = "" if paid else describe_earlier_run(form.planned, account)
     if earlier:
         st.info(escaped(earlier))
@@ -77,9 +81,9 @@ def account_view(
         if account.entries:
             listing(runs(account, budget), RUN_COLUMNS, "Runs on these records")
         st.caption(
-            f"Each ρ and ε is for {escaped(budget.unit)}, which this plan protects. The ε of all "
-            f"runs after this one is proven {escaped(then.proof_for(budget))}. A run is entered "
-            "before its noise is drawn, and stays charged whether or not it finished."
+            f"Each ρ and ε is for {escaped(budget.full_unit)}, which this plan protects. The ε of "
+            f"all runs after this one is proven {escaped(then.proof_for(budget))}. A run is "
+            "entered before its noise is drawn, and stays charged whether or not it finished."
         )
         others = attempt(lambda: datasets(ledger, budget, without=account))
         if others is not None and len(others):
