@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import Headline
-from rpexplore.analysis.forecast import Range
 from rpexplore.analysis.populations import Populations
+from rpexplore.analysis.ranges import Range
 from rpexplore.analysis.targets_met import describe_now, describe_outcome, describe_targets_met
 from rpexplore.common.processes import Progress, no_progress, one_thread
 from rpexplore.common.seeded_numbers import SeededNumbers

@@ -489,6 +489,7 @@ class MinimumBudget:
     point                   the plan at privacy cost 1 of one record that comes furthest inside them
     max_records_per_person  the privacy unit, as in `Budget`; None: one record
     exact                   the exact totals, as in `Budget`
+    unit_noun               the word for the privacy unit, as in `Budget`
     """
 
     workload: Workload
@@ -497,6 +498,7 @@ class MinimumBudget:
     point: FeasiblePoint
     max_records_per_person: int | None = None
     exact: tuple[tuple[str, ...], ...] = ()
+    unit_noun: str | None = None
 
     @property
     def budget(self) -> Budget:
@@ -509,6 +511,7 @@ class MinimumBudget:
             neighbours=REPLACE if closure.replaces else ADD_REMOVE,
             period=None if closure.panel is None else names[closure.panel.period],
             exact=self.exact,
+            unit_noun=self.unit_noun,
         )
 
     @property
@@ -561,8 +564,12 @@ class MinimumBudget:
     def for_unit_of(self, budget: Budget) -> "MinimumBudget":
         """The same for the privacy unit and the neighbours of a budget."""
         if suits(self.closure, self.workload, budget):
-            most = budget.max_records_per_person
-            return replace(self, max_records_per_person=most, exact=budget.exact)
+            return replace(
+                self,
+                max_records_per_person=budget.max_records_per_person,
+                exact=budget.exact,
+                unit_noun=budget.unit_noun,
+            )
         of_tables = np.isin(np.arange(len(self.workload)), self.tables)
         return _minimum_budget(self.workload, of_tables, self.closure, budget, TOLERANCE)
 
@@ -575,6 +582,7 @@ def minimum_budget(
     neighbours: str | None = None,
     period: str | None = None,
     exact: Sequence[str | Sequence[str]] = (),
+    unit_noun: str | None = None,
     closure: Closure | None = None,
     uniform_reference: bool = False,
     tolerance: float = TOLERANCE,
@@ -587,6 +595,7 @@ def minimum_budget(
         max_records_per_person: Most records of a person, who then is the privacy unit.
         neighbours, period, exact: As of `Budget`; by default the first two are those of the
             closure, or "add-remove".
+        unit_noun: The word for that unit, as in `Budget`.
         closure: Of the workload, with strategies where it needs them; by default with those that
             suit these targets.
         uniform_reference: Whether reference distributions are uniform, as in `optimum`.
@@ -643,6 +652,7 @@ def minimum_budget(
         neighbours=neighbours,
         period=period,
         exact=exact,
+        unit_noun=unit_noun,
     )
     return _minimum_budget(workload, capped, closure, unit, tolerance, on_progress)
 
@@ -672,7 +682,13 @@ def _minimum_budget(
     if by_residual:
         closure = closure.replacing_by_residual(replaces=True)
     return MinimumBudget(
-        workload, closure, np.flatnonzero(capped), point, unit.max_records_per_person, unit.exact
+        workload,
+        closure,
+        np.flatnonzero(capped),
+        point,
+        unit.max_records_per_person,
+        unit.exact,
+        unit.unit_noun,
     )
 
 

@@ -24,9 +24,9 @@ from rpexplore.planning.mechanism.accounting import (
 )
 from rpexplore.planning.mechanism.variances import CELLS, CellVariances, TableVariances
 from rpexplore.planning.optimal_strategies import strategy_bound
-from rpexplore.planning.part_plan import CertifiedPlan, PartPlan, smallest_weighted_sum
+from rpexplore.planning.part_plan import TITLES, CertifiedPlan, PartPlan, smallest_weighted_sum
 from rpexplore.planning.pilot import dearer_with_pilot, n_pilot_residuals
-from rpexplore.planning.plan import TITLES, Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.replaced_counts import differences_of
 from rpexplore.planning.solvers.kinds_of_records import Limits, minimise_with_kinds
 from rpexplore.planning.solvers.largest_variance import minimise_max_cell_variance

@@ -1,13 +1,11 @@
 """Releases whose neighbours replace records: what they say, and that kinds do not add up."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import rpexplore as rp
-from rpexplore.cli.facts import account_facts, account_text
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.releases.ledger.ledger import Ledger
 from rpexplore.results.measurement_source import MeasurementSource, guarantee, refuse_unlike
@@ -39,7 +37,7 @@ def test_a_release_has_the_number_of_records_and_says_what_is_protected(data, tm
     assert manifest["neighbours"] == "replace"
     assert "The number of records is public" in (tmp_path / "out" / "README.md").read_text()
     (entry,) = Ledger.beside(data).account(data).entries
-    assert (entry.neighbours, entry.record_rho) == ("replace", REPLACED.record_rho)
+    assert (entry.kind.kind, entry.record_rho) == ("replace", REPLACED.record_rho)
 
 
 def test_a_folder_that_hides_its_neighbours_is_refused(data, tmp_path):
@@ -73,19 +71,3 @@ def test_kinds_of_neighbours_are_not_combined():
         refuse_unlike(sources)
     assert MeasurementSource.from_json(sources[0].to_json()) == sources[0]
     assert "replacing it by any other changes" in guarantee(sources[:1])
-
-
-def test_a_ledger_says_what_a_mixture_promises(data, tmp_path):
-    rp.release(REPLACED, data, tmp_path / "one")
-    account = Ledger.beside(data).account(data)
-    said = account_text(account, "ledger")
-    assert "Spent   ρ = 0.1 for one record, replaced; ε" in said
-    assert account_facts(account, 1)["protects"] == "one record, replaced"
-    # As where ledgers were merged.
-    (entry,) = account.entries
-    mixed = replace(account, entries=(entry, replace(entry, neighbours="add-remove")))
-    said = account_text(mixed, "ledger")
-    assert "neighbours that replace a record; ρ = 0.1 for neighbours that add or remove" in said
-    assert "Promise ρ = 0.5 for one replaced record" in said
-    assert "for one record" not in said.split("Promise")[0]
-    assert account_facts(mixed, 1)["promise"].startswith("ρ = 0.5 for one replaced record")

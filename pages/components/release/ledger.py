@@ -19,9 +19,8 @@ from rpexplore.planning.plan import Plan
 from rpexplore.privacy.conversions import rho_text
 from rpexplore.releases.charged_run import booked_run
 from rpexplore.releases.finished_release import Release
-from rpexplore.releases.ledger.account import Account, Spent
+from rpexplore.releases.ledger.account import Account
 from rpexplore.releases.ledger.ledger import Ledger
-from rpexplore.releases.ledger.neighbours import Mixture
 from rpexplore.releases.ledger.overlaps import datasets, describe_earlier_run, runs
 from rpexplore.releases.release import can_be_resumed, resume
 
@@ -59,7 +58,7 @@ def account_view(
     """
     budget = form.planned.budget
     spent, noted = account.spent, account.limit_record_rho
-    then = spent if paid else Spent.together([spent, Spent.by(form.planned)])
+    then = spent if paid else account.spent_after(form.planned)
     before, after = (one.record_rho * budget.records_factor for one in (spent, then))
     limit = typed_limit if noted is None else noted * budget.records_factor
     n_runs = plural(len(account.entries), "run")
@@ -71,9 +70,6 @@ def account_view(
         ("After this run", rho_text(after, 4), then.epsilon_text(budget)),
         ("Budget limit", limit_text, limit_epsilon),
     )
-    mixture = Mixture.of(account)
-    if sentences := (mixture if paid else mixture.and_plan(form.planned)).sentences:
-        st.warning(escaped(sentences))
     earlier = "" if paid else describe_earlier_run(form.planned, account)
     if earlier:
         st.info(escaped(earlier))
@@ -81,9 +77,9 @@ def account_view(
         if account.entries:
             listing(runs(account, budget), RUN_COLUMNS, "Runs on these records")
         st.caption(
-            f"Each ρ and ε is for {escaped(budget.full_unit)}, which this plan protects. The ε of "
-            f"all runs after this one is proven {escaped(then.proof_for(budget))}. A run is "
-            "entered before its noise is drawn, and stays charged whether or not it finished."
+            f"Each ρ and ε is for {escaped(budget.unit)}, which this plan protects. The ε of all "
+            f"runs after this one is proven {escaped(then.proof_for(budget))}. A run is entered "
+            "before its noise is drawn, and stays charged whether or not it finished."
         )
         others = attempt(lambda: datasets(ledger, budget, without=account))
         if others is not None and len(others):

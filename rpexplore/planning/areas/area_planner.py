@@ -261,6 +261,7 @@ def minimum_area_budget(
     *,
     max_records_per_person: int | None = None,
     neighbours: str = ADD_REMOVE,
+    unit_noun: str | None = None,
     tolerance: float | None = None,
     uniform_levels: bool = False,
     on_progress: Progress = no_progress,
@@ -271,6 +272,7 @@ def minimum_area_budget(
         workload: The tables of each area, each with a target: its largest standard error.
         max_records_per_person: Most records of a person, who then is the privacy unit.
         neighbours: As of a `Budget`.
+        unit_noun: The word for that unit, as in `Budget`.
         tolerance: Relative gap to the smallest possible budget at which the search may end; 3e-3
             if left out.
         uniform_levels: Whether all areas of a level get the same noise, which takes more budget.
@@ -301,7 +303,12 @@ def minimum_area_budget(
                 "The smallest budget is the one for the targets of all tables, and the table "
                 f"{table} has none; give it a target, such as 20."
             )
-    unit = Budget(rho=1, max_records_per_person=max_records_per_person, neighbours=neighbours)
+    unit = Budget(
+        rho=1,
+        max_records_per_person=max_records_per_person,
+        neighbours=neighbours,
+        unit_noun=unit_noun,
+    )
     at_one = plan_areas(
         workload,
         loss=MaxVariance(relative_to="target"),

@@ -206,24 +206,24 @@ class Closure:
         }
         tables = np.repeat(np.arange(len(workload)), np.diff(self.incidence.indptr))
         members = self.members[self.incidence.indices]
+        spread = np.array([*(basis.spread_sum for basis in of_bases), 1.0])
+        total = np.array([*(basis.total_sum for basis in of_bases), 1.0])
         data = np.ones(len(tables))
-        for attribute in workload.used:
-            column = np.flatnonzero(workload.members[tables] == attribute) // max(
-                workload.members.shape[1], 1
-            )
-            if attribute in in_trees:
-                first = in_trees[attribute].numbers[0]
-                count = len(in_trees[attribute].numbers)
-                own = members[column] - first + 1
-                place = np.max(np.where((own > 0) & (own <= count), own, 0), axis=1, initial=0)
-                data[column] *= means[attribute][place]
-                continue
-            where = workload.members[tables[column]] == attribute
-            bases = workload.attribute_basis_index[tables[column]][where]
-            inside = np.any(members[column] == attribute, axis=1)
-            spread = np.array([basis.spread_sum for basis in of_bases])
-            total = np.array([basis.total_sum for basis in of_bases])
-            data[column] *= np.where(inside, spread[bases], total[bases])
+        by_place = [np.ascontiguousarray(places) for places in members.T]
+        for column in range(workload.members.shape[1]):  # of the attributes of a table, or −1
+            own = np.take(workload.members[:, column], tables)
+            bases = np.take(workload.attribute_basis_index[:, column], tables)
+            inside = np.zeros(len(tables), dtype=bool)
+            for places in by_place:
+                inside |= places == own
+            factors = np.where(inside, spread[bases], total[bases])
+            for attribute, tree in in_trees.items():
+                rows = np.flatnonzero(own == attribute)
+                blocks = members[rows] - tree.numbers[0] + 1
+                is_own = (blocks > 0) & (blocks <= len(tree.numbers))
+                place = np.max(np.where(is_own, blocks, 0), axis=1, initial=0)
+                factors[rows] = means[attribute][place]
+            data *= factors
         closure = replace(
             self,
             incidence=sparse.csr_array(

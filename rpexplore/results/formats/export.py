@@ -332,6 +332,7 @@ class Export:
             "adaptive estimates": any(part.kind == "rounds" for part in self.results.readers),
             "sums of amounts": any(isinstance(one.values, Amounts) for one in amounts),
             "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
+            "distinct values": any(one.distinct for one in sources_of(self.results)),
             "panels": self._unit_in(ENGLISH) != self._spent.unit,
         }
         for what, is_there in whats.items():
@@ -356,7 +357,8 @@ class Export:
     def noise_sentences(self) -> list[str]:
         """What noise is in the figures of each part, once for those that are alike."""
         language, paragraphs = self.language, dict[str, None]()
-        noisy = [language.text("noisy_replaced" if self.replaces else "noisy")]
+        whom = language.unit(self._spent.unit_noun or "person")
+        noisy = [language.text("noisy_replaced" if self.replaces else "noisy", **whom)]
         if self._spent.exact:
             totals = language.joined([" × ".join(total) for total in self._spent.exact])
             noisy.append(language.text("only_exact", totals=totals))
@@ -364,7 +366,7 @@ class Export:
             own = [*noisy, language.text("noise_size")]
             if part.is_smooth or part.is_biased:
                 key = "by_model" if part.is_smooth else "processed"
-                own = [language.text(key, label=label_in(language, part))]
+                own = [language.text(key, label=label_in(language, part), **whom)]
             paragraphs |= dict.fromkeys([*own, language.text("noise_alone")])
         return list(paragraphs)
 
@@ -407,10 +409,13 @@ class Export:
 
     def _unit_in(self, language: Language) -> str:
         """The privacy unit in a language, of the usual kinds."""
-        most = self._spent.max_records_per_person
-        if most is None:
+        most, noun = self._spent.max_records_per_person, self._spent.unit_noun
+        if most is None and not noun:
             return language.text("one_record")
-        return language.text("one_person_of_one" if most == 1 else "one_person", n=most)
+        key = "one_unit"
+        if most in (None, 1):
+            key += "_of_record" if most is None else "_of_one"
+        return language.text(key, n=most or 1, one=language.unit(noun or "person")["one"])
 
     @property
     def adding_up(self) -> str:

@@ -1,20 +1,29 @@
 """The texts of exports in every language that they can be written in.
 
-All texts are in two tables (`texts_for_readers`, `texts_of_files`). A format that writes some of
-them in a language writes all of them in it: what has no text there is refused, never left in
-English.
+The texts are in `texts/`, a file a language. A format that writes some of them in a language writes
+all of them in it: what has no text there is refused, never left in English.
 """
 
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
 from typing import Any
 
-from rpexplore.common.text import joined, rounded
+from rpexplore.common.text import joined, plural_noun, rounded
+from rpexplore.domain.result_schema import (
+    EMPTY_NOTE,
+    IMPOSSIBLE_NOTE,
+    INTERVAL_MEANING,
+    PROCESSED_VALUE,
+    RELEASED,
+    STANDARD_ERROR_MEANING,
+    UNBIASED_VALUE,
+)
 from rpexplore.domain.survey import SurveyDesign
 from rpexplore.errors import ReleaseError
-from rpexplore.results.formats.texts_for_readers import READER_TEXTS
-from rpexplore.results.formats.texts_of_files import FILE_TEXTS
 
 LANGUAGES: Mapping[str, str] = {"en": "English", "de": "German", "fr": "French", "es": "Spanish"}
 
@@ -42,7 +51,7 @@ _NUMBER_OR_DATE = re.compile("[0-9QW .,:/+−<>≤≥-]+")
 class Sentence:
     """A text of the table and what is inserted, for whoever knows the language.
 
-    key    in `TEXTS`
+    key    in `texts_of` a language
     facts  by the names of its placeholders: texts, whole numbers, or the design of a survey
     """
 
@@ -69,7 +78,7 @@ class Language:
 
     def text(self, key: str, **facts: Any) -> str:
         """A text with what is inserted; whole numbers get the separators of the language."""
-        text = TEXTS[key][list(LANGUAGES).index(self.code)]
+        text = texts_of(self.code)[key]
         if self.code == "fr":  # which has a space in front of these signs, where no line ends
             text = re.sub(r" (?=[:;?!%»])|(?<=«) ", _SPACE, text)
         shown = {
@@ -83,6 +92,23 @@ class Language:
         if isinstance(facts.get("design"), SurveyDesign):
             facts["design"] = self._design(facts["design"])
         return self.text(sentence.key, **facts)
+
+    def unit(self, noun: str) -> Mapping[str, str]:
+        """The words for who is protected, by a noun in English: "household".
+
+        one    behind "for" or "protects"; all: the same of all of them, behind "protects"
+        given  some one of them, which is a subject; it: the same again
+
+        Other languages have words for those in `texts/units.json`; of others they say "unit".
+        """
+        if self.is_english:
+            nouns = "people" if noun == "person" else plural_noun(noun)
+            return {
+                "one": f"one {noun}", "all": f"the {nouns}", "given": f"a given {noun}",
+                "it": f"that {noun}",
+            }  # fmt: skip
+        words = _units().get(noun) or _units()["*"]
+        return {name: text.format(noun=noun) for name, text in words[self.code].items()}
 
     def _design(self, design: SurveyDesign) -> str:
         if self.is_english:
@@ -132,6 +158,30 @@ class Language:
 
 ENGLISH = Language()
 
-# ---- The texts: English, German, French, Spanish, in the order of `LANGUAGES`.
+# ---- The texts: a file a language, with the same keys and placeholders in each.
 
-TEXTS: Mapping[str, tuple[str, str, str, str]] = {**READER_TEXTS, **FILE_TEXTS}
+# Of the columns of results, in English; `texts/en.json` does not repeat them.
+_OF_COLUMNS: Mapping[str, str] = {
+    "value_noisy": RELEASED[0].meaning,
+    "value_processed": PROCESSED_VALUE.meaning,
+    "estimate_meaning": UNBIASED_VALUE.meaning,
+    "error_meaning": STANDARD_ERROR_MEANING,
+    "interval_meaning": INTERVAL_MEANING,
+    "impossible": IMPOSSIBLE_NOTE,
+    "empty_area": EMPTY_NOTE,
+}
+
+
+@cache
+def _units() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    """The words for who is protected, by noun, language, and `Language.unit`; "*": of others."""
+    file = resources.files("rpexplore.results.formats") / "texts" / "units.json"
+    return json.loads(file.read_text("utf-8"))
+
+
+@cache
+def texts_of(code: str) -> Mapping[str, str]:
+    """The texts of a language in `LANGUAGES`, by their keys."""
+    file = resources.files("rpexplore.results.formats") / "texts" / f"{code}.json"
+    texts = json.loads(file.read_text("utf-8"))
+    return {**_OF_COLUMNS, **texts} if code == "en" else texts
