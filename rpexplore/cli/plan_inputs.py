@@ -537,8 +537,8 @@ def plan_at_smallest_budget(
             minimum_area_budget(
                 asked.areas,
                 max_records_per_person=most,
-                neighbours=reference_budget.neighbours,
                 unit_noun=reference_budget.unit_noun,
+                neighbours=reference_budget.neighbours,
                 tolerance=tolerance,
                 uniform_levels=uniform_levels,
                 on_progress=on_progress,

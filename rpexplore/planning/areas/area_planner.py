@@ -260,8 +260,8 @@ def minimum_area_budget(
     workload: AreaWorkload,
     *,
     max_records_per_person: int | None = None,
-    neighbours: str = ADD_REMOVE,
     unit_noun: str | None = None,
+    neighbours: str = ADD_REMOVE,
     tolerance: float | None = None,
     uniform_levels: bool = False,
     on_progress: Progress = no_progress,
@@ -271,8 +271,8 @@ def minimum_area_budget(
     Args:
         workload: The tables of each area, each with a target: its largest standard error.
         max_records_per_person: Most records of a person, who then is the privacy unit.
-        neighbours: As of a `Budget`.
         unit_noun: The word for that unit, as in `Budget`.
+        neighbours: As of a `Budget`.
         tolerance: Relative gap to the smallest possible budget at which the search may end; 3e-3
             if left out.
         uniform_levels: Whether all areas of a level get the same noise, which takes more budget.
