@@ -127,13 +127,27 @@ class Population:
 
     def shares(self, attributes: AttributeIndices) -> np.ndarray:
         """The share of all in each cell of a table, one axis an attribute."""
-        product, order = self.weights[:, None], []
-        for part, own in self.by_part(attributes).items():
-            product = product[:, :, None] * self._of_part(part, own)[:, None, :]
-            product = product.reshape(len(self.weights), -1)
-            order += own
+        product, order = self._products(self.weights, attributes)
         shares = product.sum(axis=0).reshape([int(self.domain.sizes[i]) for i in order])
         return np.transpose(shares, [order.index(index) for index in attributes])
+
+    def shares_by_class(self, attributes: AttributeIndices) -> np.ndarray:
+        """In each class the share in each cell of a table, row-major: float64[k, n_cells]."""
+        product, order = self._products(np.ones(len(self.weights)), attributes)
+        shares = product.reshape(-1, *(int(self.domain.sizes[i]) for i in order))
+        axes = [0, *(1 + order.index(index) for index in attributes)]
+        return np.transpose(shares, axes).reshape(len(self.weights), -1)
+
+    def _products(
+        self, of_classes: np.ndarray, attributes: AttributeIndices
+    ) -> tuple[np.ndarray, AttributeIndices]:
+        """Of each class a number times the shares of a table's cells: [k, n_cells]; their axes."""
+        product, order = of_classes[:, None], ()
+        for part, own in self.by_part(attributes).items():
+            product = product[:, :, None] * self._of_part(part, own)[:, None, :]
+            product = product.reshape(len(of_classes), -1)
+            order += own
+        return product, order
 
     def public_shares(self, attributes: AttributeIndices) -> np.ndarray | None:
         """The shares of a table that public tables say, float64[n_cells]; None if it is drawn."""
@@ -303,7 +317,7 @@ class Populations:
         kept = []
         for number in range(n_populations):
             on_progress("Drawing populations", number / n_populations)
-            own = _without_noise(public, parts, number)
+            own = without_noise(public, parts, number)
             population = Population.drawn(public, own, n_people, _seed(number))
             noise = SeededNumbers(b"counts %d" % number)
             for of, into in zip(groups, counts, strict=True):
@@ -334,7 +348,7 @@ class Populations:
             return
         parts = parts_of(self.public, self.tables)
         for number in range(self.n_populations):
-            own = _without_noise(self.public, parts, number)
+            own = without_noise(self.public, parts, number)
             yield Population.drawn(self.public, own, self.n_people, _seed(number))
 
     def cells_of(self, table: AttributeIndices) -> np.ndarray:
@@ -397,7 +411,7 @@ def _seed(number: int) -> bytes:
     return b"population %d" % number
 
 
-def _without_noise(
+def without_noise(
     public: PublicTables, parts: tuple[Connected, ...], number: int
 ) -> tuple[Connected, ...]:
     """The parts of a population, where public tables with errors are as they may be without."""
@@ -422,7 +436,7 @@ def _fill_cells(
             into[place] = public.n_records * known
             continue
         expected = public.n_records * population.shares(table).ravel()
-        into[place] = _counts(expected, noise)
+        into[place] = counts_about(expected, noise)
 
 
 def _fill_people(
@@ -433,29 +447,38 @@ def _fill_people(
     noise: SeededNumbers,
 ) -> None:
     """The counts of the cells that people are in, themselves among them."""
-    factors: dict[int, np.ndarray] = {}
-
-    def of_attribute(index: int) -> np.ndarray:
-        if index not in factors:
-            ((part, own),) = population.by_part((index,)).items()
-            cells, _ = population.cells(part, own)
-            of_part = population._of_part(part, own)
-            factors[index] = of_part[:, cells[population.people[part]]].astype(np.float32)
-        return factors[index]
-
-    weights = population.weights.astype(np.float32)
+    used = sorted({index for table in tables for index in table})
+    row = {index: place for place, index in enumerate(used)}
+    # Of each attribute, in each class, the share of the value of each person; 1 behind the last.
+    factors = np.ones((len(used) + 1, len(population.weights), into.shape[1]), dtype=np.float32)
+    part_of = np.arange(len(used) + 1)
+    for place, index in enumerate(used):
+        ((part, own),) = population.by_part((index,)).items()
+        cells, _ = population.cells(part, own)
+        of_part = population._of_part(part, own)
+        factors[place] = of_part[:, cells[population.people[part]]]
+        part_of[place] = -1 - part
+    width = max(map(len, tables))
+    rows = np.full((len(tables), width), len(used))
     for place, table in enumerate(tables):
-        if len(population.by_part(table)) < len(table):
-            shares = population.people_by_class(table).sum(axis=0)
-        else:
-            product = of_attribute(table[0])
-            for index in table[1:]:
-                product = product * of_attribute(index)
-            shares = weights @ product
-        into[place] = 1 + _counts((n_records - 1) * shares, noise)
+        rows[place, : len(table)] = [row[index] for index in table]
+    weights = population.weights.astype(np.float32)
+    in_order = np.sort(np.where(rows == len(used), np.arange(width), part_of[rows]), axis=1)
+    is_apart = np.all(np.diff(in_order, axis=1) != 0, axis=1)  # no two attributes are in one part
+    n_at_once = max(_NUMBERS_AT_ONCE // factors[0].size, 1)
+    for first in range(0, len(tables), n_at_once):
+        own = slice(first, first + n_at_once)
+        product = factors[rows[own, 0]]
+        for column in range(1, width):
+            product *= factors[rows[own, column]]
+        shares = np.matmul(weights, product)
+        for place in np.flatnonzero(~is_apart[own]).tolist():
+            shares[place] = population.people_by_class(tables[first + place]).sum(axis=0)
+        expected = (n_records - 1) * shares.astype(float)
+        into[own] = 1 + counts_about(expected.ravel(), noise).reshape(expected.shape)
 
 
-def _counts(expected: np.ndarray, noise: SeededNumbers) -> np.ndarray:
+def counts_about(expected: np.ndarray, noise: SeededNumbers) -> np.ndarray:
     """Whole numbers about as Poisson's law has them, float64."""
     from scipy.special import ndtri  # slow to import
 

@@ -46,7 +46,7 @@ def answer(
     Say which values count: age=18..24 sex=Female counts those who are both. Attributes that are not
     named are summed over. If some table has those that are named, the standard error is exact, with
     all covariances of what is added up. Otherwise a model is fitted to the tables, and its answer
-    says "by a model": it is biased, and its error comes from rehearsed questions. In quotation
+    says "by a model": it is biased, and its error comes from simulated questions. In quotation
     marks each text is a question of its own: "age=18..24 sex=Female" "age=65.. region=R01". Costs
     no privacy.
 

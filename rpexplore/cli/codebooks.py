@@ -38,7 +38,7 @@ def codebook_from_options(
 ) -> "tuple[AreaTree | None, Domain]":
     """The attributes, and the areas of the codebook or of a file beside it; None for none.
 
-    columns: what those of a CSV file are: "attribute=Variable,code=Code"
+    columns: what those of a CSV file or a spreadsheet are: "attribute=Variable,code=Code"
     """
     from rpexplore.domain.area_codebook import names_areas
     from rpexplore.domain.domain import Domain
@@ -48,7 +48,10 @@ def codebook_from_options(
             raise WorkloadError("--level-names, --separator and --lengths go with --areas FILE.")
         return None, Domain.load(codebook, resource, _roles(columns))
     if columns is not None:
-        raise WorkloadError("--map goes with a CSV codebook without areas; leave it out.")
+        raise WorkloadError(
+            "--map goes with a codebook in a CSV file or a spreadsheet, and not beside areas; "
+            "leave it out, or give the columns of areas the names of their levels."
+        )
     return area_options.areas_from_options(codebook, areas, level_names, separator, lengths)
 
 

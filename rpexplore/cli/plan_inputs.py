@@ -458,6 +458,7 @@ def optimum_at_smallest_budget(
         neighbours=neighbours,
         period=reference_budget.period,
         exact=reference_budget.exact,
+        unit_noun=reference_budget.unit_noun,
         **options,
     )
     explanation = budget_explanation(minimum, reference_budget, required_only=required_only)
@@ -536,6 +537,8 @@ def plan_at_smallest_budget(
             minimum_area_budget(
                 asked.areas,
                 max_records_per_person=most,
+                unit_noun=reference_budget.unit_noun,
+                neighbours=reference_budget.neighbours,
                 tolerance=tolerance,
                 uniform_levels=uniform_levels,
                 on_progress=on_progress,

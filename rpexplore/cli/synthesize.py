@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rpexplore.cli import area_options, options
+from rpexplore.cli.commands import Option
 from rpexplore.cli.console import progress, say_result, text_table
-from rpexplore.cli.options import Option
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
@@ -185,7 +185,8 @@ def rehearse(
     from rpexplore.cli.publishable import expected_from_options
     from rpexplore.common.text import describe_share, joined
     from rpexplore.domain.readings import READINGS
-    from rpexplore.planning.plan import TITLES, load_plan
+    from rpexplore.planning.part_plan import TITLES
+    from rpexplore.planning.plan import load_plan
 
     with progress("Reading the plan") as on_progress:
         loaded = load_plan(plan_file)

@@ -112,9 +112,24 @@ def numbered_apart(texts: Iterable[str]) -> list[str]:
 
 def plural(count: int, noun: str) -> str:
     """ "1 table", "67 tables", "1,200 queries", with thousands separators."""
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith("ry") else f"{count:,} {noun}s"
+    return f"1 {noun}" if count == 1 else f"{count:,} {plural_noun(noun)}"
+
+
+def plural_noun(noun: str) -> str:
+    """The plural of an English noun: "records", "companies", "branches", "children"."""
+    if noun.endswith(("child", "Child")):
+        return f"{noun}ren"
+    if re.search("([Mm]an)$", noun) and not noun.endswith("human"):
+        return f"{noun[:-2]}en"
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
+
+
+def with_article(noun: str) -> str:
+    """ "a household", "an enterprise", "a user"."""
+    is_vowel = re.match("[aeiou]", noun, re.IGNORECASE) and not re.match("(eu|one|uni|us)", noun)
+    return f"an {noun}" if is_vowel or noun.startswith("hour") else f"a {noun}"
 
 
 def data_size(n_bytes: float) -> str:

@@ -19,12 +19,13 @@ from rpexplore.data.files.source import source_of
 from rpexplore.data.source import Counts
 from rpexplore.planning.planner import plan_tables
 from rpexplore.planning.table_plan import TablePlan
+from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.measurement import measure_part, measured_cells, parts_of
 from rpexplore.releases.measurement_file import Draft, Measured, MeasuredFile, MeasurementNote
 from rpexplore.releases.release import dry_run, release
 from rpexplore.releases.release_steps import PlanSteps
 from rpexplore.releases.table_cells import CsvWriter, csv_decimals, label_columns, table_of_cells
-from rpexplore.releases.table_release import Contributions, TableRelease
+from rpexplore.releases.table_release import TableRelease
 from rpexplore.results.workbook import write_workbook
 from tests.benchmarks.measure import Row, once, peak_gigabytes, process_seconds
 from tests.published import figures

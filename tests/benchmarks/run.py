@@ -18,6 +18,7 @@ from rpexplore.reports.report import find_browser
 from tests.benchmarks import (
     adaptive,
     app,
+    area_forecasts,
     areas,
     browser,
     convex,
@@ -64,6 +65,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *targets.CASES,
         *explanations.CASES,
         *forecasts.CASES,
+        *area_forecasts.CASES,
         *suggestions.CASES,
         *convex.CASES,
         *queries.CASES,

@@ -19,15 +19,22 @@ from pages.components.shared.session import (
 )
 from pages.components.shared.solutions import NO_PLAN, part_budget
 from rpexplore.analysis.adaptive import tables_of
+from rpexplore.analysis.area_forecast import AreaForecast
+from rpexplore.analysis.drawn_areas import DrawnAreas
 from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.glossary import meaning
-from rpexplore.analysis.published_lines import forecast_of_scenario
+from rpexplore.analysis.published_lines import (
+    area_forecast_of_scenario,
+    forecast_of_scenario,
+    public_of_areas,
+)
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import count_of, needed_number_of, number_of, number_text
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.public_tables import PublicTables
 from rpexplore.planning.adaptive import AdaptivePlan, adaptive_plan
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
@@ -88,6 +95,19 @@ def drawn_once(
                 _drawn[made] = stated
             drawn = made
     return drawn
+
+
+def forecast_in_areas(planned: AreaPlan, scenario: Scenario | None = None) -> AreaForecast | None:
+    """The same of a plan for areas, by what is public of their attributes."""
+    scenario = current() if scenario is None else scenario
+    study = scenario.areas
+    public = None if study is None else kept(public_of_areas, scenario, study, slot=scenario.name)
+    if public is None:
+        return None
+    slot, by = _slot(scenario), (planned.workload, public)
+    drawn = worked_out(DrawnAreas.of, planned.workload, public, by=by, slot=slot)
+    slot = scenario.name
+    return drawn and kept(area_forecast_of_scenario, planned, drawn, scenario, slot=slot)
 
 
 def _slot(scenario: Scenario) -> str:
