@@ -1,6 +1,7 @@
 # The public names, and where they are: read by type checkers, and by __init__.py as it runs.
 
 from rpexplore import errors as errors
+from rpexplore.analysis.area_forecast import AreaForecast as AreaForecast
 from rpexplore.analysis.baselines import compare as compare
 from rpexplore.analysis.forecast import Forecast as Forecast
 from rpexplore.analysis.most_people import MostPeople as MostPeople

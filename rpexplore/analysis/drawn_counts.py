@@ -1,15 +1,15 @@
 """Drawn counts: those of the cells of a workload's tables in populations, whatever the noise."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rpexplore.analysis.populations import MOST_CELLS, CountsOfTables, Populations, parts_of
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.domain.domain import AttributeIndices
-from rpexplore.domain.public_tables import PublicTables
+from rpexplore.domain.public_tables import Connected, PublicTables
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.table_text import query_matrix
 from rpexplore.workload.workload import Workload
@@ -64,13 +64,7 @@ class DrawnCounts:
             tuple(to_known[index] for index in workload.attribute_indices(place))
             for place in range(len(workload))
         )
-        parts = sorted(parts_of(public, tables), key=lambda of: math.prod(of.sizes))
-        n_cells, undrawn = 0, set[int]()
-        for of in parts:
-            n_cells += math.prod(of.sizes)
-            if n_cells > MOST_CELLS:
-                undrawn.update(of.columns)
-        if undrawn:
+        if undrawn := columns_not_drawn(parts_of(public, tables)):
             held &= [undrawn.isdisjoint(known.columns[list(table)].tolist()) for table in tables]
         if not np.any(held):
             raise WorkloadError(f"None of the tables can be forecast: they are {LEFT_OUT}.")
@@ -87,10 +81,25 @@ class DrawnCounts:
                 own = CountsOfTables(group.tables[even], counts, group.of_cells)
                 groups.append((own, of_group[even]))
             for number in np.flatnonzero(~even).tolist():
-                rows = _rows_of(workload, int(of_group[number]), group.counts[number])
+                rows = rows_of_cells(workload, int(of_group[number]), group.counts[number])[None]
                 own = CountsOfTables(group.tables[[number]], rows, True)
                 groups.append((own, of_group[[number]]))
         return cls(workload, public, populations, tuple(groups), is_even, held, tables)
+
+    def of_some(self, most: int) -> "DrawnCounts":
+        """The same of so many tables at most, evenly chosen among those that are looked at."""
+        places = np.flatnonzero(self.held)
+        if len(places) <= most:
+            return self
+        chosen = np.zeros(len(self.held), dtype=bool)
+        chosen[places[np.linspace(0, len(places) - 1, most).round().astype(np.int64)]] = True
+        groups = tuple(
+            (CountsOfTables(counts.tables[own], counts.counts[own], counts.of_cells), places[own])
+            for counts, places in self.groups
+            for own in [np.flatnonzero(chosen[places])]
+            if len(own)
+        )
+        return replace(self, groups=groups, held=chosen)
 
     def shares(
         self,
@@ -117,10 +126,20 @@ class DrawnCounts:
         return people, cells
 
 
-def _rows_of(workload: Workload, place: int, counts: np.ndarray) -> np.ndarray:
-    """What a table asks of counts of its single values: float32[1, n_populations, n_rows].
+def columns_not_drawn(parts: Iterable[Connected]) -> set[int]:
+    """The columns of the largest parts, where all would have more than `MOST_CELLS` cells."""
+    n_cells, columns = 0, set[int]()
+    for of in sorted(parts, key=lambda of: math.prod(of.sizes)):
+        n_cells += math.prod(of.sizes)
+        if n_cells > MOST_CELLS:
+            columns.update(of.columns)
+    return columns
 
-    counts: float[n_populations, n_cells]
+
+def rows_of_cells(workload: Workload, place: int, counts: np.ndarray) -> np.ndarray:
+    """What a table asks of counts of its single values: float32[n, n_rows].
+
+    counts: float[n, n_cells]
     """
     indices = workload.attribute_indices(place)
     sizes = [int(workload.domain.sizes[index]) for index in indices]
@@ -128,7 +147,7 @@ def _rows_of(workload: Workload, place: int, counts: np.ndarray) -> np.ndarray:
     for axis, index in enumerate(indices, start=1):
         attribute = workload.domain.attributes[index]
         counts = query_matrix(workload.basis_of(place, index), attribute).of(counts, axis)
-    return np.abs(counts).reshape(1, len(counts), -1).astype(np.float32)
+    return np.abs(counts).reshape(len(counts), -1).astype(np.float32)
 
 
 def _split_by_accuracy(workload: Workload, most: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -8,11 +8,11 @@ range from the 5th to the 95th per cent.
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,9 +20,10 @@ import pandas as pd
 from rpexplore.analysis.drawn_counts import LEFT_OUT, DrawnCounts
 from rpexplore.analysis.fairness import all_titles
 from rpexplore.analysis.measures import Accuracy, group_name, order_groups
+from rpexplore.analysis.ranges import RANGE, Range, at_certainty, range_ends
 from rpexplore.common.files import file_bytes
 from rpexplore.common.processes import Progress, no_progress
-from rpexplore.common.text import describe_share, plural, rounded
+from rpexplore.common.text import describe_share, plural
 from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.domain.expected_counts import (
     CV_LIMIT,
@@ -42,7 +43,7 @@ from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.stated_forecast import MOST_TABLES, GroupForecast, StatedForecast
 from rpexplore.planning.table_plan import TablePlan
-from rpexplore.workload.rules import CELLS, CERTAINTIES, MEDIAN, SURELY, Rule, rules_of
+from rpexplore.workload.rules import CELLS, CERTAINTIES, MEDIAN, Rule, rules_of
 from rpexplore.workload.table_text import titles
 
 if TYPE_CHECKING:
@@ -51,35 +52,7 @@ if TYPE_CHECKING:
 GOOD_SHARE = 0.9
 """Of the people of a table who are to be in good cells, so that the table meets the rule."""
 
-RANGE = (0.05, 0.5, 0.95)
-"""Quantiles of populations: the ends of a range, and its middle."""
-_AT = {MEDIAN: RANGE[1], SURELY: RANGE[0]}
-
 _ROUNDING = 1e-9  # of shares
-
-
-class Range(NamedTuple):
-    """A figure of a forecast: the median over populations, and where 90 % of them lie."""
-
-    low: float
-    median: float
-    high: float
-
-    @classmethod
-    def of(cls, values: np.ndarray) -> "Range":
-        """Over the populations, float64[n_populations]."""
-        return cls(*np.quantile(values, RANGE).tolist())
-
-    def texts(self, stated: Callable[[float], str]) -> tuple[str, str, str]:
-        """The three figures as texts."""
-        return stated(self.low), stated(self.median), stated(self.high)
-
-    def text(self, stated: Callable[[float], str]) -> str:
-        """ "66 % (62 % to 69 %)", or one figure where the ends are alike."""
-        low, median, high = self.texts(stated)
-        if self.median != self.median:
-            return "nobody drawn"
-        return median if low == high else f"{median} ({low} to {high})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,14 +105,10 @@ class Forecast:
         part = self.plan.part("tables") if isinstance(self.plan, Plan) else self.plan
         if not isinstance(part, TablePlan):
             raise PlanError(
-                "A forecast is made of tables, and this plan has none; those of areas, own counts "
-                "and adaptive tables are not forecast yet."
+                "A forecast is made of tables, and this plan has none; rp.AreaForecast is for "
+                "tables in areas, and “rpexplore forecast” for all parts of a plan."
             )
-        if not 0 < self.share <= 1:
-            raise WorkloadError(
-                f"The share of people who are to be in good cells must be above 0 and at most 1, "
-                f"got {self.share!r}; 0.9 is 90 %."
-            )
+        checked_share(self.share)
         checked_cv_limit(self.limit)
         _ = self.rules
         if self.survey is not None:
@@ -250,9 +219,9 @@ class Forecast:
             chosen = self._held & (groups == group)
             rows.append(
                 {"attributes": group_name(group, workload), "tables": int(np.sum(chosen))}
-                | _columns("people", self._people[chosen].mean(axis=0))
-                | _columns("cells", self._share_of_cells(chosen))
-                | _columns("meeting", self._meet[chosen & self.judged].sum(axis=0).astype(float))
+                | range_ends("people", self._people[chosen].mean(axis=0))
+                | range_ends("cells", self._share_of_cells(chosen))
+                | range_ends("meeting", self._meet[chosen & self.judged].sum(axis=0).astype(float))
             )
         return pd.DataFrame(rows)
 
@@ -597,10 +566,14 @@ class Forecast:
         return (self._cells[chosen] * n_cells[:, None]).sum(axis=0) / np.sum(n_cells)
 
 
-def at_certainty(values: np.ndarray, certainty: str) -> np.ndarray:
-    """What more than half of the populations, the last axis, reach; surely: 95 % of them."""
-    place = math.floor(_AT[certainty] * (values.shape[-1] - 1))
-    return np.partition(values, place, axis=-1)[..., place]
+def checked_share(share: float) -> float:
+    """The share of people who are to be in good cells; raises `WorkloadError` for none."""
+    if not 0 < share <= 1:
+        raise WorkloadError(
+            f"The share of people who are to be in good cells must be above 0 and at most 1, "
+            f"got {share!r}; 0.9 is 90 %."
+        )
+    return share
 
 
 def public_tables_of(
@@ -645,6 +618,19 @@ def public_tables_by(domain: Domain, expected: ExpectedCounts) -> PublicTables:
     return PublicTables(domain, (PublicTable(expected),))
 
 
+def public_tables_among(domain: Domain, public: PublicTables) -> PublicTables:
+    """What public tables of another codebook say of a domain's attributes.
+
+    Of a table those that the domain has; a noisy one only where it has them all.
+    """
+    names, tables = domain.of_records.with_levels.names, []
+    for table in public.tables:
+        own = table.counts.among(names)
+        if own.attributes and (table.errors is None or own.attributes == table.counts.attributes):
+            tables.append(replace(table, counts=own))
+    return PublicTables(domain.of_records, tuple(tables), public.n_records)
+
+
 def public_frame(public: PublicTables) -> pd.DataFrame:
     """One row a public table, oldest first: name, date, source, by, cells, records.
 
@@ -670,31 +656,6 @@ def _weighted_medians(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     ends = np.cumsum(np.take_along_axis(weights, order, axis=-1), axis=-1)
     middle = np.argmax(ends >= ends[..., -1:] / 2, axis=-1)[..., None]
     return np.take_along_axis(np.take_along_axis(values, order, -1), middle, -1)[..., 0]
-
-
-def _columns(name: str, values: np.ndarray) -> dict[str, float]:
-    return {f"{name}_{end}": value for end, value in Range.of(values)._asdict().items()}
-
-
-def range_columns(frame: pd.DataFrame, title: str, last: str) -> pd.DataFrame:
-    """The rows of a forecast's frame for reading: each figure with its range, as text.
-
-    title: the column that says what a row is; last: another column, or a figure with its range
-    """
-
-    def ranges(name: str, stated: Callable[[float], str]) -> list[str]:
-        ends = (frame[f"{name}_{end}"] for end in ("low", "median", "high"))
-        return [Range(*row).text(stated) for row in zip(*ends, strict=True)]
-
-    columns = {title: frame[title].astype(str).tolist()}
-    for name, heading in (("people", "people in good cells"), ("cells", "good cells")):
-        if f"{name}_low" in frame:
-            columns[heading] = ranges(name, describe_share)
-    if last in frame:
-        columns[last] = frame[last].tolist()
-    else:
-        columns[last] = ranges(last, lambda value: rounded(round(value), 6))
-    return pd.DataFrame(columns)
 
 
 def under_each_plan(names: Sequence[str], forecasts: Sequence[Forecast]) -> pd.DataFrame:

@@ -147,8 +147,6 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "Rule": "When a table is good enough: if at least 90 % of its people are in good cells, or "
         "as you state it, such as CV<=20% for 90% of people in each table; of cells instead of "
         "people; in age,sex instead of each table.",
-        "Publishable share": "The share of cells that meet the CV limit, judged by the expected "
-        "counts. The limit is 20 % unless you choose another.",
         "Total error": "The error of a sample survey and the noise together. The sampling error "
         "follows from the design effect (how much larger the variance is than that of a simple "
         "random sample) and the share of the population that is in the sample.",

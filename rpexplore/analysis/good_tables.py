@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecast import Forecast, Range
+from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.ranges import Range
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.planning.part_plan import Z_95
 from rpexplore.planning.table_plan import TablePlan

@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from rpexplore.analysis.drawn_counts import DrawnCounts
-from rpexplore.analysis.forecast import Range, at_certainty, public_tables_of
+from rpexplore.analysis.forecast import public_tables_of
 from rpexplore.analysis.measures import Accuracy
+from rpexplore.analysis.ranges import Range, at_certainty
 from rpexplore.common.processes import Progress, no_progress, part_of_progress
 from rpexplore.common.text import describe_share
 from rpexplore.domain.expected_counts import CV_LIMIT, ExpectedCounts, checked_cv_limit

@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from rpexplore.common.numbers import read_only
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.seeded_numbers import SeededNumbers
 from rpexplore.domain.domain import AttributeIndices, Domain
@@ -28,6 +29,7 @@ MOST_PEOPLE, _FEWEST_PEOPLE = 800, 24  # drawn of a population
 _MOST_NUMBERS = 40_000_000  # kept of all tables, populations and people
 # Cells of all parts: 48 populations of so many take 90 MB and are kept, those of more do not.
 _MOST_KEPT = 20_000
+_LAST_TABLES = 4  # whose cells are kept, of at most 4 MB each
 _NUMBERS_AT_ONCE = 250_000  # counts that are compared together: 1 MB
 MOST_CELLS = 400_000  # of all parts that are drawn: 20 s, and 0.5 GB while a population is drawn
 
@@ -125,13 +127,27 @@ class Population:
 
     def shares(self, attributes: AttributeIndices) -> np.ndarray:
         """The share of all in each cell of a table, one axis an attribute."""
-        product, order = self.weights[:, None], []
-        for part, own in self.by_part(attributes).items():
-            product = product[:, :, None] * self._of_part(part, own)[:, None, :]
-            product = product.reshape(len(self.weights), -1)
-            order += own
+        product, order = self._products(self.weights, attributes)
         shares = product.sum(axis=0).reshape([int(self.domain.sizes[i]) for i in order])
         return np.transpose(shares, [order.index(index) for index in attributes])
+
+    def shares_by_class(self, attributes: AttributeIndices) -> np.ndarray:
+        """In each class the share in each cell of a table, row-major: float64[k, n_cells]."""
+        product, order = self._products(np.ones(len(self.weights)), attributes)
+        shares = product.reshape(-1, *(int(self.domain.sizes[i]) for i in order))
+        axes = [0, *(1 + order.index(index) for index in attributes)]
+        return np.transpose(shares, axes).reshape(len(self.weights), -1)
+
+    def _products(
+        self, of_classes: np.ndarray, attributes: AttributeIndices
+    ) -> tuple[np.ndarray, AttributeIndices]:
+        """Of each class a number times the shares of a table's cells: [k, n_cells]; their axes."""
+        product, order = of_classes[:, None], ()
+        for part, own in self.by_part(attributes).items():
+            product = product[:, :, None] * self._of_part(part, own)[:, None, :]
+            product = product.reshape(len(of_classes), -1)
+            order += own
+        return product, order
 
     def public_shares(self, attributes: AttributeIndices) -> np.ndarray | None:
         """The shares of a table that public tables say, float64[n_cells]; None if it is drawn."""
@@ -237,8 +253,8 @@ class CountsOfTables:
             good = counts >= limits[own]
             n_good = np.count_nonzero(good, axis=2) / good.shape[2]
             if self.of_cells:
-                totals = np.maximum(counts.sum(axis=2, dtype=float), 1e-30)
-                people[own] = np.einsum("abc,abc->ab", counts, good, dtype=float) / totals
+                in_good = np.einsum("abc,abc->ab", counts, good, dtype=float)
+                people[own] = in_good / self._totals[own]
                 cells[own] = n_good
             else:
                 # Of m people in a cell of a count, one stands for n_records / m / count cells.
@@ -246,6 +262,11 @@ class CountsOfTables:
                 n_cells_good = (good / counts).mean(axis=2, dtype=float) * n_records
                 cells[own] = np.minimum(n_cells_good / n_cells[own, None], 1.0)
         return people, cells
+
+    @cached_property
+    def _totals(self) -> np.ndarray:
+        """The sums of all cells, never 0: float64[n, n_populations]."""
+        return np.maximum(self.counts.sum(axis=2, dtype=float), 1e-30)
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,16 +311,13 @@ class Populations:
         groups = [np.flatnonzero(~whole)] if not np.all(whole) else []
         groups += [np.flatnonzero(whole & (sizes == n)) for n in np.unique(sizes[whole]).tolist()]
         counts = [
-            np.empty(
-                (len(of), n_populations, int(sizes[of[0]]) if whole[of[0]] else n_people),
-                dtype=np.float32,
-            )
+            _empty(len(of), n_populations, int(sizes[of[0]]) if whole[of[0]] else n_people)
             for of in groups
         ]
         kept = []
         for number in range(n_populations):
             on_progress("Drawing populations", number / n_populations)
-            own = _without_noise(public, parts, number)
+            own = without_noise(public, parts, number)
             population = Population.drawn(public, own, n_people, _seed(number))
             noise = SeededNumbers(b"counts %d" % number)
             for of, into in zip(groups, counts, strict=True):
@@ -330,22 +348,32 @@ class Populations:
             return
         parts = parts_of(self.public, self.tables)
         for number in range(self.n_populations):
-            own = _without_noise(self.public, parts, number)
+            own = without_noise(self.public, parts, number)
             yield Population.drawn(self.public, own, self.n_people, _seed(number))
 
     def cells_of(self, table: AttributeIndices) -> np.ndarray:
         """The counts of all cells of one of the tables, float32[n_populations, n_cells].
 
         Of populations that are kept. Of a table with no more cells than people are drawn the
-        counts are there already, in `counts`.
+        counts are there already, in `counts`. Those of the last tables are kept: a page asks for
+        the same one at each step of the budget.
         """
+        if table in self._last_cells:
+            return self._last_cells[table]
         sizes = self.public.domain.with_levels.sizes
         n_cells = math.prod(int(sizes[index]) for index in table)
         counts = np.empty((1, self.n_populations, n_cells), dtype=np.float32)
         for number, population in enumerate(self.kept):
             noise = SeededNumbers(b"cells %d" % number)
             _fill_cells(population, [table], counts[:, number], self.public, noise)
+        if len(self._last_cells) >= _LAST_TABLES:
+            self._last_cells.clear()
+        self._last_cells[table] = read_only(counts[0])
         return counts[0]
+
+    @cached_property
+    def _last_cells(self) -> dict[AttributeIndices, np.ndarray]:
+        return {}
 
     def counts_of(self, table: AttributeIndices, known: Domain) -> CountsOfTables:
         """The counts of one more table in the same populations, under the place 0.
@@ -369,11 +397,21 @@ class Populations:
         return CountsOfTables(np.zeros(1, dtype=np.int64), counts, whole)
 
 
+def _empty(n_tables: int, n_populations: int, m: int) -> np.ndarray:
+    """Room for counts, float32[n_tables, n_populations, m], those of the longer axis together.
+
+    Of very many tables with few numbers each these are compared and added up faster across tables.
+    """
+    if n_tables > m:
+        return np.empty((m, n_populations, n_tables), dtype=np.float32).transpose(2, 1, 0)
+    return np.empty((n_tables, n_populations, m), dtype=np.float32)
+
+
 def _seed(number: int) -> bytes:
     return b"population %d" % number
 
 
-def _without_noise(
+def without_noise(
     public: PublicTables, parts: tuple[Connected, ...], number: int
 ) -> tuple[Connected, ...]:
     """The parts of a population, where public tables with errors are as they may be without."""
@@ -398,7 +436,7 @@ def _fill_cells(
             into[place] = public.n_records * known
             continue
         expected = public.n_records * population.shares(table).ravel()
-        into[place] = _counts(expected, noise)
+        into[place] = counts_about(expected, noise)
 
 
 def _fill_people(
@@ -409,29 +447,38 @@ def _fill_people(
     noise: SeededNumbers,
 ) -> None:
     """The counts of the cells that people are in, themselves among them."""
-    factors: dict[int, np.ndarray] = {}
-
-    def of_attribute(index: int) -> np.ndarray:
-        if index not in factors:
-            ((part, own),) = population.by_part((index,)).items()
-            cells, _ = population.cells(part, own)
-            of_part = population._of_part(part, own)
-            factors[index] = of_part[:, cells[population.people[part]]].astype(np.float32)
-        return factors[index]
-
-    weights = population.weights.astype(np.float32)
+    used = sorted({index for table in tables for index in table})
+    row = {index: place for place, index in enumerate(used)}
+    # Of each attribute, in each class, the share of the value of each person; 1 behind the last.
+    factors = np.ones((len(used) + 1, len(population.weights), into.shape[1]), dtype=np.float32)
+    part_of = np.arange(len(used) + 1)
+    for place, index in enumerate(used):
+        ((part, own),) = population.by_part((index,)).items()
+        cells, _ = population.cells(part, own)
+        of_part = population._of_part(part, own)
+        factors[place] = of_part[:, cells[population.people[part]]]
+        part_of[place] = -1 - part
+    width = max(map(len, tables))
+    rows = np.full((len(tables), width), len(used))
     for place, table in enumerate(tables):
-        if len(population.by_part(table)) < len(table):
-            shares = population.people_by_class(table).sum(axis=0)
-        else:
-            product = of_attribute(table[0])
-            for index in table[1:]:
-                product = product * of_attribute(index)
-            shares = weights @ product
-        into[place] = 1 + _counts((n_records - 1) * shares, noise)
+        rows[place, : len(table)] = [row[index] for index in table]
+    weights = population.weights.astype(np.float32)
+    in_order = np.sort(np.where(rows == len(used), np.arange(width), part_of[rows]), axis=1)
+    is_apart = np.all(np.diff(in_order, axis=1) != 0, axis=1)  # no two attributes are in one part
+    n_at_once = max(_NUMBERS_AT_ONCE // factors[0].size, 1)
+    for first in range(0, len(tables), n_at_once):
+        own = slice(first, first + n_at_once)
+        product = factors[rows[own, 0]]
+        for column in range(1, width):
+            product *= factors[rows[own, column]]
+        shares = np.matmul(weights, product)
+        for place in np.flatnonzero(~is_apart[own]).tolist():
+            shares[place] = population.people_by_class(tables[first + place]).sum(axis=0)
+        expected = (n_records - 1) * shares.astype(float)
+        into[own] = 1 + counts_about(expected.ravel(), noise).reshape(expected.shape)
 
 
-def _counts(expected: np.ndarray, noise: SeededNumbers) -> np.ndarray:
+def counts_about(expected: np.ndarray, noise: SeededNumbers) -> np.ndarray:
     """Whole numbers about as Poisson's law has them, float64."""
     from scipy.special import ndtri  # slow to import
 

@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from rpexplore.analysis.area_forecast import AreaForecast
+from rpexplore.analysis.drawn_areas import DrawnAreas
 from rpexplore.analysis.drawn_counts import DrawnCounts
-from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.forecast import Forecast, public_tables_among, public_tables_by
 from rpexplore.common.text import describe_count, describe_share, plural, rounded
+from rpexplore.domain.public_tables import PublicTables
+from rpexplore.errors import WorkloadError
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.counts import QueryPlan
 from rpexplore.planning.part_plan import Z_95
@@ -48,10 +52,13 @@ class PublishedLine:
     wanted: str
     rows: np.ndarray
 
-    def accuracy(self, plan: Plan, forecast: Forecast | None) -> tuple[str, str]:
+    def accuracy(
+        self, plan: Plan, forecast: Forecast | None, in_areas: AreaForecast | None = None
+    ) -> tuple[str, str]:
         """A figure and what it is: ("86 % (82 % to 89 %)", "of people in good cells").
 
-        A forecast if there is one of tables; else margins of error, or targets met.
+        A forecast if there is one, of tables or of those in areas; else margins of error, or
+        targets met.
         """
         part: Any = plan.part(self.kind)
         if isinstance(part, TablePlan):
@@ -60,6 +67,8 @@ class PublishedLine:
             margin = Z_95 * float(np.median(part.standard_errors[self.rows]))
             return f"±{rounded(margin, 3)}", "median margin, 95 %"
         if isinstance(part, AreaPlan):
+            if in_areas is not None:
+                return in_areas.people.text(describe_share), "of people in good cells"
             of_levels = part.accuracy()["margin_95"].to_numpy()
             low, high = (rounded(float(end), 3) for end in (of_levels.min(), of_levels.max()))
             return (f"±{low}" if low == high else f"±{low} to ±{high}"), "margins, 95 %"
@@ -87,6 +96,32 @@ def forecast_of_scenario(planned: TablePlan, drawn: DrawnCounts, scenario: Scena
     """The forecast of a scenario's tables, judged by its limit and design."""
     design = scenario.design and scenario.design.among(planned.workload.tables)
     return Forecast(planned, limit=scenario.cv_limit, drawn=drawn, survey=design)
+
+
+def public_of_areas(scenario: Scenario, study: AreaStudy) -> PublicTables | None:
+    """What is public of the attributes of areas; None if nothing is.
+
+    A number of records that was typed for the areas, else the scenario's public tables by some of
+    these attributes, or its number of records.
+    """
+    if study.expected is not None:
+        return public_tables_by(study.domain, study.expected)
+    try:
+        public = scenario.public_tables
+        known = None if public is None else public_tables_among(study.domain, public)
+    except WorkloadError:  # they have other values, and may be about other records
+        return None
+    if public is None or known is None or (public.tables and not known.tables):
+        return None
+    return known
+
+
+def area_forecast_of_scenario(
+    planned: AreaPlan, drawn: DrawnAreas, scenario: Scenario
+) -> AreaForecast:
+    """The forecast of a scenario's tables in areas, judged by its limit and design."""
+    design = scenario.design and scenario.design.among(planned.workload.tables.tables)
+    return AreaForecast(planned, limit=scenario.cv_limit, drawn=drawn, survey=design)
 
 
 def _of_tables(scenario: Scenario, line: TableLine) -> PublishedLine:

@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rpexplore.analysis.drawn_counts import DrawnCounts
-from rpexplore.analysis.forecast import RANGE, Forecast, Range, at_certainty, public_tables_of
+from rpexplore.analysis.forecast import Forecast, public_tables_of
 from rpexplore.analysis.populations import CountsOfTables
+from rpexplore.analysis.ranges import RANGE, Range, at_certainty
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient_budget
 from rpexplore.common.processes import Progress, no_progress
 from rpexplore.common.text import describe_share, plural

@@ -10,7 +10,10 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import headline
 from rpexplore.analysis.area_accuracy import level_accuracy
+from rpexplore.analysis.area_forecast import levels_for_reading
 from rpexplore.analysis.budget_units import DELTAS, stated_delta, stated_text
+from rpexplore.analysis.drawn_areas import DrawnAreas
+from rpexplore.analysis.published_lines import area_forecast_of_scenario, public_of_areas
 from rpexplore.analysis.shared_tables import Contender
 from rpexplore.analysis.shared_tables import outcomes as shared_tables_outcomes
 from rpexplore.analysis.targets_met import target_counts
@@ -189,16 +192,24 @@ def _spread(plan: TablePlan) -> float:
 class AreaOutcome:
     """What is compared of a plan for areas, which itself may hold millions of numbers.
 
-    levels  of `level_accuracy`
+    levels    of `level_accuracy`
+    forecast  of `levels_for_reading`; None where nothing is public
     """
 
     loss: float
     rho: Fraction
     levels: pd.DataFrame
+    forecast: pd.DataFrame | None = None
 
     @classmethod
-    def of(cls, plan: AreaPlan) -> "AreaOutcome":
-        return cls(plan.loss_value, plan.rho, level_accuracy(plan))
+    def of(cls, plan: AreaPlan, scenario: Scenario) -> "AreaOutcome":
+        study = scenario.areas
+        public = None if study is None else public_of_areas(scenario, study)
+        forecast = None
+        if public is not None:
+            drawn = DrawnAreas.of(plan.workload, public)
+            forecast = levels_for_reading(area_forecast_of_scenario(plan, drawn, scenario))
+        return cls(plan.loss_value, plan.rho, level_accuracy(plan), forecast)
 
 
 def area_inputs(scenarios: Sequence[Scenario]) -> pd.DataFrame:
@@ -258,7 +269,17 @@ def area_outcomes(scenarios: Sequence[Scenario], outcomes: Sequence[AreaOutcome]
             _margin(one, level, "largest_standard_error", scenario.record_noun)
             for scenario, one in zip(scenarios, outcomes, strict=True)
         ]
+    if any(one.forecast is not None for one in outcomes):
+        for level in levels:
+            texts[f"{level}, people in good cells"] = [_people(one, level) for one in outcomes]
     return texts_side_by_side(texts, list(texts.values()))
+
+
+def _people(outcome: AreaOutcome, level: str) -> str:
+    if outcome.forecast is None:
+        return "not known"
+    own = outcome.forecast.loc[outcome.forecast["level"] == level, "people in good cells"]
+    return "not asked for" if own.empty else str(own.iloc[0])
 
 
 def _margin(outcome: AreaOutcome, level: str, name: str, noun: str) -> str:

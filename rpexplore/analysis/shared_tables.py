@@ -9,9 +9,10 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import describe_order
 from rpexplore.analysis.budget_units import stated_delta, stated_text, stated_unit
-from rpexplore.analysis.forecast import Forecast, Range
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.good_tables import people_by_table
 from rpexplore.analysis.measures import STANDARD_ERROR, Accuracy, Measure
+from rpexplore.analysis.ranges import Range
 from rpexplore.analysis.targets_met import targets_frame
 from rpexplore.common.text import describe_share, joined, plural, rounded
 from rpexplore.planning.mechanism.variances import SAME, cells_differ

@@ -132,19 +132,15 @@ def of_tables(
     plan: TablePlan,
     containing: Sequence[str] = (),
     request: WorkloadRequest | None = None,
-    shares: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """The tables of `accuracy.of_tables`, with targets as they were typed.
 
     item, order, cells, errors and weight of the accuracy frame; wanted, required and outcome as
-    `of_targets` has them, "" where there is no target; with shares (of each table's cells,
-    float64[n_tables]) also publishable_share.
+    `of_targets` has them, "" where there is no target.
     """
     frame = for_reading(accuracy.of_tables(plan, containing)).filter(_LISTED)
     rows = frame.index.to_numpy()
     frame.insert(1, "order", plan.workload.orders[rows])
-    if shares is not None:
-        frame.insert(len(frame.columns) - 1, "publishable_share", shares[rows])
     texts = targets_frame(plan.workload, rows, plan, request).drop(columns=["now"])
     return frame.join(texts).reset_index(drop=True)
 

@@ -1,34 +1,34 @@
 """The verbs that forecast how good tables will be, and suggest what would make them good enough."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rpexplore.cli import options
+from rpexplore.cli import area_options, forecast_options, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, text_table, write_new
 from rpexplore.cli.look import load_verified
 from rpexplore.common.text import csv_of_frame
-from rpexplore.errors import RpexploreError
+from rpexplore.errors import RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rpexplore.domain.public_tables import PublicTables
+    from rpexplore.domain.survey import SurveyDesign
+    from rpexplore.planning.plan import Plan
+
+_NAMES = {"areas": "areas", "counts": "counts", "rounds": "rounds_if_unbiased"}
 _ALIGNMENT = "><><>>>"  # of proposals
 _MOST_LISTED = 10  # tables, unless more are asked for
 
 
 def forecast(
     plan_file: options.PlanOrRun,
-    public: options.PublicFiles = None,
-    expected_count: options.ForecastCount = None,
-    limit: options.ForecastLimit = None,
-    share: options.ForecastShare = None,
-    design_effect: options.DesignEffect = None,
-    weight_cv: options.WeightCv = None,
-    sampling_fraction: options.SamplingFraction = None,
-    by_group: options.ByGroup = None,
+    given: forecast_options.Given,
+    expected_areas: area_options.ExpectedAreas = None,
+    by_group: forecast_options.ByGroup = None,
     tables: options.HowMany = None,
     csv: options.CsvOut = None,
-    out: options.ForecastOut = None,
+    out: forecast_options.ForecastOut = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -38,82 +38,133 @@ def forecast(
     standard error of its noise is at most --limit of its count. What no public table says of the
     counts is drawn again and again: figures are medians, with the range that 90 % of the draws are
     in. A plan with a rule is judged by it, unless --limit or --share is given. With the design of a
-    sample survey the error is the total one, of noise and sampling.
+    sample survey the error is the total one, of noise and sampling. All parts of the plan are
+    forecast: tables, tables in areas, own counts; adaptive tables as if they were unbiased.
     """
-    from rpexplore.analysis.forecast import GOOD_SHARE, Forecast
+    from rpexplore.analysis.forecast import GOOD_SHARE, Forecast, public_tables_of
     from rpexplore.cli.facts import row_facts
+    from rpexplore.cli.publishable import totals_from_option
     from rpexplore.domain.expected_counts import CV_LIMIT
     from rpexplore.releases.pilot import pilot_folder
     from rpexplore.results.pilot_tables import pilot_tables, planned_run
-    from rpexplore.workload.survey_text import design_from_texts
 
     if csv is not None:
         refuse_existing(csv, force)
     if out is not None:
         refuse_existing(out, force)
-    tables_of: list[Path] = [path for path in public or () if path.is_dir()]
+    tables_of: list[Path] = [path for path in given.public or () if path.is_dir()]
     with progress("Reading the plan"):
         if plan_file.is_file() or not (plan_file.is_dir() or pilot_folder(plan_file).is_dir()):
             plan = load_verified(plan_file)
         else:
             plan, release = planned_run(plan_file)
             tables_of.insert(0, release)
+        totals = totals_from_option(plan, expected_areas)
     part = plan.part("tables")
-    limits = {float(rule.cv) for rule in (part.rules if part else ())}
-    given = [path for path in public or () if path not in tables_of]
-    survey = design_from_texts(plan.domain, design_effect or (), weight_cv, sampling_fraction)
-    with progress("Drawing populations") as on_progress:
-        made = Forecast(
-            plan,
-            public=[*given, *(table for folder in tables_of for table in pilot_tables(folder))],
-            expected=expected_count,
-            limit=limit if limit is not None else limits.pop() if len(limits) == 1 else CV_LIMIT,
-            share=GOOD_SHARE if share is None else share,
-            require=None if limit is None and share is None else (),
-            on_progress=on_progress,
-            survey=survey,
+    if part is None and (by_group or csv is not None or out is not None):
+        raise RpexploreError(
+            "--by-group, --csv and --out are about tables, and this plan has none; leave them out."
         )
-        listed = made.tables()
-        groups = {name: made.by_group(name) for name in by_group or ()}
-        if csv is not None:
+    limits = {float(rule.cv) for rule in (part.rules if part else ())}
+    files = [path for path in given.public or () if path not in tables_of]
+    survey = given.survey(plan.domain)
+    number: float | None = given.expected_count
+    if totals is not None and number is None and not given.public:
+        number = sum(totals.values())
+    of_rule = limits.pop() if len(limits) == 1 else CV_LIMIT
+    cv_limit = of_rule if given.limit is None else given.limit
+    made = None
+    with progress("Drawing populations") as on_progress:
+        sources = [*files, *(table for folder in tables_of for table in pilot_tables(folder))]
+        known = public_tables_of(plan.domain, sources, number)
+        if part is not None:
+            made = Forecast(
+                plan,
+                public=known.tables,
+                expected=known.expected,
+                limit=cv_limit,
+                share=GOOD_SHARE if given.share is None else given.share,
+                require=None if given.limit is None and given.share is None else (),
+                on_progress=on_progress,
+                survey=survey and survey.among(part.workload.tables),
+            )
+        others = _other_parts(plan, known, cv_limit, given.share, totals, survey)
+        listed = None if made is None else made.tables()
+        groups = {} if made is None else {name: made.by_group(name) for name in by_group or ()}
+        if csv is not None and listed is not None:
             write_new(csv, csv_of_frame(listed), force)
-        if out is not None:
+        if out is not None and made is not None:
             made.in_plan().save(out)
     if as_json:
-        facts = made.to_json()
-        if by_group:
-            facts["by_group"] = {name: row_facts(frame) for name, frame in groups.items()}
-        first = listed if tables is None else listed.head(tables)
-        files = {"csv": csv and str(csv), "plan": out and str(out)}
-        say_json({**facts, "list": row_facts(first), **files})
+        facts = {}
+        if made is not None and listed is not None:
+            facts = made.to_json()
+            if by_group:
+                facts["by_group"] = {name: row_facts(frame) for name, frame in groups.items()}
+            first = listed if tables is None else listed.head(tables)
+            files = {"csv": csv and str(csv), "plan": out and str(out)}
+            facts |= {"list": row_facts(first), **files}
+        say_json(facts | {name: own for name, own, _ in others})
         return
-    parts = [str(made), _text(made.by_order(), "attributes", "meeting")]
-    parts.append(
-        "Tables with the fewest people in good cells\n"
-        + _text(listed.head(_MOST_LISTED if tables is None else tables), "table", "meets")
-    )
+    parts = []
+    if made is not None and listed is not None:
+        parts += [str(made), _text(made.by_order(), "attributes", "meeting")]
+        parts.append(
+            "Tables with the fewest people in good cells\n"
+            + _text(listed.head(_MOST_LISTED if tables is None else tables), "table", "meets")
+        )
     for name, frame in groups.items():
         parts.append(f"People by {name}\n{_text(frame, 'value', 'count')}")
-    say("\n\n".join(parts))
-    if csv is not None:
+    say("\n\n".join([*parts, *(text for _, _, text in others)]))
+    if csv is not None and listed is not None:
         say(f"All {len(listed):,} tables are in {csv}.")
-    if out is not None:
+    if out is not None and made is not None:
         say(f"The plan with this forecast is in {out}\nSHA-256 {made.in_plan().sha256}")
+
+
+def _other_parts(
+    plan: "Plan",
+    public: "PublicTables",
+    limit: float,
+    share: float | None,
+    totals: dict[int, float] | None,
+    survey: "SurveyDesign | None",
+) -> list[tuple[str, dict[str, Any], str]]:
+    """Of areas, own counts and adaptive tables: a name, the facts, and the text."""
+    from rpexplore.analysis.adaptive import RoundsForecast
+    from rpexplore.analysis.forecast import GOOD_SHARE, public_tables_among
+    from rpexplore.cli.publishable import facts_of_part, text_of_part
+
+    share, found = GOOD_SHARE if share is None else share, []
+    part: Any
+    for part in plan.parts:
+        own: Any = None
+        if part.kind == "areas":
+            from rpexplore.analysis.area_forecast import area_forecast_by
+
+            known = public_tables_among(part.domain, public)
+            own = area_forecast_by(part, known, limit, totals, survey, share)
+        elif part.kind == "counts":
+            from rpexplore.analysis.queries import CountUsefulness
+
+            own = CountUsefulness.of(part, public_tables_among(part.domain, public), limit)
+            if isinstance(own, str):
+                raise WorkloadError(f"What is publishable is not known: {own}")
+        elif part.kind == "rounds":
+            known = public_tables_among(part.domain, public)
+            own = RoundsForecast.of(part, known, limit, survey, share)
+        if own is not None:
+            found.append((_NAMES[part.kind], facts_of_part(part, own), text_of_part(part, own)))
+    return found
 
 
 def suggest(
     plan_file: options.PlanFile,
-    public: options.PublicFiles = None,
-    expected_count: options.ForecastCount = None,
-    limit: options.ForecastLimit = None,
-    share: options.ForecastShare = None,
-    design_effect: options.DesignEffect = None,
-    weight_cv: options.WeightCv = None,
-    sampling_fraction: options.SamplingFraction = None,
+    given: forecast_options.Given,
     table: options.Table = None,
-    tables: options.SuggestTables = 5,
-    apply: options.Apply = None,
-    out: options.AppliedOut = None,
+    tables: forecast_options.SuggestTables = 5,
+    apply: forecast_options.Apply = None,
+    out: forecast_options.AppliedOut = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -126,7 +177,6 @@ def suggest(
     """
     from rpexplore.analysis.forecast import GOOD_SHARE, Forecast
     from rpexplore.domain.expected_counts import CV_LIMIT
-    from rpexplore.workload.survey_text import design_from_texts
     from rpexplore.workload.table_text import table_from_text
 
     if (apply is None) != (out is None) or (apply is not None and len(table or ()) != 1):
@@ -139,8 +189,9 @@ def suggest(
     with progress("Reading the plan"):
         plan = load_verified(plan_file)
         named = [table_from_text(plan.domain, text) for text in table or ()]
-        survey = design_from_texts(plan.domain, design_effect or (), weight_cv, sampling_fraction)
+        survey = given.survey(plan.domain)
     part = plan.part("tables")
+    limit, share = given.limit, given.share
     about_people = {rule for rule in (part.rules if part else ()) if rule.of == "people"}
     if len(about_people) == 1:
         (rule,) = about_people
@@ -151,8 +202,8 @@ def suggest(
     with progress("Drawing populations") as on_progress:
         made = Forecast(
             plan,
-            public=public or (),
-            expected=expected_count,
+            public=given.public or (),
+            expected=given.expected_count,
             limit=limit,
             share=share,
             require=(),
@@ -197,7 +248,7 @@ def suggest(
 
 
 def _text(frame: "pd.DataFrame", title: str, last: str) -> str:
-    from rpexplore.analysis.forecast import range_columns
+    from rpexplore.analysis.ranges import range_columns
 
     columns = range_columns(frame, title, last)
     return text_table({str(name): column.tolist() for name, column in columns.items()})

@@ -412,6 +412,9 @@ def with_public_values(domain: "Domain", options: Sequence[str]) -> "Domain":
 
     Attributes that it has not yet are added; the others get these values in place of theirs.
     """
+    if not options:
+        return domain
+
     from dataclasses import replace
 
     from rpexplore.data.files.columns import read_column_values

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpexplore.cli.console import text_table
-from rpexplore.cli.facts import row_facts
 from rpexplore.common.files import file_bytes
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.expected_counts import (
@@ -16,10 +15,13 @@ from rpexplore.domain.expected_counts import (
 )
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.domain.survey import SurveyDesign
-from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.errors import ReleaseError, RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
-    from rpexplore.analysis.area_usefulness import AreaUsefulness
+    import pandas as pd
+
+    from rpexplore.analysis.adaptive import RoundsForecast
+    from rpexplore.analysis.area_forecast import AreaForecast
     from rpexplore.analysis.forecast import Forecast
     from rpexplore.analysis.queries import CountUsefulness
     from rpexplore.domain.domain import Domain
@@ -100,14 +102,14 @@ def usefulness_of(
 ) -> dict[str, Any]:
     """What each part of a plan is worth, by kind; None without expected counts.
 
-    Of tables a forecast; of adaptive tables, of which none can be made, that of unbiased tables at
-    the same budget; of others what is publishable. design: of a survey, whose sampling error
-    counts beside the noise in tables
+    Of tables and areas a forecast; of adaptive tables what is known of them, and the forecast of
+    unbiased tables at the same budget; of own counts what is publishable. design: of a survey,
+    whose sampling error counts beside the noise in tables
     """
     if wanted is None:
         return {part.kind: None for part in plan.parts}
     kinds = [part.kind for part in plan.parts]
-    if design is not None and not {"tables", "rounds"} & set(kinds):
+    if design is not None and not {"tables", "areas", "rounds"} & set(kinds):
         raise WorkloadError(
             "The design of a survey counts in tables only, and the plan has none; leave it out."
         )
@@ -115,15 +117,11 @@ def usefulness_of(
 
 
 def usefulness_facts(useful: dict[str, Any]) -> dict[str, Any]:
-    """What `usefulness_of` a plan found, in plain values, under a name that says of what.
-
-    Of areas and own counts together by kind.
-    """
-    facts = {kind: found and _FACTS[kind](found) for kind, found in useful.items()}
-    named = {name: facts.pop(kind) for kind, name in _FORECASTS.items() if kind in facts}
-    if len(facts) == 1:
-        return {**named, "publishable": next(iter(facts.values()))}
-    return {**named, **({"publishable": facts} if facts else {})}
+    """What `usefulness_of` a plan found, in plain values, under a name that says of what."""
+    return {
+        _NAMES[kind]: None if found is None else _FACTS[kind](found)
+        for kind, found in useful.items()
+    }
 
 
 def usefulness_text(useful: dict[str, Any]) -> str:
@@ -145,6 +143,54 @@ def texts_of_parts(texts: dict[str, str]) -> str:
     return "\n\n".join(f"{TITLES[kind]}:\n\n{text}" for kind, text in texts.items())
 
 
+def facts_of_part(part: "PartPlan", found: Any) -> dict[str, Any]:
+    """What was found for a part of a plan, in plain values."""
+    return _FACTS[part.kind](found)
+
+
+def text_of_part(part: "PartPlan", found: Any) -> str:
+    """The same for reading."""
+    return _TEXTS[part.kind](found)
+
+
+# ---- best guesses for areas
+
+
+def guesses_of(plan: "Plan", wanted: tuple[ExpectedCounts, float] | None) -> "pd.DataFrame | None":
+    """The errors of best guesses for areas to expect, by level; None where there are none."""
+    part = plan.part("areas")
+    if wanted is None or part is None:
+        return None
+    from rpexplore.results.estimates.area_guess_errors import guess_errors_by_level
+
+    expected, cv_limit = wanted
+    try:
+        return guess_errors_by_level(part, expected, cv_limit=cv_limit)
+    except (ReleaseError, WorkloadError):  # such as of other bases, or counts that do not fit
+        return None
+
+
+def guesses_text(errors: "pd.DataFrame | None") -> str:
+    """The same for reading; "" for none."""
+    if errors is None:
+        return ""
+    columns = {
+        "level": errors["level"].tolist(),
+        "records in the median area": [rounded(size, 3) for size in errors["size"]],
+    }
+    names = {"unbiased": "σ unbiased", "alike": "σ areas alike", "differing": "σ areas differ"}
+    for name, heading in names.items():
+        columns[heading] = [rounded(error, 3) for error in errors[name]]
+        good = [describe_share(share) for share in errors[f"people_{name}"]]
+        columns[heading.replace("σ", "good cells,")] = good
+    return (
+        "Best guesses for areas, made after the run (postprocess --best-guesses): errors to expect "
+        "in the median area if areas differ by chance alone (alike), and if the shares of their "
+        "cells also vary by half (differ); and the share of records in good cells.\n\n"
+        f"{text_table(columns)}"
+    )
+
+
 # ---- by kind of part
 
 
@@ -157,11 +203,17 @@ def _of_tables(
 
 
 def _of_areas(
-    part: Any, expected: ExpectedCounts, limit: float, totals: dict[int, float] | None, _: Any
-) -> "AreaUsefulness":
-    from rpexplore.analysis.area_usefulness import publishable_in_areas
+    part: Any,
+    expected: ExpectedCounts,
+    limit: float,
+    totals: dict[int, float] | None,
+    design: SurveyDesign | None,
+) -> "AreaForecast":
+    from rpexplore.analysis.area_forecast import area_forecast_by
+    from rpexplore.analysis.forecast import public_tables_by
 
-    return publishable_in_areas(part, expected, cv_limit=limit, totals=totals)
+    public = public_tables_by(part.domain, expected)
+    return area_forecast_by(part, public, limit, totals, design)
 
 
 def _of_counts(part: Any, expected: ExpectedCounts, limit: float, *_: Any) -> "CountUsefulness":
@@ -176,25 +228,15 @@ def _of_counts(part: Any, expected: ExpectedCounts, limit: float, *_: Any) -> "C
 
 def _of_rounds(
     part: Any, expected: ExpectedCounts, limit: float, _: Any, design: SurveyDesign | None
-) -> "Forecast":
-    from rpexplore.analysis.adaptive import unbiased_alternative
+) -> "RoundsForecast":
+    from rpexplore.analysis.adaptive import RoundsForecast
+    from rpexplore.analysis.forecast import public_tables_by
 
-    return _of_tables(unbiased_alternative(part), expected, limit, _, design)
+    return RoundsForecast.of(part, public_tables_by(part.domain, expected), limit, design)
 
 
-def _facts_of_tables(made: "Forecast") -> dict[str, Any]:
+def _facts_of_forecast(made: "Forecast | AreaForecast | RoundsForecast") -> dict[str, Any]:
     return made.to_json()
-
-
-def _facts_of_areas(useful: "AreaUsefulness") -> dict[str, Any]:
-    return {
-        "expected_counts": useful.expected_text,
-        "cv_limit": useful.cv_limit,
-        "share": useful.share,
-        "cell_count": useful.n_cells,
-        "by_level": row_facts(useful.by_level),
-        "by_table": row_facts(useful.of_tables),
-    }
 
 
 def _facts_of_counts(useful: "CountUsefulness") -> dict[str, Any]:
@@ -208,33 +250,26 @@ def _facts_of_counts(useful: "CountUsefulness") -> dict[str, Any]:
 
 def _text_of_tables(made: "Forecast") -> str:
     """The forecast in all, and by number of attributes."""
-    from rpexplore.analysis.forecast import range_columns
+    from rpexplore.analysis.ranges import range_columns
 
     columns = range_columns(made.by_order(), "attributes", "meeting")
     table = text_table({str(name): column.tolist() for name, column in columns.items()})
     return f"{made}\n{table}"
 
 
-def _text_of_areas(useful: "AreaUsefulness") -> str:
-    rows = useful.by_level
-    table = text_table(
-        {
-            "level": rows["level"].tolist(),
-            "tables": [f"{count:,}" for count in rows["tables"]],
-            "in full": [f"{count:,}" for count in rows["in_full"]],
-            "cells": [f"{count:,}" for count in rows["cells"]],
-            "records in the median area": [rounded(count, 3) for count in rows["median_count"]],
-            "publishable": [describe_share(share) for share in rows["share"]],
-        }
-    )
-    return "\n\n".join((f"Expected counts: {useful.expected_text}.", table, useful.describe()))
+def _text_of_areas(made: "AreaForecast") -> str:
+    from rpexplore.analysis.area_forecast import levels_for_reading
+
+    columns = levels_for_reading(made)
+    table = text_table({str(name): column.tolist() for name, column in columns.items()})
+    return f"{made}\n{table}"
 
 
 def _text_of_counts(useful: "CountUsefulness") -> str:
     return f"{useful.describe()} This rests on {useful.rests_on}."
 
 
-def _text_of_rounds(useful: "Forecast | None") -> str:
+def _text_of_rounds(useful: "RoundsForecast | None") -> str:
     from rpexplore.analysis.adaptive import when_to_choose
 
     return "\n".join(when_to_choose(useful))
@@ -243,10 +278,13 @@ def _text_of_rounds(useful: "Forecast | None") -> str:
 _USEFULNESS: dict[str, Callable[..., Any]] = {
     "tables": _of_tables, "areas": _of_areas, "counts": _of_counts, "rounds": _of_rounds,
 }  # fmt: skip
-_FORECASTS = {"tables": "forecast", "rounds": "forecast_if_unbiased"}
+_NAMES = {
+    "tables": "forecast", "areas": "forecast_in_areas", "counts": "publishable",
+    "rounds": "forecast_if_unbiased",
+}  # fmt: skip
 _FACTS: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "tables": _facts_of_tables, "areas": _facts_of_areas, "counts": _facts_of_counts,
-    "rounds": _facts_of_tables,
+    "tables": _facts_of_forecast, "areas": _facts_of_forecast, "counts": _facts_of_counts,
+    "rounds": _facts_of_forecast,
 }  # fmt: skip
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "tables": _text_of_tables, "areas": _text_of_areas, "counts": _text_of_counts,

@@ -70,8 +70,6 @@ COLUMNS = {
     "share": Column("share", "share"),
     "share_of_tables": Column("share of the tables", "share"),
     "coefficient": Column("coefficient of variation", "share", term=_CV),
-    "publishable": Column("publishable cells", "count", term="Publishable share"),
-    "publishable_share": Column("publishable share", "share", term="Publishable share"),
     "whole": Column("tables in full", "count"),
     "none": Column("tables not at all", "count"),
     "expected": Column("expected count", "count", term="Expected counts"),

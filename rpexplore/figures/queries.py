@@ -7,8 +7,8 @@ from html import escape
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecast import Range
 from rpexplore.analysis.queries import OPTIMUM
+from rpexplore.analysis.ranges import Range
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.figures import axes
 from rpexplore.figures.axes import go, shortened, shortened_labels

@@ -306,6 +306,7 @@ def _counts_at(request: Request, on_progress: Progress, budget: Budget) -> AtBud
         free=request.free_counts,
         budget=budget,
         tolerance=COUNTS_TOLERANCE if request.tolerance is None else request.tolerance,
+        replaces=budget.replaces,
         on_progress=on_progress,
     ).at
 

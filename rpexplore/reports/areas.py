@@ -16,18 +16,24 @@ from rpexplore.analysis.area_accuracy import (
     errors_by_level,
     level_accuracy,
 )
+from rpexplore.analysis.area_forecast import (
+    AreaForecast,
+    area_forecast_by,
+    levels_for_reading,
+    sizes_for_reading,
+    tables_for_reading,
+)
 from rpexplore.analysis.area_levels import beside_shares_by_level, level_sizes
-from rpexplore.analysis.area_usefulness import AreaUsefulness, publishable_in_areas
+from rpexplore.analysis.forecast import public_tables_by
 from rpexplore.analysis.targets_met import describe_targets_met, target_counts
-from rpexplore.common.text import capitalised, describe_count, plural, rounded
-from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.common.text import capitalised, describe_count, describe_share, plural, rounded
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.figures.areas import (
     ACCURACY_COLUMNS,
     AREA_COLUMNS,
+    GUESS_COLUMNS,
     LEVEL_COLUMNS,
     SIZE_COLUMNS,
-    USEFUL_COLUMNS,
     shares_listed,
 )
 from rpexplore.figures.chart import COLUMNS, Column
@@ -51,43 +57,39 @@ _ERROR_COLUMNS = {
 }
 
 
-def useful_in_areas(
-    plan: AreaPlan,
-    expected: ExpectedCounts | None,
-    cv_limit: float,
-    totals: Mapping[int, float] | None = None,
-) -> AreaUsefulness | str:
-    """What of a plan is publishable; or why that is not known, in a sentence."""
-    if expected is None:
-        return "Not known without expected counts."
-    if not plan.workload.tables.is_marginals:
-        return "Not known of tables in other bases than single values."
+def forecast_in_areas(plan: AreaPlan, given: Given) -> AreaForecast | str:
+    """The forecast of tables in areas by what is public; or why there is none, in a sentence."""
     try:
-        expected = expected.fitted(plan.domain)
-    except WorkloadError:
-        return "Not known, as the expected counts do not fit the tables."
-    return publishable_in_areas(plan, expected, cv_limit=cv_limit, totals=totals)
+        public = given.public
+        if public is None and given.expected is not None:
+            public = public_tables_by(plan.domain, given.expected)
+        if public is None:
+            return "Not known without expected counts."
+        return area_forecast_by(plan, public, given.cv_limit, given.area_totals, given.design)
+    except WorkloadError as error:
+        return f"Not known, as what is public does not fit the tables in areas: {error}"
 
 
 def areas_report(plan: AreaPlan, given: Given) -> PartReport:
     """What there is to tell of tables in areas."""
-    useful = useful_in_areas(plan, given.expected, given.cv_limit, given.area_totals)
+    made = forecast_in_areas(plan, given)
     return PartReport(
-        front=_front(plan, given.record_noun, useful),
+        front=_front(plan, given.record_noun, made),
         sections=[
             *aggregations(plan.workload.tables, plan.closure.strategies),
             _areas(plan),
             _tables(plan),
             _accuracy(plan, given.record_noun),
             _fairness(plan),
-            *([] if isinstance(useful, str) else [_relative_errors(useful)]),
+            *_best_guesses(given),
+            *([] if isinstance(made, str) else [_forecast(made)]),
             *_targets(plan),
         ],
         of_kind=f" of {plural(plan.workload.tree.n_areas, 'area')}",
     )
 
 
-def _front(plan: AreaPlan, record_noun: str, useful: AreaUsefulness | str) -> list[FrontRow]:
+def _front(plan: AreaPlan, record_noun: str, made: AreaForecast | str) -> list[FrontRow]:
     """What is released and how accurate it is, for who has a minute."""
     tree, top = plan.workload.tree, area_headline(plan)
     names = ", ".join(plan.domain.names[index] for index in plan.attribute_indices)
@@ -98,11 +100,11 @@ def _front(plan: AreaPlan, record_noun: str, useful: AreaUsefulness | str) -> li
             f"{plural(len(tree.levels), 'level')} ({', '.join(tree.levels)}), which count "
             f"{record_noun} by {names or 'nothing but the area'}.",
         ),
-        ("Publishable", useful)
-        if isinstance(useful, str)
+        ("Forecast", made)
+        if isinstance(made, str)
         else (
-            f"Publishable: {useful.share_text}",
-            f"{useful.describe()} Expected counts: {useful.expected_text}.",
+            f"Forecast: {made.people.text(describe_share)} of people in good cells",
+            f"{made.describe()} {made.rests_on}",
         ),
         (
             "Margin of error",
@@ -246,29 +248,46 @@ def _least_accurate(found: Mapping[str, tuple[float, AreaErrors]]) -> list[Part]
     return parts
 
 
-def _relative_errors(useful: AreaUsefulness) -> Section:
-    tables = useful.of_tables
-    shown = tables.sort_values("share", kind="stable").head(MOST_TABLES)
-    what = "All tables" if len(shown) == len(tables) else f"{len(shown)} of {len(tables):,} tables"
-    columns = {
-        "level": COLUMNS["level"],
-        "table": COLUMNS["table"],
-        "share": USEFUL_COLUMNS["share"],
-        "in_full": Column("areas in full", "count"),
-        "areas": Column("of areas", "count"),
-    }
+def _forecast(made: AreaForecast) -> Section:
+    """How good tables will be by level, in small areas and large ones, and the worst of them."""
     return Section(
-        "Relative errors",
+        "Forecast",
         (
-            f"Expected counts: {useful.expected_text}. They were typed in or loaded as public, and "
-            "no record was looked at for them; the plan does not depend on them.",
-            useful.describe(),
+            made.describe(),
+            f"{made.rests_on} No record was looked at for it, and the plan does not depend on it. "
+            "What is not public, the sizes of areas among it, was drawn again and again: each "
+            "figure is a median, with the range that 90 % of the draws are in.",
+            *made.counts.public.contradictions,
         ),
         (
-            Numbers(useful.by_level, USEFUL_COLUMNS, "Publishable cells by level"),
-            Numbers(shown, columns, f"{what} by level, the least publishable first"),
+            Numbers(levels_for_reading(made), title="By level"),
+            Numbers(sizes_for_reading(made), title="Areas by the number of people in them"),
+            Numbers(
+                tables_for_reading(made, MOST_TABLES),
+                title="Tables by level, those with the fewest people in good cells first",
+            ),
         ),
     )
+
+
+def _best_guesses(given: Given) -> list[Section]:
+    """What best guesses would gain, by level; nothing where it was not looked at."""
+    if given.guesses is None:
+        return []
+    return [
+        Section(
+            "Best guesses",
+            (
+                "Best guesses for areas are made after the run, at no cost: whole numbers that add "
+                "up, each area drawn towards the area around it as far as its measurements are "
+                "noise. How much they gain depends on how much areas differ, which nobody knows "
+                "before: the errors are those of an area of the median size if areas differ by "
+                "chance alone, and if the shares of their cells also vary by half. They hold if "
+                "the model does; records are taken to be spread evenly over the leaves.",
+            ),
+            (Numbers(given.guesses, GUESS_COLUMNS, "Expected errors of best guesses by level"),),
+        )
+    ]
 
 
 def _targets(plan: AreaPlan) -> list[Section]:

@@ -3,13 +3,14 @@
 import pandas as pd
 
 from rpexplore.analysis.drawn_counts import LEFT_OUT
-from rpexplore.analysis.forecast import Forecast, Range, forecast_by, public_frame, range_columns
+from rpexplore.analysis.forecast import Forecast, forecast_by, public_frame
 from rpexplore.analysis.outcome import (
     Outcome,
     describe_forecast,
     forecast_by_order,
     outcome_columns,
 )
+from rpexplore.analysis.ranges import Range, range_columns
 from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.public_tables import PublicTables
 from rpexplore.errors import WorkloadError

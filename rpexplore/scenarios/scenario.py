@@ -360,6 +360,7 @@ class Scenario:
             objective=self.counts_objective,
             budget=first,
             free=self.used_free_counts,
+            replaces=first.replaces,
         ).at
 
     @property

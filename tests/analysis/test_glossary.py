@@ -15,7 +15,7 @@ Minimise the largest error; Minimise the largest shortfall from targets;
 Meet required targets, then …; Average with a bounded largest error; Compromise (p-norm);
 Equal weight per table; Equal weight per cell; Square root of cells; Privacy unit; Privacy budget;
 Standard error; Margin of error; Coefficient of variation; Median; 10th / 90th percentile;
-Least / most accurate; Publishable share; Expected counts; Optimality; Reference distribution;
+Least / most accurate; Expected counts; Optimality; Reference distribution;
 Binding targets; Contribution; Average vs worst case; Scenario; Project; Dry run;
 Out-of-codebook values; Missing values; Ledger; Ledger entry; Budget limit; Subtotal;
 Post-processing; Baselines;

@@ -10,7 +10,7 @@ from rpexplore.analysis.drawn_counts import DrawnCounts
 from rpexplore.analysis.measures import VARIANCE
 from rpexplore.analysis.published_lines import forecast_of_scenario
 from rpexplore.analysis.shared_tables import Contender
-from rpexplore.common.text import rounded
+from rpexplore.common.text import describe_share, rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.scenarios.area_study import AreaStudy
@@ -266,7 +266,11 @@ def test_areas_stand_side_by_side():
         plan_areas(scenario.areas.workload, loss=scenario.areas.loss, budget=scenario.budget)
         for scenario in (same, other)
     ]
-    outcomes = [scenario_comparison.AreaOutcome.of(plan) for plan in plans]
+    other = other.replaced(expected=rp.ExpectedCounts.of_total(900))
+    outcomes = [
+        scenario_comparison.AreaOutcome.of(plan, scenario)
+        for plan, scenario in zip(plans, (same, other), strict=True)
+    ]
     texts = scenario_comparison.area_outcomes([same, other], outcomes)
     losses = [rounded(plan.loss_value, 4) for plan in plans]
     assert texts.loc["Objective, the less the better", [0, 1]].tolist() == losses
@@ -275,3 +279,7 @@ def test_areas_stand_side_by_side():
     tables = plans[1].accuracy().query("level == 'town'")
     margin = rounded(1.959964 * tables["largest_standard_error"].max(), 3)
     assert texts.loc["town, least accurate area", 1] == f"±{margin} people"
+    made = rp.AreaForecast(plans[1], expected=900).by_level().set_index("level")
+    people = texts.loc["town, people in good cells"]
+    assert people[0] == "not known"
+    assert people[1].startswith(describe_share(made["people_median"]["town"]))

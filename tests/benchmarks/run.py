@@ -18,6 +18,7 @@ from rpexplore.reports.report import find_browser
 from tests.benchmarks import (
     adaptive,
     app,
+    area_forecasts,
     areas,
     browser,
     convex,
@@ -28,6 +29,7 @@ from tests.benchmarks import (
     forecasts,
     formats,
     generalised,
+    growth,
     load,
     nonnegative,
     planning,
@@ -63,6 +65,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *targets.CASES,
         *explanations.CASES,
         *forecasts.CASES,
+        *area_forecasts.CASES,
         *suggestions.CASES,
         *convex.CASES,
         *queries.CASES,
@@ -79,6 +82,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         *areas.CASES,
         *small_areas.CASES,
         *synthetic.CASES,
+        *growth.CASES,
     )
 }
 NEED_ADULT = (

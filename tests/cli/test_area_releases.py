@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.analysis.ranges import Range
+from rpexplore.common.text import describe_share
 from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.areas.area_planner import plan_areas
 from rpexplore.releases.area_release import AreaRelease
@@ -225,18 +227,29 @@ def test_areas_that_are_stated_to_be_empty_are_0_everywhere(run):
 
 def test_a_plan_for_areas_has_a_report(released):
     counts = ("--expected-count", "90")
-    useful = released.json("show", "plan.json", *counts)["publishable"]
-    made = released.done("report", "plan.json", "--out", "areas.html", *counts)
-    assert "Written to areas.html" in made
-    share = f"Publishable: {useful['share']:.0%}".replace("%", " %")
-    assert share in Path("areas.html").read_text("utf-8")
-    assert share.removeprefix("Publishable: ") in released.done("show", "plan.json", *counts)
+    made = released.json("show", "plan.json", *counts)["forecast_in_areas"]
+    said = released.done("report", "plan.json", "--out", "areas.html", *counts)
+    assert "Written to areas.html" in said
+    headline = Range(**made["people"]).text(describe_share)
+    assert f"Forecast: {headline} of people in good cells" in Path("areas.html").read_text("utf-8")
+    assert f"People in good cells  {headline}" in released.done("show", "plan.json", *counts)
     assert "Beside shares of the budget by level" in Path("areas.html").read_text("utf-8")
     Path("known.csv").write_text("state,total\nN,10000\nS,2\n", "utf-8")
-    known = released.json("show", "plan.json", "--expected-areas", "known.csv")["publishable"]
-    assert known["expected_counts"].startswith("10,002 in total")
-    shares = {row["level"]: row["share"] for row in known["by_level"]}
-    assert shares == {"all": 1.0, "state": 0.5, "town": 0.5}
+    guesses = released.json("show", "plan.json", *counts)["best_guesses_in_areas"]
+    assert all(row["alike"] <= row["differing"] <= row["unbiased"] * 1.0001 for row in guesses)
+    assert "Best guesses for areas" in released.done("show", "plan.json", *counts)
+    known = released.json("show", "plan.json", "--expected-areas", "known.csv")
+    known = known["forecast_in_areas"]
+    assert known["rests_on"].startswith("10,002 records")
+    assert known["rests_on"].endswith("2 known totals of areas")
+    # The people of S cannot be in good cells, and those of N are in some.
+    assert known["by_level"]["state"]["people"]["low"] > 0.9
+    assert known["by_level"]["state"]["meeting"]["high"] <= made["by_level"]["state"]["tables"] / 2
+    made = released.json("forecast", "plan.json", "--expected-areas", "known.csv")
+    assert made == {"areas": known}
+    assert "--expected-areas" not in released.done("forecast", "plan.json", *counts)
+    refused = released.refused("forecast", "plan.json", *counts, "--by-group", "sex")
+    assert "--by-group, --csv and --out are about tables" in refused
     refused = released.refused("report", "plan.json", "--out", "r.html", "--rehearse")
     assert "--rehearse is for smooth tables" in refused
 

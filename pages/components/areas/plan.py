@@ -18,6 +18,7 @@ from pages.components.shared.charts import (
     metrics,
     numbers,
 )
+from pages.components.shared.expected_counts import forecast_in_areas
 from pages.components.shared.files import download
 from pages.components.shared.inputs import tabs
 from pages.components.shared.session import (
@@ -40,8 +41,12 @@ from rpexplore.analysis.area_accuracy import (
     level_accuracy,
     sufficient_budget,
 )
+from rpexplore.analysis.area_forecast import (
+    levels_for_reading,
+    sizes_for_reading,
+    tables_for_reading,
+)
 from rpexplore.analysis.area_levels import beside_shares_by_level
-from rpexplore.analysis.area_usefulness import AreaUsefulness, publishable_in_areas
 from rpexplore.analysis.glossary import meaning
 from rpexplore.common.processes import Progress
 from rpexplore.common.text import capitalised, count_of, number_text, rounded
@@ -52,7 +57,6 @@ from rpexplore.figures.areas import (
     AREA_COLUMNS,
     SIZE_COLUMNS,
     TABLE_COLUMNS,
-    USEFUL_COLUMNS,
     map_chart,
     parts_chart,
     shares_listed,
@@ -85,7 +89,7 @@ def areas_editor(planned: AreaPlan | None, *, are_read: bool) -> None:
         "Tables": lambda: tables_view(opened),
         "Plan": lambda: _plan_view(opened, planned),
         "By area": lambda: _by_area(planned),
-        "Map (optional)": lambda: _on_a_map(opened, planned),
+        "Map": lambda: _on_a_map(opened, planned),
     }
     tabs("areas", views)
 
@@ -171,7 +175,7 @@ def _answer(planned: AreaPlan) -> None:
         "Standard error σ and its margin are root mean squares over the areas and tables of a "
         "level; the largest σ is that of a cell of the least accurate table in one area."
     )
-    usefulness_of_areas(planned)
+    forecast_of_areas(planned)
     with st.expander("Every table on every level"):
         tables = readable(kept(planned.accuracy))
         columns = {name: column for name, column in TABLE_COLUMNS.items() if name in tables}
@@ -223,23 +227,27 @@ def _beside(planned: AreaPlan, on_progress: Progress) -> pd.DataFrame:
     return beside_shares_by_level(planned, on_progress=on_progress)
 
 
-# ---- How much of a plan for areas is publishable, by level, where it is known how many records.
+# ---- How good tables in areas will be, by level, where it is known how many records there are.
 
 
-def usefulness_of_areas(planned: AreaPlan) -> None:
-    """The publishable share of each level, or a field for the number of records."""
-    if not planned.workload.tables.is_marginals:
-        return  # which cells are publishable is known of single values only
+_MOST_TABLES = 20  # listed
+
+
+def forecast_of_areas(planned: AreaPlan) -> None:
+    """People, cells and tables by level, and in small areas; or a field for the number."""
     st.subheader("Is that accurate enough?")
-    if _fitting(planned) is None:
-        _total_input()
-    useful = area_usefulness(planned)
-    if useful is None:
-        st.caption("With it, the accuracy of every level is shown beside the counts to expect.")
+    _total_input()
+    made = forecast_in_areas(planned)
+    if made is None:
+        st.caption("With it, a forecast says how good the tables of every level will be.")
         return
-    st.markdown(f"**{escaped(useful.describe())}**", help=meaning("Publishable share"))
-    listing(useful.by_level, USEFUL_COLUMNS, "Publishable share of each level")
-    st.caption(escaped(f"Expected counts: {useful.expected_text}."))
+    st.markdown(f"**{escaped(made.describe())}**", help=meaning("Good cell"))
+    st.dataframe(kept(levels_for_reading, made), hide_index=True, alt="Forecast of each level")
+    st.caption(escaped(made.rests_on))
+    with st.expander("Small areas and large ones; the tables with the fewest people in good cells"):
+        sizes, tables = kept(sizes_for_reading, made), kept(tables_for_reading, made, _MOST_TABLES)
+        st.dataframe(sizes, hide_index=True, alt="Forecast by the number of people in an area")
+        st.dataframe(tables, hide_index=True, alt="Forecast of tables by level")
 
 
 def _total_input() -> None:
@@ -256,8 +264,9 @@ def _total_input() -> None:
     st.text_input(
         "About how many records there will be, in all areas together",
         width=420,
+        placeholder="as the public tables say",
         help=f"{meaning('Expected counts')} Give only what is already public. It is saved with the "
-        "scenario.",
+        "scenario, and stands in place of what is public of its tables.",
         **bound(
             "expected records of areas",
             number_text(None if expected is None else expected.total),
@@ -266,31 +275,14 @@ def _total_input() -> None:
     )
 
 
-def area_usefulness(planned: AreaPlan) -> AreaUsefulness | None:
-    """What of the plan is publishable; None without expected counts."""
-    expected = expected_in_areas(planned)
-    if expected is None:
-        return None
-    limit = current().cv_limit
-    return kept(_useful, planned, expected, limit)
-
-
 def expected_in_areas(planned: AreaPlan) -> ExpectedCounts | None:
     """The scenario's expected counts where they fit the plan's attributes, or its areas' own."""
-    opened = study()
-    return _fitting(planned) or (None if opened is None else opened.expected)
-
-
-def _fitting(planned: AreaPlan) -> ExpectedCounts | None:
-    expected = current().expected
+    opened, expected = study(), current().expected
     try:
-        return None if expected is None else expected.fitted(planned.domain)
+        fitting = None if expected is None else expected.fitted(planned.domain)
     except RpexploreError:
-        return None
-
-
-def _useful(planned: AreaPlan, expected: ExpectedCounts, cv_limit: float) -> AreaUsefulness:
-    return publishable_in_areas(planned, expected, cv_limit=cv_limit)
+        fitting = None
+    return fitting or (None if opened is None else opened.expected)
 
 
 # ---- Fairness by area: a tree that is walked down, and the least accurate areas of a level.
@@ -344,7 +336,11 @@ def _on_a_map(opened: AreaStudy, planned: AreaPlan | None) -> None:
     """A box for a GeoJSON file, and its shapes coloured by accuracy."""
     if planned is None:
         return
-    errors = table_of_areas(planned)
-    shapes = shapes_of(opened.areas.tree, "area map file", HERE)
-    if shapes is not None:
+    left, right = st.columns([1, 3], gap="large")
+    with left:
+        errors = table_of_areas(planned)
+        shapes = shapes_of(opened.areas.tree, "area map file", HERE)
+    with right:
+        if shapes is None:
+            return
         chart_with_numbers(kept(map_chart, shapes, errors))

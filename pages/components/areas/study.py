@@ -149,12 +149,13 @@ def area_outcome(scenario: Scenario) -> AreaOutcome | None:
     planned = part("areas", scenario)
     if planned is None:
         return None
-    return worked_out(_outcome, planned, problem=problem, slot=scenario.name, by=(planned,))
+    by = (planned, scenario.public, scenario.expected, scenario.areas)
+    return worked_out(_outcome, planned, scenario, problem=problem, slot=scenario.name, by=by)
 
 
-def _outcome(planned: AreaPlan, on_progress: Progress) -> AreaOutcome:
+def _outcome(planned: AreaPlan, scenario: Scenario, on_progress: Progress) -> AreaOutcome:
     on_progress("Working out what comes of the areas", 0.0)
-    return AreaOutcome.of(planned)
+    return AreaOutcome.of(planned, scenario)
 
 
 def _target_for_all() -> None:

@@ -28,6 +28,7 @@ from rpexplore.data.files.columns import (
 from rpexplore.data.files.offered import CODEBOOK_ENDINGS, codebooks, recognise_public
 from rpexplore.domain.codebook_columns import ForeignTable
 from rpexplore.domain.codebook_formats import HierarchyFile, refuse_large, with_hierarchy
+from rpexplore.domain.codebook_remarks import describe_left_out
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, RpexploreError
 from rpexplore.planning.plan import FORMAT as PLAN_FORMAT
@@ -288,7 +289,7 @@ def _take_plan(content: bytes, name: str) -> None:
 
 
 def _left_out(file: CodebookFile) -> str:
-    return codebook_import.describe_left_out(file.without_values, is_draft=file.others is not None)
+    return describe_left_out(file.without_values, is_draft=file.others is not None)
 
 
 def _no_codebook(file: OwnFile, name: str) -> str:

@@ -9,9 +9,10 @@ from pages.components.shared.expected_counts import cv_limit_input, forecast
 from pages.components.shared.inputs import table_input
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import cell_accuracy
-from rpexplore.analysis.forecast import range_columns, under_each_plan
+from rpexplore.analysis.forecast import under_each_plan
 from rpexplore.analysis.glossary import meaning
 from rpexplore.analysis.measures import Accuracy
+from rpexplore.analysis.ranges import range_columns
 from rpexplore.common.text import capitalised
 from rpexplore.figures.cells import cells_of_table
 from rpexplore.figures.chart import COLUMNS, Chart, Column, columns_of

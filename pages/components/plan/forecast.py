@@ -3,7 +3,8 @@
 import streamlit as st
 
 from pages.components.shared.session import attempt, kept
-from rpexplore.analysis.forecast import Forecast, range_columns
+from rpexplore.analysis.forecast import Forecast
+from rpexplore.analysis.ranges import range_columns
 
 _NOT_BY_GROUP = "of all"
 

@@ -6,7 +6,9 @@ from streamlit.components.v2 import component
 from pages.components.plan.headline import former_plan
 from pages.components.plan.suggestions import suggested
 from pages.components.shared.charts import listing
+from pages.components.shared.expected_counts import forecast_in_areas
 from pages.components.shared.session import attempt, current, escaped, kept
+from rpexplore.analysis.area_forecast import levels_for_reading
 from rpexplore.analysis.explanation import describe_former, explanation
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.good_tables import Mark, marks, marks_of_items, matrix_of, worst_first
@@ -14,6 +16,7 @@ from rpexplore.analysis.typical_counts import TypicalCounts, typical_counts
 from rpexplore.common.text import rounded
 from rpexplore.figures.chart import columns_of
 from rpexplore.figures.good_tables import CSS, SCRIPT, bars, squares, typical_table
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.part_plan import Z_95, PartPlan
 from rpexplore.planning.plan import TITLES, Plan
 from rpexplore.planning.table_plan import TablePlan
@@ -66,13 +69,20 @@ def overview(planned: TablePlan | None, made: Forecast | None, whole: Plan | Non
 
 
 def _of_part(part: PartPlan) -> None:
-    """The margins of error of areas by level, or of own counts."""
+    """The margins of error of areas by level, with their forecast; or of own counts."""
     frame = kept(part.accuracy)
     levels = list(dict.fromkeys(frame["level"])) if part.kind == "areas" else []
     _mount(bars(marks_of_items(frame, levels), -1))
     st.caption(f"{_MARGINS}{', root mean squares over areas and tables' if levels else ''}.")
-    if levels:
-        st.page_link("pages/areas.py", label="Areas on a map", query_params={"areas": "Map"})
+    if isinstance(part, AreaPlan):
+        in_areas = forecast_in_areas(part)
+        if in_areas is not None:
+            st.markdown(f"**{escaped(in_areas.describe())}**")
+            shown = kept(levels_for_reading, in_areas)
+            st.dataframe(shown, hide_index=True, alt="Forecast of areas by level")
+            st.caption(escaped(in_areas.rests_on))
+        where = {"part": "areas", "areas": "Map"}
+        st.page_link("pages/workload.py", label="Areas on a map", query_params=where)
 
 
 def _of_order(planned: TablePlan, made: Forecast | None, order: int) -> int:

@@ -9,16 +9,22 @@ from pages.components.release.form import ReleaseForm, given_approvals, held_app
 from pages.components.release.release_task import ReleaseInputs
 from pages.components.shared.session import current, escaped, kept, say, show_messages
 from rpexplore.analysis.adaptive import NOTHING_PROMISED
+from rpexplore.analysis.drawn_areas import DrawnAreas
 from rpexplore.analysis.drawn_counts import DrawnCounts
-from rpexplore.analysis.published_lines import forecast_of_scenario
+from rpexplore.analysis.published_lines import (
+    area_forecast_of_scenario,
+    forecast_of_scenario,
+    public_of_areas,
+)
 from rpexplore.analysis.targets_met import target_counts
 from rpexplore.common.text import joined, plural
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.approval import Approval, describe_approval, describe_checks
+from rpexplore.planning.areas.area_plan import AreaPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.table_plan import TablePlan
 from rpexplore.releases.approvals import missing_text, most_demanded, refuse_wrong
-from rpexplore.releases.ledger.account import Account, Spent
+from rpexplore.releases.ledger.account import Account
 from rpexplore.scenarios.scenario import Scenario
 
 # ---- The dialog before a run: what is run, on what, what it costs and what it gives.
@@ -90,7 +96,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
     plan, account, limit = inputs.plan, inputs.account, inputs.limit
     factor, amount = plan.budget.records_factor, plan.budget.amount_text
     before = account.spent
-    after = before if paid else Spent.together([before, Spent.by(plan)])
+    after = before if paid else account.spent_after(plan)
     if account.limit_record_rho is not None:
         limit = account.limit_record_rho * factor
     remaining = "none; later runs may spend any amount"
@@ -118,7 +124,7 @@ def run_facts(inputs: ReleaseInputs, scenario: Scenario, *, paid: bool) -> dict[
 def usefulness_facts(plan: Plan, scenario: Scenario) -> dict[str, str]:
     """How many targets are missed and, of tables, their forecast, by label.
 
-    Of adaptive tables, that nothing is promised.
+    And of tables in areas. Of adaptive tables, that nothing is promised.
     """
     facts = {"Accuracy": NOTHING_PROMISED} if plan.part("rounds") is not None else {}
     promised = [target_counts(part) for part in plan.parts if part.kind != "rounds"]
@@ -129,6 +135,8 @@ def usefulness_facts(plan: Plan, scenario: Scenario) -> dict[str, str]:
         facts["Targets"] = missed if n_targets else "none set"
     if (tables := plan.part("tables")) is not None:
         facts["Forecast"] = _forecast(tables, scenario)
+    if (areas := plan.part("areas")) is not None:
+        facts["Forecast in areas"] = _forecast_in_areas(areas, scenario)
     return facts
 
 
@@ -143,6 +151,18 @@ def _forecast(plan: TablePlan, scenario: Scenario) -> str:
         return forecast_of_scenario(plan, drawn, scenario).describe()
     except RpexploreError:
         return "none, as the expected counts do not fit the tables"
+
+
+def _forecast_in_areas(plan: AreaPlan, scenario: Scenario) -> str:
+    try:
+        study = scenario.areas
+        public = None if study is None else public_of_areas(scenario, study)
+        if public is None:
+            return "none without expected counts"
+        drawn = kept(DrawnAreas.of, plan.workload, public)
+        return area_forecast_of_scenario(plan, drawn, scenario).describe()
+    except RpexploreError:
+        return "none, as the expected counts do not fit the tables in areas"
 
 
 # ---- The approvals of the plan to be run: whose files were given, and what is still missing.

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.components.queries.list import choosable, replace_list
 from pages.components.queries.preset_dialog import preset_button
-from pages.components.shared.expected_counts import forecast
+from pages.components.shared.expected_counts import forecast, forecast_in_areas
 from pages.components.shared.session import (
     change,
     change_fields,
@@ -64,6 +64,8 @@ def line_list(lines: Sequence[PublishedLine], planned: Plan | None) -> None:
     """Every line with its size, weight, target and forecast, and buttons to edit and remove it."""
     tables = None if planned is None else planned.part("tables")
     made = None if tables is None else forecast(tables)
+    areas = None if planned is None else planned.part("areas")
+    in_areas = None if areas is None else forecast_in_areas(areas)
     with st.container(key="lines", gap="xsmall"):
         for line, part in zip(lines, parts_of(lines), strict=True):
             *cells, buttons = st.columns(_WIDTHS, vertical_alignment="center")
@@ -74,7 +76,7 @@ def line_list(lines: Sequence[PublishedLine], planned: Plan | None) -> None:
                 (escaped(line.wanted), "rule or target"),
             ]
             if planned is not None:
-                figure, noun = line.accuracy(planned, made)
+                figure, noun = line.accuracy(planned, made, in_areas)
                 texts.append((escaped(figure), noun))
             for cell, (text, below) in zip(cells, texts, strict=False):
                 cell.markdown(f"{text}  \n:small[{escaped(below)}]" if below else text)

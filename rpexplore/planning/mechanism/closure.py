@@ -68,6 +68,13 @@ class Closure:
                where neighbours replace a record: how records may differ, with prices at which
                `privacy_cost_factor` is p; None where they add or remove one
     panel      where a person has one record a period at most: the period, with prices likewise
+    by_residual
+               whether neighbours replace a record, and each residual is charged the most that this
+               costs in it (`replaced_shares`): tables of levels, amounts, aggregations
+    in_areas   then also: whether each area has these residuals of its own, so that the two records
+               may be in different ones, and no total is public
+    least_cost what a residual costs at least in a search; 0 elsewhere, as for the total that is
+               public
     """
 
     members: np.ndarray
@@ -85,6 +92,9 @@ class Closure:
     prices: np.ndarray | None = None
     replacement: Replacement | None = None
     panel: Panel | None = None
+    by_residual: bool = False
+    in_areas: bool = False
+    least_cost: float = 0.0
 
     @classmethod
     def of(cls, workload: Workload, *, levels_apart: bool = False) -> "Closure":
@@ -168,19 +178,16 @@ class Closure:
         inverse_totals = np.array([1 / basis.total_sum for basis in of_bases])
         ratios = np.array([basis.spread_sum / basis.total_sum for basis in of_bases])
         first = np.cumsum([0, *map(len, workload.bases[:-1])])  # of each attribute's bases
-        costs = (self.sizes - 1) / self.sizes
-        for attribute, strategy in strategies.items():
-            costs[attribute] = float(strategy.cost_factor)
-        return replace(
+        closure = replace(
             self,
             incidence=self._relative(workload, ratios, first),
             cells=workload.cells,
             inverse_totals=_product(workload.attribute_basis_index, inverse_totals),
             pairs=_product(self.members, np.append(ratios, 1.0)[first]),
-            privacy_cost_factor=_product(self.members, costs),
             strategies=dict(strategies),
             moments=of_bases,
         )
+        return replace(closure, privacy_cost_factor=closure.full_cost_factor)
 
     def _with_strategies_of_levels(
         self, workload: Workload, strategies: Mapping[int, Strategy]
@@ -199,24 +206,24 @@ class Closure:
         }
         tables = np.repeat(np.arange(len(workload)), np.diff(self.incidence.indptr))
         members = self.members[self.incidence.indices]
+        spread = np.array([*(basis.spread_sum for basis in of_bases), 1.0])
+        total = np.array([*(basis.total_sum for basis in of_bases), 1.0])
         data = np.ones(len(tables))
-        for attribute in workload.used:
-            column = np.flatnonzero(workload.members[tables] == attribute) // max(
-                workload.members.shape[1], 1
-            )
-            if attribute in in_trees:
-                first = in_trees[attribute].numbers[0]
-                count = len(in_trees[attribute].numbers)
-                own = members[column] - first + 1
-                place = np.max(np.where((own > 0) & (own <= count), own, 0), axis=1, initial=0)
-                data[column] *= means[attribute][place]
-                continue
-            where = workload.members[tables[column]] == attribute
-            bases = workload.attribute_basis_index[tables[column]][where]
-            inside = np.any(members[column] == attribute, axis=1)
-            spread = np.array([basis.spread_sum for basis in of_bases])
-            total = np.array([basis.total_sum for basis in of_bases])
-            data[column] *= np.where(inside, spread[bases], total[bases])
+        by_place = [np.ascontiguousarray(places) for places in members.T]
+        for column in range(workload.members.shape[1]):  # of the attributes of a table, or −1
+            own = np.take(workload.members[:, column], tables)
+            bases = np.take(workload.attribute_basis_index[:, column], tables)
+            inside = np.zeros(len(tables), dtype=bool)
+            for places in by_place:
+                inside |= places == own
+            factors = np.where(inside, spread[bases], total[bases])
+            for attribute, tree in in_trees.items():
+                rows = np.flatnonzero(own == attribute)
+                blocks = members[rows] - tree.numbers[0] + 1
+                is_own = (blocks > 0) & (blocks <= len(tree.numbers))
+                place = np.max(np.where(is_own, blocks, 0), axis=1, initial=0)
+                factors[rows] = means[attribute][place]
+            data *= factors
         closure = replace(
             self,
             incidence=sparse.csr_array(
@@ -260,6 +267,46 @@ class Closure:
         costs = self.full_cost_factor if panel is None else panel.cost_factors(self)
         return replace(self, panel=panel, privacy_cost_factor=costs)
 
+    def replacing_by_residual(
+        self, *, replaces: bool, least_cost: float = 0.0, in_areas: bool = False
+    ) -> "Closure":
+        """This closure where neighbours replace a record, each residual charged by itself; or not.
+
+        least_cost: of a residual, for searches; in_areas: of tables that each area has
+        """
+        closure = replace(self, by_residual=replaces, in_areas=in_areas, least_cost=least_cost)
+        if closure.prices is not None:
+            return closure.with_prices(closure.prices)
+        return replace(closure, privacy_cost_factor=closure.full_cost_factor)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether neighbours replace records."""
+        return self.replacement is not None or self.by_residual
+
+    @cached_property
+    def replaced_shares(self) -> np.ndarray:
+        """The most that replacing a record costs in each residual, over twice p, exact or above.
+
+        Fractions, object[n_residuals]; 0 of the total. Of a residual of one attribute it is δ, the
+        largest ‖R e_u − R e_v‖² / 2β; of several the largest δ of its attributes, at least 1. Where
+        records of different kinds cost different things, 1 + ν in the place of δ, with ν the
+        largest −cos of the angle of two columns (docs/guarantees.md, "Replacing a record"). In
+        areas it is at least 1: two records in different ones move a residual of each.
+        """
+        shares = [Fraction(int(n), max(int(n) - 1, 1)) for n in self.sizes.tolist()]
+        for number, strategy in self.strategies.items():
+            apart = strategy.squared_diameter, 2 * strategy.squared_sensitivity
+            shares[number] = 1 + strategy.opposed if self.trees else Fraction(*apart)
+        order = sorted(range(len(shares)), key=shares.__getitem__)
+        ranks = np.full(len(shares) + 1, -1)
+        ranks[order] = np.arange(len(order))
+        largest = np.max(ranks[self.members], axis=1, initial=-1)
+        in_order = [shares[number] for number in order]
+        alone = np.array([*in_order, Fraction(0)], dtype=object)[largest]
+        several = self.in_areas | (np.count_nonzero(self.members >= 0, axis=1) > 1)
+        return np.where(several, np.maximum(alone, Fraction(1)), alone)
+
     @property
     def exact_totals(self) -> Totals:
         """The attributes of each total that is released as it is, and that neighbours keep."""
@@ -268,6 +315,8 @@ class Closure:
     @cached_property
     def is_public(self) -> np.ndarray:
         """Which residuals are the same for all neighbours: bool[n_residuals]."""
+        if self.by_residual:
+            return (np.count_nonzero(self.members >= 0, axis=1) == 0) & (not self.in_areas)
         if self.replacement is None:
             return np.zeros(len(self), dtype=bool)
         return is_exact(self, self.exact_totals)
@@ -275,7 +324,7 @@ class Closure:
     @property
     def has_own_costs(self) -> bool:
         """Whether costs are other than those of an added or removed record."""
-        return self.replacement is not None or self.panel is not None
+        return self.replaces or self.panel is not None
 
     @property
     def n_kinds(self) -> int:
@@ -285,11 +334,18 @@ class Closure:
 
     @cached_property
     def full_cost_factor(self) -> np.ndarray:
-        """∏ β of each residual, what it costs the dearest record: float64[n_residuals]."""
+        """∏ β of each residual, what it costs the dearest record: float64[n_residuals].
+
+        Where records are replaced, and residuals charged by themselves: the dearest replacement.
+        """
         costs = (self.sizes - 1) / self.sizes
         for number, strategy in self.strategies.items():
             costs[number] = float(strategy.cost_factor)
-        return _product(self.members, costs)
+        product = _product(self.members, costs)
+        if not self.by_residual:
+            return product
+        shares = 2 * self.replaced_shares.astype(float)
+        return np.maximum(product * shares, self.least_cost)
 
     @property
     def largest_cost_factor(self) -> np.ndarray:

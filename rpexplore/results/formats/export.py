@@ -43,7 +43,7 @@ from rpexplore.domain.result_schema import (
     frame_of,
 )
 from rpexplore.errors import ReleaseError
-from rpexplore.privacy.budget import ADD_REMOVE, exact_totals_text
+from rpexplore.privacy.budget import ADD_REMOVE
 from rpexplore.privacy.conversions import epsilon_from_rho, epsilon_texts, rho_text
 from rpexplore.releases.adaptive_release import LEAST_ERROR, bound_sentence
 from rpexplore.releases.items import Item, PartReader
@@ -194,7 +194,6 @@ _MEANINGS: Mapping[Role, str] = {
 }
 _SAID = {"yes": "yes", "no": "no", IMPOSSIBLE_NOTE: "impossible", EMPTY_NOTE: "empty_area"}
 
-_NO_NOISE = 1e-4  # standard error of a count, in whole numbers, that is public (`FREE_NOISE`)
 
 _PERIODS = (  # how SDMX writes periods, and their frequencies
     (r"[0-9]{4}(-A1)?", "A"),
@@ -335,7 +334,6 @@ class Export:
             "noisy tables whose privacy loss nobody stated": not self._spent.is_known,
             "distinct values": any(one.distinct for one in sources_of(self.results)),
             "panels": self._unit_in(ENGLISH) != self._spent.unit,
-            "releases whose neighbours replace records or keep exact totals": self.replaces,
         }
         for what, is_there in whats.items():
             if is_there:
@@ -361,11 +359,9 @@ class Export:
         language, paragraphs = self.language, dict[str, None]()
         whom = language.unit(self._spent.unit_noun or "person")
         noisy = [language.text("noisy_replaced" if self.replaces else "noisy", **whom)]
-        if self._spent.exact:  # in English only, as what neighbours replace
-            noisy.append(
-                f"Only the totals of {exact_totals_text(self._spent.exact)} are exact: they have "
-                "no noise, and whatever they tell is not protected."
-            )
+        if self._spent.exact:
+            totals = language.joined([" × ".join(total) for total in self._spent.exact])
+            noisy.append(language.text("only_exact", totals=totals))
         for part in self.results.readers:
             own = [*noisy, language.text("noise_size")]
             if part.is_smooth or part.is_biased:
@@ -396,8 +392,9 @@ class Export:
             epsilons = epsilon_texts(lambda delta: epsilon_from_rho(total.rho, delta), None)
         else:
             epsilons = self.results.plan.epsilon_texts  # by its own noise
+        key = "guarantee_replaced" if self.replaces else "guarantee"
         guarantee = text(
-            "guarantee",
+            "guarantee_exact" if total.exact else key,
             rho=self.language.number(rho_text(total.rho)),
             unit=self._unit_in(self.language),
             epsilons=text("between").join(
@@ -683,6 +680,8 @@ def decimals_of(rows: pa.Table) -> int:
         errors = np.append(errors, np.asarray(rows[schema.name("share_error")]))
     if by_model:
         return csv_decimals(max(errors.min(), LEAST_ERROR), largest)
+    if np.all(errors == 0) and all(np.array_equal(one, np.rint(one)) for one in numbers):
+        return 0  # exact totals
     errors = errors[errors > 0]  # 0 in empty areas, and none where no mean is told
     return csv_decimals(errors.min() if errors.size else 1.0, largest)
 
@@ -720,15 +719,18 @@ def units_of(export: Export, table: ExportedTable, rows: pa.Table) -> tuple[np.n
 def statuses_of(export: Export, rows: pa.Table) -> pa.DictionaryArray:
     """What each figure is, by a code of `STATUSES`.
 
-    A where it is exact: 0 in empty areas, and what is public where neighbours replace records; U
+    A where it is exact: 0 in empty areas, and what is public where neighbours replace records
+    (by a model, where the noisy count beside it is exact); U
     where it is not publishable: its CV is above 20 %, or it is not above 0; O where there is none,
     and E elsewhere, because it holds noise.
     """
     schema = Schema.of(rows)
     names = schema.name("value"), *schema.error_and_count
     values, errors, counts = (np.asarray(rows[name], dtype=float) for name in names)
-    largest = _NO_NOISE if export.replaces else 0.0
-    is_exact = (errors <= largest) & (values == counts) & (not schema.is_smooth)
+    is_exact = (errors == 0) & (values == counts)
+    if schema.is_smooth:
+        noise = np.asarray(rows[schema.name("error")]) if schema.has("error") else np.nan
+        is_exact &= noise == 0
     is_unsure = ~np.isnan(errors) & ~are_publishable_as_estimated(errors, counts, CV_LIMIT)
     codes = list(STATUSES)
     places = np.select(

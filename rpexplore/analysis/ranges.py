@@ -1,0 +1,73 @@
+"""Ranges: figures of forecasts over populations, their median and the ends of the range."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.common.text import describe_share, rounded
+from rpexplore.workload.rules import MEDIAN, SURELY
+
+RANGE = (0.05, 0.5, 0.95)
+"""Quantiles of populations: the ends of a range, and its middle."""
+_AT = {MEDIAN: RANGE[1], SURELY: RANGE[0]}
+
+
+class Range(NamedTuple):
+    """A figure of a forecast: the median over populations, and where 90 % of them lie."""
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> "Range":
+        """Over the populations, float64[n_populations]."""
+        return cls(*np.quantile(values, RANGE).tolist())
+
+    def texts(self, stated: Callable[[float], str]) -> tuple[str, str, str]:
+        """The three figures as texts."""
+        return stated(self.low), stated(self.median), stated(self.high)
+
+    def text(self, stated: Callable[[float], str]) -> str:
+        """ "66 % (62 % to 69 %)", or one figure where the ends are alike."""
+        low, median, high = self.texts(stated)
+        if self.median != self.median:
+            return "nobody drawn"
+        return median if low == high else f"{median} ({low} to {high})"
+
+
+def at_certainty(values: np.ndarray, certainty: str) -> np.ndarray:
+    """What more than half of the populations, the last axis, reach; surely: 95 % of them."""
+    place = math.floor(_AT[certainty] * (values.shape[-1] - 1))
+    return np.partition(values, place, axis=-1)[..., place]
+
+
+def range_ends(name: str, values: np.ndarray) -> dict[str, float]:
+    """The columns of a figure with its range: name_low, name_median, name_high."""
+    return {f"{name}_{end}": value for end, value in Range.of(values)._asdict().items()}
+
+
+def range_texts(frame: pd.DataFrame, name: str, stated: Callable[[float], str]) -> list[str]:
+    """A figure with its range in each row of a frame, as text."""
+    ends = (frame[f"{name}_{end}"] for end in ("low", "median", "high"))
+    return [Range(*row).text(stated) for row in zip(*ends, strict=True)]
+
+
+def range_columns(frame: pd.DataFrame, title: str, last: str) -> pd.DataFrame:
+    """The rows of a forecast's frame for reading: each figure with its range, as text.
+
+    title: the column that says what a row is; last: another column, or a figure with its range
+    """
+
+    columns = {title: frame[title].astype(str).tolist()}
+    for name, heading in (("people", "people in good cells"), ("cells", "good cells")):
+        if f"{name}_low" in frame:
+            columns[heading] = range_texts(frame, name, describe_share)
+    if last in frame:
+        columns[last] = frame[last].tolist()
+    else:
+        columns[last] = range_texts(frame, last, lambda value: rounded(round(value), 6))
+    return pd.DataFrame(columns)
